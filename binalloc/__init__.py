@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from binalloc.isa.sets.files import assemble, disassemble, load, read_module, save, write_module
     from binalloc.launch.arrays import TextureArray
     from binalloc.launch.file import Launch, load_launch
+    from binalloc.launch.linked import Pointer
     from binalloc.launch.program.file import load_program
     from binalloc.launch.program.types import Program
     from binalloc.models.allocation.exact_colouring import ExactColouring, colour_exactly
@@ -58,6 +59,7 @@ __all__ = [
     "MalformedInput",
     "Module",
     "Outcome",
+    "Pointer",
     "Program",
     "Ran",
     "Recommendation",
@@ -94,6 +96,7 @@ __all__ = [
 
 _HOMES = {
     "launch.arrays": ("TextureArray",),
+    "launch.linked": ("Pointer",),
     "launch.file": ("Launch", "load_launch"),
     "launch.program.file": ("load_program",),
     "launch.program.types": ("Program",),

@@ -107,10 +107,12 @@ def import_units(
     if not 0 < stack_bytes <= STACK_LIMIT:
         expected = f"1 to {STACK_LIMIT}"
         raise UsageError("no size of a stack", place=Hint("{stack_bytes}"), found=stack_bytes, expected=expected)
+    target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
     left_out: list[LeftOut] = []
     while True:
         try:
-            allocated = _allocated(units, kernels, block_dim, optimised, skip_unsupported, stack_bytes)
+            program = _program(units, kernels, block_dim, optimised, stack_bytes)
+            allocated = _allocated(program, target, skip_unsupported)
             break
         except NotImportable as error:
             left_out += error.left_out
@@ -119,22 +121,20 @@ def import_units(
             if not error.importable:
                 raise NotImportable(left_out, []) from error
             kernels = error.importable
-    target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
     module = schedule(spread_over_banks(allocated.module, target), target)
     module.provenance = [_provenance(units, target.name, stack_bytes if allocated.recursive else None)]
     wanted = [name for name in allocated.figures if module.function(name).info.is_kernel]
     return Imported(module, [_figures(name, module, allocated) for name in wanted], left_out)
 
 
-def _allocated(
+def _program(
     units: Sequence[Unit],
     kernels: Sequence[str] | None,
     block_dim: tuple[int, int, int] | None,
     optimised: bool,
-    skip_unsupported: bool,
     stack_bytes: int,
-) -> Allocated:
-    """Lowered, optimised, with registers. Raises NotImportable; NoRoom where registers lack and nothing is skipped."""
+) -> Program:
+    """Lowered and optimised. Raises NotImportable."""
     from binalloc.frontend.lower.program.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise
 
@@ -142,8 +142,13 @@ def _allocated(
     if optimised:
         for routine in program.routines.values():
             optimise(routine)
+    return program
+
+
+def _allocated(program: Program, target: Machine, skip_unsupported: bool) -> Allocated:
+    """With registers. Raises NoRoom where they lack, NotImportable where it is to be skipped."""
     try:
-        return allocate(program)
+        return allocate(program, target.sm.registers_per_thread)
     except NoRoom as error:
         if skip_unsupported:
             raise _without(program, error) from error

@@ -70,12 +70,14 @@ FORMS: tuple[Form, ...] = (
     Form("cluster", "", "", "", frozenset(), _set("shared::cluster")),
     Form("multimem", "`multimem`", "memory of several devices at one address is not supported", _REBUILD,
          _set("multimem")),
-    Form("surface", "`suld`, `sust`, `sured`, `suq`, variables of type `.surfref`", "surfaces are not supported",
-         "Read through a texture and write to a buffer.", _set("suld sust sured suq")),
-    Form("texture-query", "`txq`, `istypep`", "texture queries are not supported", "Pass the size as an argument.",
-         _set("txq istypep")),
-    Form("mipmap", "`tex.level`, `tex.grad`, `tex.base`", "mipmapped textures are not supported",
-         "Use a texture of one level.", _set("tex"), _set("level grad base")),
+    Form("surface-format", "`sust.p`, `sured.p`", "formatted accesses, whose conversions hang on the surface's format, "
+         "are not supported", "Use .b, with x in bytes.", _set("sust sured"), _set("p")),
+    Form("texture-query", "`txq` of `.num_samples` and of samplers (`.filter_mode`, `.addr_mode_0` and others), `suq` "
+         "of `.memory_layout`, `istypep.samplerref`", "PTX does not say what numbers are answered",
+         "Pass it as an argument.", _set("txq"),
+         _set("num_samples filter_mode force_unnormalized_coords addr_mode_0 addr_mode_1 addr_mode_2")),
+    Form("texture-query", "", "", "", _set("suq"), _set("memory_layout")),
+    Form("texture-query", "", "", "", _set("istypep"), _set("samplerref")),
     Form("multisampled", "`tex.2dms`, `.a2dms`", "multisampled textures are not supported",
          "Use one texture for each sample.", _set("tex"), _set("2dms a2dms")),
     Form("narrow", "`.tf32`, `.e4m3x2`, `.e5m2x2` and other formats below 32 bits",
@@ -118,7 +120,7 @@ FORMS: tuple[Form, ...] = (
     Form("external", "`.extern` variables of another file", "it is declared but not defined in this file",
          "Give the file that defines it, too: import-ptx links the PTX of several files (nvcc -rdc=true -ptx writes "
          "one for each source)."),
-    Form("object-address", "`mov` of a `.samplerref` or `.surfref` variable", "samplers and surfaces have no address",
+    Form("object-address", "`mov` of a `.samplerref` variable", "samplers have no address",
          "Use textures with the launch file's filter and addressing."),
     Form("initialiser", "initialisers with the address of a variable in `.shared`, or of what a file defines that is "
          "not given", "only addresses of variables in .global and .const and of functions that are defined can be "
@@ -126,9 +128,10 @@ FORMS: tuple[Form, ...] = (
          "Store the address when the kernel runs, or use a .global variable."),
     Form("sampler", "`tex` with a sampler of its own (`.target texmode_independent`)", "samplers are not supported",
          "Compile for unified textures; the launch file says how a texture is filtered."),
-    Form("texture-operands", "`tex` with an offset, a depth to compare with, or a predicate of residency",
-         "offsets, comparisons and residency of texture fetches are not supported",
-         "Add the offset to the coordinates, or compare what is fetched."),
+    Form("gradient", "`tex.grad` of `.cube` and `.acube`", "how the gradients of a direction fall on a face is not "
+         "stated", "Use tex.level."),
+    Form("texture-operands", "`tex` with a depth to compare with",
+         "PTX does not say how a texture is set to compare, nor CUDA", "Compare what is fetched."),
     Form("carry", "`addc`, `subc`, `madc` behind no instruction with `.cc`",
          "the condition code is read, but no instruction with .cc comes before", "Set it by add.cc."),
     Form("old-rounding", "`mad.f32` and others without the rounding or `.approx` that they name since PTX 1.4 (targets "

@@ -17,17 +17,23 @@ from binalloc.launch.elements.cells import Field, cells
 from binalloc.launch.elements.layout import MAX_AXES, Element, Struct, size_of
 from binalloc.launch.elements.tables import Types, require_apart, struct_types
 from binalloc.launch.placing import Target
+from binalloc.launch.textures import (
+    SURFACE_DTYPES,
+    SURFACE_KEYS,
+    TEXTURE_DTYPES,
+    TEXTURE_KEYS,
+    inherited,
+    level_shape,
+    parse_surface,
+    parse_texture,
+    require_fits,
+)
 from binalloc.launch.types import (
     DTYPES,
-    AddressMode,
     Argument,
     ArgumentKind,
     Compare,
     CompareMode,
-    Texture,
-    TextureFilter,
-    TextureLayers,
-    TextureRead,
     targets_of,
 )
 from binalloc.launch.values import At, a_name, a_number, a_value
@@ -39,10 +45,8 @@ MAX_PARAMETER_BYTES = 32764
 _KEYS = {
     ArgumentKind.BUFFER: ("name", "kind", "dtype", "shape", "init", "compare", "parameter"),
     ArgumentKind.SYMBOL: ("name", "kind", "dtype", "shape", "init", "compare"),
-    ArgumentKind.TEXTURE: (
-        "name", "kind", "dtype", "shape", "init", "channels", "filter", "address", "normalized", "read",
-        "layers",
-    ),
+    ArgumentKind.TEXTURE: ("name", "kind", "dtype", "shape", "init", *TEXTURE_KEYS),
+    ArgumentKind.SURFACE: ("name", "kind", "dtype", "shape", "init", "compare", *SURFACE_KEYS),
     ArgumentKind.SCALAR: ("name", "kind", "dtype", "value"),
     ArgumentKind.STRUCT: ("name", "kind", "fields", "bytes", "dtype", "value"),
     ArgumentKind.POINTER: ("name", "kind", "argument", "at"),
@@ -51,21 +55,13 @@ _OF_A_SIZE: dict[str, tuple[str, ...]] = {
     ArgumentKind.BUFFER: ("shape", "init"),
     ArgumentKind.SYMBOL: ("shape", "init"),
     ArgumentKind.TEXTURE: ("shape", "init"),
+    ArgumentKind.SURFACE: ("shape", "init"),
     ArgumentKind.SCALAR: ("value",),
     ArgumentKind.STRUCT: ("fields", "bytes", "value"),
     ArgumentKind.POINTER: ("at",),
 }
 _FIELD_KEYS = ("name", "dtype", "value", "argument", "at", "offset", "fields", "bytes")
 _COMPARES = (CompareMode.EXACT, CompareMode.UNORDERED, CompareMode.IGNORE)
-_TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
-_SIDES = (1 << 27, 1 << 16, 1 << 14)  # of textures of one, two and three dimensions
-_LAYERED = {
-    TextureLayers.ARRAY: ((2, 3), "[layers, width] or [layers, height, width]"),
-    TextureLayers.CUBE: ((3,), "[faces, side, side]"),
-}
-"""Numbers of sides of textures with layers or faces, and what they are."""
-_LAYERS = 2048
-_FACES = 6
 
 
 def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> tuple[Argument, ...]:
@@ -91,6 +87,8 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
             change = where.table(changes[name])
             where.only_keys(change, _OF_A_SIZE.get(plain(entry.get("kind")), ()))
             entry |= change
+        if entry.get("kind") == ArgumentKind.TEXTURE and "array" in entry:
+            entry = inherited(entry, entries, changes, where)
         merged.append((entry, where))
         shells.append(_shell(entry, types, where))
         if shells[-1].name in [a.name for a in shells[:-1]]:
@@ -100,7 +98,9 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
         _filled(shell, entry, i, types, targets, where)
         for i, (shell, (entry, where)) in enumerate(zip(shells, merged, strict=True))
     ]
-    total = sum(a.bytes for a in out if a.kind in (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE))
+    for a, (_, where) in zip(out, merged, strict=True):
+        require_fits(a, out, where)
+    total = sum(a.bytes for a in out if a.has_contents)
     if total > MAX_BUFFER_BYTES:
         where = over_at.sub("argument")
         where.fail("the buffers are too large together", f"{total} bytes", f"at most {MAX_BUFFER_BYTES}")
@@ -119,7 +119,7 @@ def _shell(entry: dict[str, Any], types: Types, at: At) -> Argument:
     if kind == ArgumentKind.SCALAR:
         dtype = at.sub("dtype").one_of(at.required(entry, "dtype"), NUMBERS)
         return Argument(name, kind, dtype, value=a_value(at.required(entry, "value"), dtype, at.sub("value")))
-    known = _TEXTURE_DTYPES if kind == ArgumentKind.TEXTURE else types.names()
+    known = {ArgumentKind.TEXTURE: TEXTURE_DTYPES, ArgumentKind.SURFACE: SURFACE_DTYPES}.get(kind) or types.names()
     element = types.element(at.sub("dtype").one_of(at.required(entry, "dtype"), known), at.sub("dtype"))
     shape = _shape(at.required(entry, "shape"), element, at.sub("shape"))
     dtype, struct = (element, None) if isinstance(element, str) else (element.name, element)
@@ -139,10 +139,21 @@ def _filled(
             fields = (_address(entry, 0, "", targets, at),)
             return replace(shell, size=POINTER_BYTES, fields=fields)
         return _struct(shell, entry, types, targets, at)
-    init = parse_init(entry.get("init", "zeros"), Filled(shell.element, shell.shape, index, targets), at.sub("init"))
+    filled = Filled(shell.element, shell.shape, index, targets)
+    init = parse_init(entry.get("init", "zeros"), filled, at.sub("init"))
     if shell.kind == ArgumentKind.TEXTURE:
-        return replace(shell, init=init, texture=_texture(entry, shell.dtype, shell.shape, at))
-    return replace(shell, init=init, compare=_compare(entry.get("compare", "exact"), at.sub("compare")))
+        given = entry.get("level_init", [])
+        if not isinstance(given, list):
+            at.sub("level_init").fail("not contents of levels", quoted(given), "a list, from level 1 on")
+        texture = parse_texture(entry, shell.dtype, shell.shape, len(given), at)
+        levels = [
+            parse_init(v, replace(filled, shape=level_shape(texture, 1 + i)), at.sub(f"level_init[{i}]"))
+            for i, v in enumerate(given)
+        ]
+        return replace(shell, init=init, texture=replace(texture, given=tuple(levels)))
+    surface = parse_surface(entry, shell.shape, at) if shell.kind == ArgumentKind.SURFACE else None
+    compare = _compare(entry.get("compare", "exact"), at.sub("compare"))
+    return replace(shell, init=init, compare=compare, texture=surface)
 
 
 def _struct(shell: Argument, entry: dict[str, Any], types: Types, targets: Mapping[str, Target], at: At) -> Argument:
@@ -235,62 +246,12 @@ def _typed(
 
 
 def _address(entry: dict[str, Any], offset: int, name: str, targets: Mapping[str, Target], at: At) -> Field:
-    """The address of a byte of a buffer, the first by default, or a texture's handle, at a byte offset."""
+    """The address of a byte of a buffer, the first by default, or a texture's or surface's handle, at a byte offset."""
     other = a_name(entry["argument"], at.sub("argument"))
     if other not in targets:
-        at.sub("argument").fail("no such buffer or texture", other, ", ".join(targets) or "one of the launch")
+        at.sub("argument").fail("no such buffer, texture or surface", other, ", ".join(targets) or "one of the launch")
     byte = at.sub("at").integer(entry.get("at", 0), 0, targets[other].bytes)
     return Field(offset, argument=other, name=name, at=byte)
-
-
-def _texture(entry: dict[str, Any], dtype: str, shape: tuple[int, ...], at: At) -> Texture:
-    """How a texture is read: the attributes of a CUDA texture object, with CUDA's rules on which go together."""
-    at.sub("dtype").one_of(dtype, _TEXTURE_DTYPES)
-    channels = at.sub("channels").integer(entry.get("channels", 1), 1, 4)
-    if channels == 3:
-        at.sub("channels").fail("no texture has three channels", 3, "1, 2 or 4")
-    sides = shape if channels == 1 else shape[:-1]
-    if not 1 <= len(sides) <= 3 or (channels > 1 and shape[-1] != channels):
-        expected = "1 to 3 sides" + (f", then the {channels} channels" if channels > 1 else "")
-        at.sub("shape").fail("not a texture's shape", list(shape), expected)
-    normalized = at.sub("normalized").typed(entry.get("normalized", False), bool)
-    layers = at.sub("layers").one_of(entry.get("layers", "none"), TextureLayers)
-    axes = len(sides) - (layers != TextureLayers.NONE)
-    if layers != TextureLayers.NONE:
-        _layers(sides, layers, normalized, at)
-    longest = max(sides[len(sides) - axes :])
-    if longest > _SIDES[axes - 1]:
-        at.sub("shape").fail("a side is too long", longest, f"at most {_SIDES[axes - 1]}")
-    read = at.sub("read").one_of(entry.get("read", "element"), TextureRead)
-    if read != TextureRead.ELEMENT and DTYPES[dtype].itemsize > 2:
-        at.sub("read").fail("only 8- and 16-bit elements are read as normalized floats", dtype, "element")
-    filter_ = at.sub("filter").one_of(entry.get("filter", "point"), TextureFilter)
-    if filter_ == TextureFilter.LINEAR and dtype != "f32" and read == TextureRead.ELEMENT:
-        at.sub("filter").fail(
-            "only floats can be interpolated", f"linear, {dtype}", 'point, or read "normalized_float"'
-        )
-    given = entry.get("address", "clamp")
-    modes = given if isinstance(given, list) else [given] * axes
-    if len(modes) != axes:
-        at.sub("address").fail("not one mode per axis", len(modes), f"{axes}, in the order x, y, z")
-    address = [at.sub("address").one_of(m, AddressMode) for m in modes]
-    if not normalized and {AddressMode.WRAP, AddressMode.MIRROR} & set(address):
-        at.sub("address").fail("wrap and mirror need normalized coordinates", given, "normalized = true")
-    return Texture(sides, channels, filter_, tuple(address), normalized, read, layers)
-
-
-def _layers(sides: tuple[int, ...], layers: TextureLayers, normalized: bool, at: At) -> None:
-    """What the sides of a texture with layers or faces must be."""
-    cube = layers == TextureLayers.CUBE
-    ranks, expected = _LAYERED[layers]
-    if len(sides) not in ranks:
-        at.sub("shape").fail(f'not the shape of a texture with layers = "{layers}"', list(sides), expected)
-    if sides[0] > _LAYERS:
-        at.sub("shape").fail("too many layers", sides[0], f"at most {_LAYERS}")
-    if cube and (sides[0] % _FACES or sides[1] != sides[2]):
-        at.sub("shape").fail("not the shape of cubes", list(sides), f"{_FACES} square faces for each cube")
-    if cube and not normalized:
-        at.sub("normalized").fail("coordinates on a cube's face are normalized", False, "normalized = true")
 
 
 def _shape(value: object, element: Element, at: At) -> tuple[int, ...]:

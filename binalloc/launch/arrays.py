@@ -7,8 +7,8 @@ launch files, and every array's contents are at hand in the order of its memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,17 @@ import numpy as np
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.dtypes import DTYPE_NAMES
+from binalloc.launch.linked import (
+    Pointer,
+    objects,
+    owner_of,
+    plain_dtype,
+    pointers_at,
+    put_addresses,
+    struct_fields,
+    take_back,
+    without_objects,
+)
 from binalloc.launch.scalars import KINDS, is_scalar, scalar_entry, takes
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import HANDLE_BYTES, POINTER_BYTES, Argument, Array, Launch
@@ -45,13 +56,20 @@ class TextureArray:
 
 @dataclass(frozen=True)
 class ArrayLaunch:
-    """A launch with its contents. arrays: the caller's arrays by argument; one that was given twice is there once.
-    buffers: the same memory as one axis, in its order. textures: texels by argument."""
+    """A launch with its contents. arrays: the caller's arrays by argument; one that was given twice is there once, and
+    those that only pointers are to are there, too. memory: the same as one axis, in their order. buffers: likewise what
+    the device gets, addresses in place of objects. textures: texels by argument."""
 
     launch: Launch
     buffers: dict[str, Array]
     textures: dict[str, Array]
     arrays: dict[str, Array]
+    memory: dict[str, Array]
+
+    @staticmethod
+    def empty(kernel: str) -> ArrayLaunch:
+        """One of nothing yet."""
+        return ArrayLaunch(Launch(kernel, (1, 1, 1), (1, 1, 1)), {}, {}, {}, {})
 
     def write_back(self, left: Mapping[str, Array]) -> None:
         """Put what a run left in the buffers into the caller's arrays. UsageError, and no array is changed, where the
@@ -63,7 +81,17 @@ class ArrayLaunch:
                     "the kernel wrote to an array that is read-only", place=name, remedy="Pass a copy of the array."
                 )
         for name in changed:
-            self.buffers[name].view("u1")[:] = left[name].view("u1")
+            if self.memory[name].dtype.hasobject:
+                take_back(self.memory[name], self.buffers[name], left[name], self._pointer)
+            else:
+                self.memory[name].view("u1")[:] = left[name].view("u1")
+
+    def _pointer(self, address: int) -> object:
+        """What a kernel's pointer is to: None for null, an address as it is where no array lies there."""
+        found = self.launch.pointee(address)
+        if found is None:
+            return address or None
+        return Pointer(self.arrays[found[0]], found[1])
 
 
 def bind_arrays(
@@ -83,13 +111,19 @@ def bind_arrays(
     contiguous or lie over one another in part, and whatever launch files refuse.
     """
     _require_as_many(info, kernel, args)
-    found = ArrayLaunch(Launch(kernel, (1, 1, 1), (1, 1, 1)), {}, {}, {})
+    found = ArrayLaunch.empty(kernel)
     entries = []
+    wheres: dict[str, str] = {}
     for i, (param, value) in enumerate(zip(info.params, args, strict=True)):
-        where = f"args[{i}] (parameter {param.name})"
+        wheres[param.name] = where = f"args[{i}] (parameter {param.name})"
         entries.append({"name": param.name} | _argument(found, param.name, value, param.size, where))
     for name, value in (symbols or {}).items():
-        entries.append({"name": name} | _buffer(found, name, value, "symbol", f"symbols[{name!r}]"))
+        wheres[name] = where = f"symbols[{name!r}]"
+        entries.append({"name": name} | _buffer(found, name, value, "symbol", where))
+    entries += _pointed(found, [(p.name, v) for p, v in zip(info.params, args, strict=True)], symbols or {}, wheres)
+    for entry, value in zip(entries, args, strict=False):
+        if _is_linked(value):
+            entry |= _linked(found, value, symbols or {}, wheres[entry["name"]])
     table = {
         "kernel": kernel, "grid": _dimensions(grid), "block": _dimensions(block),
         "dynamic_shared": _plain(dynamic_shared), "argument": entries,
@@ -99,7 +133,104 @@ def bind_arrays(
     except MalformedInput as e:
         place = (e.place or "").replace("argument[", "args[")
         raise UsageError(e.message, place=place, found=e.found, expected=e.expected, remedy=e.remedy) from None
-    return ArrayLaunch(launch, found.buffers, found.textures, found.arrays)
+    for name, array in found.memory.items():
+        if array.dtype.hasobject:
+            put_addresses(array, found.buffers[name], wheres[name], _addressing(found, launch, symbols or {}))
+    return replace(found, launch=launch)
+
+
+def _is_linked(value: object) -> bool:
+    """Whether it is a pointer, or a struct that has some, for a parameter."""
+    return isinstance(value, Pointer) or (isinstance(value, np.void) and value.dtype.hasobject)
+
+
+def _pointed(
+    found: ArrayLaunch, args: Sequence[tuple[str, object]], symbols: Mapping[str, Array], wheres: dict[str, str]
+) -> list[Entry]:
+    """Entries of all arrays that only pointers are to, and those in them. wheres: of arguments, for messages; theirs
+    are added."""
+    waiting: list[tuple[str, Array]] = list(found.memory.items())
+    for name, value in args:
+        if isinstance(value, Pointer):
+            cell = np.empty(1, object)
+            cell[0] = value
+            waiting.append((name, cell))
+        elif _is_linked(value):
+            waiting.append((name, np.array(value)))
+    out: list[Entry] = []
+    while waiting:
+        name, array = waiting.pop(0)
+        if not array.dtype.hasobject:
+            continue
+        for path, _, pointer in objects(array, wheres[name]):
+            where = wheres[name] + "".join(f".{part}" for part in path)
+            if _located(found, pointer, where) is None:
+                own = _unused(".".join([name, *(path or ("to",))]), wheres)
+                wheres[own] = where
+                owner, _ = owner_of(pointer.array)
+                out.append({"name": own, "parameter": False} | _buffer(found, own, owner, "buffer", where))
+                waiting.append((own, found.memory[own]))
+            _place(found, pointer, symbols, where)
+    return out
+
+
+def _unused(name: str, used: Mapping[str, str]) -> str:
+    """The name, or with a number one that nothing has."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "_$.") else "_" for c in name)
+    return next(n for n in (name, *(f"{name}.{k}" for k in range(1, len(used) + 2))) if n not in used)
+
+
+def _located(found: ArrayLaunch, pointer: Pointer, where: str) -> tuple[str, int] | None:
+    """The argument whose memory a pointer's array is part of, and the byte there."""
+    array = pointer.array
+    if not isinstance(array, np.ndarray):
+        raise UsageError("a pointer to no array of the host", place=where, found=_described(array), expected="an array")
+    start = array.__array_interface__["data"][0]
+    for name, given in found.memory.items():
+        first, size = _extent(given)
+        if first <= start and start + array.nbytes <= first + size:
+            return name, start - first
+    return None
+
+
+def _place(found: ArrayLaunch, pointer: Pointer, symbols: Mapping[str, Array], where: str) -> tuple[str, int]:
+    """The argument and byte that a pointer is to, once all arrays are known."""
+    place = _located(found, pointer, where)
+    assert place is not None
+    name, byte = place[0], place[1] + pointer.at
+    if name in symbols:
+        raise UsageError("a pointer to a variable", place=where, found=name, expected="another array")
+    size = found.memory[name].nbytes
+    if not 0 <= byte <= size:
+        raise UsageError("a pointer beyond its array", place=where, found=f"byte {byte}", expected=f"0 to {size}")
+    return name, int(byte)
+
+
+def _addressing(found: ArrayLaunch, launch: Launch, symbols: Mapping[str, Array]) -> Callable[[Pointer, str], int]:
+    def address(pointer: Pointer, where: str) -> int:
+        name, byte = _place(found, pointer, symbols, where)
+        return launch.addresses[name] + byte
+
+    return address
+
+
+def _linked(found: ArrayLaunch, value: Any, symbols: Mapping[str, Array], where: str) -> Entry:
+    """The entry of a pointer, or a struct by value that has some."""
+    if isinstance(value, Pointer):
+        name, byte = _place(found, value, symbols, where)
+        return {"kind": "pointer", "argument": name, "at": byte}
+    array = np.array(value)
+    marked = without_objects(array)
+    numbers: list[tuple[str, int]] = []
+
+    def number(pointer: Pointer, place: str) -> int:
+        numbers.append(_place(found, pointer, symbols, place))
+        return len(numbers)
+
+    put_addresses(array, marked, where, number)
+    pointers = {offset: numbers[k - 1] for offset, k in pointers_at(marked, array.dtype) if k}
+    fields = struct_fields(without_objects(array), pointers)
+    return {"kind": "struct", "fields": fields, "bytes": array.nbytes}
 
 
 def array_on_device(value: object, where: str) -> Array:
@@ -110,7 +241,7 @@ def array_on_device(value: object, where: str) -> Array:
 def texture_argument(name: str, texture: TextureArray) -> tuple[Argument, Array]:
     """A texture as an argument of a launch file, and a copy of its texels. UsageError for whatever launch files
     refuse."""
-    found = ArrayLaunch(Launch("", (1, 1, 1), (1, 1, 1)), {}, {}, {})
+    found = ArrayLaunch.empty("")
     entry = {"name": name} | _texture(found, name, texture, "texture")
     try:
         launch = parse_launch({"kernel": "texture", "grid": 1, "block": 1, "argument": [entry]})
@@ -137,6 +268,8 @@ def _argument(found: ArrayLaunch, name: str, value: object, size: int, where: st
         return _texture(found, name, value, where)
     if isinstance(value, np.ndarray) and size == POINTER_BYTES:
         return _buffer(found, name, value, "buffer", where)
+    if _is_linked(value) and size == (POINTER_BYTES if isinstance(value, Pointer) else np.array(value).nbytes):
+        return {}
     entry = scalar_entry(value, size) if is_scalar(value) else None
     if entry is None:
         remedy = None
@@ -153,10 +286,10 @@ def _require_array(value: object, where: str) -> Array:
     """The array, if a kernel can make anything of its bytes."""
     if not isinstance(value, np.ndarray):
         raise UsageError("not an array", place=where, found=_described(value), expected="a NumPy array")
-    dtype = value.dtype
-    if dtype.hasobject or dtype.kind not in KINDS or not dtype.isnative:
+    dtype = plain_dtype(value.dtype)
+    if dtype.kind not in KINDS or not dtype.isnative:
         raise UsageError(
-            "the array's elements mean nothing to a kernel", place=where, found=f"dtype {dtype}",
+            "the array's elements mean nothing to a kernel", place=where, found=f"dtype {value.dtype}",
             expected="numbers, truth values or structs of them, little-endian",
         )  # fmt: skip
     if not value.nbytes:
@@ -168,7 +301,7 @@ def _buffer(found: ArrayLaunch, name: str, value: object, kind: str, where: str)
     """The entry of an array that a kernel may write to; one that was given before is the same memory."""
     array = _require_array(value, where)
     flat = _in_memory_order(array, where)
-    for other, given in found.buffers.items():
+    for other, given in found.memory.items():
         if not np.may_share_memory(flat, given):
             continue
         if kind == "buffer" and _extent(flat) == _extent(given):
@@ -177,7 +310,8 @@ def _buffer(found: ArrayLaunch, name: str, value: object, kind: str, where: str)
             "two arrays lie over one another in part", place=where, found=f"memory of {other}, too",
             expected="the same array, or separate ones", remedy="Copy one of them, or pass the whole array twice.",
         )  # fmt: skip
-    found.arrays[name], found.buffers[name] = array, flat
+    found.arrays[name], found.memory[name] = array, flat
+    found.buffers[name] = without_objects(flat) if flat.dtype.hasobject else flat
     known = DTYPE_NAMES.get(array.dtype)
     return {"kind": kind, "dtype": known or "u8", "shape": array.size if known else array.nbytes}
 
@@ -224,6 +358,8 @@ def _described(value: object) -> str:
     """What was given, in words."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}, whose pointer takes {POINTER_BYTES} bytes"
+    if isinstance(value, Pointer):
+        return f"a pointer, {POINTER_BYTES} bytes"
     if isinstance(value, TextureArray):
         return f"a texture, whose handle takes {' or '.join(map(str, HANDLE_BYTES))} bytes"
     if isinstance(value, np.generic):

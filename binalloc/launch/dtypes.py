@@ -51,6 +51,7 @@ def rounded(values: object, dtype: str) -> Array:
         return np.array(values, DTYPES[dtype])  # at once: large integers among others would become floats
     with np.errstate(all="ignore"):
         given = np.asarray(values)
+        given = given if given.dtype.kind == "f" else given.astype("<f8")
         wide = given.astype("<f4")
         if given.dtype.itemsize > 4:  # rounded once, not twice: to odd first, which keeps on which side it was
             bits = wide.view("<u4")

@@ -26,8 +26,8 @@ def place_buffers(sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What pointers may be to. bytes: of the buffer, 0 of a texture, which has a handle; element_bytes: of one
-    element."""
+    """What pointers may be to. bytes: of the buffer, 0 of a texture or surface, which has a handle; element_bytes: of
+    one element."""
 
     bytes: int
     element_bytes: int

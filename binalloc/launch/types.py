@@ -28,10 +28,15 @@ from binalloc.launch.elements.cells import Field as Field
 from binalloc.launch.elements.cells import by_name, put
 from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
 from binalloc.launch.placing import Target, place_buffers
+from binalloc.launch.sampling import AddressMode as AddressMode
+from binalloc.launch.sampling import TextureFilter as TextureFilter
+from binalloc.launch.sampling import TextureLayers as TextureLayers
+from binalloc.launch.sampling import TextureRead as TextureRead
 
 HEAP_BYTES = 8 << 20  # CUDA's defaults
 PRINTF_BYTES = 1 << 20
-HANDLE_BYTES = (8, 4)  # a texture's parameter is as long as the kernel declares it
+HANDLE_BYTES = (8, 4)  # a texture's or surface's parameter is as long as the kernel declares it
+MOST_LEVELS = 28  # of a mipmap: of the longest side that there is
 _UNNAMED = re.compile(r".+_param_\d+")
 
 
@@ -41,9 +46,14 @@ class ArgumentKind(StrEnum):
     BUFFER = "buffer"
     SYMBOL = "symbol"
     TEXTURE = "texture"
+    SURFACE = "surface"
     SCALAR = "scalar"
     STRUCT = "struct"
     POINTER = "pointer"
+
+
+HELD = (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE, ArgumentKind.SURFACE)
+"""Kinds of arguments that have contents."""
 
 
 class CompareMode(StrEnum):
@@ -53,37 +63,6 @@ class CompareMode(StrEnum):
     TOLERANCE = "tolerance"
     UNORDERED = "unordered"
     IGNORE = "ignore"
-
-
-class TextureFilter(StrEnum):
-    """What a fetch gives between texels."""
-
-    POINT = "point"
-    LINEAR = "linear"
-
-
-class AddressMode(StrEnum):
-    """What a fetch outside the texture gives."""
-
-    CLAMP = "clamp"
-    BORDER = "border"
-    WRAP = "wrap"
-    MIRROR = "mirror"
-
-
-class TextureLayers(StrEnum):
-    """Whether the first side counts layers, or the faces of cubes; in the order of TEX's modifier."""
-
-    NONE = "none"
-    ARRAY = "array"
-    CUBE = "cube"
-
-
-class TextureRead(StrEnum):
-    """What a fetch gives of an element."""
-
-    ELEMENT = "element"
-    NORMALIZED_FLOAT = "normalized_float"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +81,9 @@ class Texture:
 
     filter: point or linear. address: per axis in the order x, y, z: clamp, border, wrap or mirror. normalized: float
     coordinates run from 0 to 1. read: element, or normalized_float. layers: none, or what the first side
-    counts.
+    counts. levels: of a mipmap, 1 for none; blend: how a fetch goes between them; bias, clamp: of the level of detail.
+    given: contents of the levels above the first; those left are made from the ones below. array: the argument whose
+    contents it reads, "" for its own. A surface has sides, channels and layers.
     """
 
     sides: tuple[int, ...]
@@ -112,14 +93,21 @@ class Texture:
     normalized: bool = False
     read: TextureRead = TextureRead.ELEMENT
     layers: TextureLayers = TextureLayers.NONE
+    levels: int = 1
+    blend: TextureFilter = TextureFilter.POINT
+    bias: float = 0.0
+    clamp: tuple[float, float] = (0.0, MOST_LEVELS)
+    given: tuple[Init, ...] = ()
+    array: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One kernel argument. kind: buffer (8-byte pointer), scalar, texture (handle of 8 or 4 bytes), struct (by value,
-    `size` bytes of `fields`), symbol (no argument, but the contents of a global or constant variable of the binary).
-    shape: () for scalars and structs. struct: what its elements are where they are no `dtype`, or what a struct by
-    value is where it has a type. parameter: whether a buffer takes one; None: unless others have pointers to it."""
+    """One kernel argument. kind: buffer (8-byte pointer), scalar, texture or surface (handle of 8 or 4 bytes; `texture`
+    says what it is like), struct (by value, `size` bytes of `fields`), symbol (no argument, but the contents of a
+    global or constant variable of the binary). shape: () for scalars and structs. struct: what its elements are where
+    they are no `dtype`, or what a struct by value is where it has a type. parameter: whether a buffer takes one; None:
+    unless others have pointers to it."""
 
     name: str
     kind: ArgumentKind
@@ -153,11 +141,16 @@ class Argument:
         """Bytes the argument takes among the kernel's parameters."""
         if self.kind == ArgumentKind.BUFFER:
             return POINTER_BYTES
-        return HANDLE_BYTES[0] if self.kind == ArgumentKind.TEXTURE else self.bytes
+        return HANDLE_BYTES[0] if self.texture is not None else self.bytes
+
+    @property
+    def has_contents(self) -> bool:
+        """Whether there is memory of its own: a texture may read another argument's."""
+        return self.kind in HELD and (self.texture is None or not self.texture.array)
 
     def fits(self, size: int) -> bool:
         """Whether a parameter of `size` bytes can take the argument."""
-        return size in HANDLE_BYTES if self.kind == ArgumentKind.TEXTURE else size == self.parameter_bytes
+        return size in HANDLE_BYTES if self.texture is not None else size == self.parameter_bytes
 
     def pointed(self) -> set[str]:
         """The arguments whose addresses or handles it has."""
@@ -201,8 +194,14 @@ class Launch:
 
     @property
     def buffers(self) -> tuple[Argument, ...]:
-        """What a run leaves: the buffers, and the variables that the launch names."""
-        return tuple(a for a in self.arguments if a.kind in (ArgumentKind.BUFFER, ArgumentKind.SYMBOL))
+        """What a run leaves: the buffers, surfaces, and the variables that the launch names."""
+        return tuple(a for a in self.arguments if a.kind in HELD and a.kind != ArgumentKind.TEXTURE)
+
+    @property
+    def handled(self) -> tuple[Argument, ...]:
+        """The textures, then the surfaces: their numbers in this order, from 1 on, are their handles."""
+        kinds = (ArgumentKind.TEXTURE, ArgumentKind.SURFACE)
+        return tuple(a for kind in kinds for a in self.arguments if a.kind == kind)
 
     @property
     def passed(self) -> tuple[Argument, ...]:
@@ -232,10 +231,9 @@ class Launch:
 
     @property
     def addresses(self) -> dict[str, int]:
-        """Where the buffers lie on the device, and textures' handles, by argument."""
-        buffers = {a.name: a.bytes for a in self.arguments if a.kind == ArgumentKind.BUFFER}
-        textures = [a.name for a in self.arguments if a.kind == ArgumentKind.TEXTURE]
-        return place_buffers(buffers)[0] | {name: i for i, name in enumerate(textures, 1)}
+        """Where the buffers lie on the device, and handles of textures and surfaces, by argument."""
+        placed = {a.name: a.bytes for a in self.buffers if a.kind != ArgumentKind.SYMBOL}
+        return place_buffers(placed)[0] | {a.name: i for i, a in enumerate(self.handled, 1)}
 
     def address(self, name: str, at: int = 0, element: int = 0) -> int:
         """The address of a byte of a buffer, so many elements behind its first. KeyError where there is no such."""
@@ -292,11 +290,12 @@ class Launch:
         return {a.name: self.contents_of(a) for a in self.buffers}
 
     def make_textures(self) -> dict[str, Array]:
-        """Contents of every texture in argument order, as `make_buffers` makes them."""
-        return {a.name: self.contents_of(a) for a in self.arguments if a.kind == ArgumentKind.TEXTURE}
+        """Contents of every texture that has its own in argument order, as `make_buffers` makes them."""
+        held = [a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents]
+        return {a.name: self.contents_of(a) for a in held}
 
     def contents_of(self, a: Argument) -> Array:
-        """Fresh contents of a buffer, symbol or texture, as `make_buffers` makes them."""
+        """Fresh contents of a buffer, symbol, texture or surface, as `make_buffers` makes them."""
         setting = Setting(self.addresses, targets_of(self.arguments), f"argument {a.name}", self.path)
         return contents(a.init, a.element, a.shape, setting)
 
@@ -304,7 +303,8 @@ class Launch:
         """The parameter part of constant bank 0.
 
         params: (name, byte offset, bytes) per kernel parameter; addresses: device address of each buffer, handle of
-        each texture. Bytes between parameters are zero. Raises UsageError for a parameter without an argument.
+        each texture and surface. Bytes between parameters are zero. Raises UsageError for a parameter without an
+        argument.
         """
         bound = self.bind([name for name, _, _ in params])
         out = bytearray(max((offset + size for _, offset, size in params), default=0))
@@ -321,14 +321,14 @@ def targets_of(arguments: Iterable[Argument]) -> dict[str, Target]:
     for a in arguments:
         if a.kind == ArgumentKind.BUFFER:
             out[a.name] = Target(a.bytes, size_of(a.element))
-        elif a.kind == ArgumentKind.TEXTURE:
+        elif a.kind in (ArgumentKind.TEXTURE, ArgumentKind.SURFACE):
             out[a.name] = Target(0, 1, texture=True)
     return out
 
 
 def parameter_bytes(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
     """The bytes of one argument in the parameter bank, for a parameter of `size`. addresses: as in `parameters`."""
-    if a.kind in (ArgumentKind.BUFFER, ArgumentKind.TEXTURE):
+    if a.kind == ArgumentKind.BUFFER or a.texture is not None:
         return addresses[a.name].to_bytes(size, "little")
     if a.kind == ArgumentKind.SCALAR:
         return rounded(a.value, a.dtype).tobytes()

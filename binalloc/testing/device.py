@@ -20,6 +20,7 @@ from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import TextureArray, array_on_device, bind_arrays, texture_argument
 from binalloc.launch.file import check_against
+from binalloc.launch.linked import Pointer, put_addresses, without_objects
 from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
@@ -43,6 +44,11 @@ class DeviceArray:
         array is placed."""
         return self._session.memory.view(self.name).reshape(-1)
 
+    @property
+    def address(self) -> int:
+        """Where its first byte lies: what a pointer to it is, in a field of 64 bits of another array."""
+        return self._session.memory.addresses[self.name]
+
     def get(self) -> Array:
         """A copy of what it holds."""
         return self._session.memory.view(self.name).copy()
@@ -63,7 +69,7 @@ class DeviceTexture:
 
     def __init__(self, session: Session, name: str) -> None:
         self._session, self.name = session, name
-        self.handle = list(session.memory.images).index(name) + 1
+        self.handle = session.memory.handles[name]
 
     def set(self, texels: Array) -> None:
         """Other texels of its dtype and shape, as a copy to a CUDA array gives it. UsageError for another array."""
@@ -115,10 +121,42 @@ class Device:
         return sum(result.cycles for result in self.launches)
 
     def array(self, values: Array) -> DeviceArray:
-        """Place a copy of an array, in C order. UsageError for elements that mean nothing to a kernel, or for none."""
+        """Place a copy of an array, in C order. Objects in it are pointers to arrays of this device, see
+        `launch_kernel`. UsageError for elements that mean nothing to a kernel, or for none."""
         name = f"array{len(self._session.memory.host)}"
-        self._session.memory.add_buffer(name, array_on_device(values, "values"))
+        self._session.memory.add_buffer(name, self._without_objects(array_on_device(values, "values"), "values"))
         return DeviceArray(self._session, name)
+
+    def pointee(self, address: int) -> tuple[DeviceArray, int] | None:
+        """The array of this device that an address is of, and the byte in it; the one behind its last counts. None for
+        others."""
+        memory = self._session.memory
+        for name, held in memory.host.items():
+            if 0 <= address - memory.addresses[name] <= held.nbytes:
+                return DeviceArray(self._session, name), address - memory.addresses[name]
+        return None
+
+    def _without_objects(self, values: Array, where: str) -> Array:
+        """An array with addresses in place of pointers to arrays of this device."""
+        if not values.dtype.hasobject:
+            return values
+        plain = without_objects(values)
+        put_addresses(values, plain, where, self._address)
+        return plain
+
+    def _address(self, pointer: Pointer, where: str) -> int:
+        array = pointer.array
+        if not isinstance(array, DeviceArray) or array._session is not self._session:
+            raise UsageError(
+                "a pointer to what does not lie on this device", place=where, found=type(array).__name__,
+                expected="an array of this device",
+            )  # fmt: skip
+        if not 0 <= pointer.at <= array.flat.nbytes:
+            raise UsageError(
+                "a pointer beyond its array", place=where, found=f"byte {pointer.at}",
+                expected=f"0 to {array.flat.nbytes}",
+            )  # fmt: skip
+        return array.address + int(pointer.at)
 
     def zeros(self, shape: int | Sequence[int], dtype: Any = np.float32) -> DeviceArray:
         """Place an array of zeros."""
@@ -168,6 +206,10 @@ class Device:
         addresses: dict[str, int] = {}
         for i, (value, size) in enumerate(zip(args, [p.size for p in fn.info.params] + [0] * len(args), strict=False)):
             self._require_own(value, i)
+            if isinstance(value, Pointer):
+                value = np.uint64(self._address(value, f"args[{i}]"))
+            elif isinstance(value, np.void):
+                value = self._without_objects(np.array(value), f"args[{i}]")[()]
             if isinstance(value, DeviceArray) and i < len(fn.info.params):
                 addresses[fn.info.params[i].name] = memory.addresses[value.name]
                 value = value.flat

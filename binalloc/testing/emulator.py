@@ -14,6 +14,7 @@ import numpy as np
 from binalloc.errors import UsageError
 from binalloc.files import read_bytes, write_atomically
 from binalloc.isa.instruction import Module
+from binalloc.launch.elements.layout import element_of
 from binalloc.launch.file import compare
 from binalloc.launch.types import Argument, ArgumentKind, Array, Compare, CompareMode, Launch
 from binalloc.models.machines.model import Machine
@@ -86,8 +87,9 @@ class Emulator:
         self, result: LaunchResult, array: Array | DeviceArray, expected: Array, *, rtol: float = 0.0, atol: float = 0.0
     ) -> None:
         """Fails where `array`, which the launch was given, or which lies on a device, does not hold what is expected:
-        the same bits, or within atol + rtol * |expected| where one of them is given (NaN equals NaN then). The message
-        names kernel, parameter or array, and the first element that differs. UsageError where dtype or shape differ, or
+        the same bits, or within atol + rtol * |expected| where one of them is given (NaN equals NaN then). Structs are
+        compared field by field, a tolerance is for floats in them. The message names kernel, parameter or array, and
+        the first element that differs. UsageError where dtype or shape differ, or
         for an array of no argument."""
         __tracebackhide__ = True
         name: str | None
@@ -97,13 +99,15 @@ class Emulator:
             name = next((name for name, given in result.arrays.items() if given is array), None)
         if name is None:
             raise UsageError("this array is no argument of the launch", expected=", ".join(result.arrays) or "none")
-        if array.dtype.kind not in "biufc" or array.dtype.itemsize > 8:
+        element = element_of(array.dtype, name)
+        if element is None:
             raise UsageError(
                 "such elements are not compared", place=name, found=f"dtype {array.dtype}",
-                expected="numbers of at most 8 bytes", remedy="Compare a view of the array with NumPy.",
+                expected="numbers, or structs of them", remedy="Compare a view of the array with NumPy.",
             )  # fmt: skip
         judged = Compare(CompareMode.TOLERANCE, rtol, atol) if rtol or atol else Compare()
-        argument = Argument(name, ArgumentKind.BUFFER, "u8", array.shape, compare=judged)
+        struct = None if isinstance(element, str) else element
+        argument = Argument(name, ArgumentKind.BUFFER, "u8", array.shape, compare=judged, struct=struct)
         launch = Launch(result.kernel, result.grid, result.block, arguments=(argument,))
         differences = compare(launch, {name: np.asarray(expected)}, {name: array})
         _require(result, [str(difference) for difference in differences])

@@ -88,7 +88,11 @@ def launch_kernel(
         args: for a pointer an array; for a texture a `TextureArray`; for a number one of the parameter's size. An int
             goes to 1, 2 and 4 bytes, a float to 4 and 8; 8 bytes of an integer are numpy.int64 or uint64, as an int may
             be meant for a pointer. A struct by value is a scalar of a structured dtype. Binaries have no types of
-            parameters: whether 4 bytes are an int or a float is for the caller to know.
+            parameters: whether 4 bytes are an int or a float is for the caller to know. Arrays of structs are
+            structured arrays, and pointers in them fields of objects ("O", 8 bytes): None for null, an array for its
+            first byte, or a `Pointer(array, byte)`, which will do for a parameter, too. Arrays that only pointers are
+            to take no parameter; they change in place as well, and a pointer that a kernel has changed is a `Pointer`
+            afterwards, None for null, or an address where no array lies.
         name: of the kernel, where there are several; also its C++ name.
         machine: a model, its name, or its file; without, the one that the binary was scheduled for, for PTX gtx680. A
             binary of another machine is scheduled for this one, in memory.

@@ -37,7 +37,8 @@ def build(
     define: tuple[str, ...] = (), library: tuple[str, ...] = (), flags: tuple[str, ...] = (),
     ptx_flags: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
-    """Build a program. folder: its own. compile_, ptx: files relative to it. include: folders, too; those outside of it
+    """Build a program. folder: its own. compile_, ptx: files relative to it; a `.c` that calls the runtime is named with
+    `:cuda` behind it, and compiled as C++. include: folders, too; those outside of it
     are absolute. CalledProcessError with the compiler's own words on stderr."""
     source, shim = out / "source", out / "shim"
     prepare_tree(folder, source)
@@ -51,17 +52,19 @@ def build(
             prepare_tree(Path(name), out / f"include{i}")
         places += ["-I", str(source / name if inside else out / f"include{i}")]
         untouched += ["-I", str(folder / name if inside else name)]
-    defines = [f"-D{d}" for d in define]
+    # Behind the headers, which a program's short names would break.
+    (out / "defines.h").write_text("".join(f"#define {d.replace('=', ' ', 1)}\n" for d in define))
+    defines = ["-include", str(out / "defines.h")]
     objects = []
     for name in compile_:
+        name, _, language = name.partition(":")
         path = source / name
         where = ["-I", str(HERE), "-I", str(shim), "-I", str(path.parent), "-I", str(source), *places]
-        as_c = path.suffix == ".c" and "--c-as-cuda" not in flags
-        kind = ["gcc", "-O2", "-w", "-ffp-contract=off", "-fcommon", "-x", "c"] if as_c else [
+        as_c = path.suffix == ".c" and language != "cuda"
+        kind = ["gcc", "-O2", "-w", "-ffp-contract=off", "-fcommon", "-DcudaSetDevice(device)=0", "-x", "c"] if as_c else [
             "g++", *GXX, "-x", "c++", "-include", str(HERE / "cuda_cpu.h")]  # fmt: skip
         made = out / (name.replace("/", "_") + ".o")
-        own = [f for f in flags if not f.startswith("--c-as")]
-        _run([*kind, *own, *where, *defines, "-c", str(path), "-o", str(made)])
+        _run([*kind, *flags, *where, *defines, "-c", str(path), "-o", str(made)])
         objects.append(str(made))
     _run(["g++", "-no-pie", *objects, "-o", str(out / "program"), *[f"-l{x}" for x in library], "-lm"])
     for name in ptx:
@@ -71,7 +74,7 @@ def build(
 
 
 def _run(command: list[str]) -> None:
-    subprocess.run(["nice", *command], check=True, env=os.environ | {"LC_ALL": "C"})
+    subprocess.run(["nice", "-n", "5", *command], check=True, env=os.environ | {"LC_ALL": "C"})
 
 
 def main() -> None:

@@ -24,8 +24,8 @@ _NAME = re.compile(r"\s*(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w
 
 
 def masked(text: str) -> str:
-    """The text with comments and literals blanked, byte for byte."""
-    return _PASSIVE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+    """The text with comments blanked and literals all quotes, byte for byte."""
+    return _PASSIVE.sub(lambda m: re.sub(r"[^\n]", " " if m.group()[0] == "/" else '"', m.group()), text)
 
 
 def deduced_kernels(text: str) -> set[str]:

@@ -22,6 +22,11 @@ from tests.foreign.names import Names, element_of
 
 MOST_STEPS = 1000
 LONGEST_PERIOD = 400
+CODES = {
+    "f": "f32", "d": "f64", "i": "i32", "j": "u32", "l": "i64", "m": "u64", "x": "i64", "y": "u64", "s": "i16",
+    "t": "u16", "b": "u8", "c": "i8", "a": "i8", "h": "u8",
+}  # fmt: skip
+"""Types of pointers as C++ mangles them."""
 
 
 @dataclass
@@ -43,9 +48,11 @@ class Held:
 class Replay:
     """Reads a trace, writes a sequence. Records are those of include/cuda_cpu/trace.h."""
 
-    def __init__(self, trace: Path, names: Names, *, margin: int = 0) -> None:
-        """margin: bytes of zeros in front of every allocation and behind it, for programs that read there."""
-        self.trace, self.names, self.margin = trace, names, margin
+    def __init__(self, trace: Path, names: Names, *, margin: int = 0, untyped: str = "u32") -> None:
+        """margin: bytes of zeros in front of every allocation and behind it, for programs that read there.
+        untyped: the type of elements where no parameter's type tells it: of structs, and of what is found by pointers
+        in memory."""
+        self.trace, self.names, self.margin, self.untyped = trace, names, margin, untyped
         self.records = [json.loads(line) for line in (trace / "trace.jsonl").read_text().splitlines()]
         for r in self.records:
             self._shift(r)
@@ -77,7 +84,8 @@ class Replay:
 
     def declare(self) -> None:
         """Every allocation and variable of the trace, with elements as wide as all that is done to it allows."""
-        types = {f"b{r['id']}": names_dtype(r["type"]) for r in self.records if r["do"] == "type"}
+        told = {f"b{r['id']}": r["type"] for r in self.records if r["do"] == "type"}
+        types = {name: names_dtype(told[name]) or self.untyped for name in told}
         sizes = {f"b{r['id']}": r["bytes"] + 2 * self.margin for r in self.records if r["do"] == "alloc"}
         for r in self.records:
             if "variable" in r:
@@ -184,7 +192,7 @@ class Replay:
 
     def _bind(self, r: dict[str, Any], i: int) -> None:
         """A texture reference is to that memory from now on: a texture of its own, filled in front of each launch."""
-        variable, dtype = self.names.variable(r["texture"]), names_dtype(r["type"])
+        variable, dtype = self.names.variable(r["texture"]), names_dtype(r["type"]) or self.untyped
         grain = element_of(dtype).itemsize
         channels = int(r["type"][-1]) if r["type"][-1] in "24" else 1
         name = f"t{len(self.textures)}"
@@ -302,14 +310,13 @@ def _repetition(steps: list[str], at: int) -> tuple[int, int]:
 
 
 def names_dtype(mangled: str) -> str:
-    """The type of elements that a pointer's type tells; of structs and where nobody said, words."""
+    """The type of elements that a pointer's type tells; "" for structs and where nobody said."""
     plain = mangled.lstrip("VKr")
     for digits in "123456789":  # the vectors: float4 is 6float4
         for base, dtype in (("float", "f32"), ("double", "f64")):
             if plain.startswith(digits) and plain[1:-1] == base and plain[-1] in "1234":
                 return dtype
-    codes = {"f": "f32", "d": "f64", "i": "i32", "j": "u32", "l": "i64", "m": "u64", "x": "i64", "y": "u64"}
-    return codes.get(plain, {"s": "i16", "t": "u16", "b": "u8", "c": "i8", "a": "i8", "h": "u8"}.get(plain, "u32"))
+    return CODES.get(plain, "")
 
 
 def _relocate(data: np.ndarray, pointers: list[list[int]], addresses: dict[str, int]) -> None:

@@ -37,6 +37,7 @@ SASS: dict[str, str] = {
     # memory
     "LDG": "LDG.E", "STG": "STG.E", "LDS": "LDS", "STS": "STS", "LDL": "LDL", "STL": "STL", "LDC": "LDC",
     "LD": "LD.E", "ST": "ST.E", "ATOMG": "ATOMG.E", "ATOMS": "ATOMS", "ATOM": "ATOM.E", "RED": "RED.E", "TEX": "TEX",
+    "TXQ": "TXQ", "SUADDR": "TXQ",
     # control
     "BRA": "BRA", "CALL": "CALL.REL.NOINC", "CALL.IND": "CALL.ABS.NOINC", "RET": "RET.REL.NODEC", "EXIT": "EXIT",
     "NOP": "NOP", "BAR": "BAR", "MEMBAR": "MEMBAR.SC", "S2R": "S2R", "CS2R": "CS2R",

@@ -43,6 +43,7 @@ from binalloc.emulator.execute.operands import (
 )
 from binalloc.emulator.execute.operation import Executor, ExecutorInRows, Operation, Result, group_text
 from binalloc.emulator.execute.predicates import predicate_logic, register_to_predicates
+from binalloc.emulator.execute.surface import surface_address, texture_query
 from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import define
@@ -112,6 +113,9 @@ _ROWS = (
     Operation("MATCH", _WARP, match_lanes, result=Result.WARP, taint=L.Taint.ALL),
     Operation("S2R", _SPECIAL, read_special, result=Result.WARP),
     Operation("CS2R", _SPECIAL, read_special, result=Result.WARP),
+    # -- textures and surfaces
+    Operation("TXQ", _WARP, texture_query, result=Result.WARP),
+    Operation("SUADDR", _WARP, surface_address, result=Result.WARP),
     # -- memory: `exec_mem` by the columns space and access, `exec_tex`
     *(Operation(name, _MEM) for name in ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDC", "LD", "ST")),
     *(Operation(name, _MEM) for name in ("ATOMG", "ATOMS", "ATOM", "RED")),

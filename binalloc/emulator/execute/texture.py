@@ -11,12 +11,23 @@ import math
 
 from binalloc.emulator.arithmetic.bits import bits_from_f32, f32_from_bits, f64_from_i64, i64_from_f64
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.execute.operands import stage
 from binalloc.emulator.memory.coalescing import add_words
 from binalloc.emulator.memory.l1 import make_access
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, RZ, TEXEL_SIGNED, Column, Fault, Outside, TextureColumn
+from binalloc.emulator.state.layout import (
+    FULL,
+    HANDLE_BITS,
+    RZ,
+    TEXEL_SIGNED,
+    Column,
+    Fault,
+    Handle,
+    Outside,
+    TextureColumn,
+)
 from binalloc.emulator.state.memory_layout import LINE_SHIFT, LINE_WORDS, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.isa.table.opcodes import TEXTURE_LAYERS
@@ -25,6 +36,7 @@ FARTHEST = 2.0**40
 FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers
 ONE = 0x3F800000
 CUBE = TEXTURE_LAYERS.index("CUBE")
+WHOLE = 256  # the weight of a mipmap level that is not blended with the next
 
 
 @device
@@ -73,14 +85,51 @@ def layer_of(bits: int, n: int, layers: int) -> int:
 
 
 @device
-def texel_at(g: Gpu, h: int, x: int, y: int, z: int) -> int:
+def offset_on(packed: int, axis: int) -> int:
+    """Texels that a fetch is shifted by along an axis, of four bits for each."""
+    return (((packed >> (4 * axis)) & 15) ^ 8) - 8
+
+
+@device
+def side_at(g: Gpu, h: int, axis: int, level: int) -> int:
+    """Texels of texture `h` on an axis at a mipmap level; layers are as many at each."""
+    n = g.texture[h, TextureColumn.WIDTH + axis]
+    if g.texture[h, TextureColumn.LAYERS] and axis == g.texture[h, TextureColumn.DIMENSIONS] - 1:
+        return n
+    return max(n >> level, 1)
+
+
+@device
+def level_of(g: Gpu, h: int, bits: int, integer: int) -> tuple[int, int]:
+    """The mipmap level that a level of detail names, and the next one's weight in 1/256."""
+    last = g.texture[h, TextureColumn.LEVELS] - 1
+    if integer:
+        return min(max((bits ^ 0x80000000) - 0x80000000, 0), last), 0
+    x = f32_from_bits(bits)
+    if x != x:
+        x = 0.0
+    x += f32_from_bits(g.texture[h, TextureColumn.BIAS])
+    x = max(x, f32_from_bits(g.texture[h, TextureColumn.LEAST]))
+    x = min(max(min(x, f32_from_bits(g.texture[h, TextureColumn.MOST])), 0.0), last * 1.0)
+    if g.texture[h, TextureColumn.BLENDED] == 0:
+        return math.floor(x + 0.5), 0
+    i = math.floor(x)
+    weight = math.floor((x - i) * 256.0 + 0.5)
+    return i + (weight >> 8), weight & 255
+
+
+@device
+def texel_at(g: Gpu, h: int, level: int, x: int, y: int, z: int) -> int:
     """Byte offset of a texel of texture `h` in global memory's array, -1 on the border; indices may lie outside."""
-    i = inside(x, g.texture[h, TextureColumn.WIDTH], g.texture[h, TextureColumn.MODE_X])
-    j = inside(y, g.texture[h, TextureColumn.HEIGHT], g.texture[h, TextureColumn.MODE_Y])
-    k = inside(z, g.texture[h, TextureColumn.DEPTH], g.texture[h, TextureColumn.MODE_Z])
+    width, height, depth = side_at(g, h, 0, level), side_at(g, h, 1, level), side_at(g, h, 2, level)
+    i = inside(x, width, g.texture[h, TextureColumn.MODE_X])
+    j = inside(y, height, g.texture[h, TextureColumn.MODE_Y])
+    k = inside(z, depth, g.texture[h, TextureColumn.MODE_Z])
     if i < 0 or j < 0 or k < 0:
         return -1
-    index = (k * g.texture[h, TextureColumn.HEIGHT] + j) * g.texture[h, TextureColumn.WIDTH] + i
+    index = (k * height + j) * width + i
+    for n in range(level):
+        index += side_at(g, h, 0, n) * side_at(g, h, 1, n) * side_at(g, h, 2, n)
     return (
         g.texture[h, TextureColumn.START]
         + index * g.texture[h, TextureColumn.CHANNELS] * g.texture[h, TextureColumn.BYTES]
@@ -122,10 +171,10 @@ def weight_of(packed: int, corner: int, dimensions: int) -> int:
 def corner(g: Gpu, s: Sm, global_: Words, t: int, k: int, units: int, linear: int) -> int:
     """Add corner k of lane t's cell to its channels in `s.bank_words`; the texel's address, -1 if it does not count."""
     h = s.b[t] - 1
-    weight = weight_of(s.bh[t], k, g.texture[h, TextureColumn.DIMENSIONS])
+    weight = weight_of(s.bh[t], k, g.texture[h, TextureColumn.DIMENSIONS]) * s.dh[t]
     if weight == 0:
         return -1
-    at = texel_at(g, h, s.a[t] + (k & 1), s.ah[t] + ((k >> 1) & 1), s.ch[t] + (k >> 2))
+    at = texel_at(g, h, s.d[t], s.a[t] + (k & 1), s.ah[t] + ((k >> 1) & 1), s.ch[t] + (k >> 2))
     if at < 0:
         return -1
     for n in range(min(units, g.texture[h, TextureColumn.CHANNELS])):
@@ -143,7 +192,7 @@ def gather(g: Gpu, s: Sm, program: Grid, global_: Words, pc: int, t: int, k: int
     n = program[pc, Column.TGATH] - 1
     if k > 3:
         return -1
-    at = texel_at(g, h, s.a[t] + (k & 1), s.ah[t] + (k >> 1), s.ch[t])
+    at = texel_at(g, h, s.d[t], s.a[t] + (k & 1), s.ah[t] + (k >> 1), s.ch[t])
     if at >= 0 and n < g.texture[h, TextureColumn.CHANNELS]:
         place = 3 - k if k < 2 else k - 2  # counter-clockwise from the lower left, y downwards
         s.bank_words[place, t] = channel(g, h, global_, at + n * g.texture[h, TextureColumn.BYTES])
@@ -158,16 +207,24 @@ def fits(g: Gpu, h: int, dimensions: int, layers: int, gathers: int) -> bool:
 
 
 @device
-def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
-    """First texel of each lane in `a`, `ah`, `ch`, weights of its neighbours in `bh`; returns the lanes that filter."""
+def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int, second: int) -> int:
+    """First texel of each lane in `a`, `ah`, `ch`, weights of its neighbours in `bh`; returns the lanes that filter.
+
+    Handles lose what stands above them. `d` and `dh` have the lane's mipmap level and its weight in 1/256; where
+    the cells of the second of two levels are asked for they become that one's.
+    """
     dimensions = program[pc, Column.TDIM] + 1
     integer = program[pc, Column.TCOORD]
     layers, gathers = program[pc, Column.TLAY], program[pc, Column.TGATH]
     linear = 0
     for t in range(g.lanes):
         if (mask >> t) & 1:
+            offsets = 0
+            if program[pc, Column.TOFF]:
+                offsets = s.b[t] >> HANDLE_BITS
+                s.b[t] &= (1 << HANDLE_BITS) - 1
             h = s.b[t] - 1
-            if h < 0 or h >= g.textures:
+            if h < 0 or h >= g.textures or g.texture[h, TextureColumn.OF] != Handle.TEXTURE:
                 set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], 0, 0)
                 return 0
             if not fits(g, h, dimensions, layers, gathers):
@@ -175,18 +232,26 @@ def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> int:
                 set_fault(g, s, Fault.TEXTURE, w, pc, t, s.b[t], have, dimensions + 4 * layers + 16 * gathers)
                 return 0
             smooth = 1 if (g.texture[h, TextureColumn.LINEAR] or gathers) and not integer else 0
-            if gathers == 0:
-                linear |= smooth << t
+            if second:
+                s.d[t], s.dh[t] = s.d[t] + 1, WHOLE - s.dh[t]
+            elif program[pc, Column.TLOD]:
+                s.d[t], weight = level_of(g, h, s.bh[t], integer)
+                s.dh[t] = WHOLE - weight
+            else:
+                s.d[t], s.dh[t] = 0, WHOLE
+            if gathers == 0 and (smooth or s.dh[t] != WHOLE):
+                linear |= 1 << t
             s.bh[t] = 0
             for axis in range(3):
                 bits = s.a[t] if axis == 0 else s.ah[t] if axis == 1 else s.c[t]
-                i, second = 0, 0
+                i, next_one = 0, 0
                 if axis < dimensions and layers and axis == dimensions - 1:
                     i = layer_of(bits, g.texture[h, TextureColumn.WIDTH + axis], layers)
                 elif axis < dimensions:
-                    n, mode = g.texture[h, TextureColumn.WIDTH + axis], g.texture[h, TextureColumn.MODE_X + axis]
-                    i, second = along(bits, n, g.texture[h, TextureColumn.NORMALIZED], mode, smooth, integer)
-                s.bh[t] |= second << (10 * axis)
+                    n, mode = side_at(g, h, axis, s.d[t]), g.texture[h, TextureColumn.MODE_X + axis]
+                    i, next_one = along(bits, n, g.texture[h, TextureColumn.NORMALIZED], mode, smooth, integer)
+                    i += offset_on(offsets, axis)
+                s.bh[t] |= next_one << (10 * axis)
                 if axis == 0:
                     s.a[t] = i
                 elif axis == 1:
@@ -209,25 +274,24 @@ def result(g: Gpu, s: Sm, t: int, n: int, linear: int, gathered: int) -> int:
         one = ONE if g.texture[h, TextureColumn.FLOAT] else 1
         return one if n == 3 else 0
     if linear:
-        return bits_from_f32(f64_from_i64(s.bank_words[n, t]) / (1 << (8 * g.texture[h, TextureColumn.DIMENSIONS])))
+        scale = WHOLE << (8 * g.texture[h, TextureColumn.DIMENSIONS])
+        return bits_from_f32(f64_from_i64(s.bank_words[n, t]) / scale)
     return int(s.bank_words[n, t])
 
 
-@device(apart=True)
-def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
-    """TEX by the lanes of `mask` (not empty)."""
-    linear = find_cells(g, s, program, w, pc, mask)
-    if g.fault:
-        return
+@device
+def strip_handles(g: Gpu, s: Sm, mask: int) -> None:
+    """Take offsets off the handles of the lanes in `mask`."""
+    for t in range(g.lanes):
+        if (mask >> t) & 1:
+            s.b[t] &= (1 << HANDLE_BITS) - 1
+
+
+@device
+def add_cells(g: Gpu, s: Sm, program: Grid, global_: Words, pc: int, mask: int, linear: int) -> None:
+    """What the texels of the cells of the lanes in `mask` give; the lines that they lie on are entered."""
     units = program[pc, Column.RD_UNITS]
     gathered = program[pc, Column.TGATH]
-    for n in range(4):
-        for t in range(g.lanes):
-            s.bank_words[n, t] = 0
-    s.lines = 0
-    s.stat[Stat.TEXTURE_FETCHES] += 1
-    s.passes = 0
-    s.done_at = g.cycle + g.l1_latency
     lanes = mask
     for k in range(1 << (program[pc, Column.TDIM] + 1)):
         for t in range(g.lanes):
@@ -243,13 +307,39 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
                     add_words(s, 0, at >> LINE_SHIFT, words << ((at >> 2) & (LINE_WORDS - 1)), LinePolicy.TEXTURE)
         if not gathered:
             lanes &= linear
+
+
+@device(apart=True)
+def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
+    """TEX by the lanes of `mask` (not empty)."""
+    linear = find_cells(g, s, program, w, pc, mask, 0)
+    if g.fault:
+        return
+    for n in range(4):
+        for t in range(g.lanes):
+            s.bank_words[n, t] = 0
+    s.lines = 0
+    s.stat[Stat.TEXTURE_FETCHES] += 1
+    s.passes = 0
+    s.done_at = g.cycle + g.l1_latency
+    add_cells(g, s, program, global_, pc, mask, linear)
+    if program[pc, Column.TLOD]:
+        blended = 0
+        for t in range(g.lanes):
+            if (linear >> t) & 1 and s.dh[t] != WHOLE:
+                blended |= 1 << t
+        if blended:
+            stage(g, s, program, regs, w, pc)  # coordinates anew: cells stand in their place
+            if program[pc, Column.TOFF]:
+                strip_handles(g, s, mask & ~blended)
+            add_cells(g, s, program, global_, pc, blended, find_cells(g, s, program, w, pc, blended, 1))
     s.passes = max(s.lines, 1)
     if s.lines:
         make_access(g, s, w)
     rd = program[pc, Column.RD]
     if rd == RZ:
         return
-    for n in range(units):
+    for n in range(program[pc, Column.RD_UNITS]):
         for t in range(g.lanes):
             if (mask >> t) & 1:
-                regs[s.warp_base + w, rd + n, t] = result(g, s, t, n, (linear >> t) & 1, gathered)
+                regs[s.warp_base + w, rd + n, t] = result(g, s, t, n, (linear >> t) & 1, program[pc, Column.TGATH])

@@ -102,7 +102,7 @@ class Device:
         self.sms = engine.records(Sm, sms)
         self.host, self.base = memory.host, memory.base
         if kept is None:
-            banks = memory.symbols.banks(kernel, launch, memory.addresses, memory.images)
+            banks = memory.symbols.banks(kernel, launch, memory.addresses, memory.handles)
             constants = Constants.build(banks)
             self.program = Program(module, machine, constants)
         else:

@@ -19,6 +19,7 @@ from binalloc.isa.instruction import CONSTANTS_COPY, Module
 from binalloc.isa.runtime import GRID, OWN, WORKSPACE
 from binalloc.launch.file import variable_name
 from binalloc.launch.placing import BUFFER_ALIGN, BUFFER_GAP, place_buffers
+from binalloc.launch.textures import upper_levels
 from binalloc.launch.types import Argument, Launch
 
 MOST_BYTES = 1 << 31
@@ -27,8 +28,8 @@ MOST_BYTES = 1 << 31
 
 class GlobalMemory:
     """Contents by name, buffers and symbols (`host`) and textures (`images`) as they were given; `addresses` of what
-    lies in global memory; `words`, uint32 from `base` on; `rows` of the table of textures, by whose names handles count
-    from 1."""
+    lies in global memory; `words`, uint32 from `base` on; `rows` of the table of textures, whose numbers from 1 on are
+    the `handles`."""
 
     def __init__(
         self, launch: Launch, module: Module, buffers: Mapping[str, Array], textures: Mapping[str, Array]
@@ -44,10 +45,13 @@ class GlobalMemory:
         if self.runtime is not None:
             total = self.runtime.end - L.GLOBAL_BASE
         images = -(-(L.GLOBAL_BASE - self.base + total) // BUFFER_ALIGN) * BUFFER_ALIGN
-        self.images_at, end = place_textures(self.images, images)
-        if len(self.images_at) > L.MAX_TEXTURES:
-            raise UsageError("too many textures", found=len(self.images_at), expected=f"at most {L.MAX_TEXTURES}")
-        self.rows = [texture_row(launch.argument(name), at) for name, at in self.images_at.items()]
+        uppers = {k: upper_levels(launch.argument(k), v, launch.contents_of) for k, v in self.images.items()}
+        sizes = {k: v.nbytes + sum(u.nbytes for u in uppers[k]) for k, v in self.images.items()}
+        self.images_at, end = place_textures(sizes, images)
+        self.rows: list[list[int]] = []
+        self.handles: dict[str, int] = {}
+        for argument in launch.handled:
+            self._add_row(argument)
         self.end = end if buffers or textures or self.runtime is not None else L.GLOBAL_BASE - self.base
         self.words = np.zeros(-(-end // 4), "<u4")
         raw = self.words.view(np.uint8)
@@ -57,6 +61,8 @@ class GlobalMemory:
         for name in [*self.addresses, *self.images]:
             data = self.images[name] if name in self.images else self.host[name]
             self.view(name)[...] = data
+        for name, upper in uppers.items():
+            self._put_levels(name, upper)
         if self.runtime is not None:
             self.runtime.fill(raw, self.base)
 
@@ -93,12 +99,32 @@ class GlobalMemory:
 
     def add_texture(self, argument: Argument, data: Array) -> None:
         """Place a texture behind all that lies there."""
-        if len(self.images_at) == L.MAX_TEXTURES:
-            raise UsageError("too many textures", found=len(self.images_at) + 1, expected=f"at most {L.MAX_TEXTURES}")
-        at = self._room_for(data.nbytes)
+        upper = upper_levels(argument, data)
+        at = self._room_for(data.nbytes + sum(u.nbytes for u in upper))
         self.images[argument.name], self.images_at[argument.name] = data, at
-        self.rows.append(texture_row(argument, at))
+        self._add_row(argument)
         self.view(argument.name)[...] = data
+        self._put_levels(argument.name, upper)
+
+    def _add_row(self, argument: Argument) -> None:
+        """Enter a texture or surface, whose contents have their place, into the table."""
+        if len(self.rows) == L.MAX_TEXTURES:
+            raise UsageError(
+                "too many textures and surfaces", found=len(self.rows) + 1, expected=f"at most {L.MAX_TEXTURES}"
+            )
+        name, texture = argument.name, argument.texture
+        assert texture is not None
+        source = texture.array or name
+        at = self.images_at[source] if source in self.images_at else self.addresses[source] - self.base
+        self.rows.append(texture_row(argument, at))
+        self.handles[name] = len(self.rows)
+
+    def _put_levels(self, name: str, upper: list[Array]) -> None:
+        """The levels of a mipmap behind its first."""
+        at, raw = self.images_at[name] + self.images[name].nbytes, self.words.view(np.uint8)
+        for data in upper:
+            raw[at : at + data.nbytes] = np.ascontiguousarray(data).view(np.uint8).reshape(-1)
+            at += data.nbytes
 
     def _room_for(self, size: int) -> int:
         """The offset of so many bytes more, with the usual gap behind them."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Function, GlobalVar, Module
 from binalloc.launch.placing import BUFFER_ALIGN, FIRST_BUFFER
-from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Launch, TextureFilter, TextureLayers, TextureRead
+from binalloc.launch.sampling import AddressMode, TextureFilter, TextureLayers, TextureRead
+from binalloc.launch.types import Argument, ArgumentKind, Launch
 
 assert FIRST_BUFFER == L.GLOBAL_BASE  # device code has it as a constant of its own
 
@@ -62,13 +65,12 @@ class Symbols:
             self.constants[bank] = old[:offset] + data + old[offset + len(data) :]
 
     def banks(
-        self, kernel: Function, launch: Launch, buffers: Mapping[str, int], images: Iterable[str]
+        self, kernel: Function, launch: Launch, buffers: Mapping[str, int], handles: Mapping[str, int]
     ) -> dict[int, bytes]:
         """Contents of all constant banks: the kernel's parameters in bank 0, if it has any. buffers: where they lie.
-        images: names of the textures; a texture's handle is its number among them, from 1."""
-        handles = {name: i for i, name in enumerate(images, 1)}
+        handles: of textures and surfaces, by name."""
         listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
-        params = launch.parameters(listed, dict(buffers) | self.addresses | handles)
+        params = launch.parameters(listed, {**buffers, **self.addresses, **handles})
         return self.with_parameters(params)
 
     def with_parameters(self, parameters: bytes) -> dict[int, bytes]:
@@ -84,17 +86,33 @@ def initial(variable: GlobalVar, constants: Mapping[int, bytes]) -> bytes:
     return constants[int(bank)][: variable.size]
 
 
-def place_textures(images: Mapping[str, Array], at: int) -> tuple[dict[str, int], int]:
-    """Offsets of the textures behind offset `at`, which is aligned, and the end of the last."""
+def place_textures(images: Mapping[str, int], at: int) -> tuple[dict[str, int], int]:
+    """Offsets of the textures, of so many bytes, behind offset `at`, which is aligned, and the end of the last."""
     places = {}
-    for name, data in images.items():
+    for name, size in images.items():
         places[name] = at
-        at += -(-data.nbytes // BUFFER_ALIGN) * BUFFER_ALIGN
+        at += -(-size // BUFFER_ALIGN) * BUFFER_ALIGN
     return places, at
 
 
+_TYPES = {
+    ("i", 1, True): 0x10D0, ("i", 2, True): 0x10D1, ("u", 1, True): 0x10D2, ("u", 2, True): 0x10D3,
+    ("i", 1, False): 0x10D7, ("i", 2, False): 0x10D8, ("i", 4, False): 0x10D9, ("u", 1, False): 0x10DA,
+    ("u", 2, False): 0x10DB, ("u", 4, False): 0x10DC, ("f", 2, False): 0x10DD, ("f", 4, False): 0x10DE,
+}  # fmt: skip
+_ORDERS = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
+"""Numbers of channel data types (by kind, bytes, and whether they are read as normalized floats) and of channel orders
+(by channels: R, RG, RGBA), which PTX (5.3, texture, sampler and surface types) has from OpenCL."""
+
+
+def _pattern(x: float) -> int:
+    """An f32's bits."""
+    with np.errstate(over="ignore"):
+        return int(np.array(x, np.float32).view(np.uint32))
+
+
 def texture_row(a: Argument, start: int) -> list[int]:
-    """One row of the table of textures."""
+    """One row of the table of textures, which surfaces stand in, too."""
     t = a.texture
     assert t is not None
     depth, height, width = (1, 1, *t.sides)[-3:]
@@ -109,5 +127,11 @@ def texture_row(a: Argument, start: int) -> list[int]:
         column.LINEAR: int(t.filter == TextureFilter.LINEAR), column.NORMALIZED: int(t.normalized),
         column.LAYERS: list(TextureLayers).index(t.layers),
         column.MODE_X: x, column.MODE_Y: y, column.MODE_Z: z,
+        column.LEVELS: t.levels, column.BLENDED: int(t.blend == TextureFilter.LINEAR),
+        column.BIAS: _pattern(t.bias), column.LEAST: _pattern(t.clamp[0]), column.MOST: _pattern(t.clamp[1]),
+        column.OF: L.Handle.TEXTURE, column.TYPE: _TYPES[kind, size, t.read != TextureRead.ELEMENT],
+        column.ORDER: _ORDERS[t.channels],
     }  # fmt: skip
+    if a.kind == ArgumentKind.SURFACE:  # layers are what cubes are for it
+        row |= {column.OF: L.Handle.SURFACE, column.LAYERS: int(t.layers != TextureLayers.NONE)}
     return [row[n] for n in range(L.TEXTURE_COLUMNS)]

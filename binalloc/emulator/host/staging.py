@@ -234,7 +234,7 @@ def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants
     elif o.name == "c":
         stage_flexible(row, "c", width, instr, constants, L.Column.C_UNITS)
     elif o.name == "rb":
-        if instr.op.access == Access.ATOMIC or instr.op.space == Space.TEXTURE:
+        if instr.op.access in (None, Access.ATOMIC) or instr.op.space == Space.TEXTURE:
             row[L.Column.B_UNITS], row[L.Column.B_REG] = width, f["rb"]
         row[L.Column.DATA] = f["rb"]
     elif o.name == "rc":

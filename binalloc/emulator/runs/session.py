@@ -60,8 +60,8 @@ class Session:
         self._needs: dict[Shape, tuple[Resources, int]] = {}
 
     def addresses(self) -> dict[str, int]:
-        """Where buffers lie now, and the handles of textures, by argument."""
-        return self.memory.addresses | {name: i for i, name in enumerate(self.memory.images, 1)}
+        """Where buffers lie now, and the handles of textures and surfaces, by argument."""
+        return self.memory.addresses | self.memory.handles
 
     def changed(self, name: str) -> None:
         """What `memory.view` gives of the argument has been changed: a constant bank takes it over."""

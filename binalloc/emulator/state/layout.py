@@ -113,8 +113,8 @@ MAX_TEXTURES = 64
 
 
 class TextureColumn(Codes):
-    """A texture; a mode and a length for each axis stand side by side. LAYERS: how the last axis counts layers, as the
-    modifier of TEX says it, 0 where it is an axis like the others."""
+    """A texture or a surface; a mode and a length for each axis stand side by side. LAYERS: how the last axis counts
+    layers, as the modifier of TEX says it, 0 where it is an axis like the others. BIAS, LEAST, MOST: f32 patterns."""
 
     START: int
     DIMENSIONS: int
@@ -131,8 +131,25 @@ class TextureColumn(Codes):
     MODE_X: int
     MODE_Y: int
     MODE_Z: int
+    LEVELS: int
+    BLENDED: int
+    BIAS: int
+    LEAST: int
+    MOST: int
+    OF: int
+    TYPE: int
+    ORDER: int
 
 
+class Handle(Codes):
+    """What a handle names."""
+
+    NOTHING: int
+    TEXTURE: int
+    SURFACE: int
+
+
+HANDLE_BITS = 20  # of a handle under .AOFFI; four bits for each axis stand above them
 TEXTURE_COLUMNS = len(TextureColumn.names)
 TEXEL_KINDS = ("u", "i", "f")
 TEXEL_SIGNED = TEXEL_KINDS.index("i")
@@ -220,6 +237,7 @@ class Fault(Codes):
     CALL_TARGET: int
     BAR_MODE: int
     TEXTURE: int
+    SURFACE: int
     LOCAL_ATOMIC: int
     ATOMIC: int
     HEAP: int
@@ -401,14 +419,20 @@ class Column(Staged, numbers=FIELD_COLUMNS):
     PS0: int
     PS1: int
     PS2: int
+    SBOUND: int
     SCOPE: int
     SHFL: int
     SREG: int
     SRW: int
+    SSIZE: int
+    SUNIT: int
     TCOORD: int
     TDIM: int
     TGATH: int
     TLAY: int
+    TLOD: int
+    TOFF: int
+    TQUERY: int
     VOTE: int
 
 

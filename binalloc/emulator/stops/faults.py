@@ -5,6 +5,7 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.atomic import atomic_legal
 from binalloc.emulator.checks.poison import Sink
 from binalloc.emulator.checks.races import Before
+from binalloc.emulator.execute.surface import Amiss
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
 from binalloc.emulator.stops.deadlock import explain
@@ -12,7 +13,7 @@ from binalloc.emulator.stops.recursion import is_overflow, overflow_fault, too_m
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, stop_fault
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
-from binalloc.launch.types import TextureLayers
+from binalloc.launch.sampling import TextureLayers
 
 _NAMES = {
     L.Fault.GLOBAL: "global memory access out of bounds",
@@ -28,6 +29,7 @@ _NAMES = {
     L.Fault.RETURN: "RET outside of a call",
     L.Fault.PC: "execution left the code",
     L.Fault.TEXTURE: "no such texture",
+    L.Fault.SURFACE: "surface access out of bounds",
     L.Fault.NOT_EXECUTED: "not yet executed by the emulator",
     L.Fault.DEADLOCK: "deadlock",
     L.Fault.RAW: "hazard: read before the result is there",
@@ -133,6 +135,8 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
         if b == 0:
             return f"handle {a:#x}", "the handle of a texture that the launch names", None
         return f"texture {a} {_texture(b)}", f"one {_texture(d)}", None
+    if code == L.Fault.SURFACE:
+        return surface(c, a, b, d)
     if code == L.Fault.POISON:
         return f"{_SINKS[a]} depends on a value that nobody wrote (lanes {b:#x})", "an initialised value", None
     if code == L.Fault.HEAP:
@@ -156,6 +160,25 @@ def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:
         return f"operation {aop} on type {atyp}", None, None
     legal = [name for n, name in enumerate(types) if atomic_legal(aop, n)]
     return f"{ATOMIC_OPS[aop]} on {types[atyp]}", f"{ATOMIC_OPS[aop]} on {' or '.join(legal)}", None
+
+
+def surface(c: Context, a: int, b: int, d: int) -> tuple[str, str, str | None]:
+    """What a surface access was to: `a` has the handle and what is wrong, `b` and `d` the coordinates and what was
+    wanted."""
+    amiss, handle = a >> 32, a & L.FULL
+    wanted, words = d >> 32, (b & L.FULL, b >> 32 & L.FULL, d & L.FULL)
+    if amiss == Amiss.HANDLE:
+        return f"handle {handle:#x}", "the handle of a surface that the launch names", None
+    row = [int(x) for x in c.engine.get(c.g, 0, "texture")[handle - 1]]
+    column = L.TextureColumn
+    dimensions, layers = row[column.DIMENSIONS], row[column.LAYERS]
+    if amiss == Amiss.GEOMETRY:
+        return f"surface {handle} {_texture(dimensions + 4 * layers)}", f"one {_texture(wanted)}", None
+    numbers = [(word ^ 0x80000000) - 0x80000000 for word in words[:dimensions]]
+    at = ", ".join(f"{name} {x}" for name, x in zip("xyz", numbers, strict=False))
+    sides = [row[column.WIDTH] * row[column.CHANNELS] * row[column.BYTES], row[column.HEIGHT], row[column.DEPTH]]
+    within = ", ".join(f"{name} below {n}" for name, n in zip("xyz", sides[:dimensions], strict=False))
+    return f"{wanted} bytes at {at} of surface {handle}", f"{within}, x in bytes, all of them inside", None
 
 
 def race(c: Context, address: int, word: int, before: int) -> tuple[str, str, None]:

@@ -10,8 +10,6 @@ from binalloc.isa.runtime import STACK_TRAP
 from binalloc.isa.table.fields import RZ
 from binalloc.printable import count
 
-_SHALLOWER = "end the recursion sooner (does it end at all?)"
-
 
 def is_overflow(c: Context, word: int) -> bool:
     """Whether the instruction at a code word is what a function does whose frame does not fit."""
@@ -29,14 +27,14 @@ def overflow_fault(c: Context, place: str) -> KernelFault:
     given = next((record["stack_bytes"] for record in c.device.module.provenance if "stack_bytes" in record), None)
     found = f"{function[0].name} needs a frame of {frame}, {calls_deep(c)} deep"
     expected = "frames that fit the stack" + (f" of {given:,} bytes per thread" if isinstance(given, int) else "")
-    remedy = Hint(f"Import the PTX with more {{stack_bytes}}, or {_SHALLOWER}.")
+    remedy = Hint("Import the PTX with more {stack_bytes}, or end the recursion sooner (does it end at all?).")
     return KernelFault("stack overflow", place=place, found=found, expected=expected, remedy=remedy)
 
 
 def too_many_entries(c: Context, entries: int) -> tuple[str, str, str]:
     """(found, expected, remedy) of a reconvergence stack that is full."""
     found = f"more than {entries} entries, {calls_deep(c)} deep"
-    return found, f"at most {entries}", f"Recursion or divergence nests too deep: {_SHALLOWER}."
+    return found, f"at most {entries}", "Recursion or divergence nests too deep: does it end?"
 
 
 def calls_deep(c: Context) -> str:

@@ -78,13 +78,11 @@ class Setting:
             return Constants.build(dict(self.module.constants))
         symbols = {a.name: launch.contents_of(a) for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}
         filled = Symbols.of(launch, self.module, symbols)
-        images = [a.name for a in launch.arguments if a.kind == ArgumentKind.TEXTURE]
-        return Constants.build(filled.banks(self.kernel, launch, launch.addresses, images))
+        return Constants.build(filled.banks(self.kernel, launch, launch.addresses, {}))
 
     def _textures(self) -> list[list[int]]:
         """Rows of the table of textures, each of which begins at address 0."""
-        arguments = () if self.launch is None else self.launch.arguments
-        return [texture_row(a, 0) for a in arguments if a.kind == ArgumentKind.TEXTURE]
+        return [] if self.launch is None else [texture_row(a, 0) for a in self.launch.handled]
 
 
 def _place(number: int, sides: Three) -> Three:

@@ -15,7 +15,7 @@ from operator import ne
 from binalloc.emulator.arithmetic.integer import bool_op, plop3, table_masks
 from binalloc.emulator.execute.operation import Operation, Result
 from binalloc.emulator.execute.table import OPERATIONS
-from binalloc.emulator.execute.texture import along, layer_of
+from binalloc.emulator.execute.texture import along, layer_of, offset_on
 from binalloc.emulator.execute.warp import Special
 from binalloc.emulator.host.staging import Constants
 from binalloc.emulator.state import layout as L
@@ -113,8 +113,10 @@ def _texel(row: Row, textures: Sequence[Sequence[int]]) -> Source:
     sources = [_word(row, *place) for place in (("a", 0), ("a", 1), ("c", 0))[:axes]]
 
     def address(v: Values) -> Known:
-        h, bits = handle(v), [source(v) for source in sources]
-        if h is None or None in bits or not 1 <= h <= len(textures):
+        h, bits, offsets = handle(v), [source(v) for source in sources], 0
+        if h is not None and row[_C.TOFF]:
+            h, offsets = h & (1 << L.HANDLE_BITS) - 1, h >> L.HANDLE_BITS
+        if h is None or None in bits or not 1 <= h <= len(textures) or row[_C.TLOD]:
             return None
         t, index = textures[h - 1], 0
         for axis in reversed(range(axes)):
@@ -122,7 +124,7 @@ def _texel(row: Row, textures: Sequence[Sequence[int]]) -> Source:
             assert x is not None
             linear = t[column.LINEAR] or row[_C.TGATH]
             at, _ = along(x, n, t[column.NORMALIZED], t[column.MODE_X + axis], linear, row[_C.TCOORD])
-            at = layer_of(x, n, row[_C.TLAY]) if row[_C.TLAY] and axis == axes - 1 else at
+            at = layer_of(x, n, row[_C.TLAY]) if row[_C.TLAY] and axis == axes - 1 else at + offset_on(offsets, axis)
             index = index * n + min(max(at, 0), n - 1)
         return (h << _TEXTURE_SHIFT) + index * t[column.CHANNELS] * t[column.BYTES]
 

@@ -64,9 +64,12 @@ class NoRoom(Refused):
     routine: str
 
 
-def allocate(program: Program) -> Allocated:
-    """Registers for every routine of `program`, and the Loom module. The routines are used up. Raises NoRoom."""
-    work = _Work(program)
+def allocate(program: Program, registers: int = LOOM.limits.registers) -> Allocated:
+    """Registers for every routine of `program`, and the Loom module. The routines are used up. Raises NoRoom.
+
+    registers: a thread's, where the program is to run. What kernels take beyond that is left to a rewrite, but for
+    kernels that reach a cycle of calls, which nobody can rewrite: those, and all they call, make do with them."""
+    work = _Work(program, registers)
     for routine in program.routines.values():
         work.allocate(routine)
         if routine.cycle and all(name in work.emitted for name in routine.cycle):
@@ -83,6 +86,21 @@ def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[
     return choose(replace(regions, families=whole), pressure, capacity)
 
 
+def _below_recursion(program: Program) -> list[str]:
+    """Kernels that reach a cycle of calls, and all routines that they call."""
+    callees = {name: {node.callee for node in r.nodes() if node.callee} for name, r in program.routines.items()}
+    reaching: set[str] = set()
+    for name, routine in program.routines.items():  # callees come first, cycles side by side
+        if routine.cycle or callees[name] & reaching:
+            reaching.add(name)
+    work = [name for name in callees if name in reaching and program.routines[name].is_kernel]
+    found = dict.fromkeys(work)
+    for name in work:  # which grows
+        work += sorted(callees[name] - found.keys())
+        found |= dict.fromkeys(callees[name])
+    return list(found)
+
+
 _SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)
 
 
@@ -90,10 +108,11 @@ class _Work:
     """State of the walk over the routines. contracts, changed: by routine, its contract and the predicates that it and
     all it calls may write. registers: by routine, how many it needs with all it calls. top: first byte of local memory
     above all frames and spilled values; local_end: by routine, the first above its own and its callees'. recursive:
-    routines that reach a cycle of calls."""
+    routines that reach a cycle of calls. limits: of routines that make do with fewer registers than there are."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, registers: int) -> None:
         self.program = program
+        self.limits = dict.fromkeys(_below_recursion(program), replace(LOOM.limits, registers=registers))
         self.contracts: dict[str, Contract] = {}
         self.changed: dict[str, int] = {}
         self.registers: dict[str, int] = {}
@@ -117,9 +136,10 @@ class _Work:
         self._use_stack(routine, callees, predicates)
         laid = lay_out(routine, order_blocks(routine), predicates, self.program.locations)
         given = analysed(virtualise(routine, laid, self.contracts, self.changed))
-        self.changed[name] = ALL_PREDICATES if routine.cycle else given.code.predicates
+        self.changed[name] = given.code.predicates
         try:
-            allocation, demand = allocate_fewest(given, LOOM.limits, self.contracts, _SPILLING)
+            limits = self.limits.get(name, LOOM.limits)
+            allocation, demand = allocate_fewest(given, limits, self.contracts, _SPILLING)
         except Infeasible as error:
             raise self._no_room(routine, error) from error
         self.contracts[name] = allocation.contract

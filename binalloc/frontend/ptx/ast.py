@@ -108,9 +108,9 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Dual:
-    """`p|q`: the two destinations of setp, shfl.sync, match.all; either may be a Discard."""
+    """`p|q`: the two destinations of setp, shfl.sync, match.all; either may be a Discard. `{a, b, c, d}|p` of tex."""
 
-    first: Register | Discard
+    first: Register | Vector | Discard
     second: Register | Discard
 
 

@@ -66,9 +66,7 @@ class OperandReader:
             return self._named(tokens)
         if value == "{":
             vector = self._vector(tokens)
-            if tokens.value == "|":
-                tokens.source.fail(tokens.at, "a vector with a predicate", form="texture-operands")
-            return vector
+            return self._dual(tokens, vector) if tokens.value == "|" else vector
         if value == "[":
             return self._address(tokens)
         if value == "!" and tokens.kind == "punct":
@@ -144,7 +142,7 @@ class OperandReader:
             tokens.source.fail(at, "only a register can be negated", expected="a register, or a part of it, after '-'")
         return Negative(base)
 
-    def _dual(self, tokens: Tokens, first: Register | Discard) -> Dual:
+    def _dual(self, tokens: Tokens, first: Register | Vector | Discard) -> Dual:
         tokens.advance()
         at = tokens.at
         if tokens.value == "_":

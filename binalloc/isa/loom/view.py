@@ -98,7 +98,7 @@ def _kind(code: int) -> _Kind:
     op = OPCODES[code]
     convergent = op.name in _CONVERGENT
     pure = not op.control and (not op.access or op.space == _CONST) and not convergent
-    return _Kind(pure, convergent, bool(op.access) or op.name in ("ISETP", "BAR"))
+    return _Kind(pure, convergent, bool(op.access) or op.name in ("ISETP", "BAR", "SUADDR"))
 
 
 @cache
@@ -132,14 +132,14 @@ def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
     f = instr.f
     if "aop" in f and "rc" in f and f["aop"] < len(ATOMIC_OPS) and ATOMIC_OPS[f["aop"]] != "CAS":
         uses[:] = [r for r in uses if r.field != "rc"]
-    if instr.op.space == _TEXTURE and not third_coordinate(f):
+    if "tdim" in f and not third_coordinate(f):
         uses[:] = [r for r in uses if r.field != "rc"]
     if instr.op.name == "ISETP" and not f["ex"]:
         uses[:] = [r for r in uses if r.field != "ps1"]
 
 
 def third_coordinate(f: Mapping[str, int]) -> bool:
-    """Whether a texture fetch with fields `f` reads its third coordinate."""
+    """Whether a texture fetch or surface address with fields `f` reads its third coordinate."""
     return f["tdim"] == TEXTURE_DIMENSIONS.index("3D")
 
 

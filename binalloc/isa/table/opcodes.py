@@ -45,6 +45,11 @@ CACHE_OPS = ("", "CG", "CS", "CV")
 TEXTURE_DIMENSIONS = ("1D", "2D", "3D")
 TEXTURE_LAYERS = ("", "A", "CUBE")
 GATHERED_CHANNELS = ("", "GR", "GG", "GB", "GA")
+TEXTURE_QUERIES = (
+    "WIDTH", "HEIGHT", "DEPTH", "LAYERS", "LEVELS", "TYPE", "ORDER", "NORMALIZED", "KIND",
+)  # fmt: skip
+SURFACE_BOUNDS = ("TRAP", "CLAMP", "ZERO")
+SURFACE_SIZES = ("8", "16", "32", "64", "128")
 
 SPECIAL_REGISTERS: tuple[str, ...] = (
     "SR_TID.X", "SR_TID.Y", "SR_TID.Z",
@@ -113,6 +118,12 @@ MODIFIERS: dict[str, Modifier] = {
         Modifier("tchan", ("", "R", "RG")),
         Modifier("tlay", TEXTURE_LAYERS),
         Modifier("tgath", GATHERED_CHANNELS),
+        Modifier("tlod", ("", "LL")),
+        Modifier("toff", ("", "AOFFI")),
+        Modifier("tquery", TEXTURE_QUERIES),
+        Modifier("sbound", SURFACE_BOUNDS),
+        Modifier("sunit", ("", "P")),
+        Modifier("ssize", SURFACE_SIZES),
         Modifier("bar", BAR_MODES),
         Modifier("scope", ("CTA", "GPU", "SYS")),
         Modifier("srw", ("32", "64")),
@@ -131,6 +142,7 @@ UNITS: dict[str, tuple[str, tuple[int, ...]]] = {
     "a": ("atyp", (1, 1, 2, 2, 1, 2, 1, 1)),
     "t": ("tdim", (1, 2, 2)),
     "ch": ("tchan", (4, 1, 2)),
+    "lod": ("tlod", (1, 2)),
     "m": ("m64", (1, 2)),
     "s": ("srw", (1, 2)),
 }
@@ -374,8 +386,11 @@ def _define_rest() -> None:
     _memory(0x08A, "ATOMS", "rd:a mem32 rb:a rc:a?", "aop atyp", "atomic on shared", "shared", "atomic")
     _memory(0x08B, "ATOM", "rd:a mem64 rb:a rc:a?", "aop atyp", "atomic on generic", "generic", "atomic")
     _memory(0x08C, "RED", "mem64 rb:a", "aop atyp", "atomic on global without a result", "global", "atomic")
-    _memory(0x08D, "TEX", "rd:ch ra:t rb rc?", "tdim tcoord tchan tlay tgath", "texture fetch", "texture", "load",
-            unit="tex")
+    _memory(0x08D, "TEX", "rd:ch ra:t rb:lod rc?", "tdim tcoord tchan tlay tgath tlod toff", "texture fetch",
+            "texture", "load", unit="tex")
+    _op(0x08E, "TXQ", "rd ra", "tquery", "tex", "memory", "what a texture or surface is like", variable=True)
+    _op(0x08F, "SUADDR", "pd0? rd:2 ra:t rb rc?", "tdim sbound sunit tlay ssize", "tex", "memory",
+        "address of a surface's element", variable=True)
     # -- control
     _op(0x0A0, "BRA", "target reconv?", "", "bru", c, "branch", control="branch")
     _op(0x0A1, "CALL", "target", "", "bru", c, "direct call", control="call")

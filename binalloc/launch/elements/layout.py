@@ -127,6 +127,18 @@ def element_of(dtype: np.dtype[Any], name: str = "struct") -> Element | None:
     return Struct(name, tuple(members), dtype.itemsize, dtype.alignment)
 
 
+def number_at(dtype: np.dtype[Any], offset: int, size: int) -> np.dtype[Any] | None:
+    """The dtype of the number that is `size` bytes from byte `offset` of an element on; None where there is none."""
+    offset %= dtype.itemsize
+    if dtype.names is None or dtype.fields is None:
+        return dtype if offset == 0 and size == dtype.itemsize else None
+    for name in dtype.names:
+        field, start = dtype.fields[name][:2]
+        if start <= offset < start + field.itemsize:
+            return number_at(field.base, offset - start, size)
+    return None
+
+
 def inside(element: Element, path: Iterable[str | tuple[int, ...]]) -> Element:
     """What is at the end of a path from an element: names of members, and indices, which lead on in arrays of one
     type."""

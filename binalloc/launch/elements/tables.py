@@ -31,6 +31,7 @@ class Types:
     def __init__(self, table: object, at: At) -> None:
         self._tables, self._at = at.table(table), at
         self._made: dict[str, Struct] = {}
+        self._levels: dict[str, int] = {}
         if len(self._tables) > MAX_TYPES:
             at.fail("too many types", len(self._tables), f"at most {MAX_TYPES}")
         for name in self._tables:
@@ -57,8 +58,6 @@ class Types:
         if name in around:
             chain = " in ".join(reversed([*around[around.index(name) :], name]))
             at.fail("a struct that holds itself", chain, f'a pointer to another one, dtype = "{POINTER}"')
-        if len(around) >= MAX_NESTING:
-            at.fail("structs nest too deeply", len(around) + 1, f"at most {MAX_NESTING} levels")
         entry = at.table(self._tables[name])
         at.only_keys(entry, TYPE_KEYS)
         items = at.required(entry, "fields")
@@ -66,13 +65,16 @@ class Types:
             at.sub("fields").fail("not fields", quoted(items), "a list of tables { name, dtype }")
         packed = at.sub("packed").typed(entry.get("packed", False), bool)
         members: list[Member] = []
-        end, align = 0, 1
+        end, align, levels = 0, 1, 1
         for i, item in enumerate(items):
             where = at.sub(f"fields[{i}]")
             element = self._member_type(where.table(item), (*around, name), where)
             own = 1 if packed else align_of(element)
             members.append(_member(item, element, -(-end // own) * own, members, where))
             end, align = max(end, members[-1].offset + members[-1].bytes), max(align, own)
+            levels = max(levels, 1 + (0 if isinstance(element, str) else self._levels[element.name]))
+        if levels > MAX_NESTING:
+            at.fail("structs nest too deeply", levels, f"at most {MAX_NESTING} levels")
         if "align" in entry:
             align = _alignment(entry["align"], align, at.sub("align"))
         size = -(-end // align) * align
@@ -80,7 +82,7 @@ class Types:
             size = at.sub("bytes").integer(entry["bytes"], end, MAX_TYPE_BYTES)
         made = Struct(name, tuple(members), size, align)
         _require_modest(made, at)
-        self._made[name] = made
+        self._made[name], self._levels[name] = made, levels
         return made
 
     def _member_type(self, item: dict[str, Any], around: tuple[str, ...], at: At) -> Element:

@@ -16,7 +16,6 @@ from binalloc.launch.dtypes import NUMBERS, POINTER, kind_of
 from binalloc.launch.elements.layout import Element, size_of
 from binalloc.launch.program.expressions import FUNCTIONS, Expression, Names, Number, Values, parse_expression
 from binalloc.launch.program.types import (
-    HELD,
     Complex,
     CopyStep,
     Given,
@@ -31,7 +30,7 @@ from binalloc.launch.program.types import (
     Value,
 )
 from binalloc.launch.schema import RUNTIME_BYTES, of_size, parse_reference, parse_runtime
-from binalloc.launch.types import Argument, ArgumentKind, Launch
+from binalloc.launch.types import HELD, Argument, ArgumentKind, Launch
 from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
 
@@ -161,8 +160,8 @@ class _Steps:
         self.constants = constants
         self.count = 0
         self.scalars = [a.name for a in arguments if a.kind == ArgumentKind.SCALAR and kind_of(a.dtype) != "c"]
-        self.arrays = {a.name: len(a.shape) for a in arguments if a.kind in HELD}
-        self.elements = {a.name: a.element for a in arguments if a.kind in HELD}
+        self.arrays = {a.name: len(a.shape) for a in arguments if a.has_contents}
+        self.elements = {a.name: a.element for a in arguments if a.has_contents}
 
     def names(self, variables: tuple[str, ...]) -> Names:
         return Names((*variables, *self.constants, *self.scalars), self.arrays, self.elements)
@@ -237,7 +236,9 @@ class _Reader:
 
     def argument(self, value: object, at: At, kinds: tuple[ArgumentKind, ...]) -> Argument:
         """The argument of the program that the file names here, of one of the kinds."""
-        fitting = [a.name for a in self.all.arguments.values() if a.kind in kinds]
+        fitting = [
+            a.name for a in self.all.arguments.values() if a.kind in kinds and (a.has_contents or a.kind not in HELD)
+        ]
         return self.all.arguments[at.one_of(a_name(value, at), fitting)]
 
     def dimensions(self, key: str) -> tuple[Expression, Expression, Expression]:
@@ -292,7 +293,7 @@ def _set(reader: _Reader, when: Expression | None) -> SetStep:
         at.sub("value").fail("no values", "[]", "a value or a list of values")
     if target.kind == ArgumentKind.SCALAR:
         at.only_keys(reader.entry, ("set", "value", *_EVERYWHERE))
-        if isinstance(given, list):
+        if isinstance(given, list) and (kind_of(target.dtype) != "c" or len(given) != 2):
             at.sub("value").fail("a scalar has one value", f"a list of {len(given)}", "a number or an expression")
     fields, element = _field(reader, target)
     if not isinstance(element, str):

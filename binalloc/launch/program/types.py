@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from binalloc.launch.program.expressions import Expression, Number
-from binalloc.launch.types import Argument, ArgumentKind, Launch
+from binalloc.launch.types import Argument, Launch
 from binalloc.launch.values import At
-
-HELD = (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE)
-"""Kinds of arguments that have contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +153,7 @@ class Program:
     @property
     def contents(self) -> tuple[Argument, ...]:
         """The arguments that have contents."""
-        return tuple(a for a in self.held.arguments if a.kind in HELD)
+        return tuple(a for a in self.held.arguments if a.has_contents)
 
 
 def every_step(steps: tuple[Step, ...]) -> Iterator[Step]:

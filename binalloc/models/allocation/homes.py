@@ -112,7 +112,7 @@ class Homes:
             of(slot.stored, dear.stored),
             of(slot.borders, dear.borders),
             of(slot.ways, dear.ways),
-            together,
+            list(together),
             [],
             crossed,
             of(slot.free, dear.free),

@@ -9,10 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 
-import numpy as np
-
 from binalloc.analysis.arguments.values import Place
-from binalloc.emulator.host.placing import place_buffers
 from binalloc.emulator.walk.setting import Setting
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
@@ -56,7 +53,7 @@ def extents_of(module: Module, launch: Launch, machine: Machine) -> Extents:
         ),
     )
     found = Extents()
-    addresses, _ = place_buffers({a.name: np.empty(a.bytes, np.uint8) for a in longer.buffers})
+    addresses = {a.name: longer.addresses[a.name] for a in longer.arguments if a.kind == ArgumentKind.BUFFER}
     try:
         setting = Setting(module, launch.kernel, longer, prod(launch.block), machine)
         for block, thread in _probes(launch):

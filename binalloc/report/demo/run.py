@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
 
 Row = tuple[str, dict[str, Any]]
-"""A row, and the list of `--json` that it stands in: `rows`, `programs`, or `left_out`."""
+"""A row, and the list that it stands in: `rows`, `programs`, or `left_out`."""
 
 
 @dataclass(frozen=True)

@@ -70,13 +70,17 @@ class Touched:
 
 
 def _values(device: Device, touch: Touch, data: bytes) -> str:
-    """Whole elements of the buffer as numbers, else bytes."""
+    """Whole elements of the buffer as numbers, and numbers in structs, else bytes."""
     import numpy as np
 
     from binalloc.emulator.debug.watches import element_of
+    from binalloc.launch.elements.layout import number_at
 
     element = element_of(device, touch.span.name)
     offset = touch.address - touch.span.start + touch.span.offset
+    number = number_at(element, offset, len(data))
+    if number is not None:
+        return str(np.frombuffer(data, number)[0])
     if offset % element.itemsize or len(data) % element.itemsize:
         return f"bytes {data.hex(' ')}"
     return ", ".join(str(value) for value in np.frombuffer(data, element))

@@ -277,6 +277,7 @@ def allocate_fewest(
     if count <= most:
         return finish(settle(code, homes, limits.allocatable(count)), contracts, given), count
     slack = count - max(least, most)
+    del code, homes  # of large code they are much, and so is what follows
     spilled = given
     for _ in range(ROUNDS):
         spilled = spill_to_room(spilled, available, contracts, replace(how, slack=slack, keeps=False))
@@ -284,6 +285,7 @@ def allocate_fewest(
         found = find_all_homes(code.bundles, code.wishes(available), available, code.end)
         if found is not None:
             return finish(settle(code, found, available), contracts, given), count
+        del code
         slack = max(4, 2 * slack)
     return allocate_registers(spilled, available, contracts, how), count
 

@@ -24,6 +24,8 @@ from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite
 
 NOWHERE = -1
+_NO_POINTS: list[Interval] = []
+"""What stands for the points of a region of which none are known yet."""
 
 
 class Access(NamedTuple):
@@ -289,10 +291,13 @@ class _Finder:
         """Value and points of each region, in numbers."""
         count = max(number) + 1 if number else 0
         value = [0] * count
-        points: list[list[Interval]] = [[] for _ in range(count)]
+        points: list[list[Interval]] = [_NO_POINTS] * count
         for r, region in enumerate(number[:-1]):
             value[region] = self.value[r]
-            points[region] += self.points[r]
+            if points[region] is _NO_POINTS:
+                points[region] = self.points[r]
+            else:
+                points[region] += self.points[r]
         for pieces in points:
             _merge(pieces)
         return value, points

@@ -9,13 +9,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from binalloc.models.allocation.regions import Border, Crossing, Regions
-from binalloc.models.allocation.stores import DEFINED
+from binalloc.models.allocation.stores import DEFINED, Way
 from binalloc.transform.spill.comeback import Comebacks, Price
 from binalloc.transform.spill.find_regions import NOWHERE, Access, FoundRegions
 from binalloc.transform.virtual.flat import Flat
 
+T = TypeVar("T")
 Comeback = Callable[[int, int], Price]
 """(value, item that it has to be back before) -> its unweighted price."""
 
@@ -64,19 +66,20 @@ class PriceList:
             found.points,
             [0.0] * count,
             [False] * count,
-            [[] for _ in range(count)],
-            [[] for _ in range(count)],
-            [[] for _ in range(count)],
+            [()] * count,
+            [()] * count,
+            [()] * count,
             self.families,
             free=[False] * count,
         )
         exits, stored, free, ways = out.exits, out.stored, out.free, out.ways
+        made: dict[Way, Way] = {}  # most are alike
         for access, k, weight in self._accesses():
             v, before, after, use, define, merges, _ = access
             if after != NOWHERE:
                 source = DEFINED if define else before
                 if source != after:
-                    ways[after].append((source, weight * store(v)))
+                    ways[after] = _with(ways[after], made.setdefault(way := (source, weight * store(v)), way))
             if before == NOWHERE:
                 continue
             if use:  # that the value has to come back for, if it is away before it
@@ -108,13 +111,13 @@ class PriceList:
     ) -> None:
         """A recomputation of what is away in the region `before` reads other values."""
         for leaf, cost in self._leaves(before, k, weight, price, comeback):
-            out.together[before].append((leaf, cost))
-            out.together[leaf].append((before, cost))
+            out.together[before] = _with(out.together[before], (leaf, cost))
+            out.together[leaf] = _with(out.together[leaf], (before, cost))
 
     def _borders(self, out: Regions, store: Callable[[int], float], comeback: Comeback) -> None:
         joined: dict[tuple[int, int], float] = {}
         for a, b, weight, item in self.found.joints:
-            out.ways[b].append((a, weight * store(out.value[a])))
+            out.ways[b] = _with(out.ways[b], (a, weight * store(out.value[a])))
             price = comeback(out.value[a], item)
             joined[a, b] = joined.get((a, b), 0.0) + weight * price.cost
             out.stored[a] = out.stored[a] or price.reads
@@ -122,9 +125,9 @@ class PriceList:
             leaves = self._leaves(a, item, weight, price, comeback)
             out.crossings += [Crossing(a, b, leaf, cost) for leaf, cost in leaves]
         for (a, b), cost in joined.items():
-            out.borders[a].append(Border(b, cost, joined.get((b, a), 0.0)))
+            out.borders[a] = _with(out.borders[a], Border(b, cost, joined.get((b, a), 0.0)))
             if (b, a) not in joined:
-                out.borders[b].append(Border(a, 0.0, cost))
+                out.borders[b] = _with(out.borders[b], Border(a, 0.0, cost))
 
     def _leaves(
         self, region: int, k: int, weight: float, price: Price, comeback: Comeback
@@ -138,13 +141,23 @@ class PriceList:
                 yield known[at][2], weight * comeback(leaf, k).cost
 
 
+def _with(found: Sequence[T], one: T) -> Sequence[T]:
+    """One more behind those found. Most regions have none of a sort, or one: a list each would be much memory."""
+    if not found:
+        return (one,)
+    if isinstance(found, list):
+        found.append(one)
+        return found
+    return [*found, one]
+
+
 def _merge_in(out: Regions, access: Access, cost: float) -> None:
     """A definition that leaves the old value standing where its guard fails."""
     before, after = access.before, access.after
     out.stored[before] = True  # what is written in part joins what memory holds
     if after != before:
-        out.borders[before].append(Border(after, cost, 0.0))
-        out.borders[after].append(Border(before, 0.0, cost))
+        out.borders[before] = _with(out.borders[before], Border(after, cost, 0.0))
+        out.borders[after] = _with(out.borders[after], Border(before, 0.0, cost))
 
 
 def _families(value: list[int], highest: list[float]) -> list[Sequence[int]]:

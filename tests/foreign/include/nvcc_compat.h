@@ -1,8 +1,14 @@
 // For nvcc alone: names that CUDA 13 took away, so that older programs still parse. No kernel is changed by it.
 #pragma once
+#include <cuda.h>
 #include <cuda_runtime.h>
 static inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 static inline cudaError_t cudaThreadExit() { return cudaSuccess; }
+
+struct cuda_cpu_prop : cudaDeviceProp {
+    int clockRate, deviceOverlap, computeMode, kernelExecTimeoutEnabled, memoryClockRate;
+};
+#define cudaDeviceProp cuda_cpu_prop
 
 // Texture references: a variable of the device that holds the handle of a texture object.
 template <class T, int D = 1, int M = cudaReadModeElementType> struct cuda_cpu_texture {

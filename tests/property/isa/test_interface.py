@@ -17,7 +17,7 @@ from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.emulator.state.layout import GLOBAL_BASE, ExecGroup, Fault
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.loom.view import view
-from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, OpSpec
+from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, TEXTURE_QUERIES, OpSpec
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.single_step import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
 
@@ -78,6 +78,12 @@ def variants(op: OpSpec) -> Iterator[dict[str, int]]:
         ("match", range(2)),
         ("tcoord", range(2)),
         ("tchan", range(3)),
+        ("tlod", range(2)),
+        ("toff", range(2)),
+        ("tquery", range(len(TEXTURE_QUERIES))),
+        ("sbound", range(3)),
+        ("sunit", range(2)),
+        ("tlay", range(2) if op.name == "SUADDR" else range(1)),
     ):
         if name in op.modifiers:
             axes[name] = tuple(values)
@@ -124,11 +130,21 @@ def state(rng: np.random.Generator, instr: Instr, small: bool) -> WarpState:
         if instr.name == "DSETP" and instr.form == 2:
             registers[16, ::2] = tie + rng.integers(0, 2, 16, dtype=np.uint32)
     lanes = np.arange(32, dtype=np.uint32) * 16
-    if instr.op.space == "texture":
+    if instr.name == "TXQ":
+        registers[16] = rng.integers(1, 10, 32)
+    elif instr.name == "SUADDR":
+        registers[16:18], registers[24] = rng.integers(0, SIDE, (2, 32)), rng.integers(0, SIDE, 32)
+        registers[20] = instr.f["tdim"] + 4 + 3 * instr.f["tlay"]
+    elif instr.op.space == "texture":
         texels = rng.uniform(0, SIDE, (3, 32)).astype(np.float32)
         for place, values in zip((16, 17, 24), texels, strict=True):
             registers[place] = values.astype(np.uint32) if instr.f["tcoord"] else values.view(np.uint32)
         registers[20] = instr.f["tdim"] + 1
+        if instr.f["tlod"]:
+            level = rng.uniform(-0.5, 2.5, 32).astype(np.float32)
+            registers[21] = np.abs(level).astype(np.uint32) if instr.f["tcoord"] else level.view(np.uint32)
+        if instr.f["toff"]:
+            registers[20] |= rng.integers(0, 1 << 12, 32, dtype=np.uint32) << 20
     elif instr.op.access:
         registers[16] = lanes + {"global": GLOBAL_BASE, "generic": GLOBAL_BASE}.get(instr.op.space, 0)
         registers[17] = 0

@@ -1,6 +1,6 @@
 """Random programs that reach for everything behind the issue ports at once: accesses of all widths and spaces, along
-strides, gathered and to one word, past L1 and through it, textures, constants, atomics, fences, barriers that some
-warps do not live to see, branches around all of it, with random control codes (so hazards are not looked for)."""
+strides, gathered and to one word, past L1 and through it, textures, surfaces, constants, atomics, fences, barriers that
+some warps do not live to see, branches around all of it, with random control codes (so hazards are not looked for)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ _SR = {name: number for number, name in enumerate(SPECIAL_REGISTERS)}
 
 
 def crowd_launch(rng: Random, block: int, grid: int) -> Launch:
-    """Its buffer and its texture, of a block and a grid."""
+    """Its buffer, its texture and its surface, of a block and a grid."""
     sides = tuple(rng.choice((1, 3, 40)) for _ in range(2))
-    texture = Texture(sides, address=("clamp", rng.choice(("clamp", "border"))), filter=rng.choice(("point", "linear")))
+    texture = Texture(sides, address=("clamp", rng.choice(("clamp", "border"))), filter=rng.choice(("point", "linear")),
+                      levels=max(sides).bit_length())
     arguments = (
         Argument("x", "buffer", "u32", (WORDS,)),
         Argument("t", "texture", "f32", sides, init=Init("random", seed=1), texture=texture),
+        Argument("s", "surface", "u32", (64, 64), texture=Texture((64, 64))),
     )
     return Launch("k", (grid, 1, 1), (block, 1, 1), rng.choice((0, 0, 512)), arguments)
 
@@ -49,14 +51,14 @@ def crowd_program(rng: Random, machine: str) -> Module:
         op("EXIT", stall=rng.randrange(16)),
     ]
     return module(
-        [*head, *body, *tail], params={"x": 8, "t": 8}, machine=machine, shared_bytes=SHARED_BYTES,
+        [*head, *body, *tail], params={"x": 8, "t": 8, "s": 8}, machine=machine, shared_bytes=SHARED_BYTES,
         local_bytes=LOCAL_BYTES, registers=48, constants={BANK: bytes(range(256)) * (BANK_BYTES // 256)},
     )  # fmt: skip
 
 
 def _pointers(rng: Random) -> list[Instr]:
     """R16: along a stride; R18: gathered; R20: of local memory; R14: of shared memory; R22: generic, of shared memory;
-    R24, R25: coordinates, R26 the texture."""
+    R24, R25: coordinates, R26 the texture, R27 a level of it; R40 the surface."""
     return [
         op("IMAD.WIDE", rd=16, ra=0, form=1, imm=rng.choice((0, 4, 8, 12, 16, 32, 128, 132, 256)), rc=2),
         op("IMAD", rd=24, ra=0, form=1, imm=_ODD, rc=_RZ),
@@ -69,7 +71,8 @@ def _pointers(rng: Random) -> list[Instr]:
         op("LOP3", rd=14, ra=14, form=1, imm=0xFFF, rc=_RZ, lut=0xC0),
         op("S2R", rd=22, sreg=_SR["SR_SHARED_WINDOW"]), op("IADD3", rd=22, ra=22, rb=14, rc=_RZ),
         op("LOP3", rd=25, ra=0, form=1, imm=rng.choice((0, 1, 63)), rc=_RZ, lut=0xC0),
-        op("MOV", rd=26, form=2, cbank=0, coff=8),
+        op("MOV", rd=26, form=2, cbank=0, coff=8), op("MOV", rd=27, form=1, imm=rng.choice((0, 1, 5))),
+        op("MOV", rd=40, form=2, cbank=0, coff=16),
     ]  # fmt: skip
 
 
@@ -147,7 +150,23 @@ def _constant(rng: Random, code: Fields, result: Fields, *_: Fields) -> list[Ins
 
 
 def _texture(rng: Random, code: Fields, result: Fields, *_: Fields) -> list[Instr]:
-    return [op("TEX", **_without(result, "width"), ra=24, rb=26, rc=_RZ, tdim=1, tcoord=1, tchan=0)]
+    rest = _without(result, "width")
+    return [op("TEX", **rest, ra=24, rb=26, rc=_RZ, tdim=1, tcoord=1, tchan=0, tlod=rng.randrange(2))]
+
+
+def _surface(rng: Random, code: Fields, result: Fields, source: Fields, *_: Fields) -> list[Instr]:
+    """An element's address, asked for or used."""
+    if rng.randrange(3) == 0:
+        return [op("TXQ", **_without(result, "width"), ra=rng.choice((26, 40)), tquery=rng.randrange(9))]
+    size, bound = rng.randrange(5), rng.choice((1, 2))
+    where = {"rd": 42, "pd0": 2, "ra": 24, "rb": 40, "rc": _RZ, "tdim": 1, "sbound": bound, "ssize": size}
+    access, at = {"width": (0, 2, 4, 5, 6)[size], "ra": 42, "guard": (2, False)}, _without(code, "guard")
+    found = op("SUADDR", **where, wbar=rng.choice((3, 7)), **at)
+    if size > 2:  # x is a multiple of 8 where it is one of anything
+        return [found]
+    if rng.randrange(2):
+        return [found, op("LDG", **_without(result, *access), **access)]
+    return [found, op("STG", **_without(source, *access), **access)]
 
 
 def _slow(rng: Random, code: Fields, result: Fields, *_: Fields) -> list[Instr]:
@@ -176,5 +195,5 @@ def _order(rng: Random, code: Fields, result: Fields, *_: Fields) -> list[Instr]
 
 _KINDS = {
     "arithmetic": _arithmetic, "global": _global, "more": _global, "atomic": _atomic, "shared": _shared,
-    "local": _local, "constant": _constant, "texture": _texture, "slow": _slow, "order": _order,
+    "local": _local, "constant": _constant, "texture": _texture, "surface": _surface, "slow": _slow, "order": _order,
 }  # fmt: skip

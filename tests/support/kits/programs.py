@@ -131,6 +131,7 @@ class Memory:
     def __init__(self, program: Program, params: Mapping[str, list[int]], kernels: Mapping[str, Kernel]) -> None:
         self.held, self.params, self.kernels = program.held, params, kernels
         self.arrays = program.held.make_buffers() | program.held.make_textures()
+        self.places = dict(program.held.addresses)
         self.launches: list[tuple[str, tuple[int, ...], tuple[int, ...], int, bytes]] = []
 
     def array(self, name: str) -> Array:
@@ -140,7 +141,11 @@ class Memory:
         assert name in self.arrays
 
     def swap(self, one: str, other: str) -> None:
-        self.arrays[one], self.arrays[other] = self.arrays[other], self.arrays[one]
+        for held in (self.arrays, self.places):
+            held[one], held[other] = held[other], held[one]  # type: ignore[index]
+
+    def address(self, name: str) -> int:
+        return self.places[name]
 
     def launch(self, step: LaunchStep, scope: Scope, rounds: tuple[int, ...]) -> None:
         offsets = np.cumsum([0, *self.params[step.kernel]])

@@ -19,7 +19,8 @@ from binalloc.emulator.host.staging import check_registers
 from binalloc.emulator.sm.issue import begin_cycle
 from binalloc.emulator.state import layout as L
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, make
-from binalloc.launch.types import AddressMode, Argument, ArgumentKind, Init, InitKind, Launch, Texture, TextureFilter
+from binalloc.launch.sampling import AddressMode, TextureFilter, TextureLayers
+from binalloc.launch.types import Argument, ArgumentKind, Init, InitKind, Launch, Texture
 from binalloc.models.machines.model import Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -31,10 +32,16 @@ CALLEE = 8
 SIDE = 4
 TEXTURES = tuple(
     Argument(f"t{n}", ArgumentKind.TEXTURE, "f32", (SIDE,) * n, init=Init(InitKind.RANDOM, seed=n),
-             texture=Texture((SIDE,) * n, filter=TextureFilter.LINEAR, address=(AddressMode.CLAMP,) * n))
+             texture=Texture((SIDE,) * n, filter=TextureFilter.LINEAR, address=(AddressMode.CLAMP,) * n, levels=3,
+                             blend=TextureFilter.LINEAR))
     for n in (1, 2, 3)
 )  # fmt: skip
-"""Textures of one, two and three dimensions, whose handles are 1, 2 and 3."""
+"""Textures of one, two and three dimensions, mipmaps, whose handles are 1, 2 and 3."""
+SURFACES = tuple(
+    Argument(f"s{n}{layers}", ArgumentKind.SURFACE, "u32", (SIDE,) * n, texture=Texture((SIDE,) * n, layers=layers))
+    for layers in (TextureLayers.NONE, TextureLayers.ARRAY) for n in (1, 2, 3)
+)  # fmt: skip
+"""Surfaces of one, two and three dimensions, and with the last of them layers; their handles are 4 and so on."""
 
 
 @dataclass
@@ -65,9 +72,9 @@ class SingleStep:
         module = Module([kernel, callee], constants=dict.fromkeys(range(18), constants))
         module.layout()
         buffer = Argument("x", ArgumentKind.BUFFER, "u8", (MEMORY_BYTES,))
-        launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (buffer, *TEXTURES))
+        launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (buffer, *TEXTURES, *SURFACES))
         need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))
-        data = {"x": np.zeros(MEMORY_BYTES, np.uint8)}
+        data = launch.make_buffers()
         memory = GlobalMemory(launch, module, data, launch.make_textures())
         self.device = Device(engine("python"), module, kernel, launch, machine, need, 1, 1, memory)
 

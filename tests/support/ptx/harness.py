@@ -20,7 +20,7 @@ from binalloc.models.machines.model import Machine
 from tests.support.kits.emulator import DTYPE_NAMES
 from tests.support.kits.machines import roomy_machine
 from tests.support.ptx.interpreter.placement import triple
-from tests.support.ptx.interpreter.textures import Texture
+from tests.support.ptx.interpreter.textures import Surface, Texture
 from tests.support.ptx.patterns import Array
 
 MACHINE = roomy_machine()
@@ -38,10 +38,16 @@ def launched(
     printed: str | None = None, **options: Any,
 ) -> dict[str, Array]:  # fmt: skip
     """The buffers among the values, by name, as a launch leaves them. A value is what the interpreter takes, too: an
-    array is a buffer, a NumPy scalar or bytes the value itself, a Texture a texture. printed: also, under that name,
+    array is a buffer, a NumPy scalar or bytes the value itself, a Texture a texture, a Surface a surface, which is
+    among the buffers. printed: also, under that name,
     the lines that were printed."""
     arguments = tuple(argument(name, value) for name, value in zip(names, values, strict=True))
-    buffers = {name: v for name, v in zip(names, values, strict=True) if isinstance(v, np.ndarray) and v.ndim}
+    buffers: dict[str, Array] = {}
+    for name, value in zip(names, values, strict=True):
+        if isinstance(value, Surface):
+            buffers[name] = value.texels.reshape(_shape(value.texels))
+        elif isinstance(value, np.ndarray) and value.ndim:
+            buffers[name] = value
     textures = {name: v.texels for name, v in zip(names, values, strict=True) if isinstance(v, Texture)}
     launch = launches.Launch(kernel, triple(grid), triple(block), dynamic, arguments)
     result = run(module, kernel, launch, machine, engine=engine, buffers=buffers, textures=textures, **options)
@@ -56,6 +62,12 @@ def argument(name: str, value: Any) -> launches.Argument:
         return launches.Argument(name, "struct", "u8", fields=(member,), size=len(value))
     if isinstance(value, Texture):
         return _texture(name, value)
+    if isinstance(value, Surface):
+        array = launches.Texture(
+            value.texels.shape[:-1], value.texels.shape[-1], layers="array" if value.layers else "none"
+        )
+        kind = DTYPE_NAMES[value.texels.dtype]
+        return launches.Argument(name, "surface", kind, _shape(value.texels), texture=array)
     if value.ndim:
         return launches.Argument(name, "buffer", DTYPE_NAMES[value.dtype], value.shape)
     kind = f"u{8 * value.itemsize}"
@@ -68,10 +80,17 @@ def _texture(name: str, texture: Texture) -> launches.Argument:
     how = launches.Texture(
         texture.texels.shape[:-1], texture.texels.shape[-1], "linear" if texture.linear else "point",
         (texture.address * 3)[: texture.texels.ndim - 1 - (texture.layers != "none")], texture.normalized,
-        "normalized_float" if texture.as_float else "element", texture.layers,
+        "normalized_float" if texture.as_float else "element", texture.layers, 1 + len(texture.levels),
+        "linear" if texture.blend else "point", texture.bias, texture.clamp,
     )  # fmt: skip
-    shape = texture.texels.shape if how.channels > 1 else how.sides
-    return launches.Argument(name, "texture", DTYPE_NAMES[texture.texels.dtype], shape, texture=how)
+    return launches.Argument(
+        name, "texture", DTYPE_NAMES[texture.texels.dtype], _shape(texture.texels), texture=how
+    )
+
+
+def _shape(texels: Array) -> tuple[int, ...]:
+    """Without channels where there is one."""
+    return texels.shape if texels.shape[-1] > 1 else texels.shape[:-1]
 
 
 def run_ptx(

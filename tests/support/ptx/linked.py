@@ -56,3 +56,29 @@ NODE_TYPE = {
         {"name": "next", "dtype": "ptr"},
     ]
 }
+
+TWICE = """.version 7.5
+.target sm_75
+.address_size 64
+.visible .entry twice(.param .u64 nodes, .param .u32 n)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<4>;
+    .reg .f32 %f<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [nodes];
+    ld.param.u32 %r2, [n];
+    mov.u32 %r1, %tid.x;
+    setp.ge.u32 %p1, %r1, %r2;
+    @%p1 bra DONE;
+    mad.wide.u32 %rd2, %r1, 24, %rd1;
+    ld.global.f32 %f1, [%rd2+4];
+    add.f32 %f2, %f1, %f1;
+    st.global.f32 [%rd2+4], %f2;
+    st.global.u8 [%rd2+1], %r1;
+    st.global.u64 [%rd2+16], %rd2;
+DONE:
+    ret;
+}
+"""
+"""Each node's value is doubled, and leads to itself; a byte of padding has the thread's number."""

@@ -22,6 +22,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]")
 # Programs of their own, what only the command line prints, and flags of other programs, the linker and pytest.
 OF_THE_COMMAND_LINE = {
     "isa/table/doc.py", "report/runs/run.py", "report/runs/program.py", "report/runs/printed.py",
+    "report/demo/programs.py",
     "emulator/packing/machine_code.py",
     "testing/baseline.py", "testing/plugin.py",
 }  # fmt: skip

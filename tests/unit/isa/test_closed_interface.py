@@ -54,14 +54,15 @@ SAME_STRING = {
     ("report/runs/annotate.py", "spill"): "a key of the page",
     ("pipeline/sweeping/tasks.py", "spill"): "a counter's name",
     ("report/runs/program.py", "x"): "between the sides of a grid",
+    ("report/demo/text.py", "x"): "a times sign between parts of a speedup",
     ("report/page/charts.py", "bar"): "a name of Vega-Lite's",
     ("report/page/charts.py", "width"): "a name of Vega-Lite's",
     ("report/page/charts.py", "x"): "a name of Vega-Lite's",
     ("report/reproduce/facts.py", "cache"): "a key of the page",
     ("report/reproduce/page.py", "bar"): "a column of a chart",
     ("report/sweep.py", "cache"): "a key of the page",
-    ("launch/arguments.py", "u32"): "an element type",
-    ("launch/types.py", "wrap"): "a texture's address mode",
+    ("launch/textures.py", "u32"): "an element type",
+    ("launch/sampling.py", "wrap"): "a texture's address mode",
     ("launch/dtypes.py", "u32"): "an element type",
     **dict.fromkeys(
         ((f"launch/contents/{name}.py", "rb") for name in ("archives", "images", "npy")), "a mode of open"
@@ -71,7 +72,7 @@ SAME_STRING = {
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "a limit of our own": {
         "verify/product.py": (256,), "verify/names.py": (6,), "verify/remade.py": (6,), "analysis/loops.py": (6,),
-        "transform/schedule/tokens.py": (32, 256), "transform/assign/homes.py": (6,),
+        "transform/schedule/tokens.py": (32, 256), "transform/assign/homes.py": (6,), "launch/linked.py": (256,),
     },
     "rounding up to whole bytes, or a bit's place in one": {
         "models/allocation/colouring.py": (7,), "transform/virtual/live_ranges.py": (7,),
@@ -85,10 +86,15 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/diff.py": (6,)},
-    "faces of a cube": {"launch/arguments.py": (6,)},
+    "faces of a cube": {"launch/textures.py": (6,), "pipeline/skeleton/buffers.py": (6,)},
+    "numbers of a suggested launch": {
+        "pipeline/skeleton/sizes.py": (32, 128), "pipeline/skeleton/make.py": (256,),
+        "pipeline/skeleton/buffers.py": (256,), "pipeline/skeleton/extents.py": (7,),
+    },
     "NumPy's axes, an alignment": {
         "launch/elements/layout.py": (32,), "launch/elements/tables.py": (128,), "launch/placing.py": (256,),
     },
+    "results that are kept": {"launch/linked.py": (256,)},
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
     "what a paper measured": {"report/runs/smem_cost.py": (32,), "pipeline/papers/unified.py": (32,)},

@@ -135,7 +135,7 @@ def test_what_is_refused() -> None:
         x.set(np.zeros(63, np.uint32))
     with pytest.raises(UsageError, match="the array is empty"):
         d.zeros(0)
-    with pytest.raises(UsageError, match="mean nothing to a kernel"):
+    with pytest.raises(UsageError, match="not a pointer; found object"):
         d.array(np.array([object()]))
     with pytest.raises(UsageError, match=r"texture\.filter"):
         d.texture(TextureArray(np.zeros(4, np.int32), filter="linear"))

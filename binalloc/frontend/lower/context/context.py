@@ -318,18 +318,18 @@ class Context:
         variable = self.layout.variable(self.function.name, name)
         if variable is not None and variable.external:
             self.undefined("external", name)
-        if variable is not None and variable.type in ("samplerref", "surfref"):
+        if variable is not None and variable.type == "samplerref":
             self.unsupported("object-address", f"{name} has no address here", expected="a variable in memory")
         raise self.error(f"{name} has no address here", expected="a variable in memory")
 
     def symbol(self, operand: ast.Symbol) -> tuple[Source, Source]:
-        """The address of a variable in its own space (generic and global agree), as (low, high); of a texture reference
-        its handle, of a function its number (`targets`)."""
+        """The address of a variable in its own space (generic and global agree), as (low, high); of a texture or
+        surface reference its handle, of a function its number (`targets`)."""
         number = self.layout.targets.number(operand.name)
         if number and not operand.offset and self.layout.variable(self.function.name, operand.name) is None:
             return imm(number), imm(0)
         space, address = self.place(operand.name)
-        if space == "texref":
+        if space in ("texref", "surfref"):
             return Const(0, address), Const(0, address + 4)
         address += operand.offset
         if space == "frame":

@@ -26,7 +26,9 @@ DYNAMIC_ALIGN = 16
 
 Place = tuple[str, int]
 """(space, byte address in it): global, const, shared, local, frame (local, behind the frame pointer), param (bank 0),
-texref (bank 0, of the handle)."""
+texref and surfref (bank 0, of the handle)."""
+HANDLED = ("texref", "surfref")
+"""Types of variables that are parameters with a handle."""
 
 
 def align_up(value: int, align: int) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from binalloc.frontend.ir import STACK_BYTES
-from binalloc.frontend.lower.context.frames import DYNAMIC_ALIGN, Place, align_up, place_frames, too_large
+from binalloc.frontend.lower.context.frames import DYNAMIC_ALIGN, HANDLED, Place, align_up, place_frames, too_large
 from binalloc.frontend.lower.context.reached import Reached
 from binalloc.frontend.lower.context.targets import Targets
 from binalloc.frontend.ptx import ast
@@ -234,7 +234,7 @@ class VariablePlaces:
                 out.append(_key(function, name))
         for name in self.scans[function].symbols:
             outer = self.module.variables.get(name) if name not in own else None
-            if outer is not None and (outer.space == "shared" or outer.type == "texref"):
+            if outer is not None and (outer.space == "shared" or outer.type in HANDLED):
                 out.append(_key("", name))
         return out
 
@@ -250,7 +250,7 @@ class VariablePlaces:
         variables += [("", v) for v in self.module.variables.values() if _key("", v.name) in wanted]
         shared = [(scope, v) for scope, v in variables if v.space == "shared"]
         self._shared(kernel, shared)
-        self._textures(kernel, [v for _, v in variables if v.type == "texref"])
+        self._textures(kernel, [v for _, v in variables if v.type in HANDLED])
         frames = [self.frames[function] for function in kernel.reached if function not in self.components]
         kernel.local_bytes = max((base + size for base, size in frames if size), default=0)
         if self.stack is not None and any(function in self.components for function in kernel.reached):
@@ -295,11 +295,11 @@ class VariablePlaces:
         kernel.shared_bytes = end
 
     def _textures(self, kernel: KernelPlaces, variables: list[ast.Variable]) -> None:
-        """Texture references become parameters behind the kernel's own, named like them."""
+        """Texture and surface references become parameters behind the kernel's own, named like them."""
         end = max((p.offset + p.size for p in kernel.params), default=0)
         for v in variables:
             end = align_up(end, 8)
-            kernel.places[_key("", v.name)] = ("texref", end)
+            kernel.places[_key("", v.name)] = (v.type, end)
             kernel.params.append(Param(_plain(v.name), end, 8))
             end += 8
 

@@ -29,7 +29,7 @@ _TYPES = {
     "exch": ("b32", "b64"),
     "cas": ("b16", "b32", "b64"),
 }
-_ATYP = {
+ATYP = {
     "u32": "", "b32": "", "s32": "S32", "u64": "U64", "b64": "U64", "s64": "S64", "f32": "F32", "f64": "F64",
     "f16x2": "F16X2", "bf16x2": "BF16X2",
 }  # fmt: skip
@@ -125,7 +125,7 @@ def _one(
     """The operation on one value. other: what cas stores."""
     type_ = kind.type
     wide = TYPE_BYTES[type_] == 8
-    fields["atyp"] = _ATYP[_WHOLE.get(type_, type_)]
+    fields["atyp"] = ATYP[_WHOLE.get(type_, type_)]
     fields["rb"] = ctx.pair(value, type_) if wide else ctx.b.unit(ctx.word(value, type_))
     if other is not None:
         fields["rc"] = ctx.pair(other, type_) if wide else ctx.b.unit(ctx.word(other, type_))

@@ -32,7 +32,7 @@ SPACES = {
 SCOPES = {"cta": "CTA", "cluster": "GPU", "gpu": "GPU", "gl": "GPU", "sys": "SYS"}
 """PTX scope -> Loom's fence. Without clusters a cluster is a block; the fence of the next wider scope holds it too."""
 
-_CACHE = {"ca": "", "cg": "CG", "cs": "CS", "lu": "", "cv": "CV", "wb": "", "wt": "CV"}
+CACHE = {"ca": "", "cg": "CG", "cs": "CS", "lu": "", "cv": "CV", "wb": "", "wt": "CV"}
 EVICTION = tuple(
     f"{level}::{hint}"
     for level in ("L1", "L2")
@@ -84,7 +84,7 @@ def _decode(m: Modifiers, op: str) -> Access:
     if order == ("release" if op != "st" else "acquire"):
         m.refuse(f"{op} cannot be .{order}")
     space = SPACES.get(m.take(*SPACES), "generic")
-    cache = _CACHE[m.take(*_CACHE) or "ca"]
+    cache = CACHE[m.take(*CACHE) or "ca"]
     if op == "ld":
         m.take("nc")
     policy = False
@@ -155,7 +155,7 @@ def _load_parameter(ctx: Context, place: ast.Operand, access: Access) -> list[El
         )
     if not ctx.function.is_entry:
         base, offset = address.narrow(ctx, given, "local")
-        return _read(ctx, "LDL", {"ra": base}, offset, access)
+        return read_elements(ctx, "LDL", {"ra": base}, offset, access)
     return _indexed(ctx, 0, given, access)
 
 
@@ -172,7 +172,7 @@ def _indexed(ctx: Context, bank: int, given: ast.Address, access: Access) -> lis
     base, offset = address.narrow(ctx, given, "const")
     if not 0 <= offset < 65536 - 2 * address.LARGEST:
         base, offset = address.add(ctx, base, offset), 0
-    return _read(ctx, "LDC", {"ra": base, "cbank": bank}, offset, access)
+    return read_elements(ctx, "LDC", {"ra": base, "cbank": bank}, offset, access)
 
 
 def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operand, access: Access) -> None:
@@ -192,24 +192,26 @@ def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operan
             width = f"S{8 * size}" if type_[0] == "s" and size < 4 else _WIDTH[size]
             ctx.b.emit(name, rd=ctx.register(item.name), moff=offset, width=width, guard=ctx.guard, **fields)
             return
-    deliver(ctx, items, access.type, _read(ctx, name, fields, offset, access))
+    deliver(ctx, items, access.type, read_elements(ctx, name, fields, offset, access))
 
 
-def _read(ctx: Context, name: str, fields: Fields, offset: int, access: Access) -> list[Element]:
-    """Wide loads of all elements into fresh groups."""
+def read_elements(
+    ctx: Context, name: str, fields: Fields, offset: int, access: Access, *, zeroed: bool = False
+) -> list[Element]:
+    """Wide loads of all elements into fresh groups; zeroed: which hold zeros before."""
     size = TYPE_BYTES[access.type]
     total = size * access.count
     at = "coff" if name == "LDC" else "moff"
     signed = access.type[0] == "s"
     if access.count == 1 and size < 4:
-        unit = ctx.b.new()
+        unit = _fresh(ctx, 1, zeroed)
         width = f"{'S' if signed else 'U'}{8 * size}"
         ctx.b.emit(name, rd=unit, width=width, guard=ctx.guard, **{at: offset}, **fields)
         return [(unit, None)]
     out: list[Element] = []
     for done in range(0, total, 16):
         piece = min(16, total - done)
-        group = ctx.b.new(max(1, piece // 4))
+        group = _fresh(ctx, max(1, piece // 4), zeroed)
         ctx.b.emit(name, rd=group, width=_WIDTH[piece], guard=ctx.guard, **{at: offset + done}, **fields)
         for k in range(0, piece, size):
             if size == 8:
@@ -219,6 +221,13 @@ def _read(ctx: Context, name: str, fields: Fields, offset: int, access: Access) 
             else:
                 out.append((parameters.extract(ctx, group + k // 4, k % 4, size, signed=signed), None))
     return out
+
+
+def _fresh(ctx: Context, units: int, zeroed: bool) -> int:
+    group = ctx.b.new(units)
+    for k in range(units if zeroed else 0):
+        ctx.b.move(group + k, RZ)
+    return group
 
 
 def deliver(
@@ -296,12 +305,19 @@ def store(ctx: Context, ins: Instruction) -> None:
     else:
         base, offset = address.wide(ctx, place, access.space)
         fields = {"ra": base, "cache": access.cache}
+    write_elements(ctx, _STORES[access.space], fields, offset, values, size)
+
+
+def write_elements(
+    ctx: Context, name: str, fields: Fields, offset: int, values: list[tuple[Source, ...]], size: int
+) -> None:
+    """Wide stores of all elements, each of `size` bytes."""
     words = _packed(ctx, values, size)
     total = size * len(values)
     for done in range(0, total, 16):
         piece = min(16, total - done)
         group = _group(ctx, words[done // 4 : (done + piece + 3) // 4])
-        ctx.b.emit(_STORES[access.space], rb=group, moff=offset + done, width=_WIDTH[piece], guard=ctx.guard, **fields)
+        ctx.b.emit(name, rb=group, moff=offset + done, width=_WIDTH[piece], guard=ctx.guard, **fields)
 
 
 def _quad(ctx: Context, operand: ast.Operand) -> tuple[Source, ...]:

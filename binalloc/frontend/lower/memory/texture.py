@@ -38,16 +38,26 @@ _GEOMETRIES = {
 _LENGTHS = (1, 2, 4)
 """Elements that a vector of coordinates may have (PTX ISA, tex: there are no vectors of three)."""
 _HALF, _SIGN = 0x3F000000, 0x80000000
+_OR, _AND = 0xFC, 0xC0
+_OFFSET_BITS = 20
+"""TEX: where the offsets of .AOFFI begin beside the handle."""
+_QUERIES = {
+    "width": "WIDTH", "height": "HEIGHT", "depth": "DEPTH", "channel_data_type": "TYPE", "channel_order": "ORDER",
+    "normalized_coords": "NORMALIZED", "array_size": "LAYERS", "num_mipmap_levels": "LEVELS",
+}  # fmt: skip
+_KINDS = {"texref": 1, "surfref": 2}
+"""TXQ.KIND's answers."""
 
 
 def fetch(ctx: Context, ins: Instruction) -> None:
     """tex."""
     m = ctx.modifiers()
+    mode = m.take("base", "level", "grad")
     name = m.take(*_GEOMETRIES)
     if not name or not m.has("v4"):
         expected = ", ".join(f"tex.{geometry}.v4" for geometry in _GEOMETRIES)
         ctx.unsupported("other", "not a texture fetch that is supported", expected=expected)
-    _fetch(ctx, m, name, "")
+    _fetch(ctx, m, name, mode, "")
 
 
 def gather(ctx: Context, ins: Instruction) -> None:
@@ -56,18 +66,51 @@ def gather(ctx: Context, ins: Instruction) -> None:
     channel, name = m.take("r", "g", "b", "a"), m.take("2d", "a2d", "cube", "acube")
     if not channel or not name or not m.has("v4"):
         m.refuse("not a gather", expected="tld4.r, .g, .b or .a, .2d, .a2d, .cube or .acube, and .v4")
-    _fetch(ctx, m, name, channel)
+    _fetch(ctx, m, name, "", channel)
 
 
-def _fetch(ctx: Context, m: Modifiers, name: str, gathered: str) -> None:
-    """The instruction of a geometry; gathered: the channel, or "" for a fetch of all."""
-    ins, geometry = ctx.ins, _GEOMETRIES[name]
-    type_ = m.type("f32", "s32", "u32")
-    coordinate = m.type("f32", *(() if gathered or geometry.layers == "CUBE" else ("s32",)))
-    m.done()
-    if len(ins.operands) > 2 or (ins.operands and isinstance(ins.operands[0], ast.Dual)):
+@dataclass(frozen=True)
+class Operands:
+    """What stands in a fetch. resident: the predicate that tells whether the texture is there, which it always is.
+    detail: the level, or the two gradients. offset: None where there is none."""
+
+    target: ast.Operand
+    resident: ast.Operand | None
+    source: ast.Operand
+    detail: tuple[ast.Operand, ...]
+    offset: ast.Operand | None
+
+
+def _operands(ctx: Context, mode: str) -> Operands:
+    details = {"level": 1, "grad": 2}.get(mode, 0)
+    target, source, *rest = ctx.operands(2 + details, 3 + details, 4 + details)
+    resident: ast.Operand | None = None
+    if isinstance(target, ast.Dual):
+        resident = target.second
+        target = target.first
+    detail, extra = tuple(rest[:details]), rest[details:]
+    if len(extra) > 1 or (extra and _is_float(ctx, extra[0])):
         ctx.unsupported("texture-operands")
-    target, source = ctx.operands(2)
+    return Operands(target, resident, source, detail, extra[0] if extra else None)
+
+
+def _is_float(ctx: Context, operand: ast.Operand) -> bool:
+    name = operand.name if isinstance(operand, ast.Register) else ""
+    return isinstance(operand, ast.Float) or ctx.function.registers.get(name) == "f32"
+
+
+def _fetch(ctx: Context, m: Modifiers, name: str, mode: str, gathered: str) -> None:
+    """The instruction of a geometry. mode: level, grad, or base or "" for the first level of a mipmap; gathered: the
+    channel, or "" for a fetch of all."""
+    geometry = _GEOMETRIES[name]
+    type_ = m.type("f32", "s32", "u32")
+    real = gathered or geometry.layers == "CUBE" or mode == "grad"
+    coordinate = m.type("f32", *(() if real else ("s32",)))
+    m.done()
+    if mode == "grad" and geometry.layers == "CUBE":
+        ctx.unsupported("gradient")
+    given_operands = _operands(ctx, mode)
+    target, source = given_operands.target, given_operands.source
     if not isinstance(source, ast.Texture):
         ctx.refuse("not a texture", expected="[texture, {coordinates}]")
     if source.sampler is not None:
@@ -88,6 +131,13 @@ def _fetch(ctx: Context, m: Modifiers, name: str, gathered: str) -> None:
         words += layer
     fields: Fields = {"tdim": geometry.dimensions, "tcoord": "S32" if coordinate == "s32" else ""}
     fields |= {"tlay": geometry.layers, "tgath": f"G{gathered.upper()}" if gathered else ""}
+    handle = _handle(ctx, source.texture)
+    if given_operands.offset is not None:
+        fields["toff"] = "AOFFI"
+        handle = _with_offsets(ctx, handle, given_operands.offset, name)
+    if mode in ("level", "grad"):
+        fields["tlod"] = "LL"
+        handle = ctx.b.pair(handle, _level_of_detail(ctx, given_operands.detail, geometry, coordinate, source.texture))
     if len(words) == 1:
         fields["ra"] = ctx.b.unit(words[0])
     else:
@@ -99,8 +149,120 @@ def _fetch(ctx: Context, m: Modifiers, name: str, gathered: str) -> None:
     wanted = _channels(ctx, target)
     fields["tchan"] = {1: "R", 2: "RG", 4: ""}[wanted]
     result = ctx.b.new(wanted)
-    ctx.b.emit("TEX", rd=result, rb=_handle(ctx, source.texture), guard=ctx.guard, **fields)
+    ctx.b.emit("TEX", rd=result, rb=handle, guard=ctx.guard, **fields)
     deliver(ctx, target.items[:wanted], type_, [(result + k, None) for k in range(wanted)])
+    if given_operands.resident is not None:
+        there = ctx.dest_predicate(given_operands.resident)
+        ctx.b.emit("PLOP3", pd0=there, ps0=PT, lut_b=0xFF, lut2=0, guard=ctx.guard)
+
+
+def _with_offsets(ctx: Context, handle: int, offset: ast.Operand, name: str) -> int:
+    """The handle, above it the offsets in texels, of four bits each."""
+    axes = _GEOMETRIES[name].coordinates
+    items = offset.items if isinstance(offset, ast.Vector) else (offset,)
+    if name.endswith("cube") or len(items) != (4 if axes == 3 else axes):
+        expected = "no offset" if name.endswith("cube") else f"a vector of {4 if axes == 3 else axes}"
+        ctx.refuse(f"an offset of {len(items)} numbers for a {name} texture", expected=expected)
+    packed = 0
+    for axis, item in enumerate(items[:axes]):
+        word = ctx.word(item, "s32")
+        at = _OFFSET_BITS + 4 * axis
+        if isinstance(word, Imm):
+            number = (word.bits ^ _SIGN) - _SIGN
+            if not -8 <= number <= 7:
+                ctx.refuse(f"an offset of {number} texels", expected="-8 to 7")
+            packed |= (number & 15) << at
+            continue
+        four, shifted, both = ctx.b.new(), ctx.b.new(), ctx.b.new()
+        ctx.b.emit("LOP3", rd=four, a=ctx.b.unit(word), b=Imm(15), c=RZ, lut=_AND)
+        ctx.b.emit("SHF", rd=shifted, a=four, b=Imm(at), c=RZ, dir="L")
+        ctx.b.emit("LOP3", rd=both, a=handle, b=shifted, c=RZ, lut=_OR)
+        handle = both
+    out = ctx.b.new()
+    ctx.b.emit("LOP3", rd=out, a=handle, b=Imm(packed), c=RZ, lut=_OR)
+    return out
+
+
+def _level_of_detail(
+    ctx: Context, detail: tuple[ast.Operand, ...], geometry: Geometry, coordinate: str,
+    texture: ast.Register | ast.Symbol,
+) -> Source:  # fmt: skip
+    """The level that is named, or that of two gradients: half the binary logarithm (MUFU.LG2) of the greater one's
+    square, in texels, summed in f32 by a product and fused operations, x first."""
+    if len(detail) == 1:
+        return ctx.word(detail[0], coordinate)
+    emit, axes, squares = ctx.b.emit, geometry.coordinates, []
+    sizes = []
+    for query in ("WIDTH", "HEIGHT", "DEPTH")[:axes]:
+        size, number = ctx.b.new(), ctx.b.new()
+        emit("TXQ", rd=size, ra=_handle(ctx, texture), tquery=query, guard=ctx.guard)
+        emit("I2F", rd=number, b=size, ftyp="F32", ityp="U32")
+        sizes.append(number)
+    for vector in detail:
+        items = vector.items if isinstance(vector, ast.Vector) else (vector,)
+        if len(items) != (4 if axes == 3 else axes):
+            ctx.refuse(f"a gradient of {len(items)} numbers", expected=f"a vector of {4 if axes == 3 else axes}")
+        total = RZ
+        for item, size in zip(items, sizes, strict=False):
+            texels, square = ctx.b.new(), ctx.b.new()
+            emit("FMUL", rd=texels, a=ctx.b.unit(ctx.word(item, "f32")), b=size)
+            emit("FFMA", rd=square, a=texels, b=texels, c=total)
+            total = square
+        squares.append(total)
+    greater, logarithm, half = ctx.b.new(), ctx.b.new(), ctx.b.new()
+    emit("FMNMX", rd=greater, a=squares[0], b=squares[1], ps0=PT, ps0n=1)
+    emit("MUFU", rd=logarithm, b=greater, func="LG2")
+    emit("FMUL", rd=half, a=logarithm, b=Imm(_HALF))
+    return half
+
+
+def query(ctx: Context, ins: Instruction) -> None:
+    """txq, suq: what the table of textures says; of a level of a mipmap its sides, each half the one below."""
+    m = ctx.modifiers()
+    level = ins.op == "txq" and m.has("level")
+    surface = ins.op == "suq"
+    left_out = ("normalized_coords", "num_mipmap_levels") if surface else ()
+    known = [q for q in _QUERIES if q not in left_out and (not level or q in ("width", "height", "depth"))]
+    asked = m.take(*known)
+    if not asked:
+        m.refuse(f"{ins.op} does not ask for that", expected="." + ", .".join(known))
+    type_ = m.type("b32")
+    m.done()
+    target, place, *rest = ctx.operands(3 if level else 2)
+    out = ctx.dest(target, type_)
+    found = ctx.b.new()
+    ctx.b.emit("TXQ", rd=found, ra=_object(ctx, place, surface), tquery=_QUERIES[asked], guard=ctx.guard)
+    if level:
+        side, most = ctx.b.new(), ctx.b.new()
+        shift = ctx.b.unit(ctx.word(rest[0], "b32"))
+        ctx.b.emit("SHF", rd=side, a=RZ, b=shift, c=found, dir="R", stype="U32", hi=1)
+        ctx.b.emit("IMNMX", rd=most, a=side, b=Imm(1), ps0=PT, ps0n=1, u32=1)
+        found = most
+    ctx.b.move(out, found, ctx.guard)
+
+
+def is_type(ctx: Context, ins: Instruction) -> None:
+    """istypep: whether a handle is of a texture, or of a surface."""
+    m = ctx.modifiers()
+    wanted = m.take(*_KINDS)
+    m.done()
+    if not wanted:
+        m.refuse("istypep without a type", expected="istypep." + ", .".join(_KINDS))
+    target, place = ctx.operands(2)
+    if not isinstance(place, ast.Register):
+        ctx.refuse("not a handle", expected="a 64-bit register")
+    ctx.check_type(place, "b64")
+    kind = ctx.b.new()
+    ctx.b.emit("TXQ", rd=kind, ra=ctx.register(place.name), tquery="KIND", guard=ctx.guard)
+    there = ctx.dest_predicate(target)
+    ctx.b.emit("ISETP", pd0=there, a=kind, b=Imm(_KINDS[wanted]), icmp="EQ", guard=ctx.guard)
+
+
+def _object(ctx: Context, place: ast.Operand, surface: bool) -> int:
+    """The handle in `[a]`."""
+    if not isinstance(place, ast.Address) or place.base is None or place.offset:
+        ctx.refuse("not a texture or surface", expected="[a], a .texref or .surfref variable or a 64-bit handle")
+    return object_handle(ctx, place.base, "surfref" if surface else "texref")
 
 
 def _on_a_face(ctx: Context, direction: list[Source], layer: list[Source]) -> list[Source]:
@@ -166,14 +328,20 @@ def _channels(ctx: Context, target: ast.Vector) -> int:
 
 
 def _handle(ctx: Context, texture: ast.Register | ast.Symbol) -> int:
-    """The texture's 32-bit handle: the low word of what PTX holds in 64 bits."""
-    if isinstance(texture, ast.Register):
-        ctx.check_type(texture, "b64")
-        return ctx.register(texture.name)
-    if ctx.place(texture.name)[0] != "texref":
-        ctx.refuse(f"{texture.name} is no texture", expected="a .texref variable or a 64-bit handle in a register")
-    return ctx.b.unit(ctx.symbol(texture)[0])
+    return object_handle(ctx, texture, "texref")
+
+
+def object_handle(ctx: Context, named: ast.Register | ast.Symbol, kind: str) -> int:
+    """The 32-bit handle of a texture or surface: the low word of what PTX holds in 64 bits. kind: the type that a
+    variable must have."""
+    if isinstance(named, ast.Register):
+        ctx.check_type(named, "b64")
+        return ctx.register(named.name)
+    if ctx.place(named.name)[0] != kind:
+        what = "texture" if kind == "texref" else "surface"
+        ctx.refuse(f"{named.name} is no {what}", expected=f"a .{kind} variable or a 64-bit handle in a register")
+    return ctx.b.unit(ctx.symbol(named)[0])
 
 
 PURE: dict[str, Handler] = {}
-EFFECTS: dict[str, Handler] = {"tex": fetch, "tld4": gather}
+EFFECTS: dict[str, Handler] = {"tex": fetch, "tld4": gather, "txq": query, "suq": query, "istypep": is_type}

@@ -24,7 +24,7 @@ from binalloc.frontend.lower.arithmetic import (
 )
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.control import calls, control, warp
-from binalloc.frontend.lower.memory import async_copy, atomic, conversions, hints, memory, texture
+from binalloc.frontend.lower.memory import async_copy, atomic, conversions, hints, memory, surface, texture
 from binalloc.frontend.lower.video import lanes, product, scalar
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
@@ -45,6 +45,7 @@ PURE: dict[str, Handler] = {
     **control.PURE,
     **warp.PURE,
     **texture.PURE,
+    **surface.PURE,
     **hints.PURE,
     **conversions.PURE,
     **scalar.PURE,
@@ -58,6 +59,7 @@ EFFECTS: dict[str, Handler] = {
     **control.EFFECTS,
     **warp.EFFECTS,
     **texture.EFFECTS,
+    **surface.EFFECTS,
     **hints.EFFECTS,
     **async_copy.EFFECTS,
 }

@@ -7,6 +7,7 @@ enum cudaError {
     cudaErrorInvalidDevice, cudaErrorNotReady = 600, cudaErrorUnknown = 999,
 };
 typedef cudaError cudaError_t;
+enum { CUDA_SUCCESS };  // the driver's, with which some compare
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault,
 };
@@ -23,7 +24,7 @@ enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10,
     cudaDevAttrMultiProcessorCount = 16, cudaDevAttrComputeMode = 20, cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrClockRate = 13, cudaDevAttrConcurrentManagedAccess = 89,
-    cudaDevAttrManagedMemory = 83, cudaDevAttrMemoryPoolsSupported = 115,
+    cudaDevAttrIntegrated = 18, cudaDevAttrManagedMemory = 83, cudaDevAttrMemoryPoolsSupported = 115,
 };
 
 struct cudaDeviceProp {

@@ -35,7 +35,7 @@ cudaError_t cuda_cpu_bind(const char *name, size_t *offset, texture<T, D, M> &t,
     cuda_cpu::Trace &trace = cuda_cpu::Trace::the();
     const cuda_cpu::Place place = trace.find(p);
     if (place.id < 0) cuda_cpu::fail("a texture of what is not the device's");
-    const size_t left = trace.live.find((uintptr_t)p - place.offset)->second.bytes - place.offset;
+    const size_t left = trace.all.find((uintptr_t)p - place.offset)->second.bytes - place.offset;
     t.data = (const T *)p, t.count = std::min(bytes, left) / sizeof(T);
     if (offset) *offset = 0;
     trace.note("bind", "\"texture\":\"" + std::string(name) + "\"," + trace.text(place) + ",\"bytes\":" +
@@ -50,6 +50,11 @@ cudaError_t cuda_cpu_bind(const char *name, size_t *offset, texture<T, D, M> &t,
 template <class T, int D, int M>
 cudaError_t cuda_cpu_bind(const char *name, size_t *offset, texture<T, D, M> &t, const void *p) {
     return cuda_cpu_bind(name, offset, t, p, ~size_t(0));
+}
+template <class T, int D, int M>
+cudaError_t cuda_cpu_bind(const char *name, size_t *offset, texture<T, D, M> *t, const void *p,
+                          const cudaChannelFormatDesc *, size_t bytes = ~size_t(0)) {
+    return cuda_cpu_bind(name + (*name == '&'), offset, *t, p, bytes);
 }
 #define cudaBindTexture(offset, texture, ...) ::cuda_cpu_bind(#texture, offset, texture, __VA_ARGS__)
 template <class T> cudaError_t cudaUnbindTexture(T &) { return cudaSuccess; }

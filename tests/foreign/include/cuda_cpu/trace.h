@@ -15,7 +15,7 @@ struct Allocation {
     int id;
     size_t bytes;
     std::string type;
-    bool managed = false;
+    bool managed = false, freed = false;
     std::vector<unsigned char> seen;  // of managed memory: what host or kernels had left when last looked at
 };
 
@@ -33,7 +33,7 @@ struct Variable {
 
 class Trace {
   public:
-    std::map<uintptr_t, Allocation> live;
+    std::map<uintptr_t, Allocation> all;  // freed ones, too: their addresses may still stand somewhere
     std::map<uintptr_t, Variable> variables;
 
     Trace() {
@@ -57,25 +57,25 @@ class Trace {
         const uintptr_t at = next_;
         next_ += (bytes + 2 * GAP - 1) / 256 * 256;
         if (next_ > ARENA + ARENA_BYTES) fail("device memory is used up");
-        Allocation a{count_++, bytes, "", managed, {}};
+        Allocation a{count_++, bytes, "", managed, false, {}};
         if (managed) a.seen.assign(bytes, 0);
-        live[at] = a;
+        all[at] = a;
         note("alloc", "\"id\":" + std::to_string(a.id) + ",\"bytes\":" + std::to_string(bytes));
         return (void *)at;
     }
 
     void release(void *p) {
-        auto found = live.find((uintptr_t)p);
-        if (found == live.end()) return;  // as the runtime: an error that programs do not look at
+        auto found = all.find((uintptr_t)p);
+        if (found == all.end() || found->second.freed) return;  // as the runtime: an error that programs do not look at
         finish(*found);
-        live.erase(found);
+        found->second.freed = true;
     }
 
     /// Where an address lies on the device.
     Place find(const void *p) const {
         const auto at = (uintptr_t)p;
-        auto a = live.upper_bound(at);
-        if (a != live.begin() && at - (--a)->first <= a->second.bytes && at >= ARENA)
+        auto a = all.upper_bound(at);
+        if (a != all.begin() && at - (--a)->first <= a->second.bytes && at >= ARENA)
             return {"", a->second.id, at - a->first};
         auto v = variables.upper_bound(at);
         if (v != variables.begin() && at - (--v)->first < v->second.bytes) return {v->second.name, -1, at - v->first};
@@ -108,8 +108,8 @@ class Trace {
 
     /// Of the managed memory, what the host changed since the last look.
     void look(const char *verb) {
-        for (auto &[at, a] : live)
-            if (a.managed && std::memcmp(a.seen.data(), (void *)at, a.bytes)) {
+        for (auto &[at, a] : all)
+            if (a.managed && !a.freed && std::memcmp(a.seen.data(), (void *)at, a.bytes)) {
                 std::memcpy(a.seen.data(), (void *)at, a.bytes);
                 moved(verb, (void *)at, a.bytes);
             }
@@ -117,8 +117,8 @@ class Trace {
 
     /// Managed memory that a copy of the host's wrote to: it is written down already.
     void refresh() {
-        for (auto &[at, a] : live)
-            if (a.managed) std::memcpy(a.seen.data(), (void *)at, a.bytes);
+        for (auto &[at, a] : all)
+            if (a.managed && !a.freed) std::memcpy(a.seen.data(), (void *)at, a.bytes);
     }
 
     /// `,"pointers":[[byte, id, offset], ...]` of the words in it that are addresses of the device.
@@ -137,8 +137,8 @@ class Trace {
     }
 
     void typed(const void *p, const char *type) {
-        auto a = live.upper_bound((uintptr_t)p);
-        if (a != live.begin() && (uintptr_t)p - (--a)->first < a->second.bytes && a->second.type.empty())
+        auto a = all.upper_bound((uintptr_t)p);
+        if (a != all.begin() && (uintptr_t)p - (--a)->first < a->second.bytes && a->second.type.empty())
             a->second.type = type;
     }
 
@@ -162,7 +162,8 @@ class Trace {
     }
 
     void end() {
-        for (auto &one : live) finish(one);
+        for (auto &one : all)
+            if (!one.second.freed) finish(one);
         for (auto &[at, v] : variables) moved("end", (void *)at, v.bytes);
         out_.flush();
     }

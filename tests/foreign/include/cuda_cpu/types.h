@@ -42,6 +42,9 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 #define CUDARTAPI
+#define __DRIVER_TYPES_H__  // headers of programs look at these before they use the runtime
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
 #define CUDART_CB
 
 typedef unsigned char uchar;

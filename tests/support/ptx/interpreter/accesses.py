@@ -1,4 +1,4 @@
-"""PTX instructions on memory: loads, stores, atomics, address conversions, texture fetches."""
+"""PTX instructions on memory: loads, stores, atomics, address conversions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from tests.support.ptx.interpreter.memory import (
 from tests.support.ptx.interpreter.operands import Action, Array, Mask, Reader, elements, reader, writer
 from tests.support.ptx.interpreter.text.syntax import SIZES
 from tests.support.ptx.interpreter.text.tree import Func, Inst, Op
-from tests.support.ptx.interpreter.textures import on_a_face
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang
@@ -298,46 +297,5 @@ def space_test(gang: Gang, func: Func, inst: Inst) -> Action:
             write(frame, inside(address, space), lanes)
         else:
             write(frame, ~inside(address, "shared") & ~inside(address, "local"), lanes)
-
-    return action
-
-
-GEOMETRIES = {"1d": (1, 0), "2d": (2, 0), "3d": (3, 0), "a1d": (1, 1), "a2d": (2, 1), "cube": (3, 0), "acube": (3, 1)}
-"""Coordinates, and whether a layer comes before them."""
-
-
-def texture_fetch(gang: Gang, func: Func, inst: Inst) -> Action:
-    """tex.geom.v4.dtype.ctype d, [handle or name, {coordinates}]; tld4 with a channel before the geometry."""
-    mods = list(inst.mods)
-    gathered = "rgba".index(mods.pop(0)) if inst.op == "tld4" else None
-    dimensions, layered = GEOMETRIES.get(mods[0], (0, 0))
-    target, (_, texture, sampler, coordinates) = inst.operands[:2]
-    if not dimensions or sampler is not None or len(inst.operands) != 2 or mods[1] != "v4":
-        raise Unsupported("this texture fetch")
-    result, kind = mods[2], mods[3]
-    given = elements(coordinates)
-    readers = [reader(gang, func, o, kind) for o in given[layered : layered + dimensions]]
-    layer = reader(gang, func, given[0], "u32") if layered else None
-    writers = [writer(func, o, result) for o in elements(target)]
-    named = texture[0] == "sym"
-    handles = None if named else reader(gang, func, texture, "u64")
-
-    def action(frame: Frame, lanes: Mask) -> None:
-        where = [read(frame) for read in readers]
-        chosen_layer = layer(frame).astype(np.int64) if layer is not None else None
-        if handles is None:
-            groups = [(gang.launch.texture_names[texture[1]], lanes)]
-        else:
-            values = handles(frame)
-            groups = [(gang.launch.textures[int(h)], lanes & (values == h)) for h in np.unique(values[lanes])]
-        for chosen, group in groups:
-            at, number = where, chosen_layer
-            if mods[0] in ("cube", "acube"):
-                at, face = on_a_face(where)
-                cubes = len(chosen.texels) // 6
-                number = face + 6 * (np.minimum(chosen_layer, cubes - 1) if chosen_layer is not None else 0)
-            texels = chosen.fetch(at, result, number, gathered)
-            for write, value in zip(writers, texels, strict=True):
-                write(frame, value, group)
 
     return action

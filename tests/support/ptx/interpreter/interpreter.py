@@ -12,7 +12,7 @@ scalar or bytes are the value itself, a Texture is passed by handle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ from tests.support.ptx.interpreter.placement import parameter_bytes, place_globa
 from tests.support.ptx.interpreter.runtime import PROVIDED
 from tests.support.ptx.interpreter.text.syntax import parse
 from tests.support.ptx.interpreter.text.tree import Func, Inst, Op, Unit
-from tests.support.ptx.interpreter.textures import Texture
+from tests.support.ptx.interpreter.textures import Surface, Texture
 
 STEP_LIMIT = 5_000_000
 BLOCK_STEP_LIMIT = 100_000
@@ -79,11 +79,14 @@ class Launch:
     shared_bytes: int
     dynamic_shared: int
     params: dict[str, bytes]
-    textures: dict[int, Texture]
-    texture_names: dict[str, Texture]
+    textures: dict[int, Texture | Surface]
+    texture_names: dict[str, Texture | Surface]
     meeting: dict[str, dict[int, int]] = field(default_factory=dict)
     leaving: dict[str, list[bool]] = field(default_factory=dict)
     printed: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def surfaces(self) -> list[Surface]:
+        return [t for t in (*self.textures.values(), *self.texture_names.values()) if isinstance(t, Surface)]
 
     def flow_of(self, func: Func) -> tuple[dict[int, int], list[bool]]:
         if func.name not in self.meeting:
@@ -347,10 +350,10 @@ def interpret(
     block: int | Sequence[int],
     args: Sequence[Any],
     dynamic_shared: int = 0,
-    textures: dict[str, Texture] | None = None,
+    textures: Mapping[str, Texture | Surface] | None = None,
 ) -> str:
-    """Run a kernel; buffers in `args` are changed in place. textures: by name, for `.texref` variables. Returns what
-    it printed, in the order of blocks and threads.
+    """Run a kernel; buffers in `args` are changed in place. textures: by name, for `.texref` and `.surfref` variables;
+    surfaces are changed like buffers. Returns what it printed, in the order of blocks and threads.
 
     kernel: its name, or None where the module has one entry. Raises Unsupported, InterpreterError, AccessError,
     PtxSyntaxError.
@@ -364,7 +367,7 @@ def interpret(
     shared, shared_bytes = place_shared(unit, func)
     symbols = place_globals(unit, func, memory, shared)
     buffers: dict[int, tuple[int, Array]] = {}
-    handles: dict[int, Texture] = {}
+    handles: dict[int, Texture | Surface] = {}
 
     def pointer(array: Array) -> int:
         if id(array) not in buffers:
@@ -373,7 +376,7 @@ def interpret(
             buffers[id(array)] = address, array
         return buffers[id(array)][0]
 
-    def handle(texture: Texture) -> int:
+    def handle(texture: Texture | Surface) -> int:
         handles[len(handles) + 1] = texture
         return len(handles)
 
@@ -408,10 +411,13 @@ def run_grid(launch: Launch) -> None:
                     run_block(launch, (x, y, z), True)
                     continue
                 before, said = launch.memory.data.copy(), len(launch.printed)
+                surfaces = [(one, one.texels.copy()) for one in launch.surfaces()]
                 try:
                     run_block(launch, (x, y, z), False)
                 except PartCompany:
                     by_warps = True
                     launch.memory.data[: len(before)] = before
+                    for one, texels in surfaces:
+                        one.texels[...] = texels
                     del launch.printed[said:]
                     run_block(launch, (x, y, z), True)

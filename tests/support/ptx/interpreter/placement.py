@@ -12,7 +12,7 @@ from tests.support.ptx.interpreter.errors import InterpreterError
 from tests.support.ptx.interpreter.memory import FUNCTIONS, SHARED_WINDOW, Arena
 from tests.support.ptx.interpreter.operands import Array
 from tests.support.ptx.interpreter.text.tree import Func, Unit, Var
-from tests.support.ptx.interpreter.textures import Texture
+from tests.support.ptx.interpreter.textures import Surface, Texture
 
 # --- launch -----------------------------------------------------------------------------------------------------------
 
@@ -69,8 +69,10 @@ def place_globals(unit: Unit, kernel: Func, memory: Arena, shared: dict[str, int
     return symbols
 
 
-def parameter_bytes(var: Var, value: Any, pointer: Callable[[Array], int], handle: Callable[[Texture], int]) -> bytes:
-    if isinstance(value, Texture):
+def parameter_bytes(
+    var: Var, value: Any, pointer: Callable[[Array], int], handle: Callable[[Texture | Surface], int]
+) -> bytes:
+    if isinstance(value, Texture | Surface):
         data = handle(value).to_bytes(8, "little")[: var.size]
     elif isinstance(value, np.ndarray):
         data = pointer(value).to_bytes(8, "little")

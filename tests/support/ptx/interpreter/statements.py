@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tests.support.ptx.interpreter import video, warps
+from tests.support.ptx.interpreter import images, video, warps
 from tests.support.ptx.interpreter.accesses import (
     address_conversion,
     asynchronous_copy,
@@ -14,7 +14,6 @@ from tests.support.ptx.interpreter.accesses import (
     load,
     space_test,
     store,
-    texture_fetch,
 )
 from tests.support.ptx.interpreter.arithmetic import operations
 from tests.support.ptx.interpreter.arithmetic.integers import UNSIGNED
@@ -81,8 +80,8 @@ def dispatch(gang: Gang, func: Func, inst: Inst) -> Action | None:
         return address_conversion(gang, func, inst)
     if op == "isspacep":
         return space_test(gang, func, inst)
-    if op in ("tex", "tld4"):
-        return texture_fetch(gang, func, inst)
+    if op in images.OPCODES:
+        return images.prepare(gang, func, inst)
     if op in video.OPCODES:
         return video.prepare(gang, func, inst)
     if op in warps.OPERATIONS:

@@ -29,6 +29,7 @@ VOLTA = (
 CLASSES = {
     "DMNMX": "DADD", "BAR.ALLOC": "BAR", "BAR.FREE": "BAR", "RELSSP": "NOP", "IMAD.WIDE": "IMAD", "IMAD.HI": "IMAD",
     "LEA.HI": "LEA", "CALL.IND": "CALL", "HMNMX2": "HADD2", "F2H": "F2F", "F2H2": "F2F", "H2F": "F2F", "I2H": "I2F",
+    "SUADDR": "TXQ",
 }  # fmt: skip
 """Whose name in a trace is not their own."""
 FULL = (1 << 32) - 1

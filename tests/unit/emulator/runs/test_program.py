@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc import KernelFault, LimitHit, Refused, UsageError, run_program
+from binalloc import KernelFault, LimitHit, MalformedInput, Refused, UsageError, run_program
 from binalloc.emulator.runs.program import FIGURES, Ran
 from binalloc.emulator.runs.run import run
 from binalloc.frontend.importer import import_ptx
@@ -196,6 +196,21 @@ def test_a_texture_has_contents_of_its_own_until_they_are_copied() -> None:
     assert copied.buffers["out"].tolist() == [1] * 16 + [0] * 16
     back = ran([{"set": "image", "value": 2}, {"copy": "image", "to": "out"}], arguments)
     assert back.buffers["out"].tolist() == [2] * 32
+
+
+def test_a_texture_reads_a_surface_that_steps_change() -> None:
+    arguments = [
+        {"name": "out", "kind": "buffer", "dtype": "f32", "shape": 32},
+        {"name": "pixels", "kind": "surface", "dtype": "f32", "shape": 32, "init": "ones"},
+        {"name": "image", "kind": "texture", "array": "pixels"},
+    ]
+    fetch = launch("fetch", ["out", "image"], block=32)
+    found = ran([{"set": "pixels", "value": 3, "count": 8}, fetch], arguments).buffers
+    assert found["out"].tolist() == found["pixels"].tolist() == [3] * 8 + [1] * 24
+    back = ran([fetch, {"set": "out", "value": 5, "count": 4}, {"copy": "out", "to": "pixels"}, fetch], arguments)
+    assert back.buffers["out"].tolist() == back.buffers["pixels"].tolist() == [5] * 4 + [1] * 28
+    with pytest.raises(MalformedInput, match=r"set.*image"):
+        ran([{"set": "image", "value": 2}], arguments)
 
 
 def test_a_fault_says_where_in_the_program() -> None:

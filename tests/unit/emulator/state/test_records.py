@@ -9,7 +9,7 @@ from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import STATS, Stat
 from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_ROWS, Outside
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of, shapes
-from binalloc.launch.types import AddressMode
+from binalloc.launch.sampling import AddressMode
 
 
 class Colour(Codes):

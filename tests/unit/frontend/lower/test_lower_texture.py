@@ -168,7 +168,7 @@ REFUSED = [
     ("tld4.r.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d4, {%r1, %r1}];", "tld4 has no type .s32"),
     ("tld4.r.3d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%f1, %f1, %f1, %f1}];", "not a gather"),
     ("tld4.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%f1, %f1}];", "not a gather"),
-    ("tld4.a.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%f1, %f1}], {%r1, %r2};", "offsets"),
+    ("tld4.a.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%d4, {%f1, %f1}], %f1;", "compare"),
 ]
 
 

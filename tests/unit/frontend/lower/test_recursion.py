@@ -9,6 +9,8 @@ import pytest
 
 from binalloc.errors import KernelFault, UsageError
 from binalloc.frontend.ir import dump
+from binalloc.models.machines.reader import load_machine
+from tests.support.kits.machines import roomy_machine
 from tests.support.ptx.bodies import both, emulate, imported, lowered
 from tests.support.ptx.texts import kernel
 
@@ -201,3 +203,103 @@ def test_frames_and_stack_that_local_memory_does_not_hold() -> None:
     text = kernel(f".local .b32 big[{4_000_000}]; mov.u64 %d4, big; {calls('down')}" + STORE, head=DOWN)
     with pytest.raises(UsageError, match="no room for the stack"):
         imported(text, stack_bytes=1 << 22)
+
+
+def test_more_values_than_registers_before_and_across_the_call() -> None:
+    """300 live at once, of which 150 are needed behind the call: what is spilled for want of registers has one place
+    for all frames, what lives across the call one in each."""
+    make = " ".join(f"mad.lo.u32 %v{k}, n, {k + 3}, {k * k};" for k in range(300))
+    front = "mov.u32 r, 0; " + " ".join(f"mad.lo.u32 r, r, 3, %v{k};" for k in reversed(range(300)))
+    back = " ".join(f"xor.b32 %x3, %v{k}, {k}; mad.lo.u32 r, r, 5, %x3;" for k in range(0, 300, 2))
+    head = f""".func (.reg .u32 r) wide(.reg .u32 n) {{ .reg .u32 %v<300>; .reg .u32 %x<5>; .reg .pred %q<2>;
+        .local .align 8 .b64 d[2]; {make} {front} st.local.u32 [d+12], r; setp.eq.u32 %q1, n, 0; @%q1 ret;
+        sub.u32 %x1, n, 1; call (%x2), wide, (%x1); ld.local.u32 r, [d+12]; add.u32 r, r, %x2; {back} ret; }}\n"""
+    body = "rem.u32 %r1, %r0, 4; call (%r2), wide, (%r1);" + STORE
+    both(body, head=head, check=True, stack=8192)
+    spilled = []
+    for machine, most in ((load_machine("gtx680"), 63), (roomy_machine(), 255)):
+        found = imported(kernel(body, head=head), machine=machine)
+        function = found.module.function("wide")
+        assert most - 10 < function.info.registers <= most
+        assert 600 <= function.info.local_frame <= 700
+        assert found.kernels[0].register_demand > 255
+        places = {i.f["moff"] for i in function.instrs if i.name == "LDL" and i.f["ra"] == 255}
+        spilled.append(len(places) - 1)  # the stack's pointer is there, too
+    assert spilled[0] > spilled[1] + 80
+
+
+SLIM = """.func (.reg .u32 r) slim(.reg .u32 n);
+.func (.reg .u32 r) broad(.reg .u32 n) {{ .local .align 4 .b8 d[4]; .reg .u32 %x<40>; .reg .pred %q<2>; mov.u32 r, 5;
+  setp.eq.u32 %q1, n, 0; @%q1 ret; {make} sub.u32 %x1, n, 1; call (r), slim, (%x1); {take} ret; }}
+.func (.reg .u32 r) slim(.reg .u32 n) {{ .reg .u32 %x<3>; .reg .pred %q<2>; mov.u32 r, 9; setp.eq.u32 %q1, n, 0;
+  @%q1 ret; sub.u32 %x1, n, 1; call (r), broad, (%x1); ret; }}
+.func (.reg .u32 r) left(.reg .u32 n) {{ .local .b32 d[4]; st.local.u32 [d+4], n; call (r), slim, (n);
+  ld.local.u32 n, [d+4]; add.u32 r, r, n; ret; }}
+.func (.reg .u32 r) right(.reg .u32 n) {{ .local .b32 d[8]; st.local.u32 [d+28], n; call (r), broad, (n);
+  ld.local.u32 n, [d+28]; mad.lo.u32 r, r, 3, n; ret; }}
+""".format(
+    make=" ".join(f"mad.lo.u32 %x{k}, n, {k}, {7 * k};" for k in range(2, 40)),
+    take=" ".join(f"mad.lo.u32 r, r, 3, %x{k}; mul.lo.u32 r, r, %x{k};" for k in range(2, 40)),
+)
+
+
+@pytest.mark.parametrize("called", ["slim", "broad", "left", "right"])
+def test_whoever_of_a_cycle_is_called_overwrites_what_all_of_it_do(called: str) -> None:
+    """The caller's values stay clear of the registers of those that are not called directly."""
+    make = " ".join(f"mul.lo.u32 %r{k}, %r0, {k};" for k in range(8, 24))
+    take = " ".join(f"mad.lo.u32 %r2, %r2, 5, %r{k};" for k in range(8, 24))
+    both(f"{make} rem.u32 %r1, %r0, 6; call (%r2), {called}, (%r1); {take}" + STORE, head=SLIM)
+
+
+def test_static_frames_below_a_cycle_are_clear_of_those_of_every_way_into_it() -> None:
+    head = MUTUAL + """.func (.reg .u32 r) deep(.reg .u32 n) { .local .align 4 .b8 d[64]; .reg .u32 %x<4>; mov.u32 %x2, 0;
+        """ + " ".join(f"st.local.u32 [d+{4 * k}], n;" for k in range(16)) + " call (r), odd, (n); " + " ".join(
+        f"ld.local.u32 %x1, [d+{4 * k}]; mad.lo.u32 r, r, 3, %x1;" for k in range(16)) + " ret; }\n"
+    for first, second in (("even", "deep"), ("deep", "even"), ("deep", "odd")):
+        both(f"""rem.u32 %r1, %r0, 7; call (%r2), {first}, (%r1); call (%r3), {second}, (%r1);
+            mad.lo.u32 %r2, %r2, 7, %r3;""" + STORE, head=head)
+
+
+def test_results_that_nobody_takes_and_arguments_that_are_constants() -> None:
+    head = """.func (.reg .u32 r, .reg .u64 q) pair(.reg .u32 n, .reg .u64 m) { .reg .pred %p<2>; .reg .u32 %x<4>;
+        .reg .u64 %y<4>; mov.u32 r, n; mov.u64 q, m; setp.eq.u32 %p1, n, 0; @%p1 ret; sub.u32 %x1, n, 1;
+        call (_, %y1), pair, (%x1, 0x123456789abcdef); call (%x2, _), pair, (0, m); add.u64 q, q, %y1;
+        add.u32 r, n, %x2; ret; }\n"""
+    body = """rem.u32 %r1, %r0, 5; cvt.u64.u32 %d5, %r0; call (%r2, %d6), pair, (%r1, %d5); call (_, %d7), pair, (2, 9);
+        add.u64 %d6, %d6, %d7; mul.wide.u32 %d8, %r0, 16; add.u64 %d8, %d8, %d0; st.global.u64 [%d8], %d6;
+        st.global.u32 [%d8+8], %r2;"""
+    both(body, words=128, head=head)
+
+
+def test_a_kernel_that_begins_with_a_loop_sets_the_stack_once_for_all_rounds() -> None:
+    body = f"""mov.u32 %r5, 0; mov.u32 %r6, 0;
+    AGAIN: {calls("down", "%r6")} add.u32 %r5, %r5, %r2; add.u32 %r6, %r6, 1; setp.le.u32 %p1, %r6, %r0;
+        @%p1 bra AGAIN; mov.u32 %r2, %r5;"""
+    expected = [sum(k * (k + 1) // 2 for k in range(t + 1)) for t in LANE]
+    np.testing.assert_array_equal(both(body + STORE, head=DOWN), expected)
+
+
+def test_a_function_that_begins_with_a_loop_makes_its_frame_once() -> None:
+    head = """.func (.reg .u32 r) walk(.reg .u32 n) { .reg .pred %q<2>; .reg .u32 %x<4>; AGAIN: shr.u32 %x1, n, 1;
+        sub.u32 n, n, %x1; setp.gt.u32 %q1, n, 40; @%q1 bra AGAIN; mov.u32 r, n; setp.lt.u32 %q1, n, 2; @%q1 ret;
+        sub.u32 %x2, n, 1; call (%x3), walk, (%x2); mad.lo.u32 r, %x3, 3, n; ret; }\n"""
+    both("mul.lo.u32 %r1, %r0, 9; call (%r2), walk, (%r1);" + STORE, head=head)
+
+
+def test_functions_of_two_kernels_whose_shared_variables_lie_elsewhere() -> None:
+    """Each kernel has a copy of the cycle, whose functions call one another and not the other's."""
+    head = """.shared .align 4 .b8 mine[128];
+    .func (.reg .u32 r) odd(.reg .u32 n);
+    .func (.reg .u32 r) even(.reg .u32 n) { .reg .pred %q<2>; .reg .u32 %x<5>; mov.u32 %x1, %tid.x; shl.b32 %x1, %x1, 2;
+      mov.u32 %x2, mine; add.u32 %x2, %x2, %x1; ld.shared.u32 r, [%x2]; setp.eq.u32 %q1, n, 0; @%q1 ret;
+      sub.u32 %x3, n, 1; call (%x4), odd, (%x3); add.u32 r, r, %x4; ret; }
+    .func (.reg .u32 r) odd(.reg .u32 n) { .reg .u32 %x<3>; .reg .pred %q<2>; mov.u32 r, 3; setp.eq.u32 %q1, n, 0;
+      @%q1 ret; sub.u32 %x1, n, 1; call (%x2), even, (%x1); mul.lo.u32 r, %x2, 3; ret; }
+    .visible .entry other() { .shared .align 16 .b8 first[64]; .reg .u32 %r<3>; mov.u32 %r2, first;
+      st.shared.u32 [%r2], 1; mov.u32 %r1, 1; call (%r1), even, (%r1); ret; }\n"""
+    body = """mov.u32 %r3, mine; shl.b32 %r4, %r0, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r0;
+        rem.u32 %r1, %r0, 9; call (%r2), even, (%r1);"""
+    both(body + STORE, head=head)
+    names = {routine.name: routine.cycle for routine in lowered(kernel(body, head=head)).routines.values()}
+    assert {name for name, cycle in names.items() if cycle} == {"even", "odd", "even.k", "odd.k"}
+    assert set(names["even.k"]) == {"even.k", "odd.k"}

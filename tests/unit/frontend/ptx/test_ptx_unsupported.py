@@ -32,7 +32,7 @@ PLACED = {
     "function-address": ("mov.u64 %d1, f;", ".extern .func f;", ""),
     "label-address": ("mov.u64 %d1, L; L:", "", ""),
     "external": ("mov.u64 %d1, far;", ".extern .global .u32 far;", ""),
-    "object-address": ("mov.u64 %d1, surf;", "", ""),
+    "object-address": ("mov.u64 %d1, smp;", ".global .samplerref smp;", ""),
     "initialiser": ("mov.u64 %d1, table;", ".shared .u32 s; .global .u64 table[1] = {s};", ""),
     "old-rounding": ("mad.f32 %f1, %f2, %f3, %f4;", "", ""),
     "map-doubles": ("add.f64 %g1, %g2, %g3;", "", ""),

@@ -7,7 +7,8 @@ import struct
 from tests.support.ptx.interpreter.text.lexer import PtxSyntaxError, integer, tokenize
 from tests.support.ptx.interpreter.text.tree import Func, Inst, Op, Unit, Var
 
-SIZES = {**{f"{k}{w}": w // 8 for k in "busf" for w in (8, 16, 32, 64)}, "pred": 0, "texref": 8, "samplerref": 8}
+SIZES = {**{f"{k}{w}": w // 8 for k in "busf" for w in (8, 16, 32, 64)}, "pred": 0}
+SIZES |= dict.fromkeys(("texref", "samplerref", "surfref"), 8)
 SIZES |= {"bf16": 2, "f16x2": 4, "bf16x2": 4}
 SPACES = ("global", "const", "shared", "local", "param", "reg")
 LINKAGE = (".visible", ".extern", ".weak", ".common")
@@ -292,7 +293,8 @@ class Reader:
 
     def operand(self) -> Op:
         if self.accept("{"):
-            return ("vec", self.operands_until("}"))
+            vector: Op = ("vec", self.operands_until("}"))
+            return ("dual", vector, self.name_operand()) if self.accept("|") else vector
         if self.accept("("):
             return ("vec", self.operands_until(")"))
         if self.accept("["):

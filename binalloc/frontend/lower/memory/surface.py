@@ -1,0 +1,142 @@
+"""Surfaces: suld.b, sust.b and sured.b. SUADDR gives the address of what is accessed and tells whether there is one;
+the access itself is one of global memory.
+
+Of .1d, .2d, .3d and of layers (.a1d, .a2d; the faces of cubes are layers, too); x counts bytes. Outside of the surface
+.trap faults, .clamp takes the nearest element, .zero reads zeros and writes nothing.
+"""
+
+from __future__ import annotations
+
+from binalloc.frontend.emitter import Source
+from binalloc.frontend.ir import PT
+from binalloc.frontend.lower.context.context import Context, Fields, Handler
+from binalloc.frontend.lower.context.modifiers import Modifiers
+from binalloc.frontend.lower.memory.atomic import ATYP
+from binalloc.frontend.lower.memory.memory import CACHE, Access, deliver, read_elements, write_elements
+from binalloc.frontend.lower.memory.texture import object_handle
+from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
+
+_GEOMETRIES = {
+    "1d": ("1D", "", 1), "2d": ("2D", "", 2), "3d": ("3D", "", 3), "a1d": ("2D", "A", 2), "a2d": ("3D", "A", 3),
+}  # fmt: skip
+"""Of each: SUADDR's dimensions and layers, and how many coordinates it has, the layer among them."""
+_LENGTHS = {1: 1, 2: 2, 3: 4}
+"""Elements of the vector that holds so many coordinates."""
+_BOUNDS = ("trap", "clamp", "zero")
+_DATA = ("b8", "b16", "b32", "b64")
+_REDUCTIONS = {
+    "add": ("u32", "s32", "u64", "s64"), "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
+    "and": ("b32", "b64"), "or": ("b32", "b64"),
+}  # fmt: skip
+_MOST_BYTES = 16
+
+
+def load(ctx: Context, ins: Instruction) -> None:
+    """suld.b."""
+    m = ctx.modifiers()
+    name, bound = _place_of(m)
+    access = _access(m)
+    target, place = ctx.operands(2)
+    items = _items(ctx, target, access)
+    fields = _address(ctx, place, name, bound, access) | {"cache": access.cache}
+    guard = ctx.guard
+    if bound == "zero":
+        ctx.guard = fields.pop("found"), False
+    found = read_elements(ctx, "LDG", fields, 0, access, zeroed=bound == "zero")
+    ctx.guard = guard
+    deliver(ctx, items, access.type, found)
+
+
+def store(ctx: Context, ins: Instruction) -> None:
+    """sust.b."""
+    m = ctx.modifiers()
+    name, bound = _place_of(m)
+    access = _access(m)
+    place, source = ctx.operands(2)
+    size = TYPE_BYTES[access.type]
+    values: list[tuple[Source, ...]] = [
+        ctx.wide(item, access.type, wider=True) if size == 8 else (ctx.word(item, access.type, wider=True),)
+        for item in _items(ctx, source, access)
+    ]
+    fields = _address(ctx, place, name, bound, access) | {"cache": access.cache}
+    if bound == "zero":
+        ctx.guard = fields.pop("found"), False
+    write_elements(ctx, "STG", fields, 0, values, size)
+
+
+def reduce(ctx: Context, ins: Instruction) -> None:
+    """sured.b."""
+    m = ctx.modifiers()
+    name, bound = _place_of(m)
+    operation = m.take(*_REDUCTIONS)
+    if not operation:
+        m.refuse("no such operation on a surface", expected="." + ", .".join(_REDUCTIONS), form="other")
+    type_ = m.type(*_REDUCTIONS[operation])
+    m.done()
+    place, source = ctx.operands(2)
+    (item,) = _items(ctx, source, Access("global", type_, 1, "", "", "", False))
+    wide = TYPE_BYTES[type_] == 8
+    value = ctx.pair(item, type_) if wide else ctx.b.unit(ctx.word(item, type_))
+    fields = _address(ctx, place, name, bound, Access("global", type_, 1, "", "", "", False))
+    if bound == "zero":
+        ctx.guard = fields.pop("found"), False
+    ctx.b.emit("RED", rb=value, aop=operation.upper(), atyp=ATYP[type_], guard=ctx.guard, **fields)
+
+
+def _place_of(m: Modifiers) -> tuple[str, str]:
+    """Geometry and what becomes of an access outside."""
+    name, bound = m.take(*_GEOMETRIES), m.take(*_BOUNDS)
+    if not m.has("b") or not name or not bound:
+        expected = f"{m.ins.op}.b, .1d, .2d, .3d, .a1d or .a2d, and .trap, .clamp or .zero"
+        m.refuse("not a surface access that is supported", expected=expected, form="other")
+    return name, bound
+
+
+def _access(m: Modifiers) -> Access:
+    cache = CACHE[m.take(*CACHE) or "ca"]
+    count = int((m.take("v2", "v4") or "v1")[1:])
+    type_ = m.type(*_DATA)
+    m.done()
+    if TYPE_BYTES[type_] * count > _MOST_BYTES:
+        m.refuse(f"a vector of {count} values of type .{type_}", expected=f"at most {_MOST_BYTES} bytes")
+    return Access("global", type_, count, cache, "", "", False)
+
+
+def _items(ctx: Context, operand: ast.Operand, access: Access) -> tuple[ast.Operand, ...]:
+    """The elements; a single one may stand in braces."""
+    items = operand.items if isinstance(operand, ast.Vector) else (operand,)
+    if len(items) != access.count:
+        ctx.refuse(f"{len(items)} values", expected=f"{access.count} values, as the vector modifier says")
+    return items
+
+
+def _address(ctx: Context, place: ast.Operand, name: str, bound: str, access: Access) -> Fields:
+    """The address of the access, as a base; under .zero also the predicate of the lanes that have one (`found`)."""
+    dimensions, layers, count = _GEOMETRIES[name]
+    if not isinstance(place, ast.Texture) or place.sampler is not None:
+        ctx.refuse("not a surface", expected="[surface, {coordinates}]")
+    given = place.coordinates
+    if len(given) != _LENGTHS[count]:
+        ctx.refuse(f"{len(given)} coordinates of a {name} surface", expected=f"a vector of {_LENGTHS[count]}")
+    words = [ctx.word(item, "b32") for item in given[:count]]
+    if layers:
+        words = [*words[1:], words[0]]
+    fields: Fields = {"tdim": dimensions, "tlay": layers, "sbound": bound.upper()}
+    fields["ssize"] = str(8 * TYPE_BYTES[access.type] * access.count)
+    fields["ra"] = ctx.b.pair(*words[:2]) if count > 1 else ctx.b.unit(words[0])
+    if count > 2:
+        fields["rc"] = ctx.b.unit(words[2])
+    base = ctx.b.new(2)
+    found = PT
+    if bound == "zero":
+        found = ctx.b.predicate()
+        if ctx.guard is not None:
+            ctx.b.emit("PLOP3", pd0=found, ps0=PT, lut_b=0, lut2=0)
+    handle = object_handle(ctx, place.texture, "surfref")
+    ctx.b.emit("SUADDR", pd0=found, rd=base, rb=handle, guard=ctx.guard, **fields)
+    return {"ra": base} | ({"found": found} if bound == "zero" else {})
+
+
+PURE: dict[str, Handler] = {}
+EFFECTS: dict[str, Handler] = {"suld": load, "sust": store, "sured": reduce}
