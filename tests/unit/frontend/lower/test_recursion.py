@@ -252,7 +252,8 @@ def test_whoever_of_a_cycle_is_called_overwrites_what_all_of_it_do(called: str) 
 
 
 def test_static_frames_below_a_cycle_are_clear_of_those_of_every_way_into_it() -> None:
-    head = MUTUAL + """.func (.reg .u32 r) deep(.reg .u32 n) { .local .align 4 .b8 d[64]; .reg .u32 %x<4>; mov.u32 %x2, 0;
+    head = MUTUAL + """.func (.reg .u32 r) deep(.reg .u32 n) {
+        .local .align 4 .b8 d[64]; .reg .u32 %x<4>; mov.u32 %x2, 0;
         """ + " ".join(f"st.local.u32 [d+{4 * k}], n;" for k in range(16)) + " call (r), odd, (n); " + " ".join(
         f"ld.local.u32 %x1, [d+{4 * k}]; mad.lo.u32 r, r, 3, %x1;" for k in range(16)) + " ret; }\n"
     for first, second in (("even", "deep"), ("deep", "even"), ("deep", "odd")):
