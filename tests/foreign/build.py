@@ -29,6 +29,7 @@ GXX = [
     # A function without the `return` that it should have returns, as C's do; g++ would run on into the next one.
     "-fsanitize=unreachable", "-fsanitize-undefined-trap-on-error",
 ]  # fmt: skip
+GCC = ["gcc", "-O2", "-w", "-ffp-contract=off", "-fcommon", "-DcudaSetDevice(device)=0", "-x", "c"]
 NVCC = ["-ptx", "-arch=sm_75", "-fmad=false", "-w", "-std=c++17", "-include", str(HERE / "nvcc_compat.h")]
 
 
@@ -37,9 +38,9 @@ def build(
     define: tuple[str, ...] = (), library: tuple[str, ...] = (), flags: tuple[str, ...] = (),
     ptx_flags: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
-    """Build a program. folder: its own. compile_, ptx: files relative to it; a `.c` that calls the runtime is named with
-    `:cuda` behind it, and compiled as C++. include: folders, too; those outside of it
-    are absolute. CalledProcessError with the compiler's own words on stderr."""
+    """Build a program. folder: its own. compile_, ptx: files relative to it; a host file that calls the runtime has
+    `:cuda` behind its name, and is compiled as a `.cu`. include: folders, too; those outside of it are absolute.
+    CalledProcessError with the compiler's own words on stderr."""
     source, shim = out / "source", out / "shim"
     prepare_tree(folder, source)
     shim.mkdir(parents=True, exist_ok=True)
@@ -61,8 +62,7 @@ def build(
         path = source / name
         where = ["-I", str(HERE), "-I", str(shim), "-I", str(path.parent), "-I", str(source), *places]
         as_c = path.suffix == ".c" and language != "cuda"
-        kind = ["gcc", "-O2", "-w", "-ffp-contract=off", "-fcommon", "-DcudaSetDevice(device)=0", "-x", "c"] if as_c else [
-            "g++", *GXX, "-x", "c++", "-include", str(HERE / "cuda_cpu.h")]  # fmt: skip
+        kind = GCC if as_c else ["g++", *GXX, "-x", "c++", "-include", str(HERE / "cuda_cpu.h")]
         made = out / (name.replace("/", "_") + ".o")
         _run([*kind, *flags, *where, *defines, "-c", str(path), "-o", str(made)])
         objects.append(str(made))

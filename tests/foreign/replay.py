@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.placing import place_buffers
+from binalloc.launch.placing import place_buffers
 from tests.foreign.names import Names, element_of
 
 MOST_STEPS = 1000
@@ -245,7 +245,7 @@ class Replay:
 
     def write(self, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
-        placed = {h.name: h.data for h in self.held.values() if h.kind == "buffer"}
+        placed = {h.name: h.data.nbytes for h in self.held.values() if h.kind == "buffer"}
         addresses, _ = place_buffers(placed)
         lines = []
         for h in self.held.values():
