@@ -13,7 +13,7 @@ from binalloc import Device, Module, Pointer, UsageError, launch_kernel
 from binalloc.testing.baseline import Regression
 from binalloc.testing.emulator import Emulator
 from tests.support.ptx.axpy import HEAD
-from tests.support.ptx.linked_structs import NODE, TWICE, WALK
+from tests.support.ptx.walked import NODE, TWICE, WALK
 
 NODES = np.dtype([("kind", "u1"), ("value", "f4"), ("tag", "i2", 3), ("next", "O")], align=True)
 SWAP = """
