@@ -56,6 +56,16 @@ def test_a_program_runs_on_the_host(ran):
 
 
 @needs_compiler
+def test_the_order_of_threads_is_nothing_to_a_program_without_races(ran):
+    folder, printed = ran
+    again = subprocess.run(
+        [folder / "program", str(N)], env=os.environ | {"CUDA_CPU_BACKWARDS": "1"}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert again.stdout == printed
+
+
+@needs_compiler
 @pytest.mark.parametrize("margin", [0, 64])
 def test_the_emulator_leaves_what_the_host_did(ran, tmp_path, margin):
     folder, _ = ran

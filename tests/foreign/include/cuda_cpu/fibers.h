@@ -19,6 +19,7 @@ constexpr int WARP = 32, MOST_THREADS = 1024;
 constexpr size_t STACK = 1 << 20, MOST_SHARED = 1 << 20;
 
 inline bool in_kernel = false;
+inline const bool backwards = std::getenv("CUDA_CPU_BACKWARDS") != nullptr;  // the last thread first
 alignas(256) inline unsigned char dynamic_shared[MOST_SHARED];
 
 enum class Waits { NO, BARRIER, WARP, ENDED };
@@ -171,7 +172,8 @@ inline void run_block(const std::function<void()> &body) {
     for (auto &all : b.meetings) all.clear();
     for (;;) {
         bool moved = false, alive = false;
-        for (int i = 0; i < b.threads; i++) {
+        for (int k = 0; k < b.threads; k++) {
+            const int i = backwards ? b.threads - 1 - k : k;
             if (b.fibers[i].waits == Waits::NO) resume(i), moved = true;
             alive |= b.fibers[i].waits != Waits::ENDED;
         }

@@ -35,6 +35,7 @@ inline std::string triple(dim3 d) {
 /// Write the launch down and run it. function: its address, which a table of symbols names; 0 where there is none.
 inline void launched(const Config &c, const char *name, const void *function, const std::string &arguments,
                      const std::function<void()> &body) {
+    if (!c.grid.x || !c.grid.y || !c.grid.z) return;  // an error, which does nothing; programs do not look at it
     Trace &trace = Trace::the();
     trace.look("write");
     std::string plain;
