@@ -54,6 +54,11 @@ class CallGraph:
         return [s for name in self.functions for s in self.sites[name] if s.callee == callee]
 
     @property
+    def is_static(self) -> bool:
+        """Whether `require_static` lets it pass."""
+        return not self.indirect and not self.cycles
+
+    @property
     def top_down(self) -> list[str]:
         """Callers before callees."""
         return self.bottom_up[::-1]

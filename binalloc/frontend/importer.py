@@ -171,12 +171,11 @@ def _linked(units: Sequence[Unit]) -> ast.Module:
 
 def _without(program: Program, error: NoRoom) -> NotImportable:
     """The refusal of the kernels that reach the routine which has too few registers."""
-    callees = {name: {node.callee for node in r.nodes() if node.callee} for name, r in program.routines.items()}
     above = {error.routine}
     before = 0
     while before < len(above):  # once, and once more where functions call one another in a circle
         before = len(above)
-        above.update(name for name in program.routines if callees[name] & above)
+        above.update(name for name in program.routines if error.callees[name] & above)
     kernels = [name for name, routine in program.routines.items() if routine.is_kernel]
     left_out = [LeftOut(name, (Refusal(error.routine, error),)) for name in kernels if name in above]
     return NotImportable(left_out, [name for name in kernels if name not in above])

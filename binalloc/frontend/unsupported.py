@@ -70,8 +70,8 @@ FORMS: tuple[Form, ...] = (
     Form("cluster", "", "", "", frozenset(), _set("shared::cluster")),
     Form("multimem", "`multimem`", "memory of several devices at one address is not supported", _REBUILD,
          _set("multimem")),
-    Form("surface-format", "`sust.p`, `sured.p`", "formatted accesses, whose conversions hang on the surface's format, "
-         "are not supported", "Use .b, with x in bytes.", _set("sust sured"), _set("p")),
+    Form("surface-format", "`sust.p`", "PTX does not say to the bit how values become elements of the surface",
+         "Use sust.b, with x in bytes.", _set("sust"), _set("p")),
     Form("texture-query", "`txq` of `.num_samples` and of samplers (`.filter_mode`, `.addr_mode_0` and others), `suq` "
          "of `.memory_layout`, `istypep.samplerref`", "PTX does not say what numbers are answered",
          "Pass it as an argument.", _set("txq"),

@@ -78,6 +78,7 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
     types = struct_types(table, at)
     merged: list[tuple[dict[str, Any], At]] = []
     shells: list[Argument] = []
+    used: set[str] = set()
     for i, entry in enumerate(entries):
         where = at.sub(f"argument[{i}]")
         entry = dict(where.table(entry))
@@ -91,8 +92,9 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
             entry = inherited(entry, entries, changes, where)
         merged.append((entry, where))
         shells.append(_shell(entry, types, where))
-        if shells[-1].name in [a.name for a in shells[:-1]]:
+        if shells[-1].name in used:
             where.sub("name").fail("two arguments have the same name", shells[-1].name, "distinct names")
+        used.add(shells[-1].name)
     targets = targets_of(shells)
     out = [
         _filled(shell, entry, i, types, targets, where)

@@ -15,7 +15,7 @@ import numpy as np
 
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
-from binalloc.launch.dtypes import DTYPE_NAMES
+from binalloc.launch.dtypes import DTYPE_NAMES, copied
 from binalloc.launch.linked import (
     Pointer,
     objects,
@@ -235,7 +235,7 @@ def _linked(found: ArrayLaunch, value: Any, symbols: Mapping[str, Array], where:
 
 def array_on_device(value: object, where: str) -> Array:
     """A copy of an array, in C order, if a kernel can make anything of its bytes; UsageError elsewhere."""
-    return np.array(_require_array(value, where), order="C")
+    return copied(_require_array(value, where))
 
 
 def texture_argument(name: str, texture: TextureArray) -> tuple[Argument, Array]:

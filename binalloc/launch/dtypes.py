@@ -73,6 +73,13 @@ def shown(elements: Array, dtype: str) -> Array:
     return np.asarray(elements.astype("<u4") << np.uint32(16)).view("<f4")
 
 
+def copied(array: Array) -> Array:
+    """A copy in C order with all its bytes: NumPy's own copies of structs leave those of padding to chance."""
+    if array.dtype.names is None or array.dtype.hasobject:
+        return np.array(array, order="C")
+    return np.array(array.view(f"V{array.dtype.itemsize}"), order="C").view(array.dtype)
+
+
 def plain_bits(elements: Array) -> Array:
     """Elements as unsigned integers of their size, those of 16 bytes as pairs of such along one more axis."""
     whole = np.ascontiguousarray(elements)

@@ -11,7 +11,7 @@ executed only by `reference_outputs`.
     [[argument]]                # one per kernel parameter, matched by name
     name = "x"
     kind = "buffer"             # buffer, scalar (with `value`), texture
-    dtype = "f32"               # i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64
+    dtype = "f32"               # a number's, ptr, or a struct's name in [types]
     shape = [128, 256]
     init = { kind = "random", distribution = "normal", mean = 0.0, std = 1.0, seed = 7 }
     compare = { rtol = 1e-5, atol = 1e-6 }      # or "exact" (default), "unordered", "ignore"
@@ -37,7 +37,7 @@ import numpy as np
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.comparison import Difference, compare, compare_globals, variable_name
-from binalloc.launch.dtypes import BF16, Array, rounded, shown
+from binalloc.launch.dtypes import BF16, Array, copied, rounded, shown
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import Argument, ArgumentKind, Compare, Init, Launch, Reference
 from binalloc.printable import quoted
@@ -89,7 +89,7 @@ def reference_outputs(
     )
     known = {a.name: a for a in launch.buffers}
     inputs: dict[str, Any] = {
-        name: np.array(shown(data, known[name].dtype) if name in known else data, copy=True)
+        name: copied(shown(data, known[name].dtype) if name in known else data)
         for name, data in buffers.items()
     }
     inputs.update(launch.make_textures())

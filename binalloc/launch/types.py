@@ -23,7 +23,7 @@ from binalloc.launch.contents.init import Setting, contents
 from binalloc.launch.dtypes import DTYPES as DTYPES
 from binalloc.launch.dtypes import POINTER_BYTES as POINTER_BYTES
 from binalloc.launch.dtypes import Array as Array
-from binalloc.launch.dtypes import Number, rounded, shown
+from binalloc.launch.dtypes import Number, copied, rounded, shown
 from binalloc.launch.elements.cells import Field as Field
 from binalloc.launch.elements.cells import by_name, put
 from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
@@ -224,7 +224,7 @@ class Launch:
                 out[a.name] = shown(rounded(a.value, a.dtype), a.dtype).item()
             elif a.kind == ArgumentKind.STRUCT and a.struct is not None:
                 data = parameter_bytes(a, a.size, self.addresses)
-                out[a.name] = np.frombuffer(data, a.numpy_dtype).copy()[0]
+                out[a.name] = copied(np.frombuffer(data, a.numpy_dtype))[0]
             elif a.kind == ArgumentKind.STRUCT:
                 out[a.name] = by_name(a.fields)
         return out
@@ -257,9 +257,10 @@ class Launch:
         their own, `<kernel>_param_<n>` as compilers of PTX write them. Buffers and textures that others point to are
         reached through these and are no parameters, unless one has their name or they say so.
         """
-        out = {a.name: a for a in self.passed if a.name in names}
+        known = set(names)
+        out = {a.name: a for a in self.passed if a.name in known}
         taking = self._taking()
-        rest = [a for a in self.passed if a.name not in names and a.name in taking]
+        rest = [a for a in self.passed if a.name not in known and a.name in taking]
         unnamed = [n for n in names if n not in out and _UNNAMED.fullmatch(n)]
         return out | dict(zip(unnamed, rest, strict=False))
 
@@ -287,17 +288,26 @@ class Launch:
         Pointers in them are the addresses that buffers have on the device. Raises MalformedInput where a file is
         missing, unreadable or of another shape or dtype.
         """
-        return {a.name: self.contents_of(a) for a in self.buffers}
+        return self._filled(self.buffers)
 
     def make_textures(self) -> dict[str, Array]:
         """Contents of every texture that has its own in argument order, as `make_buffers` makes them."""
-        held = [a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents]
-        return {a.name: self.contents_of(a) for a in held}
+        return self._filled([a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents])
+
+    def make_symbols(self) -> dict[str, Array]:
+        """Contents of the variables that the launch names, as `make_buffers` makes them."""
+        return self._filled([a for a in self.arguments if a.kind == ArgumentKind.SYMBOL])
 
     def contents_of(self, a: Argument) -> Array:
-        """Fresh contents of a buffer, symbol, texture or surface, as `make_buffers` makes them."""
-        setting = Setting(self.addresses, targets_of(self.arguments), f"argument {a.name}", self.path)
-        return contents(a.init, a.element, a.shape, setting)
+        """Fresh contents of one buffer, symbol, texture or surface, as `make_buffers` makes them."""
+        return self._filled([a])[a.name]
+
+    def _filled(self, arguments: Iterable[Argument]) -> dict[str, Array]:
+        addresses, targets = self.addresses, targets_of(self.arguments)
+        return {
+            a.name: contents(a.init, a.element, a.shape, Setting(addresses, targets, f"argument {a.name}", self.path))
+            for a in arguments
+        }
 
     def parameters(self, params: list[tuple[str, int, int]], addresses: Mapping[str, int]) -> bytes:
         """The parameter part of constant bank 0.

@@ -6,9 +6,10 @@ it, so that all of them together are; buffers and variables are compared as the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from binalloc.analysis.callgraph import build_callgraph
 from binalloc.emulator.runs.program import Ran, run_steps
 from binalloc.errors import Hint, Refused, UsageError, running
 from binalloc.isa.instruction import Module
@@ -28,7 +29,8 @@ STATIC_POLICY = "model"
 class RewrittenProgram:
     """What became of a program. outcomes: of each kernel that was asked for, static: their versions have no cycles.
     original, rewritten: both runs. differences: between what they leave. module: the
-    binary, with a record of each rewrite; the input where every kernel is kept."""
+    binary, with a record of each rewrite; the input where every kernel is kept. left_out: kernels that no budget can be
+    rewritten for, since they reach recursion or an indirect call, and why."""
 
     program: Program
     request: Request
@@ -37,6 +39,7 @@ class RewrittenProgram:
     original: Ran
     rewritten: Ran
     differences: list[str]
+    left_out: list[tuple[str, Refused]] = field(default_factory=list)
 
     @property
     def verified(self) -> bool:
@@ -51,7 +54,8 @@ def rewrite_program(
 
     source: the binary's bytes. request: of every kernel; its own kernel and launch do not count, those are the
     program's, nor whether it emulates, as only a run says with which blocks kernels are launched. Without a budget,
-    policies that run nothing choose. Raises Refused with the kernel's name where one cannot be rewritten so, what
+    policies that run nothing choose. Raises Refused with the kernel's name where one cannot be rewritten so (where it
+    reaches recursion or an indirect call only if no other kernel can be rewritten, or it is `only`), what
     `run_steps` raises, and UsageError for a policy that measures.
     """
     _require_static(request)
@@ -67,6 +71,7 @@ def rewrite_program(
     options = {"host_steps": host_steps, "scheduler": request.scheduler, "engine": request.engine}
     before = _run(given, program, request, "the original", options)
     outcomes, made = [], given
+    left_out: list[tuple[str, Refused]] = []
     for name in wanted:
         launch = before.largest.get(name)
         if launch is None:
@@ -78,17 +83,22 @@ def rewrite_program(
         except Refused as error:
             if name not in str(error):
                 error.message = f"{name}: {error.message}"
-            raise
+            if only is not None or build_callgraph(made, name).is_static:
+                raise
+            left_out.append((name, error))
+            continue
         outcomes.append(outcome)
         if not outcome.kept_original:
             made = add_provenance(outcome, source)
             source = write_module(made)
+    if left_out and not outcomes:
+        raise left_out[0][1]
     after = _run(made, program, request, "rewritten", options)
     found = compare(program.held, before.buffers, after.buffers)
     found += compare_globals(program.held, before.globals, after.globals)
     printed = before.said.differs(after.said)
     differences = [str(d) for d in found] + ([] if printed is None else [printed])
-    return RewrittenProgram(program, request, outcomes, made, before, after, differences)
+    return RewrittenProgram(program, request, outcomes, made, before, after, differences, left_out)
 
 
 def _require_static(request: Request) -> None:

@@ -31,6 +31,7 @@ def rewritten_program_to_dict(done: RewrittenProgram) -> dict[str, Any]:
         "speedup": _speedup(before.cycles, after.cycles),
         "launches": {"original": len(before.launches), "rewritten": len(after.launches)},
         "kernels": [_kernel(outcome, before, after) for outcome in done.outcomes],
+        "left_out": [{"kernel": k, "name": readable(k), "reason": str(error)} for k, error in done.left_out],
     }
 
 
@@ -71,6 +72,7 @@ def render_rewritten_program(found: dict[str, Any]) -> str:
     for k in found["kernels"]:
         kept = "kept as it is, " if k["kept_original"] else ""
         lines.append(f"{k['name']}: {kept}{k['reason']}.\n")
+    lines += [f"{left['name']}: left out, {left['reason']}.\n" for left in found["left_out"]]
     lines.append("Symbolic check: passed. Emulated results: ")
     lines.append("same.\n" if found["same_results"] else "DIFFERENT.\n")
     lines += [f"  {text}\n" for text in found["differences"]]

@@ -19,6 +19,7 @@ from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import TextureArray, array_on_device, bind_arrays, texture_argument
+from binalloc.launch.dtypes import copied
 from binalloc.launch.file import check_against
 from binalloc.launch.linked import Pointer, put_addresses, without_objects
 from binalloc.launch.types import Array, Launch
@@ -51,7 +52,7 @@ class DeviceArray:
 
     def get(self) -> Array:
         """A copy of what it holds."""
-        return self._session.memory.view(self.name).copy()
+        return copied(self._session.memory.view(self.name))
 
     def set(self, values: Array | int | float) -> None:
         """Put one value everywhere, or an array of its dtype and shape. UsageError for another array."""

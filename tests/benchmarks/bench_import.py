@@ -1,4 +1,5 @@
-"""Rates of the PTX front end: lines per second of parsing and of the whole import, at three sizes: is it linear?
+"""Rates of the PTX front end: lines per second of parsing and of the whole import, at three sizes: is it linear? And
+what memory the command takes for the largest of them, and for one of 62,000 lines with 312 values live throughout.
 
 Run: python -m tests.benchmarks.bench_import [lines...]
 
@@ -9,10 +10,14 @@ by one; and one with more values than there are registers, live from first to la
 from __future__ import annotations
 
 import gc
+import os
 import random
 import resource
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.ptx.parser import parse
@@ -20,6 +25,7 @@ from binalloc.isa.container.files import write_module
 from tests.support.ptx.generator.text import large_module
 
 SIZES = (3000, 9000, 27000)
+LARGE, LIVE = 62_000, 312
 
 
 def parse_rate(lines: int, rounds: int = 3) -> tuple[int, float]:
@@ -40,6 +46,19 @@ def import_rate(text: str) -> float:
     begin = time.process_time()
     write_module(import_ptx(text).module)
     return time.process_time() - begin
+
+
+def command_peak(text: str) -> tuple[float, float]:
+    """Seconds of the processor and MB of memory at the most that `binalloc import-ptx` takes, in a process of its
+    own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "large.ptx"
+        file.write_text(text)
+        command = [sys.executable, "-m", "binalloc", "import-ptx", str(file), "-o", str(file.with_suffix(".loom"))]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+    assert status == 0
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def crowded_kernel(lines: int, live: int = 100, seed: int = 3) -> str:
@@ -97,7 +116,12 @@ def main() -> None:
             count, seconds = text.count("\n"), import_rate(text)
             label = f"import {shape}"
             print(f"{label:17s} {count:>8,} lines  {seconds:7.3f} s  {count / seconds:>10,.0f} lines/s")
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
+    print(f"peak memory of all these {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
+    for label, text in {"all live": standing_kernel(LARGE), "one kernel": crowded_kernel(LARGE, LIVE)}.items():
+        seconds, peak = command_peak(text)
+        lines = text.count("\n")
+        rate = f"{lines / seconds:>10,.0f} lines/s  {peak:,.0f} MB"
+        print(f"import-ptx {label} {lines:>8,} lines  {seconds:7.3f} s  {rate}")
 
 
 if __name__ == "__main__":

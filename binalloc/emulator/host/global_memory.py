@@ -17,6 +17,7 @@ from binalloc.emulator.state.memories import Array
 from binalloc.errors import LimitHit, UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Module
 from binalloc.isa.runtime import GRID, OWN, WORKSPACE
+from binalloc.launch.dtypes import copied
 from binalloc.launch.file import variable_name
 from binalloc.launch.placing import BUFFER_ALIGN, BUFFER_GAP, place_buffers
 from binalloc.launch.textures import upper_levels
@@ -59,8 +60,7 @@ class GlobalMemory:
             at = v.address - self.base
             raw[at : at + len(v.data)] = np.frombuffer(v.data, np.uint8)
         for name in [*self.addresses, *self.images]:
-            data = self.images[name] if name in self.images else self.host[name]
-            self.view(name)[...] = data
+            self._fill(name, self.images[name] if name in self.images else self.host[name])
         for name, upper in uppers.items():
             self._put_levels(name, upper)
         if self.runtime is not None:
@@ -91,11 +91,15 @@ class GlobalMemory:
         at = self.images_at[name] if name in self.images else self.addresses[name] - self.base
         return self.words.view(np.uint8)[at : at + data.nbytes].view(data.dtype).reshape(data.shape)
 
+    def _fill(self, name: str, data: Array) -> None:
+        """Put contents in place, what lies between the fields of structs included."""
+        self.view(name).reshape(-1).view(np.uint8)[:] = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+
     def add_buffer(self, name: str, data: Array) -> None:
         """Place a buffer behind all that lies there."""
         at = self._room_for(data.nbytes)
         self.host[name], self.addresses[name] = data, self.base + at
-        self.view(name)[...] = data
+        self._fill(name, data)
 
     def add_texture(self, argument: Argument, data: Array) -> None:
         """Place a texture behind all that lies there."""
@@ -185,7 +189,7 @@ class GlobalMemory:
 
     def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """Copies of what buffers and symbols hold, and the module's global variables."""
-        buffers = {name: self.view(name).copy() for name in self.host}
+        buffers = {name: copied(self.view(name)) for name in self.host}
         raw = self.words.view(np.uint8)
         variables = {}
         for v in self.module.globals:

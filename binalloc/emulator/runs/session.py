@@ -21,6 +21,7 @@ from binalloc.emulator.runs.issue_log import IssueLog
 from binalloc.emulator.runs.run import Result, Watcher, engine_of, find_function, registers_of, run_device
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Function, Module
+from binalloc.launch.dtypes import copied
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
@@ -52,7 +53,7 @@ class Session:
     ) -> None:  # fmt: skip
         self.module, self.machine, self.held = module, machine, held
         self.engine, self.sms, self.options = engine, sms, options
-        host = {k: np.array(v, order="C") for k, v in buffers.items()}
+        host = {k: copied(v) for k, v in buffers.items()}
         self.memory = GlobalMemory(held, module, host, {k: np.ascontiguousarray(v) for k, v in textures.items()})
         self.launched = 0
         self._kept = Kept()

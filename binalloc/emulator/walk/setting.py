@@ -13,7 +13,7 @@ from binalloc.emulator.walk.thread import Code, Walk, Walked
 from binalloc.emulator.walk.values import Three, Values, special_values
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.view import View
-from binalloc.launch.types import ArgumentKind, Launch
+from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
 
@@ -76,8 +76,7 @@ class Setting:
         launch = self.launch
         if launch is None:
             return Constants.build(dict(self.module.constants))
-        symbols = {a.name: launch.contents_of(a) for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}
-        filled = Symbols.of(launch, self.module, symbols)
+        filled = Symbols.of(launch, self.module, launch.make_symbols())
         return Constants.build(filled.banks(self.kernel, launch, launch.addresses, {}))
 
     def _textures(self) -> list[list[int]]:

@@ -7,6 +7,7 @@ for whatever budget it is given.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
@@ -59,9 +60,11 @@ class Allocated:
 
 
 class NoRoom(Refused):
-    """Registers do not hold what a routine needs at once. routine: its name."""
+    """Registers do not hold what a routine needs at once. routine: its name. callees: by routine, those that it
+    calls."""
 
     routine: str
+    callees: dict[str, set[str]]
 
 
 def allocate(program: Program, registers: int = LOOM.limits.registers) -> Allocated:
@@ -86,9 +89,8 @@ def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[
     return choose(replace(regions, families=whole), pressure, capacity)
 
 
-def _below_recursion(program: Program) -> list[str]:
+def _below_recursion(program: Program, callees: Mapping[str, set[str]]) -> list[str]:
     """Kernels that reach a cycle of calls, and all routines that they call."""
-    callees = {name: {node.callee for node in r.nodes() if node.callee} for name, r in program.routines.items()}
     reaching: set[str] = set()
     for name, routine in program.routines.items():  # callees come first, cycles side by side
         if routine.cycle or callees[name] & reaching:
@@ -99,6 +101,14 @@ def _below_recursion(program: Program) -> list[str]:
         work += sorted(callees[name] - found.keys())
         found |= dict.fromkeys(callees[name])
     return list(found)
+
+
+def _forget(routine: Routine, laid: Function) -> None:
+    """What is not read again once there is virtual code: the routine's nodes, and the views of its instructions, which
+    get others with their registers. Of large code they are much memory."""
+    routine.blocks.clear()
+    for instr in laid.instrs:
+        instr.seen = None
 
 
 _SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)
@@ -112,7 +122,9 @@ class _Work:
 
     def __init__(self, program: Program, registers: int) -> None:
         self.program = program
-        self.limits = dict.fromkeys(_below_recursion(program), replace(LOOM.limits, registers=registers))
+        self.callees = {name: {n.callee for n in r.nodes() if n.callee} for name, r in program.routines.items()}
+        below = _below_recursion(program, self.callees)
+        self.limits = dict.fromkeys(below, replace(LOOM.limits, registers=registers))
         self.contracts: dict[str, Contract] = {}
         self.changed: dict[str, int] = {}
         self.registers: dict[str, int] = {}
@@ -126,7 +138,7 @@ class _Work:
         """Allocate one routine whose callees are done, but for those of its own cycle: to them nothing is handed over
         in registers, and nothing lives across calls of them."""
         name = routine.name
-        callees = sorted({node.callee for node in routine.nodes() if node.callee})
+        callees = sorted(self.callees[name])
         for other in routine.cycle:
             if other not in self.contracts:
                 self.contracts[other], self.changed[other] = Contract(), ALL_PREDICATES
@@ -136,6 +148,7 @@ class _Work:
         self._use_stack(routine, callees, predicates)
         laid = lay_out(routine, order_blocks(routine), predicates, self.program.locations)
         given = analysed(virtualise(routine, laid, self.contracts, self.changed))
+        _forget(routine, laid.function)
         self.changed[name] = given.code.predicates
         try:
             limits = self.limits.get(name, LOOM.limits)
@@ -176,7 +189,7 @@ class _Work:
             place=routine.place or None,
             found=error.found,
         )
-        refusal.routine = routine.name
+        refusal.routine, refusal.callees = routine.name, self.callees
         return refusal
 
     def _max_live(self, given: Analysed) -> int:

@@ -46,6 +46,7 @@ class _Virtualising:
             VOperand("", (_value(unit),), location=Location(k)) for k, unit in enumerate(routine.results)
         )
         self.definitions: dict[Value, int] = {}
+        self.operands: dict[Ref, VOperand] = {}
 
     def run(self) -> VCode:
         entry = tuple(
@@ -78,10 +79,10 @@ class _Virtualising:
         if i in self.laid.calls:
             self._call(i, self.laid.calls[i], weight, out)
             return
-        uses = _operands(view.uses)
+        uses = self._operands(view.uses)
         if view.control == Flow.RETURN:
             uses += self.returned
-        defs = _operands(view.defs)
+        defs = self._operands(view.defs)
         for operand in defs:
             for value in operand.values:
                 self.definitions[value] = self.definitions.get(value, 0) + 1
@@ -90,6 +91,17 @@ class _Virtualising:
         written, read = _predicates(view.defs), _predicates(view.uses)
         kind = COPY if view.copy else INSTR
         out.append(Item(kind, instr, i, defs, uses, view.guard, written, weight=weight, predicate_uses=read))
+
+    def _operands(self, refs: tuple[Ref, ...]) -> tuple[VOperand, ...]:
+        """Registers among them; those that are alike are one object, as the references are."""
+        found: list[VOperand] = []
+        for ref in refs:
+            if ref.file == REG:
+                operand = self.operands.get(ref)
+                if operand is None:
+                    operand = self.operands[ref] = VOperand(ref.field, tuple(map(_value, ref.registers())))
+                found.append(operand)
+        return tuple(found)
 
     def _call(self, i: int, node: Node, weight: float, out: list[Item]) -> None:
         contract = self.contracts[node.callee]
@@ -121,13 +133,3 @@ class _Virtualising:
 
 def _predicates(refs: tuple[Ref, ...]) -> int:
     return mask_from(ref.index for ref in refs if ref.file == PRED)
-
-
-def _operands(refs: tuple[Ref, ...]) -> tuple[VOperand, ...]:
-    found: list[VOperand] = []
-    for ref in refs:
-        if ref.file == REG:
-            first = _value(ref.index)
-            wide = ref.units > 1
-            found.append(VOperand(ref.field, tuple(map(_value, ref.registers())) if wide else (first,)))
-    return tuple(found)

@@ -10,7 +10,8 @@ from binalloc.isa.interface.view import ConstantRead, Ref
 
 class Number(StrEnum):
     """What the bits of an operand are. BITS: anything. INTEGER: of either sign. MASK: bits that logic takes apart.
-    NARROW: a signed number of fewer bits than a word. HALF, BFLOAT: one or two of 16 bits. HANDLE: names a texture."""
+    NARROW: a signed number of fewer bits than a word. HALF, BFLOAT: one or two of 16 bits. HANDLE: names a texture or
+    surface."""
 
     BITS = "bits"
     INTEGER = "integer"
@@ -49,12 +50,14 @@ class Taken:
 @dataclass(frozen=True, slots=True)
 class Fetch:
     """A texture fetch. axes: 1 to 3, layers and faces included; layers: as the third word of a launch file's `layers`
-    has it; whole: coordinates are integers; channels: those that are read."""
+    has it; whole: coordinates are integers; channels: those that are read. element: bytes of what is accessed, if it is
+    a surface and no texture."""
 
     axes: int
     layers: str
     whole: bool
     channels: int
+    element: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ _TABLE = {
     "I2F": "f b:s~", "F2I": "s b:f~", "F2F": "f b:f~", "FRND": "f b:f~", "F2H": "h b:f~", "F2H2": "h ra:f~ b:f~",
     "H2F": "f b:h~", "I2H": "h b:s~", "P2R": "i ra:i~", "R2P": "i ra:i~", "SHFL": ". ra:.= lane:i~ clamp:i~",
     "MATCH": "i ra:.~", "VOTE": "i", "TEX": ". ra:f~ rb:t~ rc:f~",
+    "TXQ": "i ra:t~", "SUADDR": ". ra:-~ rb:t~ rc:-~",
 }  # fmt: skip
 """By operation: result, then operand:number-and-way. Operations left out take bits in some way."""
 _ROWS = {name: text.split() for name, text in _TABLE.items()}
@@ -75,7 +76,7 @@ def roles(instr: Instr) -> Roles:
         wide = carries or instr.op.operand[name].width(f) > 1
         taken += [Taken(what, number, way, wide) for what in _operand(instr, name)]
     written = sign if result == "s" else half if result == "h" else _NUMBERS[result]
-    fetch = _fetch(f) if op.space == Space.TEXTURE else None
+    fetch = _fetch(f) if op.space == Space.TEXTURE else _element(f) if "ssize" in f else None
     if fetch is not None and fetch.whole:
         taken = [t if t.number == _N.HANDLE else Taken(t.what, _N.SIGNED, t.way) for t in taken]
     if op.name == "PRMT" and _extends(instr):
@@ -153,9 +154,16 @@ def _moved(f: Mapping[str, int]) -> Number:
     return _N.BITS
 
 
+def _element(f: Mapping[str, int]) -> Fetch:
+    return Fetch(1 + f["tdim"] % len(TEXTURE_DIMENSIONS), _layers(f), True, 0, 1 << f["ssize"])
+
+
+def _layers(f: Mapping[str, int]) -> str:
+    return {"": "none", "A": "array", "CUBE": "cube"}[TEXTURE_LAYERS[f["tlay"]]]
+
+
 def _fetch(f: Mapping[str, int]) -> Fetch:
-    layers = {"": "none", "A": "array", "CUBE": "cube"}[TEXTURE_LAYERS[f["tlay"]]]
     channels = UNITS["ch"][1]
     return Fetch(
-        1 + f["tdim"] % len(TEXTURE_DIMENSIONS), layers, bool(f["tcoord"]), channels[f["tchan"] % len(channels)]
+        1 + f["tdim"] % len(TEXTURE_DIMENSIONS), _layers(f), bool(f["tcoord"]), channels[f["tchan"] % len(channels)]
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from binalloc.errors import MalformedInput
 from binalloc.launch.contents.npy import read_npy_stream
-from binalloc.launch.dtypes import Array
+from binalloc.launch.dtypes import Array, copied
 from binalloc.launch.elements.layout import Element, numpy_of, size_of
 from binalloc.printable import quoted
 
@@ -57,4 +57,4 @@ def read_raw(path: Path, offset: int, element: Element, shape: tuple[int, ...]) 
             )
         stream.seek(offset)
         data = stream.read(size)
-    return np.frombuffer(data, numpy_of(element)).reshape(shape).copy()
+    return copied(np.frombuffer(data, numpy_of(element)).reshape(shape))

@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 
 from binalloc.errors import MalformedInput
-from binalloc.launch.dtypes import BF16, Array, rounded
+from binalloc.launch.dtypes import BF16, Array, copied, rounded
 from binalloc.launch.elements.layout import Element, Struct, numpy_of
 from binalloc.printable import quoted
 
@@ -48,7 +48,7 @@ def read_npy_stream(stream: IO[bytes], element: Element, shape: tuple[int, ...])
         error.remedy = _REMEDY
         raise
     flat = np.frombuffer(data, dtype)
-    found = np.array(flat.reshape(shape, order="F" if header["fortran_order"] else "C"), dtype, order="C")
+    found = copied(flat.reshape(shape, order="F" if header["fortran_order"] else "C"))
     return rounded(found, BF16) if element == BF16 and dtype.kind == "f" else found
 
 

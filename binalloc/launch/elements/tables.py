@@ -64,14 +64,15 @@ class Types:
         if not isinstance(items, list) or not items:
             at.sub("fields").fail("not fields", quoted(items), "a list of tables { name, dtype }")
         packed = at.sub("packed").typed(entry.get("packed", False), bool)
-        members: list[Member] = []
+        members: dict[str, Member] = {}
         end, align, levels = 0, 1, 1
         for i, item in enumerate(items):
             where = at.sub(f"fields[{i}]")
             element = self._member_type(where.table(item), (*around, name), where)
             own = 1 if packed else align_of(element)
-            members.append(_member(item, element, -(-end // own) * own, members, where))
-            end, align = max(end, members[-1].offset + members[-1].bytes), max(align, own)
+            made = _member(item, element, -(-end // own) * own, end, members, where)
+            members[made.name] = made
+            end, align = max(end, made.offset + made.bytes), max(align, own)
             levels = max(levels, 1 + (0 if isinstance(element, str) else self._levels[element.name]))
         if levels > MAX_NESTING:
             at.fail("structs nest too deeply", levels, f"at most {MAX_NESTING} levels")
@@ -80,10 +81,10 @@ class Types:
         size = -(-end // align) * align
         if "bytes" in entry:
             size = at.sub("bytes").integer(entry["bytes"], end, MAX_TYPE_BYTES)
-        made = Struct(name, tuple(members), size, align)
-        _require_modest(made, at)
-        self._made[name], self._levels[name] = made, levels
-        return made
+        struct = Struct(name, tuple(members.values()), size, align)
+        _require_modest(struct, at)
+        self._made[name], self._levels[name] = struct, levels
+        return struct
 
     def _member_type(self, item: dict[str, Any], around: tuple[str, ...], at: At) -> Element:
         at.only_keys(item, MEMBER_KEYS)
@@ -91,10 +92,12 @@ class Types:
         return name if name in DTYPES else self._struct(name, around)
 
 
-def _member(item: dict[str, Any], element: Element, offset: int, before: list[Member], at: At) -> Member:
-    """One member, at that offset unless the file says another."""
+def _member(
+    item: dict[str, Any], element: Element, offset: int, end: int, before: Mapping[str, Member], at: At
+) -> Member:
+    """One member, at that offset unless the file says another. before: those that are there, up to byte `end`."""
     name = a_name(at.required(item, "name"), at.sub("name"))
-    if name in [m.name for m in before]:
+    if name in before:
         at.sub("name").fail("two fields have the same name", name, "distinct names")
     shape: tuple[int, ...] = ()
     if "shape" in item:
@@ -107,8 +110,8 @@ def _member(item: dict[str, Any], element: Element, offset: int, before: list[Me
     size = math.prod(shape) * size_of(element)
     if offset + size > MAX_TYPE_BYTES:
         at.fail("the struct is too large", f"{offset + size} bytes", f"at most {MAX_TYPE_BYTES}")
-    if before and offset < max(m.offset + m.bytes for m in before):
-        require_apart(offset, size, [(m.name, m.offset, m.bytes) for m in before], at)
+    if offset < end:
+        require_apart(offset, size, [(m.name, m.offset, m.bytes) for m in before.values()], at)
     return Member(name, element, offset, shape)
 
 

@@ -97,7 +97,9 @@ def _contents(dtype: str, index: bool) -> Any:
 
 
 def texture_entry(name: str, fetch: Fetch, number: Number, places: str) -> Entry:
-    """A texture as it is fetched from."""
+    """A texture as it is fetched from, or a surface as it is accessed."""
+    if fetch.element:
+        return _surface_entry(name, fetch, places)
     layers = fetch.layers
     shape = [_FACES, *_SIDES[2]] if layers == "cube" else list(_SIDES[fetch.axes])
     keys: dict[str, Any] = {"name": name, "kind": "texture"}
@@ -116,3 +118,19 @@ def texture_entry(name: str, fetch: Fetch, number: Number, places: str) -> Entry
     reasons = [f"fetched at {places}: {sides}, {coordinates} coordinates, {fetch.channels} of its channels read"]
     reasons.append("what the code does not tell: sizes, filter, address, normalized, read")
     return Entry(keys, reasons)
+
+
+def _surface_entry(name: str, fetch: Fetch, places: str) -> Entry:
+    """A surface of elements of the size that is accessed."""
+    channels = max(fetch.element // WORD, 1)
+    keys: dict[str, Any] = {"name": name, "kind": "surface", "dtype": f"u{8 * fetch.element // channels}"}
+    keys["shape"] = list(_SIDES[fetch.axes])
+    if channels > 1:
+        keys["channels"] = channels
+        keys["shape"].append(channels)
+    if fetch.layers != "none":
+        keys["layers"] = fetch.layers
+    keys["init"] = _contents(str(keys["dtype"]), False)
+    sides = f"{fetch.axes}-dimensional" + ("" if fetch.layers == "none" else f", {fetch.layers}")
+    reasons = [f"accessed at {places}: {sides}, {fetch.element} bytes at once"]
+    return Entry(keys, [*reasons, "what the code does not tell: sizes, type of an element"])

@@ -76,13 +76,11 @@ def _explain_program(row: dict[str, Any]) -> list[str]:
     """Its kernels that are not as they were, or take another time, with what each gained or lost; then what differs."""
     told = []
     for kernel in row["kernels"]:
-        cycles = kernel["cycles"]
-        if kernel["kept_original"] and cycles["original"] == cycles["rewritten"]:
-            continue
+        speedup = "-" if kernel["speedup"] is None else f"{kernel['speedup']:.3f}x"
         how = "in another order" if kernel["by_order_alone"] else _level(kernel["rewritten"])
         how = "as it was" if kernel["kept_original"] else how
-        speedup = "-" if kernel["speedup"] is None else f"{kernel['speedup']:.3f}x"
-        told.append(f"{kernel['name']} {speedup} ({how})")
+        if not kernel["kept_original"] or speedup not in ("-", "1.000x"):
+            told.append(f"{kernel['name']} {speedup} ({how})")
     lines = [f"{one_line(row['sample'])}: {'; '.join(told) or 'all kernels kept as they are'}\n"]
     lines += [f"  {text}\n" for text in row["differences"]]
     return [*lines, *([] if row["as_reference"] else ["  not as its reference\n"])]

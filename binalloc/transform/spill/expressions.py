@@ -29,7 +29,7 @@ MOST = 5
 """Instructions of one expression, at most."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Expression:
     """items: numbers of the items to repeat, in order. leaves: values it reads as they are, ascending. constants: those
     that one constant instruction gives. predicates: those that it writes, which need free ones."""
@@ -37,7 +37,7 @@ class Expression:
     items: list[int] = field(default_factory=list)
     leaves: list[int] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
-    predicates: set[int] = field(default_factory=set)
+    predicates: frozenset[int] = frozenset()
 
     @property
     def length(self) -> int:
@@ -173,7 +173,7 @@ class Expressions:
         for k in found.items:
             item = self.flat.items[k]
             if item.predicate_defs and item.instr is not None:
-                found.predicates.update(bits(item.predicate_defs))
+                found.predicates |= frozenset(bits(item.predicate_defs))
         if not found.predicates:
             return True
         return len(found.predicates) <= self.free_predicates(at).bit_count()

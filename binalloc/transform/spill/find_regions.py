@@ -89,6 +89,10 @@ class FoundRegions:
             known.sort()
         return out
 
+    def forget_spans(self) -> None:
+        """They are much memory, and made again where somebody asks."""
+        self.__dict__.pop("spans", None)
+
     def sides(self, edge: Edge) -> tuple[dict[int, int], dict[int, int]]:
         """Value -> region before the edge, and behind it."""
         if edge.source == NOWHERE:

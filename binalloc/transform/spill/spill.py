@@ -24,7 +24,7 @@ from binalloc.transform.spill.list_spills import list_spills
 from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.analysed import Analysed, analysed
-from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, Item
+from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, Item, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite, Room, call_sites, room
@@ -127,6 +127,14 @@ def _leave(
 ) -> Analysed | None:
     """The code with what is cheapest out of the registers where more than `tight` values live; None where nothing can
     leave. Raises Infeasible."""
+    code = _without_cheapest(now, there, tight, sites, how)
+    return None if code is None else analysed(code)  # by now the regions are gone, which of large code are much memory
+
+
+def _without_cheapest(
+    now: Analysed, there: Room, tight: NDArray[np.int32], sites: list[CallSite], how: Spilling
+) -> VCode | None:
+    """As `_leave`."""
     code = now.copied()
     may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
     # at the start of a block code would stand before that of an earlier round, which it is to make room for
@@ -134,9 +142,11 @@ def _leave(
 
     found = find_regions(now.flat, now.live, sites, may_leave, at_starts=first)
     listed = PriceList(now.flat, found)
-    expressions = now.once("expressions", lambda: Expressions(now.code, now.flat, now.live))
+    made = partial(Expressions, now.code, now.flat, now.live)
+    expressions = now.once("expressions", made) if how.keeps else made()
     comebacks = Comebacks(code, now.flat, now.live, how.prices, expressions=expressions)
     regions = listed.at(comebacks)
+    found.forget_spans()
     near, slots = how.prices.usual, how.slots
     far = how.prices.far if slots else near
     spills = partial(list_spills, now.flat, found, comebacks, there.holes, near=near, far=far, slots=slots)
@@ -157,7 +167,7 @@ def _leave(
     insert_spills(code, now.flat, found, regions, choice.away, comebacks)
     if how.keeps:
         how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks, homes, choice))
-    return analysed(code)
+    return code
 
 
 def is_comeback(item: Item) -> bool:

@@ -13,7 +13,7 @@ from binalloc.emulator.runs.run import run
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import compare, parse_launch
 from binalloc.models.machines.reader import load_machine
-from tests.support.ptx.linked import NODE, NODE_TYPE, WALK
+from tests.support.ptx.walked import NODE, NODE_TYPE, WALK
 
 
 @pytest.fixture(scope="module")

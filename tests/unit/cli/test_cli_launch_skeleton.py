@@ -103,3 +103,26 @@ def test_a_module_without_a_kernel_is_refused(tmp_path: Path) -> None:
     data = call("asm", "-", stdin=b".func f\n    RET\n.end\n").raw
     (tmp_path / "f.loom").write_bytes(data)
     assert "no kernel" in refused(2, "launch-skeleton", str(tmp_path / "f.loom"))
+
+
+SURFACES = """.version 8.0
+.target sm_75
+.address_size 64
+.entry k(.param .u64 wide, .param .u64 layered) {
+    .reg .b32 %r<9>; .reg .b16 %h<2>; .reg .b64 %d<3>;
+    ld.param.u64 %d1, [wide]; ld.param.u64 %d2, [layered]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 4;
+    suld.b.2d.v4.b32.zero {%r3, %r4, %r5, %r6}, [%d1, {%r2, %r1}]; cvt.u16.u32 %h1, %r3;
+    sust.b.a1d.b16.zero [%d2, {0, %r2}], {%h1}; ret; }
+"""
+
+
+def test_surfaces_have_elements_as_large_as_what_is_accessed(tmp_path: Path) -> None:
+    source, out = tmp_path / "k.ptx", str(tmp_path / "k.toml")
+    source.write_text(SURFACES)
+    assert call("launch-skeleton", str(source), "-o", out).code == 0
+    wide, layered = load_launch(out).arguments
+    assert (wide.kind, wide.dtype, wide.shape) == ("surface", "u32", (64, 64, 4))
+    assert (layered.kind, layered.dtype, layered.shape) == ("surface", "u16", (64, 64))
+    assert layered.texture is not None
+    assert layered.texture.layers == "array"
+    assert call("run", str(source), "--launch", out, "--engine", "python").code == 0

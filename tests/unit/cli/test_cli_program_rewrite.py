@@ -12,7 +12,7 @@ from binalloc.emulator.runs.program import Ran
 from binalloc.isa.sets.files import load
 from binalloc.pipeline import program_rewrite
 from tests.support.kits.cli import call, refused
-from tests.support.paths import SAMPLES
+from tests.support.paths import ROOT, SAMPLES
 
 FOLDER = SAMPLES / "programs"
 
@@ -149,3 +149,31 @@ def test_two_binaries_that_differ_are_told_apart(tmp_path: Path) -> None:
     assert answer.json["same_results"] is False
     assert answer.json["differences"][0].startswith("keys[")
     assert answer.json["checked"] is False
+
+
+RECURSION = """[[argument]]
+name = "n"
+kind = "buffer"
+dtype = "u32"
+shape = 32
+init = "ones"
+""" + "".join(
+    f'[[step]]\nlaunch = "{name}"\ngrid = 1\nblock = 32\narguments = ["n"]\n'
+    for name in ("parity", "plain", "fibonacci")
+)
+
+
+def test_kernels_that_reach_recursion_stay_as_they_are_beside_others(tmp_path: Path) -> None:
+    source, out, steps = (str(tmp_path / name) for name in ("r.loom", "new.loom", "steps.toml"))
+    Path(steps).write_text(RECURSION)
+    assert call("import-ptx", str(ROOT / "tests/data/ptx/recursion.ptx"), "-o", source).code == 0
+    line = ["rewrite", source, "--launch", steps, "--engine", "python", "--registers", "16"]
+    found = call(*line, "-o", out, "--json").json
+    assert (found["verified"], [k["kernel"] for k in found["kernels"]]) == (True, ["plain"])
+    assert [left["kernel"] for left in found["left_out"]] == ["parity", "fibonacci"]
+    assert "even -> odd -> even" in found["left_out"][0]["reason"]
+    assert "fibonacci: left out, kernel fibonacci: recursion" in call(*line).out
+    assert "emulated results same" in call("verify", source, out, "--launch", steps, "--engine", "python").out
+    assert "kernel parity: recursion" in refused(1, *line, "--kernel", "parity")
+    Path(steps).write_text(RECURSION.replace('"plain"', '"parity"'))
+    assert "kernel parity: recursion" in refused(1, *line)

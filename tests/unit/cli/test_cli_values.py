@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.kits.cli import call
-from tests.support.ptx.linked import TWICE, WALK
+from tests.support.ptx.walked import TWICE, WALK
 
 NODE = """
 [types.Node]

@@ -17,6 +17,7 @@ from tests.support.ptx.texts import MIXED
 PAGE = "".join((ROOT / "binalloc/report" / name).read_text() for name in ("JSON.md", "SWEEP.md"))
 SEQUENCE = "run of a sequence"
 REWRITTEN = "rewrite of a sequence"
+RECURSION = ("plain", "parity")
 _ROW = re.compile(r"\| `([^`]+)` \| (.*) \|")
 _PART = re.compile(r"a?n? ?\[\w+\]\((?:SWEEP\.md)?#(\w+)\)")
 
@@ -131,6 +132,15 @@ def printing(folder: Path) -> list[list[str]]:
     return [["run", file, "--launch", str(folder / f"{name}.toml")] for name in ("lists", "talk", "steps")]
 
 
+def recursive(folder: Path) -> list[str]:
+    """The rewrite of a sequence of which one kernel recurses."""
+    steps = _launch("plain", "n").split("block = 32\n")[1]
+    steps += "".join(f'[[step]]\nlaunch = "{name}"\ngrid = 1\nblock = 32\narguments = ["n"]\n' for name in RECURSION)
+    (folder / "recursion.toml").write_text(steps)
+    file = str(ROOT / "tests/data/ptx/recursion.ptx")
+    return ["rewrite", file, "--launch", str(folder / "recursion.toml"), "--engine", "python", "--registers", "16"]
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Every command with --json, often enough that every field that can be there is there once."""
@@ -210,7 +220,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                "--engine", "python"]  # fmt: skip
     lines["run"].append([*program, "--step", "2"])
     sequence = ["--launch", str(sample_file("sort.toml")), "--size", "test", "--engine", "python"]
-    lines[REWRITTEN] = [["rewrite", str(sample_file("sort.ptx")), *sequence, "--registers", "6"]]
+    lines[REWRITTEN] = [["rewrite", str(sample_file("sort.ptx")), *sequence, "--registers", "6"], recursive(t)]
     lines[SEQUENCE] = [printing(t)[2], [*program, "--max-cycles", "5000"],
                        ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
                         "--size", "test", "--engine", "python", "--reference", "--save", str(t / "left")]]  # fmt: skip

@@ -28,6 +28,8 @@ def test_every_sample_answers_to_its_name_and_to_its_kernels() -> None:
     assert len(programs) == 25
     assert {path.parent.name for path in found.values() if path not in programs} == {"micro", "table1"}
     assert list(found) == sorted(found)
+    many = ["align", "cluster", "diffusion", "levels", "lu", "pressure", "sort", "tour", "transformer"]
+    assert [path.name for path in choose_samples(SAMPLES, [], programs=True)] == [*(p.name for p in programs), *many]
     for name, path in found.items():
         kernel = load_launch(beside(path, ".toml")).kernel
         assert choose_samples(SAMPLES, [name]) == [path]

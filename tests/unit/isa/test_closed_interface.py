@@ -72,7 +72,7 @@ SAME_STRING = {
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "a limit of our own": {
         "verify/product.py": (256,), "verify/names.py": (6,), "verify/remade.py": (6,), "analysis/loops.py": (6,),
-        "transform/schedule/tokens.py": (32, 256), "transform/assign/homes.py": (6,), "launch/linked.py": (256,),
+        "transform/schedule/tokens.py": (32, 256), "transform/assign/homes.py": (6,),
     },
     "rounding up to whole bytes, or a bit's place in one": {
         "models/allocation/colouring.py": (7,), "transform/virtual/live_ranges.py": (7,),
@@ -94,7 +94,6 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "NumPy's axes, an alignment": {
         "launch/elements/layout.py": (32,), "launch/elements/tables.py": (128,), "launch/placing.py": (256,),
     },
-    "results that are kept": {"launch/linked.py": (256,)},
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
     "what a paper measured": {"report/runs/smem_cost.py": (32,), "pipeline/papers/unified.py": (32,)},

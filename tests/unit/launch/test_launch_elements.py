@@ -240,6 +240,24 @@ def test_parameters_at_their_limit() -> None:
         parse_launch(data)
 
 
+def test_as_many_pointers_as_parameters_have_room_for() -> None:
+    """Each buffer leads to the next, the last one to the first; each is a parameter."""
+    n = 32764 // 8
+    arguments = [
+        {"name": f"b{i}", "kind": "buffer", "dtype": "ptr", "shape": 1, "init": {"values": [f"b{(i + 1) % n}"]}}
+        for i in range(n)
+    ]
+    launch = parse_launch({"kernel": "k", "grid": 1, "block": 1, "argument": arguments})
+    params = [Param(f"b{i}", 8 * i, 8) for i in range(n)]
+    check_against(launch, FunctionInfo(params=params))
+    bank = launch.parameters([(p.name, p.offset, p.size) for p in params], launch.addresses)
+    held = [int(array[0]) for array in launch.make_buffers().values()]
+    assert np.frombuffer(bank, "<u8").tolist() == [held[-1], *held[:-1]]
+    more = {"name": "more", "kind": "buffer", "dtype": "u8", "shape": 1}
+    with pytest.raises(MalformedInput, match="too many parameters"):
+        parse_launch({"kernel": "k", "grid": 1, "block": 1, "argument": [*arguments, more]})
+
+
 @pytest.mark.parametrize(
     ("init", "message"),
     [

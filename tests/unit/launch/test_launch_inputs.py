@@ -94,9 +94,9 @@ def test_bfloat16_is_read_as_bits_or_as_floats(tmp_path: Path) -> None:
         load(tmp_path, {"file": "half.npy"}, "bf16")
 
 
-def npz(**entries: bytes) -> bytes:
+def npz(method: int = zipfile.ZIP_DEFLATED, **entries: bytes) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(stream, "w", method) as archive:
         for name, data in entries.items():
             archive.writestr(f"{name}.npy", data)
     return stream.getvalue()
@@ -118,6 +118,7 @@ BAD_FILES: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("x.npz", ARCHIVE, {"array": "objects"}, r"found '\|O' \[3\]; expected float32"),
     ("x.npz", ARCHIVE, {"array": "bomb"}, "not as long as its header says; found 13 bytes of data or more"),
     ("x.npz", ARCHIVE, {"array": "cut"}, "found 11 bytes of data or more; expected 12"),
+    ("x.npz", npz(zipfile.ZIP_LZMA, good=GOOD), {"array": "good"}, "compressed in another way; found method 14"),
     ("x.npz", ARCHIVE[:100], {"array": "good"}, "the .npz file is damaged"),
     ("x.npz", b"", {"array": "good"}, "the .npz file is damaged"),
     ("x.npz", PLAIN.replace(b"\0\0\x80?", b"\0\0\0?"), {"array": "good"}, "the .npz file is damaged; found \"Bad CRC"),

@@ -15,7 +15,7 @@ from binalloc.errors import BinallocError, MalformedInput, UsageError
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
 from tests.support.kits.programs import Memory, buffer, scalar, walked
-from tests.support.ptx.linked import NODE, NODE_TYPE, WALK
+from tests.support.ptx.walked import NODE, NODE_TYPE, WALK
 
 TYPES = {
     "Pair": {"fields": [{"name": "x", "dtype": "f32"}, {"name": "c", "dtype": "c64"}]},

@@ -13,7 +13,7 @@ from binalloc import Device, Module, Pointer, UsageError, launch_kernel
 from binalloc.testing.baseline import Regression
 from binalloc.testing.emulator import Emulator
 from tests.support.ptx.axpy import HEAD
-from tests.support.ptx.linked import NODE, WALK
+from tests.support.ptx.walked import NODE, TWICE, WALK
 
 NODES = np.dtype([("kind", "u1"), ("value", "f4"), ("tag", "i2", 3), ("next", "O")], align=True)
 SWAP = """
@@ -154,3 +154,25 @@ def test_structs_are_compared_field_by_field(walk: Module) -> None:
     expected["n"][0] = 1
     with pytest.raises(Regression, match=r"sums\[0\]\.n: 0, expected 1 \(tolerance; 1 of 2 elements differ\)"):
         emulator.same(result, sums, expected, atol=2)
+
+
+def test_what_lies_between_fields_is_memory_too() -> None:
+    """A kernel writes one byte of each node's padding: it and all others come back as they are."""
+    module = binalloc.import_ptx(TWICE).module
+    plain = np.dtype([("kind", "u1"), ("value", "f4"), ("tag", "i2", 3), ("next", "u8")], align=True)
+    nodes = np.zeros(4, plain)
+    nodes.view("u1")[:] = np.arange(4 * NODE) % 251
+    before = nodes.view("u1").reshape(4, NODE).copy()
+    device = Device(module, engine="python")
+    kept = device.array(nodes)
+    device.launch("twice", 1, 32, [kept, 4])
+    launch_kernel(module, 1, 32, [nodes, 4], engine="python")
+    raw = nodes.view("u1").reshape(4, NODE)
+    assert raw[:, 1].tolist() == [0, 1, 2, 3]
+    for byte in (0, 2, 3, *range(8, 16)):
+        assert (raw[:, byte] == before[:, byte]).all(), byte
+    assert kept.get().view("u1").reshape(4, NODE)[:, :16].tolist() == raw[:, :16].tolist()
+    read = np.zeros(3, plain)
+    read.view("u1")[:] = 9
+    read.flags.writeable = False
+    launch_kernel(module, 1, 32, [read, 0], engine="python")  # padding that nobody writes is not taken for written

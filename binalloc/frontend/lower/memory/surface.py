@@ -1,14 +1,15 @@
-"""Surfaces: suld.b, sust.b and sured.b. SUADDR gives the address of what is accessed and tells whether there is one;
-the access itself is one of global memory.
+"""Surfaces: suld.b, sust.b, sured.b and sured.p. SUADDR gives the address of what is accessed and tells whether there
+is one; the access itself is one of global memory.
 
-Of .1d, .2d, .3d and of layers (.a1d, .a2d; the faces of cubes are layers, too); x counts bytes. Outside of the surface
-.trap faults, .clamp takes the nearest element, .zero reads zeros and writes nothing.
+Of .1d, .2d, .3d and, loads and stores, of layers (.a1d, .a2d; the faces of cubes are layers, too); x counts bytes, of
+sured.p texels. Outside of the surface .trap faults, .clamp takes the nearest element, .zero reads zeros and writes
+nothing.
 """
 
 from __future__ import annotations
 
-from binalloc.frontend.emitter import Source
-from binalloc.frontend.ir import PT
+from binalloc.frontend.emitter import Imm, Source, imm
+from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.context.modifiers import Modifiers
 from binalloc.frontend.lower.memory.atomic import ATYP
@@ -26,9 +27,13 @@ _LENGTHS = {1: 1, 2: 2, 3: 4}
 _BOUNDS = ("trap", "clamp", "zero")
 _DATA = ("b8", "b16", "b32", "b64")
 _REDUCTIONS = {
-    "add": ("u32", "s32", "u64", "s64"), "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
-    "and": ("b32", "b64"), "or": ("b32", "b64"),
+    "add": ("u32", "s32", "u64"), "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
+    "and": ("b32",), "or": ("b32",),
 }  # fmt: skip
+_FORMATTED = {"add": ("b32",), "min": ("b32", "b64"), "max": ("b32", "b64"), "and": ("b32",), "or": ("b32",)}
+"""Operations with their types, of sured.b and of sured.p."""
+_SIGNED_TYPES = 0x10D7, 0x10D9
+"""TXQ.TYPE's first and last answer for signed integers."""
 _MOST_BYTES = 16
 
 
@@ -39,7 +44,7 @@ def load(ctx: Context, ins: Instruction) -> None:
     access = _access(m)
     target, place = ctx.operands(2)
     items = _items(ctx, target, access)
-    fields = _address(ctx, place, name, bound, access) | {"cache": access.cache}
+    fields = _address(ctx, place, name, bound, access, found=bound == "zero") | {"cache": access.cache}
     guard = ctx.guard
     if bound == "zero":
         ctx.guard = fields.pop("found"), False
@@ -59,36 +64,58 @@ def store(ctx: Context, ins: Instruction) -> None:
         ctx.wide(item, access.type, wider=True) if size == 8 else (ctx.word(item, access.type, wider=True),)
         for item in _items(ctx, source, access)
     ]
-    fields = _address(ctx, place, name, bound, access) | {"cache": access.cache}
+    fields = _address(ctx, place, name, bound, access, found=bound == "zero") | {"cache": access.cache}
     if bound == "zero":
         ctx.guard = fields.pop("found"), False
     write_elements(ctx, "STG", fields, 0, values, size)
 
 
 def reduce(ctx: Context, ins: Instruction) -> None:
-    """sured.b."""
+    """sured: .b of a type, .p of the sign that the surface's elements have."""
     m = ctx.modifiers()
-    name, bound = _place_of(m)
+    formatted = "p" in m.left
+    name, bound = _place_of(m, ("1d", "2d", "3d"))
     operation = m.take(*_REDUCTIONS)
     if not operation:
         m.refuse("no such operation on a surface", expected="." + ", .".join(_REDUCTIONS), form="other")
-    type_ = m.type(*_REDUCTIONS[operation])
+    type_ = m.type(*(_FORMATTED if formatted else _REDUCTIONS)[operation])
     m.done()
     place, source = ctx.operands(2)
-    (item,) = _items(ctx, source, Access("global", type_, 1, "", "", "", False))
-    wide = TYPE_BYTES[type_] == 8
-    value = ctx.pair(item, type_) if wide else ctx.b.unit(ctx.word(item, type_))
-    fields = _address(ctx, place, name, bound, Access("global", type_, 1, "", "", "", False))
-    if bound == "zero":
+    value = ctx.pair(source, type_) if TYPE_BYTES[type_] == 8 else ctx.b.unit(ctx.word(source, type_))
+    signed = formatted and operation in ("min", "max")
+    access = Access("global", type_, 1, "", "", "", False)
+    fields = _address(ctx, place, name, bound, access, found=bound == "zero" or signed, texels=formatted)
+    fields |= {"rb": value, "aop": operation.upper()}
+    if "found" in fields:
         ctx.guard = fields.pop("found"), False
-    ctx.b.emit("RED", rb=value, aop=operation.upper(), atyp=ATYP[type_], guard=ctx.guard, **fields)
+    if not signed:
+        ctx.b.emit("RED", atyp=ATYP[type_], guard=ctx.guard, **fields)
+        return
+    assert isinstance(place, ast.Texture)
+    for which, sign in zip(_signs(ctx, place), "su", strict=True):
+        ctx.b.emit("RED", atyp=ATYP[f"{sign}{8 * TYPE_BYTES[type_]}"], guard=(which, False), **fields)
 
 
-def _place_of(m: Modifiers) -> tuple[str, str]:
+def _signs(ctx: Context, place: ast.Texture) -> tuple[int, int]:
+    """Under the guard: whether the surface's elements are signed integers, and whether they are others."""
+    assert ctx.guard is not None
+    kind, signed, other = ctx.b.new(), ctx.b.predicate(), ctx.b.predicate()
+    from_first = ctx.b.new()
+    handle = object_handle(ctx, place.texture, "surfref")
+    ctx.b.emit("MOV", rd=kind, b=RZ)
+    ctx.b.emit("TXQ", rd=kind, ra=handle, tquery="TYPE", guard=ctx.guard)
+    ctx.b.emit("IADD3", rd=from_first, a=kind, b=imm(-_SIGNED_TYPES[0]), c=RZ)
+    count = Imm(_SIGNED_TYPES[1] - _SIGNED_TYPES[0])
+    ctx.b.emit("ISETP", pd0=signed, pd1=other, a=from_first, b=count, icmp="LE", u32cmp=1, ps0=ctx.guard[0],
+               ps0n=int(ctx.guard[1]))  # fmt: skip
+    return signed, other
+
+
+def _place_of(m: Modifiers, geometries: tuple[str, ...] = tuple(_GEOMETRIES)) -> tuple[str, str]:
     """Geometry and what becomes of an access outside."""
-    name, bound = m.take(*_GEOMETRIES), m.take(*_BOUNDS)
-    if not m.has("b") or not name or not bound:
-        expected = f"{m.ins.op}.b, .1d, .2d, .3d, .a1d or .a2d, and .trap, .clamp or .zero"
+    unit, name, bound = m.take("b", "p"), m.take(*geometries), m.take(*_BOUNDS)
+    if not unit or not name or not bound:
+        expected = f"{m.ins.op}.b, {', '.join(f'.{g}' for g in geometries)}, and .trap, .clamp or .zero"
         m.refuse("not a surface access that is supported", expected=expected, form="other")
     return name, bound
 
@@ -111,8 +138,11 @@ def _items(ctx: Context, operand: ast.Operand, access: Access) -> tuple[ast.Oper
     return items
 
 
-def _address(ctx: Context, place: ast.Operand, name: str, bound: str, access: Access) -> Fields:
-    """The address of the access, as a base; under .zero also the predicate of the lanes that have one (`found`)."""
+def _address(
+    ctx: Context, place: ast.Operand, name: str, bound: str, access: Access, *, found: bool, texels: bool = False
+) -> Fields:
+    """The address of the access, as a base. found: also the predicate of the lanes that have one, `found`. texels:
+    these are what x counts."""
     dimensions, layers, count = _GEOMETRIES[name]
     if not isinstance(place, ast.Texture) or place.sampler is not None:
         ctx.refuse("not a surface", expected="[surface, {coordinates}]")
@@ -128,14 +158,14 @@ def _address(ctx: Context, place: ast.Operand, name: str, bound: str, access: Ac
     if count > 2:
         fields["rc"] = ctx.b.unit(words[2])
     base = ctx.b.new(2)
-    found = PT
-    if bound == "zero":
-        found = ctx.b.predicate()
+    there = PT
+    if found:
+        there = ctx.b.predicate()
         if ctx.guard is not None:
-            ctx.b.emit("PLOP3", pd0=found, ps0=PT, lut_b=0, lut2=0)
+            ctx.b.emit("PLOP3", pd0=there, ps0=PT, lut_b=0, lut2=0)
     handle = object_handle(ctx, place.texture, "surfref")
-    ctx.b.emit("SUADDR", pd0=found, rd=base, rb=handle, guard=ctx.guard, **fields)
-    return {"ra": base} | ({"found": found} if bound == "zero" else {})
+    ctx.b.emit("SUADDR", pd0=there, rd=base, rb=handle, sunit="P" if texels else "", guard=ctx.guard, **fields)
+    return {"ra": base} | ({"found": there} if found else {})
 
 
 PURE: dict[str, Handler] = {}

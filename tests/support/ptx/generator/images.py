@@ -43,9 +43,13 @@ class _Drawing:
     def __init__(self, r: random.Random) -> None:
         self.r, self.numbers = r, np.random.default_rng(r.randrange(1 << 32))
         self.textures = {f"t{k}": self.texture() for k in range(2)}
-        self.operation = r.choice(("add.u32", "min.u32", "max.s32", "and.b32", "or.b32", "add.s32"))
+        self.operation = r.choice((
+            "b.add.u32", "b.min.u32", "b.max.s32", "b.and.b32", "b.or.b32", "b.add.s32", "p.min.b32", "p.max.b32",
+            "p.add.b32", "p.and.b32",
+        ))  # fmt: skip
         self.handles: dict[str, str] = {}
-        self.read, self.own, self.shared = self.surface(), self.surface(THREADS), self.surface(dtype="u4")
+        self.read, self.own = self.surface(), self.surface(THREADS)
+        self.shared = self.surface(dtype=r.choice(("u4", "i4")))
 
     def kernel(self, statements: int) -> Kernel:
         named: dict[str, Any] = {name: texture for name, (_, texture) in self.textures.items()}
@@ -87,7 +91,7 @@ class _Drawing:
         )  # fmt: skip
 
     def surface(self, width: int = 0, dtype: str = "") -> tuple[str, Surface]:
-        r, geometry = self.r, self.r.choice(tuple(_SURFACES))
+        r, geometry = self.r, self.r.choice(("1d", "2d", "3d") if dtype else tuple(_SURFACES))
         axes, layered = _SURFACES[geometry]
         sides = [width or r.randrange(1, 12), *(r.randrange(1, 6) for _ in range(axes - 1 + layered))]
         kind = dtype or r.choice(("u1", "i2", "u4", "f4", "f2"))
@@ -172,8 +176,9 @@ class _Drawing:
         asked = self.r.choice((*_ASKED, "normalized_coords", "num_mipmap_levels"))
         return f"txq.{asked}.b32 %w0, [{self.handles[name]}]; {self.sum('%w0')}"
 
-    def place(self, surface: tuple[str, Surface], bound: str, own: bool) -> tuple[str, str]:
-        """Coordinates of an access to a texel, inside of the surface under .trap; own: in the thread's column."""
+    def place(self, surface: tuple[str, Surface], bound: str, own: bool, texels: bool = False) -> tuple[str, str]:
+        """Coordinates of an access to a texel, inside of the surface under .trap; own: in the thread's column;
+        texels: these are what x counts."""
         geometry, image = surface
         axes, layered = _SURFACES[geometry]
         sides = image.texels.shape[:-1][::-1]
@@ -188,7 +193,7 @@ class _Drawing:
             lines.append(self.word(register))
             if inside:
                 lines.append(f"rem.u32 {register}, {register}, {n};")
-            if k == 0:
+            if k == 0 and not texels:
                 lines.append(f"mul.lo.u32 {register}, {register}, {texel};")
         items = [*(["%r20"] if layered else []), *(f"%r2{3 + k}" for k in range(axes))]
         return " ".join(lines), "{" + ", ".join(items + items[-1:] * (len(items) == 3)) + "}"
@@ -228,7 +233,8 @@ class _Drawing:
     def add(self) -> str:
         """Operations whose order does not matter: one kind for each kernel."""
         bound = self.r.choice(("trap", "clamp", "zero"))
-        setup, where = self.place(self.shared, bound, False)
-        op, kind = self.operation.split(".")
-        text = f"sured.b.{op}.{self.shared[0]}.{kind}.{bound} [{self.handles['shared']}, {where}], %w0;"
-        return self.guarded(f"{setup} add.u32 %w0, %r0, {self.r.randrange(1 << 16)};", text)
+        unit, op, kind = self.operation.split(".")
+        setup, where = self.place(self.shared, bound, False, unit == "p")
+        text = f"sured.{unit}.{op}.{self.shared[0]}.{kind}.{bound} [{self.handles['shared']}, {where}], %w0;"
+        value = f"sub.u32 %w0, %r0, {self.r.randrange(1 << 6)}; mul.lo.u32 %w0, %w0, {self.r.choice((1, 77, 1 << 25))};"
+        return self.guarded(f"{setup} {value}", text)

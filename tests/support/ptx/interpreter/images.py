@@ -185,6 +185,11 @@ def surface_access(gang: Gang, func: Func, inst: Inst) -> Action:
             if not isinstance(chosen, Surface):
                 raise AccessError("an access to no surface")
             where, number = [read(frame) for read in readers], layer(frame) if layer is not None else None
+            texel = chosen.texels.shape[-1] * chosen.texels.itemsize
+            if mods[0] == "p":
+                where = [where[0].astype(np.int64) * texel, *where[1:]]
+            sign = "s" if chosen.texels.dtype.kind == "i" else "u"
+            typed = DTYPES[f"{sign}{8 * width}" if mods[0] == "p" else kind]
             offset, inside = chosen.offsets(where, number, width * len(items), bound)
             if bound == "trap" and (group & ~inside).any():
                 raise AccessError(f"{inst.text}: outside of the surface")
@@ -199,8 +204,8 @@ def surface_access(gang: Gang, func: Func, inst: Inst) -> Action:
             for lane in np.nonzero(group & inside)[0]:
                 for k, value in enumerate(values):
                     at = offset[lane] + k * width
-                    cell = memory[at : at + width].view(DTYPES[kind])
-                    new = int(value.view(DTYPES[kind])[lane])
+                    cell = memory[at : at + width].view(typed)
+                    new = int(value.view(typed)[lane])
                     new = UPDATES[operation](int(cell[0]), new) if operation else new
                     cell.view(raw)[0] = new & ((1 << 8 * width) - 1)
 

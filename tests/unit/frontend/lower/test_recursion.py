@@ -10,8 +10,12 @@ import pytest
 from binalloc.errors import KernelFault, UsageError
 from binalloc.frontend.ir import dump
 from binalloc.models.machines.reader import load_machine
+from binalloc.transform.rewrite.rewrite import rewrite
+from binalloc.transform.schedule.schedule import schedule
+from binalloc.verify.checker import check
 from tests.support.kits.machines import roomy_machine
 from tests.support.ptx.bodies import both, emulate, imported, lowered
+from tests.support.ptx.harness import launched
 from tests.support.ptx.texts import kernel
 
 LANE = np.arange(32)
@@ -252,12 +256,29 @@ def test_whoever_of_a_cycle_is_called_overwrites_what_all_of_it_do(called: str) 
 
 
 def test_static_frames_below_a_cycle_are_clear_of_those_of_every_way_into_it() -> None:
-    head = MUTUAL + """.func (.reg .u32 r) deep(.reg .u32 n) { .local .align 4 .b8 d[64]; .reg .u32 %x<4>; mov.u32 %x2, 0;
+    head = MUTUAL + """.func (.reg .u32 r) deep(.reg .u32 n) { .local .align 4 .b8 d[64]; .reg .u32 %x<4>;
         """ + " ".join(f"st.local.u32 [d+{4 * k}], n;" for k in range(16)) + " call (r), odd, (n); " + " ".join(
         f"ld.local.u32 %x1, [d+{4 * k}]; mad.lo.u32 r, r, 3, %x1;" for k in range(16)) + " ret; }\n"
     for first, second in (("even", "deep"), ("deep", "even"), ("deep", "odd")):
         both(f"""rem.u32 %r1, %r0, 7; call (%r2), {first}, (%r1); call (%r3), {second}, (%r1);
             mad.lo.u32 %r2, %r2, 7, %r3;""" + STORE, head=head)
+
+
+def test_a_function_that_a_cycle_and_a_rewritten_kernel_share_is_there_for_both() -> None:
+    """The kernel without recursion is rewritten, with a copy of the function; the other one runs as before."""
+    many = range(4, 36)
+    other = """\n.visible .entry plain(.param .u64 out) { .reg .u64 %d<4>; .reg .u32 %r<40>; ld.param.u64 %d1, [out];
+        mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 4; add.s64 %d1, %d1, %d2; """
+    other += " ".join(f"mul.lo.u32 %r{k}, %r1, {k};" for k in many) + " call (%r2), leaf, (%r1); "
+    other += " ".join(f"mad.lo.u32 %r2, %r2, 5, %r{k};" for k in many) + " st.global.u32 [%d1], %r2; ret; }\n"
+    text = kernel("rem.u32 %r1, %r0, 13; call (%r2), even, (%r1);" + STORE, head=MUTUAL) + other
+    original = imported(text).module
+    rewritten = rewrite(original, "plain", 16, 4)
+    assert check(original, rewritten, "plain").errors == []
+    scheduled = schedule(rewritten, load_machine("gtx680"))
+    for name in ("k", "plain"):
+        one, two = (launched(m, name, ["out"], [np.zeros(32, np.uint32)])["out"] for m in (original, scheduled))
+        np.testing.assert_array_equal(one, two)
 
 
 def test_results_that_nobody_takes_and_arguments_that_are_constants() -> None:
