@@ -45,7 +45,7 @@ class Names:
 
     @staticmethod
     def _only(base: str, names: set[str], mangled: str) -> str:
-        spelled = re.compile(rf"(?<!\d){len(base)}{re.escape(base)}(?![a-z_])")
+        spelled = re.compile(rf"(?<!\d){len(base)}{re.escape(base)}")
         fitting = sorted(n for n in names if n == base or spelled.search(n))
         if mangled:  # of one template: the one whose parameters are the same
             same = [n for n in fitting if n.split(base)[-1] == mangled.split(base)[-1]]
