@@ -102,6 +102,7 @@ def bind_arrays(
     args: Sequence[object],
     *,
     dynamic_shared: int = 0,
+    cooperative: bool = False,
     symbols: Mapping[str, Array] | None = None,
 ) -> ArrayLaunch:
     """The launch of `kernel`, whose record is `info`, with `args` for its parameters, in order.
@@ -126,7 +127,7 @@ def bind_arrays(
             entry |= _linked(found, value, symbols or {}, wheres[entry["name"]])
     table = {
         "kernel": kernel, "grid": _dimensions(grid), "block": _dimensions(block),
-        "dynamic_shared": _plain(dynamic_shared), "argument": entries,
+        "dynamic_shared": _plain(dynamic_shared), "cooperative": cooperative, "argument": entries,
     }  # fmt: skip
     try:
         launch = parse_launch(table)

@@ -13,7 +13,7 @@ import numpy as np
 
 from binalloc.launch.sampling import AddressMode, TextureFilter, TextureLayers, TextureRead
 from binalloc.launch.types import DTYPES, MOST_LEVELS, Argument, ArgumentKind, Array, Texture
-from binalloc.launch.values import At, a_name, a_number
+from binalloc.launch.values import At, a_name, a_number, a_value
 
 SURFACE_KEYS = ("channels", "layers")
 TEXTURE_KEYS = (
@@ -148,17 +148,22 @@ def _mipmap(texture: Texture, entry: dict[str, Any], dtype: str, given: int, at:
         expected = 'point, or read "normalized_float"'
         at.sub("level_filter").fail("only floats can be interpolated", f"linear, {dtype}", expected)
     low, high = _clamp(entry.get("clamp", [0.0, MOST_LEVELS]), at.sub("clamp"))
-    bias = a_number(entry.get("bias", 0.0), at.sub("bias"))
+    bias = _finite(entry.get("bias", 0.0), at.sub("bias"))
     return replace(texture, levels=levels, blend=blend, bias=bias, clamp=(low, high))
 
 
 def _clamp(value: object, at: At) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
         at.fail("not two levels", value, "[least, most]")
-    low, high = (a_number(v, at) for v in value)
+    low, high = (_finite(v, at) for v in value)
     if not 0 <= low <= high:
         at.fail("not a range of levels", value, "[least, most], 0 or more, the least first")
     return low, high
+
+
+def _finite(value: object, at: At) -> float:
+    """A number that is finite in a row of the table of textures, too, which has f32."""
+    return float(a_value(a_number(value, at), "f32", at).real)
 
 
 def level_shape(texture: Texture, level: int) -> tuple[int, ...]:

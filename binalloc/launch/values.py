@@ -92,9 +92,9 @@ def a_path(value: object, at: At) -> Path:
 def a_value(value: object, dtype: str, at: At) -> Number:
     """A number of a dtype; a complex one is a number, Python's too, or a list of its two parts."""
     kind, bits = kind_of(dtype), DTYPES[dtype].itemsize * 8
-    if kind == "c" and isinstance(value, complex):
-        return value
     if kind == "c":
+        if isinstance(value, complex):
+            value = [value.real, value.imag]
         parts = value if isinstance(value, list) and len(value) == 2 else [value, 0]
         real, imaginary = (a_value(part, PART[dtype], at) for part in parts)
         return complex(real.real, imaginary.real)

@@ -26,6 +26,7 @@ from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps import find_kernel
+from binalloc.printable import quoted
 from binalloc.testing.launching import LaunchResult, told
 from binalloc.testing.loading import load_kernels
 from binalloc.transform.schedule.schedule import schedule
@@ -54,15 +55,36 @@ class DeviceArray:
         """A copy of what it holds."""
         return copied(self._session.memory.view(self.name))
 
-    def set(self, values: Array | int | float) -> None:
-        """Put one value everywhere, or an array of its dtype and shape. UsageError for another array."""
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.name}, {self.dtype}, {list(self.shape)})"
+
+    def set(self, values: Array | int | float | complex) -> None:
+        """Put one value everywhere, or an array of its dtype and shape. UsageError for another array, and for a value
+        that does not fit: integers keep their value, and finite numbers stay finite."""
         given = np.asarray(values)
         if given.ndim and (given.shape, given.dtype) != (self.shape, self.dtype):
             raise UsageError(
                 "another array than the one on the device", place=self.name, found=f"{given.dtype} {list(given.shape)}",
                 expected=f"{self.dtype} {list(self.shape)}, or one number",
             )  # fmt: skip
+        if not given.ndim:
+            given = _fitting(given, self.dtype, self.name)
         self._session.memory.view(self.name)[...] = given
+
+
+_FITS = {"c": "biufc", "V": "V"}
+"""NumPy's kinds of values for a kind of elements; numbers that are not complex for all others."""
+
+
+def _fitting(value: Array, dtype: np.dtype[Any], place: str) -> Array:
+    """One value as an element of an array."""
+    if value.dtype.kind in _FITS.get(dtype.kind, "biuf") and (dtype.kind != "V" or value.dtype == dtype):
+        with np.errstate(all="ignore"):
+            made = value.astype(dtype)
+        if dtype.kind == "V" or made == value or (dtype.kind in "fc" and (np.isfinite(made) or not np.isfinite(value))):
+            return made
+    found = quoted(str(value))
+    raise UsageError("a value that does not fit", place=place, found=found, expected=f"one of type {dtype}")
 
 
 class DeviceTexture:
@@ -194,6 +216,7 @@ class Device:
         args: Sequence[object] = (),
         *,
         dynamic_shared: int = 0,
+        cooperative: bool = False,
     ) -> LaunchResult:
         """Launch a kernel and wait for its end.
 
@@ -217,7 +240,9 @@ class Device:
             elif isinstance(value, DeviceTexture):
                 value = np.uint32(value.handle) if size == 4 else np.uint64(value.handle)
             given.append(value)
-        bound = bind_arrays(fn.info, fn.name, grid, block, given, dynamic_shared=dynamic_shared)
+        bound = bind_arrays(
+            fn.info, fn.name, grid, block, given, dynamic_shared=dynamic_shared, cooperative=cooperative
+        )
         check_against(bound.launch, fn.info, self.module.path or None)
         parameters = bound.launch.parameters([(p.name, p.offset, p.size) for p in fn.info.params], addresses)
         result = self._session.launch(bound.launch, parameters)

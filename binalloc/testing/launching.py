@@ -67,6 +67,7 @@ def launch_kernel(
     name: str | None = None,
     machine: Machine | str | Path | None = None,
     dynamic_shared: int = 0,
+    cooperative: bool = False,
     symbols: Mapping[str, Array] | None = None,
     engine: str = "numba",
     scheduler: str = DEFAULT_SCHEDULER,
@@ -97,6 +98,7 @@ def launch_kernel(
         machine: a model, its name, or its file; without, the one that the binary was scheduled for, for PTX gtx680. A
             binary of another machine is scheduled for this one, in memory.
         dynamic_shared: bytes per block.
+        cooperative: blocks may wait for one another (`grid.sync()`): all have to run at once.
         symbols: arrays for global and constant variables of the binary, by name, which are filled with them from their
             first byte on, and read back. All others begin every launch as the binary has them.
         engine, scheduler, sms, max_cycles, check, race: as in `run`.
@@ -112,7 +114,9 @@ def launch_kernel(
     if rescheduled:
         module = schedule(module, model)
         fn = module.function(fn.name)
-    bound = bind_arrays(fn.info, fn.name, grid, block, args, dynamic_shared=dynamic_shared, symbols=symbols)
+    bound = bind_arrays(
+        fn.info, fn.name, grid, block, args, dynamic_shared=dynamic_shared, cooperative=cooperative, symbols=symbols
+    )
     result = run(
         module, fn.name, bound.launch, model, engine=engine, scheduler=scheduler, sms=sms, max_cycles=max_cycles,
         check=check, race=race, buffers=bound.buffers, textures=bound.textures,

@@ -21,6 +21,8 @@ _KEEPING = {
     1: ("1", "L"), 2: ("1", "L", "LA"), 3: ("1", "L", "P", "RGB"), 4: ("1", "L", "LA", "P", "PA", "RGB", "RGBA"),
 }  # fmt: skip
 """By the number of channels asked for, Pillow's modes of files that lose nothing."""
+_KEEPING_CLEAR = {"L": (2, 4), "P": (4,), "RGB": (4,)}
+"""By mode, the numbers of channels that keep which colour is said to be transparent."""
 _GREY = 0
 _DEPTH_AT, _COLOUR_AT = 24, 25  # in a PNG file, behind signature, length, name, width and height
 
@@ -45,17 +47,19 @@ def read_png(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
         if dtype == "u16":
             raise MalformedInput("the picture has fewer bits a channel", found=depth, expected="16 for u16")
         channels = shape[2] if len(shape) == 3 else 1
-        clear = image.mode == "P" and "transparency" in image.info
-        if image.mode not in _KEEPING[channels] or (clear and channels < 4):
-            more = "of a palette with transparency" if clear else f"of mode {image.mode}"
+        clear = "transparency" in image.info
+        if image.mode not in _KEEPING[channels] or (clear and channels not in _KEEPING_CLEAR.get(image.mode, ())):
+            more = f"of mode {image.mode} with a colour that is transparent" if clear else f"of mode {image.mode}"
             raise MalformedInput("the picture has more channels", found=more, expected=f"{channels} at most")
         return np.array(_loaded(image).convert(_MODES[channels])).reshape(shape)
 
 
 def _deep(image: Any, colour: int, dtype: str, shape: tuple[int, ...]) -> Array:
     """A picture with 16 bits a channel: grey ones alone are read to the bit."""
-    if dtype != "u16" or colour != _GREY or (len(shape) == 3 and shape[2] != 1):
+    clear = "transparency" in image.info
+    if dtype != "u16" or colour != _GREY or clear or (len(shape) == 3 and shape[2] != 1):
         found = "16 bits of grey" if colour == _GREY else "16 bits of several channels"
+        found += " with a colour that is transparent" * clear
         raise MalformedInput("such a picture cannot be read to the bit", found=found,
                              expected="8 bits a channel for u8, 16 bits of grey alone for u16")  # fmt: skip
     return np.array(_loaded(image)).astype("<u2").reshape(shape)

@@ -6,7 +6,7 @@ take more memory than these need.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +17,7 @@ from binalloc.launch.contents.images import read_png
 from binalloc.launch.contents.npy import read_npy
 from binalloc.launch.contents.text import read_text
 from binalloc.launch.dtypes import Array
-from binalloc.launch.elements.layout import Element
+from binalloc.launch.elements.layout import Element, Struct
 
 
 class FileFormat(StrEnum):
@@ -63,8 +63,9 @@ def read_input(given: InputFile, element: Element, shape: tuple[int, ...], place
         if not path.is_file():
             raise MalformedInput("no such file")
         found = READERS[given.format](given, path, element, shape)
-        if element == "bool" and (found.view("u1") > 1).any():
-            raise MalformedInput("not truth values", found=int(found.view("u1").max()), expected="bytes 0 and 1")
+        for values in _truths(found, element):
+            if (values.view("u1") > 1).any():
+                raise MalformedInput("not truth values", found=int(values.view("u1").max()), expected="bytes 0 and 1")
         return found
     except OSError as error:
         raise MalformedInput(
@@ -74,6 +75,19 @@ def read_input(given: InputFile, element: Element, shape: tuple[int, ...], place
     except (MalformedInput, UsageError) as error:
         error.file, error.place = launch_path or None, f"{place}: init.file {given.path}"
         raise
+
+
+def _truths(found: Array, element: Element) -> Iterator[Array]:
+    """The truth values in it, those of structs member by member."""
+    if element == "bool":
+        yield found
+    if isinstance(element, Struct):
+        for leaf in element.leaves():
+            if leaf.dtype == "bool":
+                values = found
+                for name, _ in leaf.path:
+                    values = values[name]
+                yield values
 
 
 def _plain(element: Element) -> str:

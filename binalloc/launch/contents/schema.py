@@ -40,7 +40,10 @@ FILE_KEYS: dict[FileFormat, tuple[str, ...]] = {
     FileFormat.CSV: ("delimiter", "skip"),
     FileFormat.PNG: (),
 }
-_ENDS = {".npy": FileFormat.NPY, ".npz": FileFormat.NPZ, ".csv": FileFormat.CSV, ".png": FileFormat.PNG}
+_ENDS = {
+    ".npy": FileFormat.NPY, ".npz": FileFormat.NPZ, ".csv": FileFormat.CSV, ".png": FileFormat.PNG,
+    ".raw": FileFormat.RAW,
+}
 _OF_POINTERS = (InitKind.CONSTANT, InitKind.ARANGE, InitKind.RANDOM)
 _LONGEST = 1 << 40
 

@@ -85,8 +85,8 @@ def _number(text: str, dtype: str, line: int, column: int) -> Number:
 
 
 def _complex(text: str) -> complex | None:
-    """As Python has them, `1+2j`."""
-    if "_" in text:
+    """As Python has them, `1+2j` or `(1+2j)`, in plain digits."""
+    if not text.isascii() or "_" in text:
         return None
     try:
         return complex(text)

@@ -161,6 +161,21 @@ def test_truth_values_are_bytes_of_0_and_1(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"\0\1\2")
     with pytest.raises(MalformedInput, match="not truth values; found 2; expected bytes 0 and 1"):
         load(tmp_path, {"file": "x.bin", "format": "raw"}, "bool")
+    inner = {"fields": [{"name": "f", "dtype": "bool", "shape": 2}, {"name": "x", "dtype": "u8"}]}
+    outer = {"fields": [{"name": "n", "dtype": "u8"}, {"name": "in", "dtype": "Inner", "shape": 2}]}
+    types = {"Inner": inner, "Outer": outer}
+    (tmp_path / "x.raw").write_bytes(bytes((9, 0, 1, 9, 1, 0, 9)))
+    assert load(tmp_path, {"file": "x.raw"}, "Outer", 1, types=types)["in"]["f"].tolist() == [[[0, 1], [1, 0]]]
+    (tmp_path / "x.raw").write_bytes(bytes((9, 0, 1, 9, 1, 3, 9)))
+    with pytest.raises(MalformedInput, match="not truth values; found 3; expected bytes 0 and 1"):
+        load(tmp_path, {"file": "x.raw"}, "Outer", 1, types=types)
+
+
+@pytest.mark.parametrize("text", ["1e39", "1+1e39j", "\u0661", "1+_2j"])
+def test_complex_numbers_of_texts_are_as_strict_as_others(text: str, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(MalformedInput, match=r"not a number|does not fit its type"):
+        load(tmp_path, {"file": "x.csv"}, "c64", 1)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +251,24 @@ def test_pictures(tmp_path: Path) -> None:
     assert np.array_equal(load(tmp_path, {"file": "deep.png"}, "u16", [2, 4]), deep)
     with pytest.raises(MalformedInput, match="cannot be read to the bit; found 16 bits of grey"):
         load(tmp_path, {"file": "deep.png"}, "u8", [2, 4])
+
+
+def test_a_colour_that_is_transparent_is_not_dropped(tmp_path: Path) -> None:
+    picture(tmp_path, RGB, "RGB", transparency=(3, 4, 5))
+    picture(tmp_path, RGB[..., 0], "L", "grey.png", transparency=3)
+    picture(tmp_path, RGB[..., 0] > 9, "1", "bits.png", transparency=1)
+    deep = RGB[..., 0].astype("u2") << 8
+    pytest.importorskip("PIL.Image").fromarray(deep).save(tmp_path / "deep.png", transparency=3)
+    clear = (np.arange(8).reshape(2, 4) != 1) * 255
+    assert np.array_equal(load(tmp_path, {"file": "x.png"}, "u8", [2, 4, 4])[..., 3], clear)
+    assert np.array_equal(load(tmp_path, {"file": "grey.png"}, "u8", [2, 4, 2])[..., 1], clear)
+    assert np.array_equal(load(tmp_path, {"file": "grey.png"}, "u8", [2, 4, 4])[..., 3], clear)
+    for name, dtype, shape in (
+        ("x", "u8", [2, 4, 3]), ("grey", "u8", [2, 4]), ("grey", "u8", [2, 4, 3]), ("bits", "u8", [2, 4]),
+        ("deep", "u16", [2, 4]),
+    ):  # fmt: skip
+        with pytest.raises(MalformedInput, match="with a colour that is transparent"):
+            load(tmp_path, {"file": f"{name}.png"}, dtype, shape)
 
 
 def test_a_texture_of_a_picture(tmp_path: Path) -> None:

@@ -177,3 +177,34 @@ def test_engines_agree() -> None:
     keys, cycles = ran("numba")
     assert keys == sorted(keys)
     assert ran("python") == (keys, cycles)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (np.int32, 2**40), (np.int32, 2**70), (np.int32, 2.7), (np.int32, np.nan), (np.uint8, -1), (np.uint8, 256),
+        (np.float16, 1 + 2j), (np.float16, 70000.0), (np.float32, 1e300), (np.int32, "abc"), (np.int32, None),
+        (np.uint64, -1), (np.complex64, 1e39), (np.bool_, 2), (np.dtype([("a", "u4")]), 3),
+    ],
+)  # fmt: skip
+def test_a_value_that_does_not_fit_is_refused(dtype: Any, value: Any) -> None:
+    array = device().zeros(4, dtype)
+    with pytest.raises(UsageError, match="a value that does not fit"):
+        array.set(value)
+    assert not array.get().view(np.uint8).any()
+
+
+def test_values_that_fit() -> None:
+    d = device()
+    for dtype, value in (
+        (np.int32, 3.0), (np.uint64, 2**64 - 1), (np.float32, np.inf), (np.float32, np.nan), (np.float16, 0.1),
+        (np.complex64, 2), (np.complex64, 1 + 2j), (np.bool_, True), (np.int64, -(2**63)),
+    ):  # fmt: skip
+        array = d.zeros(2, dtype)
+        array.set(value)
+        assert np.array_equal(array.get(), np.full(2, value, dtype), equal_nan=True)
+    one = np.array((7,), [("a", "u4")])
+    array = d.zeros(2, one.dtype)
+    array.set(one)
+    assert array.get()["a"].tolist() == [7, 7]
+    assert repr(array) == f"DeviceArray({array.name}, {one.dtype}, [2])"

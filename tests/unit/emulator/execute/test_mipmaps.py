@@ -164,7 +164,8 @@ BAD = [
     ({"dtype": "u32", "level_filter": "linear"}, "only floats can be interpolated"),
     ({"clamp": [1]}, "not two levels"), ({"clamp": [2, 1]}, "not a range of levels"),
     ({"clamp": [-1, 1]}, "not a range"),
-    ({"bias": "much"}, "bias"), ({"shape": [1], "levels": 2}, "levels"),
+    ({"bias": "much"}, "bias"), ({"bias": 1e39}, "does not fit its type"), ({"clamp": [0, 1e39]}, "does not fit"),
+    ({"shape": [1], "levels": 2}, "levels"),
 ]  # fmt: skip
 
 

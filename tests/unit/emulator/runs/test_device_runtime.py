@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc import Device, launch_kernel
 from binalloc.emulator.runs.program import run_steps
 from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, MalformedInput, Refused
@@ -196,6 +197,19 @@ def met(grid: int, machine: str = "gtx680", sms: int = 1, **keys: Any) -> list[i
 @pytest.mark.parametrize(("machine", "grid", "sms"), [("gtx680", 16, 1), ("gtx680", 20, 2), ("rtx2060", 12, 1)])
 def test_the_grid_of_a_cooperative_launch_meets(machine: str, grid: int, sms: int) -> None:
     assert met(grid, machine, sms, cooperative=True)[grid:] == [100 + (b + 1) % grid for b in range(grid)]
+
+
+def test_launches_from_python_may_be_cooperative() -> None:
+    module = import_ptx(MEETING, "x.ptx").module
+    out = np.zeros(8, np.int32)
+    launch_kernel(module, 4, 32, [out], cooperative=True, engine="python")
+    assert out[4:].tolist() == [101, 102, 103, 100]
+    device = Device(module, engine="python")
+    held = device.zeros(8, np.int32)
+    device.launch("k", 4, 32, [held], cooperative=True)
+    assert held.get()[4:].tolist() == [101, 102, 103, 100]
+    with pytest.raises(KernelFault, match="launch it with cooperative = true"):
+        device.launch("k", 4, 32, [held])
 
 
 def test_a_grid_that_cannot_meet_is_refused_or_traps() -> None:
