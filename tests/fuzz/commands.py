@@ -209,6 +209,11 @@ def _recommend(m: Making) -> list[str]:
     return [*out, *m.maybe(0.3, "--reading", m.rng.choice(("spills", "smem-fit", *STRINGS[:2])))]
 
 
+def _launch_skeleton(m: Making) -> list[str]:
+    out = ["launch-skeleton", m.file("loom", "x.loom"), *m.kernel_name(0.3), *m.machine(0.2), *m.output(0.4)]
+    return [*out, *m.maybe(0.2, "--block-dim", m.rng.choice(("64", "8,8", *STRINGS[:2])))]
+
+
 def _sweep(m: Making) -> list[str]:
     """A level or two in this process; finished runs are kept in the case's folder."""
     out = ["sweep", m.file("loom", "x.loom"), *m.launch(0.97), *m.machine(0.2), *m.output(0.3), "--jobs", "1"]
@@ -243,7 +248,7 @@ COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
     "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
     "compare-allocators": (2, _compare), "recommend": (2, _recommend), "sweep": (2, _sweep),
-    "reproduce": (1, _reproduce),
+    "reproduce": (1, _reproduce), "launch-skeleton": (1, _launch_skeleton),
     "anything": (3, _wild),
 }  # fmt: skip
 

@@ -21,6 +21,6 @@ def sample_files(ending: str) -> list[Path]:
     found = (
         path
         for path in SAMPLES.rglob(f"*{ending}")
-        if path.with_suffix(".toml").is_file() and path.parent.name != "programs"
+        if path.with_suffix(".toml").is_file() and path.parent.name not in ("programs", "linked")
     )
     return sorted(found, key=lambda path: path.name)
