@@ -160,13 +160,7 @@ def _peel(alive: set[str], callees: dict[str, list[str]], callers: dict[str, lis
 
 def require_static(graph: CallGraph) -> None:
     """Refuse what interprocedural allocation cannot treat: raises Refused naming the indirect call or the cycle."""
-    if graph.indirect:
-        name, index = graph.indirect[0]
-        raise Refused(
-            "the call graph is not known statically: indirect call",
-            place=f".text.{name} word {index}",
-            remedy="Call the functions directly, or leave this kernel as it is",
-        )
+    require_direct(graph)
     if graph.cycles:
         cycle = " -> ".join(map(readable, [*graph.cycles[0], graph.cycles[0][0]]))
         raise Refused(
@@ -174,4 +168,15 @@ def require_static(graph: CallGraph) -> None:
             place=f"kernel {graph.kernel}",
             found=cycle,
             remedy="Rewrite the recursion as a loop, or leave this kernel as it is: other kernels can be rewritten",
+        )
+
+
+def require_direct(graph: CallGraph) -> None:
+    """Refuse calls of which nobody knows where they go: raises Refused naming the first."""
+    if graph.indirect:
+        name, index = graph.indirect[0]
+        raise Refused(
+            "the call graph is not known statically: indirect call",
+            place=f".text.{name} word {index}",
+            remedy="Call the functions directly, or leave this kernel as it is",
         )

@@ -1,6 +1,7 @@
 """Interprocedural liveness of registers and predicates over one kernel's call graph.
 
-Needs a static call graph (no recursion, no indirect call); leaves per function a `Liveness`: sets live before and after
+Needs a static call graph (no recursion, no indirect call), or with `recursive` one in which functions may come back to
+themselves; leaves per function a `Liveness`: sets live before and after
 every instruction, and a `Summary` of what a call of it reads, may change and surely changes. Sets are Python ints over
 the numbering of `locations`.
 
@@ -8,16 +9,17 @@ Context-insensitive: one set of results per function, the union over its call si
 
     before = (after - must_def(callee)) | reads(callee)
 
-where a register that the callee may, but need not, redefine stays live through it by itself.
+where a register that the callee may, but need not, redefine stays live through it by itself. Along cycles of calls all
+of it is gone through again until nothing changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.backward import BackwardSolver
-from binalloc.analysis.callgraph import CallGraph, require_static
+from binalloc.analysis.callgraph import CallGraph, require_direct, require_static
 from binalloc.analysis.cfg import FIRST_BLOCK, BlockNumber, Cfg
 from binalloc.analysis.facts import Facts, build_facts, changed_predicates, flow_of
 from binalloc.analysis.lift import Lifting
@@ -87,27 +89,31 @@ class Liveness:
             yield i, self.before[i], self.after[i]
 
 
-def build_liveness(graph: CallGraph, lifting: Lifting | None = None) -> dict[str, Liveness]:
+def build_liveness(
+    graph: CallGraph, lifting: Lifting | None = None, *, recursive: bool = False
+) -> dict[str, Liveness]:  # fmt: skip
     """Liveness of every function of the call graph, by name; with `lifting`, of lifted local words too.
 
-    Raises Refused (see `require_static`) for recursion and indirect calls. Reads and definitions are summarised
-    callees first, then results are found callers first; nothing in a caller depends on a callee's results.
+    Raises Refused (see `require_static`) for recursion, unless `recursive`, and indirect calls. Reads and definitions
+    are summarised callees first, then results are found callers first; nothing in a caller depends on a callee's
+    results.
     """
-    require_static(graph)
+    (require_direct if recursive else require_static)(graph)
     local = lifting.accesses if lifting else {}
     found = {
         name: Liveness(graph.cfgs[name], build_facts(graph.cfgs[name], local.get(name)), Summary())
         for name in graph.functions
     }
-    for name in graph.bottom_up:
-        _summarise_effects(graph, found, name)
+    _settle(graph, graph.bottom_up, lambda name: _may_define(graph, found, name))
+    for live in found.values():
+        live.summary.must_def = live.summary.may_def  # the most there can be: cycles begin with it
+    _settle(graph, graph.bottom_up, lambda name: _must_define(graph, found, name))
     everything = 0
     for live in found.values():
         everything |= live.facts.everything
     solvers = {name: BackwardSolver(flow_of(live.cfg), live.facts, everything) for name, live in found.items()}
-    for name in graph.bottom_up:
-        _reads(found, solvers, name, graph)
-    _results(graph, found, solvers)
+    _settle(graph, graph.bottom_up, lambda name: _reads(found, solvers, name, graph))
+    _settle(graph, graph.top_down, lambda name: _results(graph, found, solvers, name))
     for name in graph.functions:
         _per_instruction(found[name], solvers[name])
         if name == graph.kernel:
@@ -117,20 +123,38 @@ def build_liveness(graph: CallGraph, lifting: Lifting | None = None) -> dict[str
     return found
 
 
-def _summarise_effects(graph: CallGraph, found: dict[str, Liveness], name: str) -> None:
-    """may_def and must_def of a function whose callees are done; fills in definitions at its calls."""
+def _settle(graph: CallGraph, order: list[str], step: Callable[[str], bool]) -> None:
+    """Take the step for each function, once where nothing calls itself, else until no step changes anything."""
+    changed = True
+    while changed:
+        changed = sum(step(name) for name in order) > 0 and bool(graph.cycles)
+
+
+def _may_define(graph: CallGraph, found: dict[str, Liveness], name: str) -> bool:
+    """may_def of a function; fills in what its calls may change. Whether it is more than before."""
     live = found[name]
     cfg, facts, summary = live.cfg, live.facts, live.summary
+    before = summary.may_def
     for site in graph.sites[name]:
         callee = found[site.callee].summary
-        facts.defs[site.index] = callee.must_def
         facts.clobbers[site.index] = callee.may_def
         facts.changes[site.index] = changed_predicates(callee.may_def)
     for block in cfg.rpo:
         for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
             summary.may_def |= facts.clobbers[i]
+    return summary.may_def != before
+
+
+def _must_define(graph: CallGraph, found: dict[str, Liveness], name: str) -> bool:
+    """must_def of a function; fills in definitions at its calls. Whether it is less than before."""
+    live = found[name]
+    cfg, facts, summary = live.cfg, live.facts, live.summary
+    before = summary.must_def
+    for site in graph.sites[name]:
+        facts.defs[site.index] = found[site.callee].summary.must_def
     if name == graph.kernel:
-        return
+        summary.must_def = 0
+        return before != 0
     rets = [i for i in cfg.exits if cfg.views[i].control == Flow.RETURN]
     summary.returns = bool(rets)
     uses = [0] * len(cfg.views)
@@ -139,27 +163,34 @@ def _summarise_effects(graph: CallGraph, found: dict[str, Liveness], name: str) 
     everything = facts.everything | summary.may_def
     solver = BackwardSolver(flow_of(cfg), replace(facts, uses=uses), everything)
     summary.must_def = summary.may_def & ~solver.solve()[0]
+    return summary.must_def != before
 
 
-def _reads(found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name: str, graph: CallGraph) -> None:
-    """True upward-exposed reads; leaves the solver at that solution, from which results only add."""
+def _reads(found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name: str, graph: CallGraph) -> bool:
+    """True upward-exposed reads; leaves the solver at that solution, from which results only add. Whether they grew."""
+    live, solver = found[name], solvers[name]
     for site in graph.sites[name]:
-        found[name].facts.uses[site.index] = found[site.callee].summary.reads
-    summary = found[name].summary
-    summary.reads = summary.args = solvers[name].solve()[0]
+        live.facts.uses[site.index] = found[site.callee].summary.reads
+        solver.touch(live.cfg.block_of[site.index])
+    summary, before = live.summary, live.summary.reads
+    summary.reads = summary.args = solver.solve()[0]
+    return summary.reads != before
 
 
-def _results(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, BackwardSolver]) -> None:
-    """Results down the call graph: callers are solved before the functions they call."""
-    for name in graph.top_down:
-        live, solver = found[name], solvers[name]
-        live.summary.args = solver.solve()[0]
-        for callee, after in _after_calls(graph, live, solver).items():
-            summary = found[callee].summary
-            summary.results |= after & summary.may_def
-            for i in live_returns(found[callee]):
-                found[callee].facts.uses[i] = summary.results
-                solvers[callee].touch(found[callee].cfg.block_of[i])
+def _results(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name: str) -> bool:
+    """Results of the functions that one calls: callers are solved first. Whether a callee's grew."""
+    live, solver = found[name], solvers[name]
+    live.summary.args = solver.solve()[0]
+    grew = False
+    for callee, after in _after_calls(graph, live, solver).items():
+        summary = found[callee].summary
+        before = summary.results
+        summary.results |= after & summary.may_def
+        grew |= summary.results != before
+        for i in live_returns(found[callee]):
+            found[callee].facts.uses[i] = summary.results
+            solvers[callee].touch(found[callee].cfg.block_of[i])
+    return grew
 
 
 def live_returns(live: Liveness) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
+from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_direct, require_static
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.dominators import dominators, post_dominators
 from binalloc.analysis.executions import Executions, weigh_by_executions
@@ -78,18 +78,20 @@ class ProgramAnalysis:
 
 
 def analyse(
-    module: Module, kernel: str, *, lift: bool = False, executions: Executions | None = None
+    module: Module, kernel: str, *, lift: bool = False, executions: Executions | None = None, recursive: bool = False
 ) -> ProgramAnalysis:
     """Call graph, control flow, loops, liveness and webs of everything `kernel` reaches. With `lift`, words of local
     memory that only fixed offsets reach are values of file "L". executions: what blocks weigh; without, loops say it.
 
-    Raises UsageError (no such kernel), MalformedInput (broken control flow or operands), Refused (recursion, indirect
-    calls). 10,000 instructions take well under two seconds.
+    recursive: functions may come back to themselves; nothing that is rewritten may be analysed so.
+
+    Raises UsageError (no such kernel), MalformedInput (broken control flow or operands), Refused (indirect calls, and
+    recursion without `recursive`). 10,000 instructions take well under two seconds.
     """
     graph = build_callgraph(module, kernel)
-    require_static(graph)
+    (require_direct if recursive else require_static)(graph)
     lifting = lift_local_words(graph) if lift else Lifting()
-    found = build_liveness(graph, lifting)
+    found = build_liveness(graph, lifting, recursive=recursive)
     nests = {name: find_loops(graph.cfgs[name]) for name in graph.functions}
     if executions is not None:
         weigh_by_executions(graph, nests, executions)

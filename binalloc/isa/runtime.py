@@ -14,14 +14,25 @@ GRID_BYTES, GRID_ALIGN, WORKSPACE = 80, 16, 16
 """The variable of cooperative launches; the byte at which the words lie whose address, 8 bytes, it begins with."""
 OWN = (VARIABLE, GRID)
 """Variables that belong to the runtime, not to the program."""
+PREFIX = "__binalloc_"
+"""What names of the runtime's functions and variables begin with, but for those that CUDA names."""
 PRINTF = "vprintf"
 """The function that printf calls, as it is called in a binary."""
+PROVIDED = (PRINTF, "malloc", "free", "__assertfail")
+"""The functions that programs call without defining them."""
 STACK_TRAP = 0x7FC
 """Where a function stores, which faults, when its frame does not fit the stack of functions that call themselves."""
 GRANULE = 16
 """Blocks of the heap begin at multiples of it, and are as long as one."""
 MAP_BYTES = GRANULE * 8
 """Bytes of the heap that one byte of the map of live granules speaks of."""
+
+
+
+def is_runtime(function: str) -> bool:
+    """Whether a function of that name is the runtime's, or of the library of arithmetic, and not the program's."""
+    return function in PROVIDED or function.startswith(PREFIX)
+
 
 Fields = tuple[tuple[str, int, int], ...]
 """Name, bytes and how many, of unsigned integers that follow one another."""

@@ -7,19 +7,24 @@ the one that other accesses do without, or that is compared or multiplied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.arguments.closures import leading_to, spread
 from binalloc.analysis.arguments.numbers import Element, Numbers
-from binalloc.analysis.arguments.values import Meeting, Node, Place, Reach, Values, values_of
+from binalloc.analysis.arguments.values import Fetched, Meeting, Node, Place, Reach, Values, values_of
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.bitset import bits
 from binalloc.isa.instruction import Param
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
+from binalloc.isa.runtime import is_runtime
 
 POINTER = 2 * WORD
+_AXES = 3
+_BLOCK = (1 << _AXES) - 1
+_GRID = _BLOCK << _AXES
+"""All axes of a thread in its block, of its block in the grid, as bits."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,8 @@ class Piece:
     """Bytes of a parameter that are read together. offset: in the parameter. touches: accesses through it, if it is a
     pointer. element: what it is read as. axes: of the thread's place that it is compared with, as bits; rows: that
     it is multiplied by; counted: it is compared with something else; stepped: it is multiplied. fetch: as a texture's
-    handle; texel: what is fetched. places: where it is read; told: where it is taken for what `element` says.
+    handle; texel: what is fetched; sides: of each of its coordinates the axes of the thread's place that come into it,
+    and what is added. places: where it is read; told: where it is taken for what `element` says.
     """
 
     offset: int
@@ -53,6 +59,7 @@ class Piece:
     stepped: bool = False
     fetch: Fetch | None = None
     texel: Number = Number.BITS
+    sides: list[tuple[int, int]] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     told: list[Place] = field(default_factory=list)
 
@@ -69,13 +76,15 @@ class Parameter:
 @dataclass
 class KernelFacts:
     """axes: along which the kernel asks where a thread is, as bits. dynamic: where shared memory behind all variables
-    is used. lost: accesses whose address comes from no parameter."""
+    is used. lost: accesses of the program whose address comes from no parameter and no variable. meets: its whole grid
+    meets (`grid.sync`)."""
 
     values: Values
     parameters: list[Parameter]
     axes: int
     dynamic: list[Place]
     lost: list[Place]
+    meets: bool
 
 
 def facts_of(program: ProgramAnalysis) -> KernelFacts:
@@ -96,18 +105,41 @@ class _Finder:
         self.axes = spread(values.enters, values.axes)
         bases = [node for reach in values.reaches for node in reach.base]
         self.indexes = leading_to(values.enters, [*bases, *values.loops])
+        self.meeting = spread(values.carried, {n: 1 for reach in values.grid for n in reach.data})
         self.pointers = self._pointers()
         self._through_buffers()
         self.numbers = Numbers(values)
 
     def found(self) -> KernelFacts:
         params = self.values.program.kernel.fn.info.params
-        lost = sorted(r.place for r in self.values.reaches if r.base and not self._candidates(r))
-        axes = 0
-        for axis in self.values.axes.values():
-            axes |= axis
         parameters = [self._parameter(p) for p in params]
-        return KernelFacts(self.values, parameters, axes, sorted(set(self.values.dynamic)), lost)
+        dynamic, meets = sorted(set(self.values.dynamic)), bool(self.values.grid)
+        return KernelFacts(self.values, parameters, self._axes(), dynamic, self._lost(), meets)
+
+    def _lost(self) -> list[Place]:
+        """Where nobody knows what is accessed: surfaces and variables are known, the runtime's own is nobody's."""
+        variables = [range(v.address, v.address + v.size) for v in self.values.program.module.globals]
+        surfaces = spread(self.values.carried, {n: 1 for f in self.values.fetches if f.fetch.element for n in f.given})
+        return sorted({
+            r.place for r in self.values.reaches
+            if r.base and not self._candidates(r) and r.base[0] not in surfaces and r.base[0] not in self.meeting
+            and not any(r.constant in v for v in variables) and not is_runtime(r.place.function)
+        })  # fmt: skip
+
+    def _axes(self) -> int:
+        """Along which it matters where a thread is. It does not where the grid meets, nor where all three axes together
+        say no more than whether a thread is the first of its block, or its block of the grid."""
+        met = {n for r in self.values.reaches if r.base and r.base[0] in self.meeting for n in (*r.base, *r.data)}
+        found = 0
+        for node in self.values.used - met:
+            found |= self.axes.get(node, 0)
+        for meeting in self.values.compared:
+            axes = 0
+            for node in meeting.nodes:
+                axes |= self.axes.get(node, 0)
+            for place in (_BLOCK, _GRID):
+                found |= axes & place if axes & place != place else 0
+        return found
 
     # -- pointers
 
@@ -193,7 +225,7 @@ class _Finder:
         element = Element(POINTER if wide else size, vote.number)
         piece = Piece(at - param.offset, element.bytes, element, touches, fetch=fetch, places=places)
         if fetch is not None:
-            piece.texel = self._texel(k)
+            piece.texel, piece.sides = self._texel(k), self._sides(k)
         piece.told = self.numbers.places(node, vote.number)
         self._bounds(piece, 1 << k)
         return piece
@@ -208,12 +240,26 @@ class _Finder:
         return at % POINTER == 0 and (low.wide or high.wide)
 
     def _fetch(self, k: int) -> Fetch | None:
-        return next((f for node, f, _ in self.values.fetches if self.copies.get(node, 0) >> k & 1), None)
+        """The first one by a handle; whether any says its level."""
+        found = [f.fetch for f in self._by(k)]
+        return replace(found[0], level=any(f.level for f in found)) if found else None
+
+    def _by(self, k: int) -> list[Fetched]:
+        """The fetches by a handle."""
+        return [f for f in self.values.fetches if self.copies.get(f.handle, 0) >> k & 1]
+
+    def _sides(self, k: int) -> list[tuple[int, int]]:
+        """Of each coordinate of such fetches, x first: the axes that come into it, as bits, and what is added."""
+        found: list[tuple[int, int]] = []
+        for fetched in self._by(k):
+            for at, (node, constant) in enumerate(zip(fetched.coordinates, fetched.constants, strict=True)):
+                axes, most = found[at] if at < len(found) else (0, 0)
+                found[at : at + 1] = [(axes | self.axes.get(node, 0), max(most, constant))]
+        return found
 
     def _texel(self, k: int) -> Number:
         """What is fetched through a handle is taken for."""
-        found = [t for node, _, t in self.values.fetches if self.copies.get(node, 0) >> k & 1]
-        votes = [self.numbers.of(node).number for nodes in found for node in nodes]
+        votes = [self.numbers.of(node).number for f in self._by(k) for node in f.given]
         return next((vote for vote in votes if vote != Number.BITS), Number.BITS)
 
     def _bounds(self, piece: Piece, bit: int) -> None:

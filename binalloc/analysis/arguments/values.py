@@ -19,6 +19,7 @@ from binalloc.isa.interface.places import REG, WORD
 from binalloc.isa.interface.roles import Fetch, Number, Roles, Taken, Way
 from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
 from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.isa.runtime import GRID, is_runtime
 
 Node = int
 CARRIED = (Way.WHOLE, Way.SUM)
@@ -53,6 +54,17 @@ class Reach:
     taken: Number
 
 
+class Fetched(NamedTuple):
+    """A fetch from a texture or an access to a surface: the nodes of its handle, of what it gives and of its
+    coordinates, x first, and what is known to be added to each of these."""
+
+    handle: Node
+    fetch: Fetch
+    given: tuple[Node, ...]
+    coordinates: tuple[Node, ...]
+    constants: tuple[int, ...]
+
+
 class Meeting(NamedTuple):
     """Operands that one instruction compares, multiplies or adds: for each the nodes of its lowest word."""
 
@@ -65,8 +77,9 @@ class Values:
     """The graph. copied, carried, enters: edges by what they come from: the same value, that with something added, and
     any value that depends on it. votes: by node; places: where they were given. words: nodes of parameter bytes, by
     offset; read: the reads of parameters as (offset, size, place). axes: nodes that say where a thread is, as bits
-    (`SetLimits.places`). loops: nodes that decide whether a loop goes on. fetches: nodes of handles, the fetch, and
-    nodes of what it gives. dynamic: accesses to shared memory behind all variables. pieces: nodes that are memory.
+    (`SetLimits.places`). loops: nodes that decide whether a loop goes on. used: operands of accesses to memory and of
+    fetches. grid: accesses to the variable by which the grid of a cooperative launch meets. dynamic: accesses to shared
+    memory behind all variables. pieces: nodes that are memory.
     """
 
     program: ProgramAnalysis
@@ -84,7 +97,9 @@ class Values:
     added: list[Meeting] = field(default_factory=list)
     axes: dict[Node, int] = field(default_factory=dict)
     loops: set[Node] = field(default_factory=set)
-    fetches: list[tuple[Node, Fetch, tuple[Node, ...]]] = field(default_factory=list)
+    fetches: list[Fetched] = field(default_factory=list)
+    grid: list[Reach] = field(default_factory=list)
+    used: set[Node] = field(default_factory=set)
     dynamic: list[Place] = field(default_factory=list)
     pieces: set[Node] = field(default_factory=set)
     count: int = 0
@@ -115,6 +130,8 @@ class _Builder:
         self.first: dict[str, Node] = {}
         self.memory: dict[tuple[object, ...], Node] = {}
         self.constants: dict[Node, int] = {}
+        addresses = {v.name: range(v.address, v.address + v.size) for v in program.module.globals}
+        self.grid = addresses.get(GRID)
 
     def build(self) -> Values:
         for name, f in self.program.functions.items():
@@ -180,7 +197,7 @@ class _Builder:
         for node in target:
             self._vote(node, Vote(roles.result, wide), place)
         special = self.isa.special_register(seen.instr)
-        if special is not None and special in self.isa.limits.places:
+        if special is not None and special in self.isa.limits.places and not is_runtime(place.function):
             self.found.axes[target[0]] = 1 << self.isa.limits.places[special]
         if self._own(seen):
             self._kept(place, f, seen, uses, target)
@@ -192,14 +209,20 @@ class _Builder:
         if not self._own(seen) and seen.memory is not None and seen.memory.space in (Space.GLOBAL, Space.GENERIC):
             self._reach(place, seen, seen.memory, roles, uses, target)
         self._meetings(place, roles, uses)
+        if seen.memory is not None or roles.fetch is not None:
+            self.found.used.update(node for nodes in uses.values() for node in nodes)
         if roles.fetch is not None:
-            self.found.fetches += [
-                (n, roles.fetch, tuple(target))
-                for t in roles.taken if t.number == Number.HANDLE for n in self._sources(t, uses)[:1]
-            ]  # fmt: skip
+            self._fetch(roles.fetch, roles, uses, target)
         self._start(f, seen, roles, uses, target)
         if seen.control == Flow.BRANCH and seen.guard is not None and f.fn.target(place.word) <= place.word:
             self.found.loops.add(self.first[place.function] + f.webs.web_of_use[place.word, GUARD, 0])
+
+    def _fetch(self, fetch: Fetch, roles: Roles, uses: dict[Ref, list[Node]], target: list[Node]) -> None:
+        handles = [n for t in roles.taken if t.number == Number.HANDLE for n in self._sources(t, uses)[:1]]
+        others = [n for t in roles.taken if t.number != Number.HANDLE for n in self._sources(t, uses)]
+        coordinates = tuple(others[: fetch.axes])
+        constants = tuple(self.constants.get(node, 0) for node in coordinates)
+        self.found.fetches += [Fetched(node, fetch, tuple(target), coordinates, constants) for node in handles]
 
     def _nodes(
         self, place: Place, f: FunctionAnalysis, webs: dict[tuple[int, int, int], WebNumber], k: int, ref: Ref
@@ -333,3 +356,5 @@ class _Builder:
         constant = self.constants.get(base[0], 0) if base else 0
         reach = Reach(place, memory, base, tuple(data), constant + memory.offset, roles.data)
         self.found.reaches.append(reach)
+        if self.grid is not None and reach.constant in self.grid:
+            self.found.grid.append(reach)

@@ -18,7 +18,7 @@ from binalloc.cli.options import (
     output_option,
     own_machine_option,
 )
-from binalloc.cli.terminal import SCHEMA_VERSION, print_json
+from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json
 from binalloc.errors import UsageError
 
 
@@ -40,9 +40,11 @@ def launch_skeleton(
     """Write a launch file for the kernel in FILE, from its parameters and what its code does with them: buffers,
     scalars, structs and textures, their types, sizes that go together, and for each the reason as a comment.
 
-    Of several kernels without --kernel a sequence of launches, one of each. The file goes to stdout without -o; it runs
+    Of several kernels without --kernel a sequence of launches, one of each; those that cannot be analysed, which call
+    functions by computed addresses, are left out. The file goes to stdout without -o; it runs
     as it is, and is to be looked through before its numbers mean anything.
     """
+    from binalloc.names.kernels import readable
     from binalloc.pipeline.skeleton.program import skeleton
     from binalloc.report.skeleton.facts import skeleton_to_dict
     from binalloc.report.skeleton.text import launch_text
@@ -55,6 +57,8 @@ def launch_skeleton(
     module, _ = load_or_import(file, machine, kernel)
     model = machine_of(module, kernel, machine, runs=False)
     made = skeleton(module, kernel, model, block=block, sequence=sequence)
+    for name, refused in made.left_out:
+        note(f"{readable(name)} left out: {refused}")
     text = launch_text(made)
     if output is not None or not as_json:
         write_output(output or "-", text.encode())

@@ -1,4 +1,5 @@
-"""The CUDA runtime's functions that no PTX text defines: a module that calls them gets ours, from `runtime.ptx`.
+"""The CUDA runtime's functions that no PTX text defines: a module that calls them gets ours, from `runtime.ptx`, where
+the function is called `__binalloc_` and its name without underlines in front.
 
 They are code like any other from then on: allocated, rewritten, proven, timed. What they leave for the host, and where,
 is written in ISA.md, Device runtime; so is the variable that stands for the environment registers by which the grid of
@@ -14,12 +15,8 @@ from functools import cache
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.parser import parse
-from binalloc.isa.runtime import GRID, GRID_ALIGN, GRID_BYTES, VARIABLE
+from binalloc.isa.runtime import GRID, GRID_ALIGN, GRID_BYTES, PREFIX, PROVIDED, VARIABLE
 
-PROVIDED = ("vprintf", "malloc", "free", "__assertfail")
-"""What may be called without a definition. The function of ours is called `__binalloc_` and the name without its
-underlines in front."""
-PREFIX = "__binalloc_"
 _WORDS = (("b32",), ("u32",), ("s32",))
 
 

@@ -6,3 +6,9 @@ import re
 
 NAME_LIMIT = 1024
 NAME = re.compile(rf"[A-Za-z_$][\w$.]{{0,{NAME_LIMIT - 1}}}", re.ASCII)
+
+
+def of_the_compiler(variable: str) -> bool:
+    """Whether a variable is none of the source's: texts of printf and assert, the runtime's own. No name in C++ has a
+    `$`, and those that begin with two underlines are the compiler's."""
+    return "$" in variable or variable.startswith("__")

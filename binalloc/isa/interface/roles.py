@@ -51,13 +51,14 @@ class Taken:
 class Fetch:
     """A texture fetch. axes: 1 to 3, layers and faces included; layers: as the third word of a launch file's `layers`
     has it; whole: coordinates are integers; channels: those that are read. element: bytes of what is accessed, if it is
-    a surface and no texture."""
+    a surface and no texture. level: it says which level of a mipmap it wants."""
 
     axes: int
     layers: str
     whole: bool
     channels: int
     element: int = 0
+    level: bool = False
 
 
 @dataclass(frozen=True, slots=True)

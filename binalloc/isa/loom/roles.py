@@ -165,5 +165,6 @@ def _layers(f: Mapping[str, int]) -> str:
 def _fetch(f: Mapping[str, int]) -> Fetch:
     channels = UNITS["ch"][1]
     return Fetch(
-        1 + f["tdim"] % len(TEXTURE_DIMENSIONS), _layers(f), bool(f["tcoord"]), channels[f["tchan"] % len(channels)]
-    )
+        1 + f["tdim"] % len(TEXTURE_DIMENSIONS), _layers(f), bool(f["tcoord"]), channels[f["tchan"] % len(channels)],
+        level=bool(f["tlod"]),
+    )  # fmt: skip

@@ -8,14 +8,14 @@ from binalloc.analysis.arguments.facts import POINTER, KernelFacts, Parameter, P
 from binalloc.analysis.arguments.numbers import Element
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
+from binalloc.launch.dtypes import DTYPES
 from binalloc.pipeline.skeleton.buffers import buffer_entry, texture_entry
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import Declared
 from binalloc.pipeline.skeleton.sizes import Sizes, number_for
-from binalloc.pipeline.skeleton.types import Entry, dtype_of
+from binalloc.pipeline.skeleton.types import Entry, any_value, dtype_of, is_float
 
 _SCALARS = (1, 2, WORD, 2 * WORD)
-_WIDTHS = {"8": 1, "16": 2, "32": WORD, "64": 2 * WORD}
 
 
 def entries_of(
@@ -46,12 +46,12 @@ class _Maker:
         """Whether the declared type has the parameter's size; a struct may have any."""
         if told.pointer:
             return self.size == POINTER
-        return not told.dtype or _width(told.dtype) * told.count <= self.size
+        return not told.dtype or DTYPES[told.dtype].itemsize * told.count <= self.size
 
     def entries(self) -> list[Entry]:
         told, first = self.told, self.pieces[0] if self.pieces else None
         if first is not None and first.fetch is not None and self.size in (WORD, POINTER):
-            return [texture_entry(self.name, first.fetch, self._texel(), where(self.values, first.places))]
+            return [texture_entry(self.name, first.fetch, first, where(self.values, first.places), self.sizes)]
         if self.size == POINTER and self._is_pointer(first):
             return [buffer_entry(self.name, first, told, self.values)]
         plain = self.size in _SCALARS and (first is None or (first.offset == 0 and len(self.pieces) == 1))
@@ -65,9 +65,6 @@ class _Maker:
         if piece is None:
             return self.told is None
         return bool(piece.touches)
-
-    def _texel(self) -> Number:
-        return self.pieces[0].texel
 
     # -- scalars
 
@@ -92,12 +89,14 @@ class _Maker:
 
     def _value(self, piece: Piece | None, dtype: str) -> tuple[int | float, str]:
         """A value, and why."""
-        if dtype.startswith("f"):
+        if is_float(dtype):
             return 1.0, "any number"
+        if dtype == "bool":
+            return True, "either"
         if piece is None:
             return 0, ""
         value, why = number_for(piece, self.sizes)
-        return min(value, (1 << 8 * _width(dtype) - 1) - 1), why
+        return min(value, (1 << 8 * DTYPES[dtype].itemsize - 1) - 1), why
 
     # -- structs
 
@@ -107,8 +106,7 @@ class _Maker:
         told = self.told
         entry = Entry({"name": self.name, "kind": "struct", "fields": fields}, known=bool(self.pieces) or bool(told))
         if told is not None and told.dtype:
-            zero = 1.0 if told.dtype.startswith("f") else 1
-            fields.append({"dtype": told.dtype, "value": [zero] * told.count})
+            fields.append({"dtype": told.dtype, "value": [any_value(told.dtype)] * told.count})
             entry.reasons.append(f"declared {told.text}")
         else:
             if told is not None:
@@ -132,7 +130,7 @@ class _Maker:
         at = where(self.values, piece.places)
         if piece.fetch is not None or piece.touches:
             made = (
-                texture_entry(name, piece.fetch, piece.texel, at) if piece.fetch is not None
+                texture_entry(name, piece.fetch, piece, at, self.sizes) if piece.fetch is not None
                 else buffer_entry(name, piece, None, self.values)
             )  # fmt: skip
             others.append(made)
@@ -147,7 +145,3 @@ class _Maker:
 def _signed(number: Number) -> Number:
     """Where nothing tells a sign, numbers have one."""
     return Number.SIGNED if number in (Number.BITS, Number.INTEGER) else number
-
-
-def _width(dtype: str) -> int:
-    return _WIDTHS[dtype[1:]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import prod
 from typing import Any
 
 from binalloc.analysis.arguments.facts import Piece, Touch
@@ -11,15 +12,20 @@ from binalloc.analysis.arguments.values import Values
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
+from binalloc.launch.dtypes import DTYPES, POINTER
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import Declared
-from binalloc.pipeline.skeleton.types import Entry, dtype_of
+from binalloc.pipeline.skeleton.sizes import Sizes, axes_of
+from binalloc.pipeline.skeleton.types import Entry, dtype_of, is_float
+from binalloc.printable import count
 
 TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
 _HIGH = {"i8": 100, "u8": 256}
 """Of random integers, where 256 would not fit."""
 _SIDES = {1: [1024], 2: [64, 64], 3: [16, 16, 16]}
 _FACES = 6  # of a cube
+_LEVELS = 4
+"""Of a mipmap."""
 
 
 def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: Values) -> Entry:
@@ -31,10 +37,11 @@ def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: 
     entry.reads = any(t.access != Access.STORE for t in touches)
     entry.writes = any(t.access != Access.LOAD for t in touches)
     entry.places = tuple(t.place for t in touches)
-    entry.reasons = _accesses(touches, values)
-    if element.number == Number.BITS and touches:
+    entry.reasons = _accesses(touches, values, "" if told is None else told.dtype)
+    sized = told is not None and bool(told.dtype)
+    if element.number == Number.BITS and touches and not sized:
         entry.reasons.append(f"values are only moved, nothing tells their type: {dtype} keeps their bits")
-    if not alike:
+    if not alike and not (told is not None and told.dtype):
         entry.reasons.append("accesses differ in type or size: perhaps structs; the commonest is taken")
     if told is not None and told.dtype:
         entry.keys["dtype"] = told.dtype
@@ -45,7 +52,7 @@ def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: 
     if not touches:
         entry.known = told is not None
         entry.reasons.append("no access is found: nothing is known of its size")
-    size = int("".join(c for c in str(entry.keys["dtype"]) if c.isdigit())) // 8
+    size = DTYPES[str(entry.keys["dtype"])].itemsize
     entry.least = max([entry.least, *(t.whole // size for t in touches)])
     index = any(t.index for t in touches)
     if entry.reads or not touches:
@@ -53,7 +60,7 @@ def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: 
     if index:
         entry.reasons.append("what it holds becomes part of an address or bounds a loop: zeros are safe")
     if entry.writes:
-        entry.keys["compare"] = TOLERANCE if str(entry.keys["dtype"]).startswith("f") else "exact"
+        entry.keys["compare"] = TOLERANCE if is_float(str(entry.keys["dtype"])) else "exact"
     return entry
 
 
@@ -71,14 +78,15 @@ def element_of(touches: list[Touch]) -> tuple[Element, bool]:
     return chosen, len(floats) < 2 and len({e.bytes for e in every}) == 1
 
 
-def _accesses(touches: list[Touch], values: Values) -> list[str]:
-    """A sentence for each way of access."""
+def _accesses(touches: list[Touch], values: Values, told: str) -> list[str]:
+    """A sentence for each way of access. told: the declared type of an element, which says what its bytes are."""
     found: list[str] = []
     for access, verb in ((Access.LOAD, "read"), (Access.STORE, "written"), (Access.ATOMIC, "changed by atomics")):
         of = [t for t in touches if t.access == access]
         for element in dict.fromkeys(t.element for t in of):
             places = [t.place for t in of if t.element == element]
             what = f"{element.bytes} bytes" if element.number == Number.BITS else dtype_of(*element)
+            what = told if told and DTYPES[told].itemsize == element.bytes else what
             wide = max(t.whole for t in of if t.element == element) // element.bytes
             many = f", up to {wide} at once" if wide > 1 else ""
             found.append(f"{verb} as {what}{many} at {where(values, places)}")
@@ -91,16 +99,20 @@ def _accesses(touches: list[Touch], values: Values) -> list[str]:
 
 
 def _contents(dtype: str, index: bool) -> Any:
-    if dtype.startswith("f"):
+    if is_float(dtype):
         return {"kind": "random", "distribution": "uniform", "low": 0.0, "high": 1.0}
+    if dtype == "bool":
+        return {"kind": "random"}
+    if dtype == POINTER:
+        return "zeros"
     return "zeros" if index else {"kind": "random", "distribution": "integers", "low": 0, "high": _HIGH.get(dtype, 256)}
 
 
-def texture_entry(name: str, fetch: Fetch, number: Number, places: str) -> Entry:
-    """A texture as it is fetched from, or a surface as it is accessed."""
+def texture_entry(name: str, fetch: Fetch, piece: Piece, places: str, sizes: Sizes) -> Entry:
+    """A texture as it is fetched from, or a surface as it is accessed, by a handle that is a piece of a parameter."""
     if fetch.element:
-        return _surface_entry(name, fetch, places)
-    layers = fetch.layers
+        return _surface_entry(name, fetch, piece.sides, places, sizes)
+    layers, number = fetch.layers, piece.texel
     shape = [_FACES, *_SIDES[2]] if layers == "cube" else list(_SIDES[fetch.axes])
     keys: dict[str, Any] = {"name": name, "kind": "texture"}
     keys["dtype"] = "f32" if number in (Number.FLOAT, Number.BITS) else dtype_of(WORD, number)
@@ -110,27 +122,41 @@ def texture_entry(name: str, fetch: Fetch, number: Number, places: str) -> Entry
     keys["shape"] = shape
     if layers != "none":
         keys["layers"] = layers
-    if layers == "cube":
+    if layers == "cube" or fetch.level:
         keys["normalized"] = True
+    if fetch.level:
+        keys["levels"] = _LEVELS
     keys["init"] = _contents(str(keys["dtype"]), False)
     coordinates = "integer" if fetch.whole else "float"
     sides = f"{fetch.axes}-dimensional" + ("" if layers == "none" else f", {layers}")
     reasons = [f"fetched at {places}: {sides}, {coordinates} coordinates, {fetch.channels} of its channels read"]
-    reasons.append("what the code does not tell: sizes, filter, address, normalized, read")
+    if fetch.level:
+        reasons.append("fetches say their level: of a mipmap, whose coordinates run from 0 to 1")
+    unknown = ["sizes", "filter", "address", *([] if "normalized" in keys else ["normalized"]), "read"]
+    reasons.append(f"what the code does not tell: {', '.join(unknown)}")
     return Entry(keys, reasons)
 
 
-def _surface_entry(name: str, fetch: Fetch, places: str) -> Entry:
-    """A surface of elements of the size that is accessed."""
+def _surface_entry(name: str, fetch: Fetch, sides: list[tuple[int, int]], places: str, sizes: Sizes) -> Entry:
+    """A surface of elements of the size that is accessed, as large as the grid goes along its coordinates."""
     channels = max(fetch.element // WORD, 1)
     keys: dict[str, Any] = {"name": name, "kind": "surface", "dtype": f"u{8 * fetch.element // channels}"}
-    keys["shape"] = list(_SIDES[fetch.axes])
+    reached = [_reach(axes, -(-added // (1 if k else fetch.element)), sizes) for k, (axes, added) in enumerate(sides)]
+    reached += [0] * (fetch.axes - len(reached))  # the last may be the constant zero
+    keys["shape"] = [max(two) for two in zip(_SIDES[fetch.axes], reversed(reached), strict=True)]
     if channels > 1:
         keys["channels"] = channels
         keys["shape"].append(channels)
     if fetch.layers != "none":
         keys["layers"] = fetch.layers
     keys["init"] = _contents(str(keys["dtype"]), False)
-    sides = f"{fetch.axes}-dimensional" + ("" if fetch.layers == "none" else f", {fetch.layers}")
-    reasons = [f"accessed at {places}: {sides}, {fetch.element} bytes at once"]
+    along = f"{fetch.axes}-dimensional" + ("" if fetch.layers == "none" else f", {fetch.layers}")
+    reasons = [f"accessed at {places}: {along}, {count(fetch.element, 'byte')} at once"]
+    if any(axes for axes, _ in sides):
+        reasons.append("as large as the threads of the grid reach")
     return Entry(keys, [*reasons, "what the code does not tell: sizes, type of an element"])
+
+
+def _reach(axes: int, added: int, sizes: Sizes) -> int:
+    """How far a coordinate goes into which these axes of the thread's place come."""
+    return prod(sizes.along(axis) for axis in axes_of(axes)) + max(0, added) if axes else 0

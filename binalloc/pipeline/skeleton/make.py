@@ -8,16 +8,19 @@ from math import prod
 from binalloc.analysis.arguments.facts import KernelFacts, facts_of
 from binalloc.analysis.program import analyse
 from binalloc.isa.instruction import Function, Module
-from binalloc.isa.runtime import OWN
+from binalloc.isa.interface.names import of_the_compiler
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import DTYPES
+from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.names.demangle import demangle
 from binalloc.pipeline.skeleton.arguments import entries_of
 from binalloc.pipeline.skeleton.extents import LONG, Extents, extents_of
+from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import declared
 from binalloc.pipeline.skeleton.sizes import Sizes, Three, block_of, grid_of, others
 from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
+from binalloc.printable import count
 
 _ALIGN = 256
 """Dynamic shared memory is rounded up to it."""
@@ -35,9 +38,10 @@ def skeleton_of(
     Raises what `analyse` raises.
     """
     fn = module.function(kernel)
-    facts = facts_of(analyse(module, kernel, lift=True))
+    facts = facts_of(analyse(module, kernel, lift=True, recursive=True))
     threads, why_block = block_of(facts, fn.info, block)
-    blocks, why_grid = grid_of(facts)
+    together = machine.occupancy(KernelUse.of(fn.info, prod(threads), 0)).blocks_per_sm if facts.meets else 0
+    blocks, why_grid = grid_of(facts, together)
     reasons = {"block": why_block, "grid": why_grid}
     best: KernelSkeleton | None = None
     for sizes in _tries(blocks, threads, block is None and not any(fn.info.block)):
@@ -46,7 +50,7 @@ def skeleton_of(
             break
     assert best is not None
     best.notes = _notes(module, facts) + best.notes
-    best.entries += _symbols(module)
+    best.entries = _with_fronts(best.entries) + _symbols(module)
     return best
 
 
@@ -66,7 +70,7 @@ def _sized(
     _shape(entries, Extents(), sizes)
     name = demangle(fn.name)
     made = KernelSkeleton(
-        fn.name, "" if name is None else str(name), sizes.grid, sizes.block, 0, entries, dict(reasons), []
+        fn.name, "" if name is None else str(name), sizes.grid, sizes.block, 0, entries, dict(reasons), [], facts.meets
     )
     launch = parse_launch(made.table())
     extents = extents_of(module, launch, machine)
@@ -76,6 +80,8 @@ def _sized(
         needed = max(extents.shared - static, 4 * prod(sizes.block))
         made.dynamic_shared = -(-needed // _ALIGN) * _ALIGN
         made.reasons["dynamic_shared"] = "shared memory behind all variables is used (extern __shared__)"
+    if facts.meets:
+        made.reasons["cooperative"] = "all blocks of the grid meet (grid.sync()): they have to run at once"
     fits = extents.shared <= static + made.dynamic_shared
     return made, fits and all(high < _TOO_LONG for _, high in extents.buffers.values())
 
@@ -93,8 +99,32 @@ def _shape(entries: Sequence[Entry], extents: Extents, sizes: Sizes) -> None:
                 reach = max(reach, min(sizes.threads * 4 * sizes.row * entry.least, _TOO_LONG // size))
                 entry.reasons.append("how far some accesses reach is not known: longer than seems needed")
             entry.keys["shape"] = max(reach, sizes.threads * entry.least)
-            if low < 0:
-                entry.reasons.append(f"accesses begin {-low} bytes in front of it, for these numbers")
+            entry.front = max(0, -low)
+
+
+def _with_fronts(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries; where accesses begin in front of what a pointer is to, the pointer is into a longer buffer: the
+    parameter's, or a struct's field."""
+    found: list[Entry] = []
+    for entry in entries:
+        margin = -(-entry.front // DTYPES[entry.keys["dtype"]].itemsize) if entry.front else 0
+        if not margin:
+            found.append(entry)
+            continue
+        margin += margin // _MARGIN
+        at = margin * DTYPES[entry.keys["dtype"]].itemsize
+        front = f"accesses begin {count(entry.front, 'byte')} in front of what the pointer is to, for these numbers"
+        entry.keys["shape"] += margin
+        if entry.parameter:
+            pointer = {"name": entry.name, "kind": "pointer", "argument": f"{entry.name}_memory", "at": at}
+            found.append(Entry(pointer, [f"{front}: it is into a longer buffer"], entry.parameter))
+            entry.keys["name"], entry.parameter = f"{entry.name}_memory", ""
+        else:
+            entry.reasons.append(f"{front}, {count(at, 'byte')} behind its beginning")
+            for each in (f for other in found for f in other.keys.get("fields", ()) if f.get("argument") == entry.name):
+                each["at"] = at
+        found.append(entry)
+    return found
 
 
 def _names(fn: Function, prefix: str) -> list[str]:
@@ -109,7 +139,9 @@ def _names(fn: Function, prefix: str) -> list[str]:
 def _notes(module: Module, facts: KernelFacts) -> list[str]:
     if not facts.lost:
         return []
-    return [f"{len(facts.lost)} accesses have addresses that come from no parameter: variables, or pointers in memory"]
+    at = where(facts.values, facts.lost)
+    many = count(len(facts.lost), "access", "accesses")
+    return [f"{many} by pointers in memory, whose targets are not known, at {at}"]
 
 
 def _symbols(module: Module) -> list[Entry]:
@@ -118,7 +150,7 @@ def _symbols(module: Module) -> list[Entry]:
     variables = [(v.name, v.size, "__device__") for v in module.globals]
     variables += [(v.name, v.size, "__constant__") for v in module.constant_vars]
     for name, size, what in variables:
-        if name.startswith("__binalloc") or name in OWN or not size:
+        if of_the_compiler(name) or not size:
             continue
         keys = {"name": name, "kind": "symbol", "dtype": "u8", "shape": size}
         reason = f"{what} variable of {size} bytes; without this it holds what the binary says"

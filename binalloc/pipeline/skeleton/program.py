@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
@@ -18,10 +19,12 @@ from binalloc.pipeline.steps import find_kernel
 
 @dataclass
 class Skeleton:
-    """What is written. sequence: as `[[step]]` tables, be it of one kernel alone."""
+    """What is written. sequence: as `[[step]]` tables, be it of one kernel alone. left_out: kernels that are not, with
+    the reason."""
 
     kernels: list[KernelSkeleton]
     sequence: bool
+    left_out: list[tuple[str, Refused]] = field(default_factory=list)
 
     @property
     def entries(self) -> list[Entry]:
@@ -39,6 +42,8 @@ class Skeleton:
             step = {"launch": kernel.kernel, "grid": sides(kernel.grid), "block": sides(kernel.block)}
             if kernel.dynamic_shared:
                 step["dynamic_shared"] = kernel.dynamic_shared
+            if kernel.cooperative:
+                step["cooperative"] = True
             steps.append(step | {"arguments": [e.name for e in kernel.entries if e.parameter]})
         arguments = [dict(entry.keys) for entry in self.entries if not entry.off]
         return ({"argument": arguments} if arguments else {}) | {"step": steps}
@@ -50,7 +55,8 @@ def skeleton(
     """A launch of `kernel`, or of the only one; a sequence of launches where that is asked for, or where there are
     several and none is named. What is returned has passed the checks of launch files.
 
-    Raises UsageError where there is no such kernel, or none at all, and what `analyse` raises.
+    Of several, those that cannot be analysed are left out. Raises UsageError where there is no such kernel, or none at
+    all, and what `analyse` raises where no kernel is left.
     """
     kernels = module.kernels()
     if kernel is not None or len(kernels) < 2:
@@ -61,7 +67,12 @@ def skeleton(
     prefixes: list[str] = []
     for fn in kernels:
         prefix = _prefix(fn.name, prefixes) if len(kernels) > 1 else ""
-        made.kernels.append(skeleton_of(module, fn.name, machine, block=block, prefix=prefix))
+        try:
+            made.kernels.append(skeleton_of(module, fn.name, machine, block=block, prefix=prefix))
+        except Refused as refused:
+            made.left_out.append((fn.name, refused))
+    if not made.kernels:
+        raise made.left_out[0][1]
     (parse_program if sequence else parse_launch)(made.table())
     return made
 

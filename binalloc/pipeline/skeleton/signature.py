@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from binalloc.launch.dtypes import POINTER
 from binalloc.names.demangle import demangle
 
 _PLAIN = {
-    "bool": "u8", "char": "i8", "signed char": "i8", "unsigned char": "u8", "short": "i16", "unsigned short": "u16",
+    "bool": "bool", "char": "i8", "signed char": "i8", "unsigned char": "u8", "short": "i16", "unsigned short": "u16",
     "int": "i32", "unsigned int": "u32", "long": "i64", "unsigned long": "u64", "long long": "i64",
-    "unsigned long long": "u64", "float": "f32", "double": "f64", "__half": "f16", "__nv_bfloat16": "u16",
+    "unsigned long long": "u64", "float": "f32", "double": "f64", "__half": "f16", "__nv_bfloat16": "bf16",
+    "wchar_t": "i32", "char8_t": "u8", "char16_t": "u16", "char32_t": "u32", "__nv_fp8_e4m3": "u8",
+    "__nv_fp8_e5m2": "u8",
 }  # fmt: skip
 _VECTORS = {
     "char": "i8", "uchar": "u8", "short": "i16", "ushort": "u16", "int": "i32", "uint": "u32", "long": "i64",
     "ulong": "u64", "longlong": "i64", "ulonglong": "u64", "float": "f32", "double": "f64",
 }  # fmt: skip
-_OTHERS = {"__half2": ("f16", 2), "__nv_bfloat162": ("u16", 2), "dim3": ("u32", 3)}
+_OTHERS = {"__half2": ("f16", 2), "__nv_bfloat162": ("bf16", 2), "dim3": ("u32", 3)}
 _VECTOR = re.compile(r"([a-z]+)([1-4])")
 _QUALIFIER = re.compile(r"\b(const|volatile|__restrict__)\b")
 
@@ -45,9 +48,9 @@ def declared(kernel: str, parameters: int) -> list[Declared] | None:
 
 def _declared(text: str) -> Declared:
     pointer = text.endswith(("*", "&"))
-    inner = text.rstrip("*&") if text.endswith(("*", "&")) and text[-2:-1] not in "*&" else text
+    inner = text[:-1] if pointer else text
     plain = " ".join(_QUALIFIER.sub(" ", inner).split())
-    dtype, count = _dtype(plain) if pointer is (inner != text) else ("", 1)
+    dtype, count = (POINTER, 1) if plain.endswith("*") else _dtype(plain)
     return Declared(text, pointer, dtype, count, "const" not in inner.split())
 
 

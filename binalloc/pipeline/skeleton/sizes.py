@@ -89,12 +89,16 @@ def others(block: Three) -> list[Three]:
     return found
 
 
-def grid_of(facts: KernelFacts) -> tuple[Three, str]:
+def grid_of(facts: KernelFacts, together: int = 0) -> tuple[Three, str]:
+    """A grid, and why. together: blocks that it may have at most, 0 for any number."""
     used = [axis - _NO_AXES for axis in bits(facts.axes) if axis >= _NO_AXES]
     if not used:
         return (1, 1, 1), "the code asks for no block's number"
     x, y, z = (n if axis in used else 1 for axis, n in enumerate(_BLOCKS))
-    return (x, y, z), f"a few blocks along {', '.join(_AXES[a] for a in used)}, which the code asks for"
+    why = f"a few blocks along {', '.join(_AXES[a] for a in used)}, which the code asks for"
+    while together and x * y * z > together and x * y * z > 1:
+        x, y, z = (x, y, z // 2) if z > 1 else (x, y // 2, z) if y > 1 else (x // 2, y, z)
+    return (x, y, z), why + ("; so many run at once on one SM" if together else "")
 
 
 def number_for(piece: Piece, sizes: Sizes) -> tuple[int, str]:

@@ -9,10 +9,12 @@ from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
 
 
 def skeleton_to_dict(skeleton: Skeleton) -> dict[str, Any]:
-    """launch: the file's contents; kernels: the reasons, by kernel and argument."""
+    """launch: the file's contents; left_out: kernels that have no launch; kernels: the reasons, by
+    kernel and argument."""
     return {
         "sequence": skeleton.sequence,
         "launch": skeleton.table(),
+        "left_out": [{"kernel": name, "reason": str(refused)} for name, refused in skeleton.left_out],
         "kernels": [_kernel(kernel) for kernel in skeleton.kernels],
     }
 
@@ -24,6 +26,7 @@ def _kernel(kernel: KernelSkeleton) -> dict[str, Any]:
         "grid": list(kernel.grid),
         "block": list(kernel.block),
         "dynamic_shared": kernel.dynamic_shared,
+        "cooperative": kernel.cooperative,
         "reasons": kernel.reasons,
         "notes": kernel.notes,
         "arguments": [_argument(entry) for entry in kernel.entries],

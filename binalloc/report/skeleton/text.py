@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from binalloc.names.kernels import readable
 from binalloc.pipeline.skeleton.program import Skeleton
 from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
 from binalloc.printable import one_line
@@ -26,6 +27,8 @@ def launch_text(skeleton: Skeleton) -> str:
     else:
         lines += comment("One launch of each kernel, in the binary's order, every one with arguments of its own: give "
                          "kernels that work on the same data the same argument.")  # fmt: skip
+    for name, refused in skeleton.left_out:
+        lines += comment(f"Left out: {readable(name)}: {refused}")
     for entry in skeleton.entries:
         lines += ["", *_entry(entry)]
     if skeleton.sequence:

@@ -121,8 +121,8 @@ def test_surfaces_have_elements_as_large_as_what_is_accessed(tmp_path: Path) -> 
     source.write_text(SURFACES)
     assert call("launch-skeleton", str(source), "-o", out).code == 0
     wide, layered = load_launch(out).arguments
-    assert (wide.kind, wide.dtype, wide.shape) == ("surface", "u32", (64, 64, 4))
-    assert (layered.kind, layered.dtype, layered.shape) == ("surface", "u16", (64, 64))
+    assert (wide.kind, wide.dtype, wide.shape) == ("surface", "u32", (128, 128, 4))
+    assert (layered.kind, layered.dtype, layered.shape) == ("surface", "u16", (64, 128))
     assert layered.texture is not None
     assert layered.texture.layers == "array"
     assert call("run", str(source), "--launch", out, "--engine", "python").code == 0

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
 from tests.support.paths import sample_file
+from tests.support.programs.indirect import INDIRECT
 from tests.support.ptx.texts import MIXED
 
 PAGE = "".join((ROOT / "binalloc/report" / name).read_text() for name in ("JSON.md", "SWEEP.md"))
@@ -152,6 +153,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     (t / "g.lasm").write_text(GLOBALS)
     (t / "m.ptx").write_text(MIXED)
     (t / "u.loom").write_bytes(call("asm", "-", stdin=UNINITIALISED.encode()).raw)
+    (t / "i.loom").write_bytes(call("asm", "-", stdin=INDIRECT.encode()).raw)
     views = ["--sections", "--cfg", "--webs", "--live", "--pressure", "--stack"]
     bad = call("disasm", sample).out.replace("FMUL R4, R2, R3", "FMUL R4, R2, R2")
     (t / "bad.loom").write_bytes(call("asm", "-", stdin=bad.encode()).raw)
@@ -161,7 +163,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "asm": [["asm", str(t / "g.lasm")]],
         "disasm": [["disasm", sample, "-o", str(t / "text")]],
         "launch-skeleton": [["launch-skeleton", str(sample_file("cfd.ptx"))],
-                            ["launch-skeleton", loom("nbody"), "-o", str(t / "nbody.toml")]],
+                            ["launch-skeleton", loom("nbody"), "-o", str(t / "nbody.toml")],
+                            ["launch-skeleton", str(t / "i.loom")]],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
         "import-ptx": [["import-ptx", str(sample_file("reduction.ptx")), "-o", str(t / "rd.loom")],
                        ["import-ptx", "--list", str(ROOT / "tests/data/fatbin/libparts.a")],
