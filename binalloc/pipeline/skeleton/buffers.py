@@ -99,13 +99,15 @@ def _accesses(touches: list[Touch], values: Values, told: str) -> list[str]:
 
 
 def _contents(dtype: str, index: bool) -> Any:
+    if index:
+        return "zeros"
     if is_float(dtype):
         return {"kind": "random", "distribution": "uniform", "low": 0.0, "high": 1.0}
     if dtype == "bool":
         return {"kind": "random"}
     if dtype == POINTER:
         return "zeros"
-    return "zeros" if index else {"kind": "random", "distribution": "integers", "low": 0, "high": _HIGH.get(dtype, 256)}
+    return {"kind": "random", "distribution": "integers", "low": 0, "high": _HIGH.get(dtype, 256)}
 
 
 def texture_entry(name: str, fetch: Fetch, piece: Piece, places: str, sizes: Sizes) -> Entry:

@@ -102,3 +102,13 @@ def test_truth_values_and_short_floats_as_scalars() -> None:
     parameters = ", ".join(f".param .{kind} {name}_param_{k}" for k, kind in enumerate(("u64", "u8", "u16")))
     made = launched(body, parameters, name)
     assert [(e.keys["dtype"], e.keys.get("value")) for e in made.entries[1:]] == [("bool", True), ("bf16", 1.0)]
+
+
+def test_what_holds_places_in_memory_begins_as_zeros_whatever_its_type() -> None:
+    """Random bits would be addresses of nothing."""
+    name = "_Z1kPf"
+    body = f"""{X} ld.param.u64 %d1, [{name}_param_0]; mul.wide.u32 %d3, %r1, 4; add.u64 %d3, %d1, %d3;
+        ld.global.u32 %r7, [%d3]; and.b32 %r7, %r7, 3; mul.wide.u32 %d4, %r7, 4; add.u64 %d4, %d1, %d4;
+        ld.global.f32 %f1, [%d4]; st.global.f32 [%d3], %f1;"""
+    (entry,) = launched(body, f".param .u64 {name}_param_0", name).entries
+    assert (entry.keys["dtype"], entry.keys["init"]) == ("f32", "zeros")
