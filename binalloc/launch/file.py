@@ -38,6 +38,7 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.comparison import Difference, compare, compare_globals, variable_name
 from binalloc.launch.dtypes import BF16, Array, copied, rounded, shown
+from binalloc.launch.elements.layout import by_offset
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import Argument, ArgumentKind, Compare, Init, Launch, Reference
 from binalloc.printable import quoted
@@ -107,6 +108,7 @@ def reference_outputs(
         raise MalformedInput(
             "wrong result", file=launch.reference.file, place=place, found=type(outputs).__name__, expected="a dict"
         )
+    outputs = {name: _ordered(data) for name, data in outputs.items()}
     for name, data in outputs.items():
         allowed = _allowed(known[name]) if name in known else list(known)
         found = _described(data) if isinstance(data, np.ndarray) else type(data).__name__
@@ -129,6 +131,14 @@ def _allowed(a: Argument) -> list[str]:
 
 def _described(data: Array) -> str:
     return f"{data.dtype} {list(data.shape)}"
+
+
+def _ordered(data: Any) -> Any:
+    """Structs with their fields in the order of their offsets, all else as it is."""
+    if not isinstance(data, np.ndarray) or data.dtype.names is None or data.dtype.hasobject:
+        return data
+    ordered = by_offset(data.dtype)
+    return data if ordered == data.dtype else data.view(ordered)
 
 
 def _as_elements(data: Array, a: Argument) -> Array:
