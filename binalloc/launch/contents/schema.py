@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from binalloc.launch.contents.init import Distribution, Init, InitKind
+from binalloc.launch.contents.ranges import has_numbers
 from binalloc.launch.contents.read import FileFormat, InputFile
 from binalloc.launch.dtypes import PART, POINTER, Number, kind_of
 from binalloc.launch.elements.cells import a_target, cells
@@ -219,6 +220,8 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
         high = _real(a_number(table.get("high", 1.0), at.sub("high")), part, at.sub("high"))
     if low >= high:
         at.sub("high").fail("empty range", f"low {low}, high {high}", "low below high")
+    if kind_of(part) == "f" and not has_numbers(low, high, part):
+        at.sub("high").fail("no number of the type is in the range", f"{low} to {high}", f"an {part} in it")
     return Init(InitKind.RANDOM, choice, low=low, high=high, seed=seed)
 
 
