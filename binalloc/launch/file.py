@@ -37,6 +37,7 @@ import numpy as np
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.comparison import Difference, compare, compare_globals, variable_name
+from binalloc.launch.decimals import Written
 from binalloc.launch.dtypes import BF16, Array, copied, rounded, shown
 from binalloc.launch.elements.layout import by_offset
 from binalloc.launch.schema import parse_launch
@@ -66,7 +67,12 @@ def load_launch(path: str | Path, size: str | None = None) -> Launch:
 
     Raises UsageError where the file cannot be read or lacks the size, MalformedInput for anything wrong inside it.
     """
-    return parse_launch(read_toml(path, "launch file"), path=str(path), size=size)
+    return parse_launch(read_table(path), path=str(path), size=size)
+
+
+def read_table(path: str | Path) -> dict[str, Any]:
+    """The table in a launch file, floats with their text. Raises as `read_toml` does."""
+    return read_toml(path, "launch file", Written)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

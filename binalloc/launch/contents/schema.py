@@ -189,7 +189,7 @@ def _ramp(table: dict[str, Any], dtype: str, count: int, at: At) -> Init:
     elif isinstance(start, complex):
         step = a_value(step, dtype, at.sub("step"))
     else:
-        step = a_number(step, at.sub("step"))
+        start, step = float(table.get("start", 0)), a_number(step, at.sub("step"))
     return Init(InitKind.ARANGE, low=start, step=step)
 
 
