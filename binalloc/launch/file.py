@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.errors import MalformedInput, UsageError
+from binalloc.files import instead_of_file
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.comparison import Difference, compare, compare_globals, variable_name
 from binalloc.launch.decimals import Written
@@ -158,9 +159,13 @@ def load_function(file: str, name: str, what: str, remedy: str) -> Any:
     Raises UsageError where the file cannot be read, MalformedInput where it does not load or has no such function.
     """
     try:
-        source = Path(file).read_bytes()
+        found = instead_of_file(file)
+        source = Path(file).read_bytes() if found is None else b""
     except (OSError, ValueError) as e:
-        raise UsageError(f"cannot read the {what}", file=file, remedy=remedy) from e
+        reason = getattr(e, "strerror", None) or e
+        raise UsageError(f"cannot read the {what}", file=file, found=reason, remedy=remedy) from e
+    if found is not None:
+        raise UsageError(f"cannot read the {what}", file=file, found=found, expected="a Python file", remedy=remedy)
     namespace: dict[str, Any] = {"__name__": "binalloc_reference", "__file__": file}
     try:
         with redirect_stdout(sys.stderr):

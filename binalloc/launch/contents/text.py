@@ -21,6 +21,8 @@ _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+", re.ASCII)
 _REAL = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 _TRUTHS = {"0": False, "1": True, "false": False, "true": True}
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""Bytes that are no UTF-8, as Python reads them."""
 _LINE = 1 << 20
 _DIGITS = 400
 
@@ -45,18 +47,17 @@ def read_text(path: Path, delimiter: str, skip: int, dtype: str, shape: tuple[in
 
 def _lines(path: Path, skip: int) -> Iterator[tuple[int, str]]:
     """Numbers of lines, from 1, and their text."""
-    with path.open(encoding="utf-8-sig", newline=None) as stream:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as stream:
         line = 0
-        try:
-            while text := stream.readline(_LINE):
-                line += 1
-                if len(text) == _LINE:
-                    raise MalformedInput(f"line {line} is too long", expected=f"fewer than {_LINE} characters")
-                text = text.strip()
-                if line > skip and text and not text.startswith("#"):
-                    yield line, text
-        except UnicodeDecodeError as error:
-            raise MalformedInput(f"not text, behind line {line}", expected="UTF-8") from error
+        while text := stream.readline(_LINE):
+            line += 1
+            if len(text) == _LINE:
+                raise MalformedInput(f"line {line} is too long", expected=f"fewer than {_LINE} characters")
+            if not text.isascii() and _ESCAPED.search(text):
+                raise MalformedInput(f"line {line} is not text", expected="UTF-8", remedy="Save the file as UTF-8.")
+            text = text.strip()
+            if line > skip and text and not text.startswith("#"):
+                yield line, text
 
 
 def _number(text: str, dtype: str, line: int, column: int) -> Number:
