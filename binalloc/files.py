@@ -26,8 +26,8 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def instead_of_file(path: str | Path) -> str | None:
-    """What lies there, in words, where it is not a file with an end: a folder, a device, a pipe; None for a file. Raises
-    OSError as `os.stat` does, ValueError for a name that there cannot be."""
+    """What lies there, in words, where it is not a file with an end: a folder, a device, a pipe; None for a file.
+    Raises OSError as `os.stat` does, ValueError for a name that there cannot be."""
     mode = os.stat(path).st_mode
     if stat.S_ISREG(mode):
         return None

@@ -22,8 +22,8 @@ _LONG_KEY = re.compile(rf"""(?<![\w"'.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \
 
 
 def read_toml(path: str | Path, kind: str, number: Callable[[str], float] = float) -> dict[str, Any]:
-    """The table in the file. kind: "launch file" or "machine file", for messages. number: what a float becomes, from the
-    text that it is written as.
+    """The table in the file. kind: "launch file" or "machine file", for messages. number: what a float becomes, from
+    the text that it is written as.
 
     Raises UsageError where the file cannot be read, MalformedInput where it is not TOML or too long.
     """

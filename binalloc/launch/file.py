@@ -224,6 +224,7 @@ def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None)
                 place=f"argument {p.name}",
                 found=", ".join(a.name for a in launch.arguments) or "no arguments",
                 expected=f"{p.name}, {p.size} bytes",
+                remedy=launch.left_out(),
             )
         a = bound[p.name]
         if not a.fits(p.size):
@@ -234,6 +235,7 @@ def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None)
                 place=f"argument {a.name}" + (f", parameter {p.name}" if a.name != p.name else ""),
                 found=f"{a.kind} {dtype}".rstrip() + f", {a.parameter_bytes} bytes",
                 expected=f"{p.size} bytes",
+                remedy=launch.left_out(),
             )
     for a in launch.unbound(names):
         raise UsageError(

@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
@@ -190,7 +189,7 @@ def _drawn(rng: np.random.Generator, init: Init, dtype: str, shape: tuple[int, .
     made = numpy_of("f32" if dtype == BF16 else dtype)
     if init.distribution == Distribution.INTEGERS:
         low, high = int(init.low.real), int(init.high)
-        plain = rng.integers(low, high, shape, **({} if made.kind in "fb" else {"dtype": made}))
+        plain = rng.integers(low, high, shape, dtype=np.int64 if made.kind in "fb" else made)
     elif init.distribution == Distribution.NORMAL:
         plain = rng.normal(init.mean, init.std, shape)
     else:

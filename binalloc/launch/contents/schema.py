@@ -13,8 +13,8 @@ from typing import Any
 from binalloc.launch.contents.init import Distribution, Init, InitKind
 from binalloc.launch.contents.ranges import has_numbers
 from binalloc.launch.contents.read import FileFormat, InputFile
-from binalloc.launch.dtypes import PART, POINTER, Number, kind_of
-from binalloc.launch.elements.cells import a_target, cells
+from binalloc.launch.dtypes import PART, POINTER, POINTER_BYTES, Number, kind_of
+from binalloc.launch.elements.cells import a_pointer, a_target, cells
 from binalloc.launch.elements.layout import Element, Struct
 from binalloc.launch.placing import Target
 from binalloc.launch.values import At, a_name, a_number, a_path, a_value
@@ -107,6 +107,8 @@ def _pointers(table: dict[str, Any], to: Filled, at: At) -> Init:
     rest = {key: value for key, value in table.items() if key != "argument"}
     if "file" in rest:
         return replace(_file(rest, replace(to, element="i64"), at), argument=name)
+    if "values" in rest:
+        return _listed(rest, name, target, to, at)
     kind = at.sub("kind").one_of(at.required(rest, "kind"), _OF_POINTERS)
     made = _numbers(kind, {"distribution": "integers"} | rest if kind == InitKind.RANDOM else rest, "i64", to, at)
     last = made.low.real + (made.step.real * (to.count - 1) if kind == InitKind.ARANGE else 0)
@@ -116,6 +118,21 @@ def _pointers(table: dict[str, Any], to: Filled, at: At) -> Init:
         expected = f"at most {count}, and negative numbers for null"
         at.fail(f"a pointer beyond the end of {name}", f"element {highest}", expected)
     return replace(made, argument=name)
+
+
+def _listed(table: dict[str, Any], name: str, target: Target, to: Filled, at: At) -> Init:
+    """Pointers to elements of one buffer by a list of their numbers, negative ones for null."""
+    at.only_keys(table, ("kind", "values"))
+    kind = at.sub("kind").one_of(table.get("kind", InitKind.VALUES), (InitKind.VALUES, *_OF_POINTERS))
+    if kind != InitKind.VALUES:
+        at.sub("values").fail("contents of two kinds", f"values and {kind}", "one of them")
+    count, out = target.bytes // target.element_bytes, []
+    for number in cells(table["values"], "i64", to.shape, 0, {}, at.sub("values")):
+        for i, value in enumerate(number.values):
+            where = At(at.file, f"{at.key}.values[{i}]")
+            given = {"argument": name, "element": where.integer(value, -(2**63), count)} if value.real >= 0 else 0
+            out.append(a_pointer(given, i * POINTER_BYTES, to.targets, where))
+    return Init(InitKind.VALUES, cells=tuple(out))
 
 
 def _parts(value: object, to: Filled, at: At) -> tuple[tuple[str, Init], ...]:

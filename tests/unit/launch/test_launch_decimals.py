@@ -85,7 +85,8 @@ def test_a_decimal_is_rounded_once(dtype: str, text: str, expected: float, tmp_p
     ("text", "expected"),
     [("1.00000005960464477539062500001-1.00000005960464477539062500001j", (1 + 2**-23) * (1 - 1j)),
      ("(1e-5+1.00000005960464477539062500001J)", complex(np.float32(1e-5), 1 + 2**-23)),
-     ("1E+1-j", 10 - 1j), ("-1e+1-2.5E-1j", -10 - 0.25j), ("j", 1j), ("+j", 1j), ("-2", -2 + 0j), ("inf-3j", complex("inf-3j")),
+     ("1E+1-j", 10 - 1j), ("-1e+1-2.5E-1j", -10 - 0.25j), ("j", 1j), ("+j", 1j), ("-2", -2 + 0j),
+     ("inf-3j", complex("inf-3j")),
      ("(-inf+infj)", complex("-inf+infj"))],
 )  # fmt: skip
 def test_so_is_either_part_of_a_complex_one(text: str, expected: complex, tmp_path: Path) -> None:
@@ -143,7 +144,8 @@ def test_against_exact_arithmetic(
     if not np.isfinite(found):
         return
     for near in (bits - 1, bits + 1):
-        other = float(shown(np.array(near & (256**element.itemsize - 1), f"u{element.itemsize}").view(element.dtype), dtype))
+        neighbour = np.array(near & (256**element.itemsize - 1), f"u{element.itemsize}").view(element.dtype)
+        other = float(shown(neighbour, dtype))
         if np.isfinite(other):
             apart, own = (abs(Fraction(v) - exact) for v in (other, found))
             assert own < apart or (own == apart and bits % 2 == 0)
@@ -161,7 +163,8 @@ def test_digits_beyond_all_floats_are_no_infinity(text: str, tmp_path: Path) -> 
             load_launch(tmp_path / "l.toml").make_buffers()
     (tmp_path / "x.csv").write_text("inf\n-Infinity\n")
     assert load_launch(tmp_path / "l.toml").make_buffers()["table"].tolist() == [0x7F80, 0xFF80]
-    (tmp_path / "l.toml").write_text(f'[[argument]]\nname="s"\nkind="scalar"\ndtype="f32"\nvalue=0\n[[step]]\nset="s"\nvalue={text}')
+    argument = '[[argument]]\nname = "s"\nkind = "scalar"\ndtype = "f32"\nvalue = 0\n'
+    (tmp_path / "l.toml").write_text(f'{argument}[[step]]\nset = "s"\nvalue = {text}\n')
     with pytest.raises(MalformedInput, match=r"step\[0\]\.value: out of range; found -?1"):
         load_program(tmp_path / "l.toml")
 

@@ -53,7 +53,8 @@ def test_what_is_no_file_is_refused_as_what_it_is(name: str, found: str, tmp_pat
             load(tmp_path, {"file": name, "format": str(format_)} | more, dtype, shape)
     code = {"file": name, "function": "f"}
     launch = parse_launch(buffer("f32", 3, "zeros") | {"reference": code}, path=str(tmp_path / "l.toml"))
-    with pytest.raises(UsageError, match=f"{re.escape(str(tmp_path / name))}: cannot read the reference; found {found}"):
+    path = re.escape(str(tmp_path / name))
+    with pytest.raises(UsageError, match=f"{path}: cannot read the reference; found {found}"):
         reference_outputs(launch, launch.make_buffers())
     data = {"argument": buffer("f32", 3, "zeros")["argument"], "step": [{"host": code, "arguments": []}]}
     (step,) = parse_program(data, path=str(tmp_path / "l.toml")).steps
@@ -111,4 +112,4 @@ def test_a_picture_as_large_as_buffers_may_be_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.png").write_bytes(png(height, width, (b"\0" + b"\7" * width) * height))
     found = load(tmp_path, {"file": "x.png"}, "u8", [height, width])
     assert (found.shape, int(found.min()), int(found.max())) == ((height, width), 7, 7)
-    assert image.MAX_IMAGE_PIXELS == limit
+    assert limit == image.MAX_IMAGE_PIXELS

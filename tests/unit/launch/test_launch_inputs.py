@@ -152,8 +152,9 @@ def test_integers_and_shapes_of_texts(tmp_path: Path) -> None:
     with pytest.raises(MalformedInput, match="line 1 has another number of values; found 2; expected 4"):
         load(tmp_path, {"file": "x.csv"}, "u8", [1, 4])
     for text, message in (
-        ("nan", "not an integer"), ("1.5", "not an integer"), ("x", "not a number"), ("256", "out of range"), ("-1", "out of"),
-    ):
+        ("nan", "not an integer"), ("1.5", "not an integer"), ("x", "not a number"), ("256", "out of range"),
+        ("-1", "out of"),
+    ):  # fmt: skip
         (tmp_path / "x.csv").write_text(text)
         with pytest.raises(MalformedInput, match=f"line 1, value 1: {message}"):
             load(tmp_path, {"file": "x.csv"}, "u8", 1)
