@@ -50,6 +50,7 @@ class GlobalMemory:
         sizes = {k: v.nbytes + sum(u.nbytes for u in uppers[k]) for k, v in self.images.items()}
         self.images_at, end = place_textures(sizes, images)
         self.rows: list[list[int]] = []
+        self._readers: list[tuple[int, Argument]] = []
         self.handles: dict[str, int] = {}
         for argument in launch.handled:
             self._add_row(argument)
@@ -118,10 +119,20 @@ class GlobalMemory:
             )
         name, texture = argument.name, argument.texture
         assert texture is not None
-        source = texture.array or name
-        at = self.images_at[source] if source in self.images_at else self.addresses[source] - self.base
-        self.rows.append(texture_row(argument, at))
+        if texture.array:
+            self._readers.append((len(self.rows), argument))
+        self.rows.append(texture_row(argument, self._texels_at(texture.array or name)))
         self.handles[name] = len(self.rows)
+
+    def _texels_at(self, name: str) -> int:
+        return self.images_at[name] if name in self.images_at else self.addresses[name] - self.base
+
+    def swap(self, one: str, other: str) -> None:
+        """Two buffers exchange their names; textures of either read what has its name now."""
+        self.addresses[one], self.addresses[other] = self.addresses[other], self.addresses[one]
+        for row, reader in self._readers:
+            assert reader.texture is not None
+            self.rows[row] = texture_row(reader, self._texels_at(reader.texture.array))
 
     def _put_levels(self, name: str, upper: list[Array]) -> None:
         """The levels of a mipmap behind its first."""

@@ -225,8 +225,7 @@ class _Runner:
         self.session.changed(name)
 
     def swap(self, one: str, other: str) -> None:
-        addresses = self.session.memory.addresses
-        addresses[one], addresses[other] = addresses[other], addresses[one]
+        self.session.memory.swap(one, other)
 
     def address(self, name: str) -> int:
         return self.session.memory.addresses[name]
