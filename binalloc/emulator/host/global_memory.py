@@ -6,7 +6,7 @@ copy there is; pages of the array that nothing lies on cost no memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -102,9 +102,13 @@ class GlobalMemory:
         self.host[name], self.addresses[name] = data, self.base + at
         self._fill(name, data)
 
-    def add_texture(self, argument: Argument, data: Array) -> None:
-        """Place a texture behind all that lies there."""
-        upper = upper_levels(argument, data)
+    def add_handle(self, argument: Argument) -> None:
+        """Enter a surface, or a texture of another's memory, which lies there already."""
+        self._add_row(argument)
+
+    def add_texture(self, argument: Argument, data: Array, contents_of: Callable[[Argument], Array]) -> None:
+        """Place a texture behind all that lies there. contents_of: as of `upper_levels`."""
+        upper = upper_levels(argument, data, contents_of)
         at = self._room_for(data.nbytes + sum(u.nbytes for u in upper))
         self.images[argument.name], self.images_at[argument.name] = data, at
         self._add_row(argument)
