@@ -29,7 +29,6 @@ from binalloc.launch.linked import (
     Pointer,
     objects,
     owner_of,
-    plain_dtype,
     pointers_at,
     put_addresses,
     require_array,
@@ -37,16 +36,17 @@ from binalloc.launch.linked import (
     take_back,
     without_objects,
 )
-from binalloc.launch.scalars import KINDS, is_scalar, scalar_entry, takes
+from binalloc.launch.scalars import is_scalar, scalar_entry, takes
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import HANDLE_BYTES, POINTER_BYTES, Array, Launch
 from binalloc.printable import count, quoted
+
 
 @dataclass(frozen=True)
 class ArrayLaunch:
     """A launch with its contents. arrays: the caller's arrays by argument; one that was given twice is there once, and
     those that only pointers are to are there, too. memory: the same as one axis, in their order. buffers: likewise what
-    the device gets, addresses in place of objects. textures: texels by argument. surfaces: as they were given, by argument."""
+    the device gets, addresses in place of objects. textures: texels by argument. surfaces: as they were given."""
 
     launch: Launch
     buffers: dict[str, Array]
@@ -367,7 +367,7 @@ def _surface(found: ArrayLaunch, name: str, surface: SurfaceArray, where: str) -
     if not data.flags.c_contiguous:
         raise UsageError(
             "the surface's array is not in C order", place=where, found=f"strides {data.strides} of shape {data.shape}",
-            expected="elements that lie one behind the other", remedy="Pass a surface of numpy.ascontiguousarray of it.",
+            expected="elements that lie one behind the other", remedy="Pass numpy.ascontiguousarray of it.",
         )  # fmt: skip
     entry = _buffer(found, name, data, "surface", where)
     found.surfaces[name] = surface

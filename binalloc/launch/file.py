@@ -196,7 +196,7 @@ def complete(launch: Launch, wanted: Iterable[Argument], given: Mapping[str, Arr
             found = ", ".join(map(str, given)) or "none"
             raise UsageError(
                 f"no contents for the argument {name}", file=launch.path or None, place=place, found=found,
-                expected=listed, remedy=f"Begin with launch.make_{place}(), which has them all, and change what is to be.",
+                expected=listed, remedy=f"Begin with launch.make_{place}(), which has them all.",
             )  # fmt: skip
     for name, value in given.items():
         data = np.asarray(value)

@@ -19,7 +19,7 @@ from binalloc.launch.types import MOST_LEVELS, Launch
 
 Entry = dict[str, Any]
 """An `[[argument]]` of a launch file, without its name."""
-_MIPMAP = {"levels": 1, "level_filter": "point", "bias": 0.0, "clamp": (0.0, float(MOST_LEVELS))}
+_MIPMAP = {"levels": 1, "level_filter": "point", "bias": 0.0, "clamp": [0.0, float(MOST_LEVELS)]}
 """What a mipmap has, by default."""
 
 
@@ -74,8 +74,12 @@ def texture_entry(texture: TextureArray, where: str, array: str = "") -> Entry:
         "kind": "texture", "filter": texture.filter, "normalized": texture.normalized, "read": texture.read,
         "address": texture.address if isinstance(texture.address, str) else list(texture.address),
     }  # fmt: skip
-    out |= {key: getattr(texture, key) for key in ("channels", "layers") if getattr(texture, key) is not None}
-    out |= {key: value for key in _MIPMAP if (value := _plain(getattr(texture, key))) != _plain(_MIPMAP[key])}
+    shape = {"channels": texture.channels, "layers": texture.layers}
+    mipmap = {
+        "levels": texture.levels, "level_filter": texture.level_filter, "bias": texture.bias, "clamp": texture.clamp,
+    }  # fmt: skip
+    out |= {key: value for key, value in shape.items() if value is not None}
+    out |= {key: _plain(value) for key, value in mipmap.items() if _plain(value) != _MIPMAP[key]}
     if array:
         out["array"] = array
         return out

@@ -23,7 +23,7 @@ from binalloc.launch.dtypes import DTYPE_NAMES, copied
 from binalloc.launch.file import check_against
 from binalloc.launch.handled import Entry, SurfaceArray, TextureArray
 from binalloc.launch.linked import Pointer, put_addresses, without_objects
-from binalloc.launch.types import Array, Launch
+from binalloc.launch.types import Array
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps import find_kernel

