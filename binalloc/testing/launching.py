@@ -90,7 +90,8 @@ def launch_kernel(
         grid, block: blocks and threads, a number or up to three of them, x first.
         args: for a pointer an array; for a texture a `TextureArray`, for a surface a `SurfaceArray`; for a
             number one of the parameter's size. An int goes to 1, 2 and 4 bytes, a float
-            to 4 and 8; 8 bytes of an integer are numpy.int64 or uint64, as an int may be meant for a pointer. A struct by value is a scalar of a structured dtype. Binaries have no types of
+            to 4 and 8; 8 bytes of an integer are numpy.int64 or uint64, as an int may be meant for a pointer.
+            A struct by value is a scalar of a structured dtype. Binaries have no types of
             parameters: whether 4 bytes are an int or a float is for the caller to know. Arrays of structs are
             structured arrays, and pointers in them fields of objects ("O", 8 bytes): None for null, an array for its
             first byte, or a `Pointer(array, byte)`, which will do for a parameter, too. Arrays that only pointers are
