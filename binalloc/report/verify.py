@@ -204,8 +204,8 @@ def _hint(old: Module, new: Module) -> str | None:
 _IMPORTED = {
     "input_sha256": "from other PTX",
     "inputs_sha256": "from other PTX",
-    "machine": "for {} and {} (import-ptx --machine: code that recurses keeps to that machine's registers)",
-    "stack_bytes": "with stacks of {} and {} bytes per thread (import-ptx --stack: code that recurses has the number)",
+    "machine": "for the machines {} and {}, to whose registers code that recurses keeps",
+    "stack_bytes": "with stacks of {} and {} bytes per thread, which code that recurses has as numbers",
     "version": "by binalloc {} and {}",
 }
 """What records of two imports may have apart, by key, in words."""

@@ -178,7 +178,7 @@ def test_kernels_that_are_as_they_were_are_told_from_those_that_are_proven(tmp_p
     ],
 )
 def test_what_no_proof_can_follow_may_only_stay_as_it_is(tmp_path: Path, kernel: str, reason: str) -> None:
-    """Whatever else is another, the reason is what it calls. By name it is refused unchanged, too: that asks for proof."""
+    """Whatever else differs, the reason is what it calls. By name it is refused unchanged, too: that asks for a proof."""
     text = DEEP.replace(ALONE, "")
     start = text.index(f".kernel {kernel}")
     text = text[start : text.find(".kernel", start + 1) % (len(text) + 1)]
@@ -215,11 +215,11 @@ def test_imports_that_differ_by_an_option_are_told_apart_by_it(tmp_path: Path) -
     a, b, c = paths
     found = call("verify", a, b, "--json")
     assert found.code == 1
-    assert "stacks of 1024 and 2048 bytes per thread (import-ptx --stack" in found.json["hint"]
+    assert "the two were imported differently: with stacks of 1024 and 2048 bytes per thread" in found.json["hint"]
     assert "machine" not in found.json["hint"]
     alone = call("verify", a, b, "--kernel", "plain").out
     assert "another local_bytes of " in alone
     assert " in place of " in alone
-    assert "import-ptx --stack" in alone
+    assert "stacks of 1024 and 2048" in alone
     hint = call("verify", b, c, "--json").json["hint"]
-    assert hint.index("'gtx680' and 'c2075' (import-ptx --machine") < hint.index("of 2048 and 1024 bytes")
+    assert hint.index("for the machines 'gtx680' and 'c2075'") < hint.index("stacks of 2048 and 1024 bytes")
