@@ -178,7 +178,7 @@ def test_kernels_that_are_as_they_were_are_told_from_those_that_are_proven(tmp_p
     ],
 )
 def test_what_no_proof_can_follow_may_only_stay_as_it_is(tmp_path: Path, kernel: str, reason: str) -> None:
-    """Whatever else differs, the reason is what it calls. By name it is refused unchanged, too: that asks for a proof."""
+    """Whatever else differs, the reason is what it calls. By name it is refused unchanged, too: proof is wanted."""
     text = DEEP.replace(ALONE, "")
     start = text.index(f".kernel {kernel}")
     text = text[start : text.find(".kernel", start + 1) % (len(text) + 1)]
