@@ -88,6 +88,13 @@ def _list(name: bytes, data: bytes) -> bytes:
     return _chunk(b"LIST", name + data)
 
 
+def _picture(width: int, height: int) -> bytes:
+    """A picture in grey as plain text, without order."""
+    rng = Random(8)
+    rows = [" ".join(str(rng.randrange(256)) for _ in range(width)) for _ in range(height)]
+    return _lines(["P2", f"{width} {height}", "255", *rows])
+
+
 def _hurricanes(count: int) -> bytes:
     """Records of 48 characters: a date, a number, a name, latitude and longitude."""
     rng, lines = Random(9), []
@@ -113,6 +120,7 @@ INPUTS: dict[str, Callable[[], bytes]] = {
     "power_64x4": partial(_numbers, 7, 64 * 64 * 4, "%.6f", 0, 0.01),
     "heart.avi": partial(_film, 656, 592, 4, (300, 300, 60)),
     "leuko.avi": partial(_film, 70, 340, 3, (35, 150, 9)),
+    "image.pgm": partial(_picture, 458, 502),
     "filelist": lambda: b"nn.db\n",
     "nn.db": partial(_hurricanes, 300),
     "mil.txt": partial(_keys, 1000),
@@ -121,6 +129,8 @@ INPUTS: dict[str, Callable[[], bytes]] = {
 
 
 def write_inputs(names: list[str], folder: Path) -> None:
-    """Write these files into a folder. KeyError for a name that has no file."""
+    """Write these files into a folder, or where their names lead from there. KeyError for one that is not made here."""
     for name in names:
-        (folder / name).write_bytes(INPUTS[name]())
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(INPUTS[place.name]())

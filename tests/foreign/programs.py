@@ -45,7 +45,8 @@ class Program:
 
     compile, ptx: sources for the host and for the device, as `build` wants them; ptx is compile where it isn't said.
     include: folders; `{suites}` is where the suites are. define: macros; n: what all of `sizes` are. arguments:
-    `{name}` is a file of `inputs.py`; inputs: others that it reads. margin, untyped, rtol, atol: as in `check`.
+    `{name}` is a file of `inputs.py`; inputs: others, where the program looks for them. margin, untyped, rtol, atol: as
+    in `check`.
     """
 
     suite: str
@@ -76,7 +77,8 @@ class Program:
         return f"n = {self.n}" if self.n else re.sub(r"{(.+?)}", r"*\1*", self.arguments) or "-"
 
     def place(self, out: Path) -> Path:
-        return out / self.home / self.name.replace("/", "_")
+        """Its folder."""
+        return out / self.home / self.name
 
 
 def read_programs() -> list[Program]:
