@@ -275,6 +275,18 @@ class Launch:
         reached = {name for a in self.arguments for name in a.pointed() if name != a.name}
         return {a.name for a in self.passed if (a.name not in reached if a.parameter is None else a.parameter)}
 
+    def left_out(self) -> str | None:
+        """What to do about a parameter that has no argument, where buffers take none since others point to them."""
+        taking = self._taking()
+        lost = [a.name for a in self.passed if a.parameter is None and a.name not in taking]
+        if not lost:
+            return None
+        by = next(a.name for a in self.arguments if lost[0] in a.pointed() and a.name != lost[0])
+        return (
+            f"{lost[0]} takes no parameter of its own, as {by} has a pointer to it: where it is to take one, "
+            "say `parameter = true` there."
+        )
+
     def argument(self, name: str) -> Argument:
         """The argument of that name; KeyError if there is none."""
         for a in self.arguments:

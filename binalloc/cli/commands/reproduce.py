@@ -10,7 +10,7 @@ import click
 
 from binalloc.cli.files import check_folder, check_page, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
-from binalloc.cli.load import subject_of
+from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     engine_option,
     every_size_option,
@@ -125,7 +125,8 @@ def _cases(
         if sample not in found:
             raise UsageError("a sample is missing", file=str(samples), found="no " + sample, expected=sample)
         file = str(beside(found[sample], ".ptx"))
-        return subject_of(read_file(file), file, load_launch(beside(found[sample], ".toml"), size), on)
+        module, (subject,) = subjects_of(read_file(file), file, load_launch(beside(found[sample], ".toml"), size), on)
+        return module, subject
 
     def wanted(kernel: str) -> bool:
         return not kernels or kernel in kernels
