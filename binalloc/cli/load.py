@@ -93,16 +93,21 @@ def module_of(
     return load_bytes(data, file), data
 
 
-def subject_of(data: bytes, file: str, launch: Launch, machine: str) -> tuple[Module, Subject]:
-    """What a sweep runs of a file already read: its module for the machine, and the launch's kernel with it. Raises
-    what is wrong with either, and where the launch does not fit."""
+def subjects_of(
+    data: bytes, file: str, launch: Launch, machine: str, kernels: Sequence[str] = ()
+) -> tuple[Module, list[Subject]]:
+    """What a sweep runs of a file already read: its module for the machine, and these kernels, or the launch's, with
+    it. Raises what is wrong with any, and where the launch does not fit."""
     from binalloc.pipeline.steps import find_kernel
     from binalloc.pipeline.sweeping.configuration import Subject
 
-    module, binary = module_of(data, file, machine, launch.kernel)
-    kernel = find_kernel(module, launch.kernel).name
-    require_launch_fits(launch, module, kernel)
-    return module, Subject(shown(file), binary, kernel, launch, machine_model(machine))
+    wanted = kernels or [launch.kernel]
+    module, binary = module_of(data, file, machine, wanted)
+    names = list(dict.fromkeys(find_kernel(module, name).name for name in wanted))
+    for kernel in names:
+        require_launch_fits(launch, module, kernel)
+    model = machine_model(machine)
+    return module, [Subject(shown(file), binary, kernel, launch, model) for kernel in names]
 
 
 def _import(

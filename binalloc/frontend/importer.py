@@ -20,6 +20,9 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 from binalloc.version import VERSION
 
+TOOL = "binalloc import-ptx"
+"""In the record that an import leaves of itself in the binary's provenance."""
+
 
 @dataclass
 class KernelFigures:
@@ -206,4 +209,4 @@ def _provenance(units: Sequence[Unit], machine: str, stack_bytes: int | None) ->
     digests = [unit.sha256 for unit in units]
     inputs: dict[str, object] = {"input_sha256": digests[0]} if len(digests) == 1 else {"inputs_sha256": digests}
     stack = {} if stack_bytes is None else {"stack_bytes": stack_bytes}
-    return {"tool": "binalloc import-ptx", "version": VERSION, **inputs, "machine": machine, **stack}
+    return {"tool": TOOL, "version": VERSION, **inputs, "machine": machine, **stack}

@@ -89,12 +89,13 @@ def sweep_to_dict(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, 
 
 
 def render_rows(rows: Sequence[Row]) -> str:
-    """The columns that matter most, and why there are no figures where there are none."""
+    """The columns that matter most, and why there are no figures where there are none, or no allocator's."""
     text = table(list(_SHOWN.values()), [[row[name] for name in _SHOWN] for row in rows], left=4)
     reasons: dict[tuple[Value, Value, Value], list[str]] = {}
     for row in rows:
-        if row["status"] != OK:
-            at = f"{row['allocator']}" + ("" if row["blocks"] is None else f" at {row['blocks']}")
+        if row["reason"]:
+            by = "" if row["status"] == OK else f"{row['allocator']}"  # nobody's, where the original ran
+            at = f"{by} at {row['blocks']}".strip() if row["blocks"] is not None else by
             reasons.setdefault((row["kernel"], row["machine"], row["reason"]), []).append(at)
     lines = [
         f"{one_line(kernel)} on {machine}, {', '.join(dict.fromkeys(places))}: {reason}\n"

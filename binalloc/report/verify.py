@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import running
 from binalloc.launch.types import CompareMode
-from binalloc.printable import count
+from binalloc.printable import count, quoted
 from binalloc.report.control_codes import check_control_codes, render_control_codes
 from binalloc.report.limits import Limits, check_limits, render_limits
 
@@ -41,7 +41,8 @@ def verify_to_dict(
     """Findings of the checker, the first differing outputs, and whether limits are kept. Raises KernelFault where a run
     faults.
 
-    Without `kernel` every kernel is proven; with it that one alone, and that the others are as they were.
+    Without `kernel` every kernel is proven that is not as it was, code and callees; of those that are the checker takes
+    the only one there is, if it can. With `kernel` that one alone is proven, and that the others are as they were.
 
     A binary that `rewrite` did not write has no instruction map; where its functions are as long as the original's of
     the same name, the checker is offered the identity as the map (a hint that it does not trust).
@@ -63,11 +64,12 @@ def verify_to_dict(
 
 def _proof(old: Module, new: Module, names: list[str], machine: Machine, *, whole: bool) -> dict[str, Any]:
     """What the checker finds, and the look at control codes; of runs nothing."""
-    findings, notes = _check(old, new, names, whole=whole)
+    findings, notes, unchanged = _check(old, new, names, whole=whole)
     return {
         "kernel": names[0] if len(names) == 1 else None,
         "kernels": names,
-        "checked": not findings,
+        "unchanged": unchanged,
+        "checked": None if unchanged == names and not findings else not findings,
         "findings": findings,
         "notes": notes,
         "hint": _hint(old, new) if findings else None,
@@ -89,7 +91,7 @@ def _judged(
     if limits is not None:
         found |= check_limits(old, new, names, ran, found["cycles"], limits)
     sound = found["control_codes"]["ok"] is not False and found["same_results"] is not False
-    found["verified"] = found["checked"] and sound
+    found["verified"] = found["checked"] is not False and sound
     return found
 
 
@@ -144,25 +146,30 @@ def _kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> st
     return find_kernel(new, launch.kernel if kernel is None else kernel).name if launch is not None else ""
 
 
-def _check(old: Module, new: Module, names: list[str], *, whole: bool) -> tuple[list[str], list[str]]:
-    """Findings and notes about all these kernels; `whole`: they are all there should be."""
+def _check(
+    old: Module, new: Module, names: list[str], *, whole: bool
+) -> tuple[list[str], list[str], list[str]]:
+    """Findings and notes about all these kernels, and which of them were left to be as they are, unchecked. `whole`:
+    they are all there should be."""
     from binalloc.pipeline.holding import declared_idle
     from binalloc.verify.checker import check
     from binalloc.verify.resources import check_data
     from binalloc.verify.surroundings import changed_kernels, check_surroundings
 
     maps = _identities(old, new)
+    changed = changed_kernels(old, new) if whole else names
+    reports = {
+        name: check(old, new, name, also=changed, maps=maps, idle_slots=declared_idle(new, name))
+        for name in (changed if len(names) > 1 else names)
+    }  # those whose code is the same in both need no proof, and may be beyond one
+    proven = [name for name, report in reports.items() if name in changed or report.ok]
     findings: dict[str, None] = {}
-    notes: dict[str, None] = {}
-    if whole and len(names) != 1:  # those whose code is the same in both need no proof, and may be beyond one
-        changed = changed_kernels(old, new)
-        findings |= dict.fromkeys(map(str, check_surroundings(old, new, "", also=changed) + check_data(old, new)))
-        names = changed
-    for name in names:
-        report = check(old, new, name, also=names, maps=maps, idle_slots=declared_idle(new, name))
-        findings |= dict.fromkeys(map(str, report.errors))
-        notes |= dict.fromkeys(map(str, report.notes))
-    return list(findings), list(notes)
+    if not proven or len(names) > 1:
+        findings |= dict.fromkeys(map(str, check_surroundings(old, new, "", also=proven) + check_data(old, new)))
+    for name in proven:
+        findings |= dict.fromkeys(map(str, reports[name].errors))
+    notes = dict.fromkeys(str(note) for name in proven for note in reports[name].notes)
+    return list(findings), list(notes), [name for name in names if name not in proven]
 
 
 def _identities(old: Module, new: Module) -> dict[str, Origin]:
@@ -182,12 +189,37 @@ def _identity(old: Function | None, new: Function) -> Origin | None:
 
 
 def _hint(old: Module, new: Module) -> str | None:
+    """What findings may come from, in a sentence or two."""
+    hints = []
+    if apart := _imported_apart(old, new):
+        hints.append(f"the two were imported differently: {', '.join(apart)}")
     known = _identities(old, new)
     unmapped = [fn.name for fn in new if fn.origin is None and fn.name not in known]
-    if not unmapped:
-        return None
-    text = f"{new.path or 'the rewritten binary'} carries no instruction map of {', '.join(unmapped)}, as "
-    return text + "`binalloc rewrite` writes one: are the two arguments swapped (verify ORIGINAL REWRITTEN)?"
+    if unmapped:
+        text = f"{new.path or 'the rewritten binary'} carries no instruction map of {', '.join(unmapped)}, as "
+        hints.append(text + "`binalloc rewrite` writes one: are the two arguments swapped (verify ORIGINAL REWRITTEN)?")
+    return ". ".join(hints) or None
+
+
+_IMPORTED = {
+    "input_sha256": "from other PTX",
+    "inputs_sha256": "from other PTX",
+    "machine": "for the machines {} and {}, to whose registers code that recurses keeps",
+    "stack_bytes": "with stacks of {} and {} bytes per thread, which code that recurses has as numbers",
+    "version": "by binalloc {} and {}",
+}
+"""What records of two imports may have apart, by key, in words."""
+
+
+def _imported_apart(old: Module, new: Module) -> list[str]:
+    """In what two imports differ, by their records; nothing where one of the binaries has none."""
+    from binalloc.frontend.importer import TOOL
+
+    one, other = (next((r for r in module.provenance if r.get("tool") == TOOL), None) for module in (old, new))
+    if one is None or other is None:
+        return []
+    pairs = ((words, one.get(key), other.get(key)) for key, words in _IMPORTED.items())
+    return [words.format(quoted(a), quoted(b)) for words, a, b in pairs if a != b]
 
 
 def _compare_runs(
@@ -261,8 +293,11 @@ def _value(v: Shown) -> int | float | str:
 
 
 def render_verification(found: dict[str, Any]) -> str:
-    names = ", ".join(found["kernels"]) or "no kernel in common"
-    lines = [f"{names}: symbolic check {'passed' if found['checked'] else 'FAILED'}\n"]
+    lines = []
+    if found["checked"] is not None:
+        names = [name for name in found["kernels"] if name not in found["unchanged"]]
+        what = ", ".join(names) or f"no kernel {'that changed' if found['kernels'] else 'in common'}"
+        lines.append(f"{what}: symbolic check {'passed' if found['checked'] else 'FAILED'}\n")
     lines += [f"  {text}\n" for text in found["findings"][:20]]
     if len(found["findings"]) > 20:
         lines.append(f"  and {len(found['findings']) - 20} more\n")
@@ -271,6 +306,8 @@ def render_verification(found: dict[str, Any]) -> str:
         lines.append(f"  and {count(len(found['notes']) - MOST_NOTES, 'more note')}\n")
     if found["hint"]:
         lines.append(f"  {found['hint']}\n")
+    if found["unchanged"]:
+        lines.append(f"{', '.join(found['unchanged'])}: unchanged, not checked\n")
     lines.append(render_control_codes(found["control_codes"]))
     if found["same_results"] is not None:
         cycles = found["cycles"]

@@ -88,6 +88,7 @@ from binalloc.verify.webs import Summary, Webs, webs
 
 MAX_CHAIN = 64
 STEPS_PER_WORD = 300
+_CALLS = (Flow.CALL, Flow.CALL_INDIRECT)
 
 
 @no_collection()
@@ -108,6 +109,8 @@ def check(
         checker.run()
     except TooMuch as e:
         checker.fail("limit", str(e))
+    except _Unfollowed as e:
+        checker.fail("call", str(e))
     except Malformed as e:
         checker.fail("malformed", str(e))
     except RecursionError:
@@ -166,6 +169,7 @@ class _Checker:
         views = [v for fn in self.original.reached(old) for v in _views(fn)]
         self.follow = not _spills(views)
         self.stack = _never_written(old.info.local_stack, views)
+        self._named(old, ())  # where it cannot be followed, that is what there is to say
         root = self._pair(old, new, ())
         self.stats = {"functions": len(self.order), "words": sum(len(p.new) for p in self.order)}
         if root is None or any(p.product.findings for p in self.order):
@@ -209,13 +213,7 @@ class _Checker:
         if key in self.pairs:
             pair = self.pairs[key]
             return pair if pair.complete else None
-        if new.name in above or len(above) >= MAX_CHAIN:
-            kind, text = "limit", "so deep a call chain cannot be followed"
-            if new.name in above:
-                cycle = " -> ".join(map(readable, [*above[above.index(new.name) :], new.name]))
-                kind, text = "call", f"recursion cannot be followed ({cycle}): leave the kernel as it is"
-            self.fail(kind, text, new.name)
-            return None
+        _require_followable(new.name, above)
         origin = self.maps.get(new.name, new.origin)
         if not self._map_is_usable(old, new, origin):
             return None
@@ -225,7 +223,6 @@ class _Checker:
             for finding in check_callee(old, new, views, self.rewritten.function(self.kernel).info):
                 self.errors[finding] = None
         named = self._named(old, ())
-        assert named is not None
         product = self._lockstep(named, self._code(new), origin.index)
         pair = Pair(product, [], {})
         for finding in product.findings:
@@ -242,34 +239,30 @@ class _Checker:
                 pair.complete = False
             else:
                 pair.callees[node.n] = entered
-        if pair.complete and not named.whole:
-            self.fail("call", f"the calls below {old.name} cannot be followed", new.name)
-            pair.complete = False
         if pair.complete:
             pair.blocks, pair.index = product.blocks()
         self.pairs[key] = pair
         self.order.append(pair)
         return pair if pair.complete else None
 
-    def _named(self, old: Function, above: tuple[str, ...]) -> _Named | None:
-        """An original function with its values named; None where calls go in circles or too deep (what is above is then
-        not `whole`, and refused)."""
+    def _named(self, old: Function, above: tuple[str, ...]) -> _Named:
+        """An original function with its values named. Raises _Unfollowed where calls go in circles, too deep, or to
+        wherever a register says: whatever else differs, that kernel has to stay as it is."""
         if id(old) in self.named:
             return self.named[id(old)]
-        if old.name in above or len(above) >= MAX_CHAIN:
-            return None
+        _require_followable(old.name, above)
         code = self._code(old, self.stack)
-        calls: dict[int, Summary] = {}
-        whole = True
         blocks = Blocks(code)
         reached = blocks.reached()
-        for i, callee in self.original.callees(old).items():
-            if blocks.of(i) not in reached or code.views[i].guard == NEVER:
-                continue  # executed nowhere
-            below = self._named(callee, (*above, old.name))
-            whole = whole and below is not None and below.whole
-            calls[i] = Summary() if below is None else below.summary
-        found = _Named(code, blocks, summarise(code, calls, self.names), calls, whole)
+        calling = [i for i, v in enumerate(code.views) if v.control in _CALLS and v.guard != NEVER]
+        executed = [i for i in calling if blocks.of(i) in reached]
+        if any(code.views[i].control == Flow.CALL_INDIRECT for i in executed):
+            where = f"({readable(old.name)} calls by address)"
+            raise _Unfollowed(f"indirect calls cannot be followed {where}: leave the kernel as it is")
+        callees = self.original.callees(old)
+        below = (*above, old.name)
+        calls = {i: self._named(callees[i], below).summary for i in executed if i in callees}
+        found = _Named(code, blocks, summarise(code, calls, self.names), calls)
         self.named[id(old)] = found
         if not above:
             self._name_values()
@@ -410,7 +403,19 @@ class _Named:
     blocks: Blocks
     summary: Summary
     calls: dict[int, Summary]
-    whole: bool
+
+
+class _Unfollowed(Exception):
+    """What the original calls, and how, is beyond any proof."""
+
+
+def _require_followable(name: str, above: tuple[str, ...]) -> None:
+    """Raises _Unfollowed where a function that those `above` enter is one of them, TooMuch where it is too deep."""
+    if name in above:
+        cycle = " -> ".join(map(readable, [*above[above.index(name) :], name]))
+        raise _Unfollowed(f"recursion cannot be followed ({cycle}): leave the kernel as it is")
+    if len(above) >= MAX_CHAIN:
+        raise TooMuch("so deep a call chain cannot be followed")
 
 
 def _views(fn: Function) -> list[View]:

@@ -98,9 +98,11 @@ class _Contents:
         for i, (a, b) in enumerate(zip(old.instrs, new.instrs, strict=True)):
             if set_of(a) is not set_of(b) or not set_of(a).alike(a, b):
                 return f"another instruction at {new.name}+{i}"
+        after = vars(replace(new.info, machine=""))
         for name, value in vars(replace(old.info, machine="")).items():
-            if value != vars(replace(new.info, machine=""))[name]:
-                return f"another {name} of {new.name}"
+            if value != after[name]:
+                numbers = f", {after[name]} in place of {value}" if isinstance(value, int) else ""
+                return f"another {name} of {new.name}{numbers}"
         return "" if old.shared == new.shared else f"other shared variables of {new.name}"
 
     def _calls(self, old: Function, new: Function) -> list[tuple[Function, Function]]:

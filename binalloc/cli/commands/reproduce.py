@@ -10,7 +10,7 @@ import click
 
 from binalloc.cli.files import check_folder, check_page, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
-from binalloc.cli.load import subject_of
+from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     engine_option,
     every_size_option,
@@ -55,7 +55,7 @@ def reproduce(
     dask: str | None,
     page: str | None,
 ) -> None:
-    """Figs. 1, 6 and 7 and Table 1 of the unified paper, emulated, beside what the paper states.
+    """Figures 1, 6 and 7 and Table 1 of the unified paper, emulated, beside what the paper states.
 
     KERNELS are some of its benchmarks. Each is run at every number of blocks per SM by three allocators, Fig. 1's
     at every number of registers as well; at full size that takes some minutes the first time. Finished runs are kept,
@@ -125,7 +125,8 @@ def _cases(
         if sample not in found:
             raise UsageError("a sample is missing", file=str(samples), found="no " + sample, expected=sample)
         file = str(beside(found[sample], ".ptx"))
-        return subject_of(read_file(file), file, load_launch(beside(found[sample], ".toml"), size), on)
+        module, (subject,) = subjects_of(read_file(file), file, load_launch(beside(found[sample], ".toml"), size), on)
+        return module, subject
 
     def wanted(kernel: str) -> bool:
         return not kernels or kernel in kernels

@@ -10,7 +10,7 @@ import click
 
 from binalloc.cli.files import check_folder, check_output, not_over, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
-from binalloc.cli.load import subject_of
+from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     Numbers,
     engine_option,
@@ -54,6 +54,13 @@ class LevelList(Numbers):
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @options(launch_option, size_option, engine_option, max_cycles_of("and its row says `limit`"), json_option)
 @click.option(
+    "--kernel",
+    "kernels",
+    multiple=True,
+    metavar="NAME",
+    help="Launch this kernel of each file, not the launch file's; may be repeated.",
+)
+@click.option(
     "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="LIST", help="Machine models, as gtx680,c2075."
 )
 @click.option(
@@ -91,6 +98,7 @@ def sweep(
     engine: str,
     max_cycles: int | None,
     as_json: bool,
+    kernels: tuple[str, ...],
     machine: str,
     allocators: tuple[str, ...],
     schedulers: tuple[str, ...],
@@ -123,7 +131,7 @@ def sweep(
     asked = [
         one
         for file, started in launches.items()
-        for one in _asked(file, started, size, machines, levels, allocators, schedulers, engine, max_cycles)
+        for one in _asked(file, started, size, machines, kernels, levels, allocators, schedulers, engine, max_cycles)
     ]
     kept = Cache(finished_runs(cache))
     rows: list[Row] = []
@@ -162,6 +170,7 @@ def _asked(
     launch: str,
     size: str | None,
     machines: list[str],
+    kernels: tuple[str, ...],
     levels: str | tuple[int, ...],
     allocators: tuple[str, ...],
     schedulers: tuple[str, ...],
@@ -175,8 +184,9 @@ def _asked(
     loaded = load_launch(launch, size)
     data = read_file(file)
     for machine in machines:
-        module, subject = subject_of(data, file, loaded, machine)
-        yield from configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
+        module, subjects = subjects_of(data, file, loaded, machine, kernels)
+        for subject in subjects:
+            yield from configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
 
 
 def _say(rows: list[Row], written: str | None, partial: bool) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from binalloc.analysis.callgraph import build_callgraph
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.schedulers.table import policy_number
-from binalloc.errors import UsageError
+from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.models.machines.budget import Budget, levels
@@ -56,7 +57,8 @@ class Configuration:
     """One row of a sweep. allocator: by name, or ORIGINAL. blocks: per SM, aimed at; None for the original at its own
     number. registers, slots: per thread, what the level leaves; None for the original, and where the machine cannot
     hold so many blocks. held: it is the original, with no more than `blocks` resident, though there is room for more.
-    engine, max_cycles: as those of `Request`."""
+    engine, max_cycles: as those of `Request`. refused: why no allocator could do anything else than leave the kernel as
+    it is; "" where one could."""
 
     subject: Subject
     scheduler: str = DEFAULT_SCHEDULER
@@ -67,6 +69,7 @@ class Configuration:
     held: bool = False
     engine: str = "numba"
     max_cycles: int | None = DEFAULT_MAX_CYCLES
+    refused: str = ""
 
     @property
     def fits(self) -> bool:
@@ -93,6 +96,7 @@ def configurations(
     for name in schedulers:
         policy_number(name)
     budgets, own = _levels(module, subject)
+    refused = _refused(module, subject.kernel)
     lowest = own if wanted == UPWARDS else 0
     chosen = wanted if isinstance(wanted, tuple) else [blocks for blocks in budgets if blocks >= lowest]
     for scheduler in schedulers:
@@ -102,8 +106,19 @@ def configurations(
             registers, slots = (None, None) if found is None else (found.registers, found.slots)
             for name in allocators:
                 yield Configuration(
-                    subject, scheduler, name, blocks, registers, slots, blocks < own, engine, max_cycles
+                    subject, scheduler, name, blocks, registers, slots, blocks < own, engine, max_cycles, refused
                 )  # fmt: skip
+
+
+def _refused(module: Module, kernel: str) -> str:
+    """Why no allocator can rewrite the kernel, or ""."""
+    from binalloc.transform.rewrite.rewrite import require_rewritable
+
+    try:
+        require_rewritable(module, build_callgraph(module, kernel))
+    except Refused as error:
+        return error.message
+    return ""
 
 
 def _levels(module: Module, subject: Subject) -> tuple[dict[int, Budget], int]:

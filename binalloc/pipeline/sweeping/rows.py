@@ -8,7 +8,7 @@ from binalloc.emulator.state.counters import Stall
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
 from binalloc.pipeline.sweeping.tasks import INFEASIBLE, OK
-from binalloc.printable import count
+from binalloc.printable import count, one_line
 
 SCHEMA_VERSION = 1
 """Of the columns: what one says never changes under one number, others may be added."""
@@ -87,6 +87,8 @@ def row_of(asked: Configuration, found: Found | None) -> Row:
         return row | {"status": INFEASIBLE, "reason": f"{subject.machine.name} has no room at once for {what}"}
     last = found.built if found.ran is None else found.ran
     row |= {"status": last["status"], "reason": last["reason"]}
+    if asked.held and asked.refused and last["status"] == OK:
+        row["reason"] = f"the original as it is: {one_line(asked.refused)}"
     if found.built["status"] == OK:
         row |= _built(asked, found)
     if found.first is not None and found.first["status"] == OK:

@@ -78,6 +78,44 @@ def test_files_machines_and_schedulers_in_their_order(tmp_path: Path, kept: list
     assert {row["status"] for row in rows} == {"ok"}
 
 
+KERNELS = "".join(
+    f""".kernel {name}
+.param out, 8
+.block 32
+    S2R R4, SR_TID.X
+    MOV R5, 4
+    IMAD.WIDE R2, R4, R5, c[0][out]
+    MOV R5, {number}
+    STG [R2], R5
+    EXIT
+.end
+"""
+    for number, name in enumerate(("one", "two", "_ZN2ns5threeEPj"))
+)
+
+
+def test_kernels_that_are_named_are_launched_in_place_of_the_files(tmp_path: Path, kept: list[str]) -> None:
+    file = tmp_path / "k.loom"
+    file.write_bytes(call("asm", "-", stdin=KERNELS.encode()).raw)
+    (tmp_path / "k.toml").write_text(
+        'kernel = "one"\ngrid = 2\nblock = 32\n[sizes.test]\n'
+        '[[argument]]\nname = "out"\nkind = "buffer"\ndtype = "u32"\nshape = 32\ninit = "zeros"\n'
+    )
+    line = ["sweep", str(file), *kept, "--levels", "16", "--allocators", "local", "--json"]
+
+    def swept(*names: str) -> list[str]:
+        rows = call(*line, *(text for name in names for text in ("--kernel", name))).json["rows"]
+        assert {row["status"] for row in rows} == {"ok"}
+        assert [row["allocator"] for row in rows] == ["original", "local"] * (len(rows) // 2)
+        return [row["kernel"] for row in rows[::2]]
+
+    assert swept() == ["one"]
+    assert swept("two") == ["two"]
+    assert swept("ns::three", "one", "three") == ["_ZN2ns5threeEPj", "one"]
+    said = refused(2, *line[:-1], "--kernel", "one", "--kernel", "four")
+    assert "no such kernel; found four; expected one, two, ns::three" in said
+
+
 def test_interrupted_it_keeps_what_is_done_and_goes_on(
     tmp_path: Path, kept: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kits.cli import call, launch, loom, rescheduled
+from tests.support.kits.cli import ROOT, call, launch, loom, rescheduled
 
 TWO_KERNELS = "".join(
     f"""
@@ -116,3 +116,110 @@ def test_binaries_without_a_kernel_in_common_are_told_so() -> None:
     answer = call("verify", loom("callchain"), loom("matmul"))
     assert answer.code == 1
     assert answer.out.startswith("no kernel in common: symbolic check FAILED\n")
+
+
+DEEP = """
+.kernel plain
+    .block 32
+    MOV R5, 1
+    EXIT
+.end
+.kernel deep
+    .block 32
+    .local_bytes 0x10
+    MOV R4, 0x10
+    CALL f
+    EXIT
+.end
+.func f
+    ISETP.LE.AND P0, PT, R4, 0x2, PT
+    @P0 RET
+    IADD3 R4, R4, -1, RZ
+    CALL f
+    RET
+.end
+.kernel far
+    .block 32
+    MOV R6, 0x11
+    MOV R5, 0x20
+    CALL.IND R5
+    EXIT
+.end
+"""
+ALONE = DEEP[: DEEP.index(".kernel deep")]
+
+
+def binary(folder: Path, name: str, text: str) -> str:
+    """A file of the assembled text, scheduled."""
+    (folder / name).write_bytes(call("schedule", "-", stdin=call("asm", "-", stdin=text.encode()).raw).raw)
+    return str(folder / name)
+
+
+def test_kernels_that_are_as_they_were_are_told_from_those_that_are_proven(tmp_path: Path) -> None:
+    before = binary(tmp_path, "before", DEEP)
+    same = call("verify", before, before, "--json")
+    assert (same.code, same.json["verified"], same.json["checked"]) == (0, True, None)
+    assert same.json["unchanged"] == same.json["kernels"] == ["plain", "deep", "far"]
+    text = call("verify", before, before).out
+    assert text == "plain, deep, far: unchanged, not checked\ncontrol codes: no hazard on gtx680\n"
+
+    other = binary(tmp_path, "other", DEEP.replace("MOV R5, 1", "MOV R7, 1"))
+    found = call("verify", before, other, "--json")
+    assert (found.code, found.json["checked"], found.json["unchanged"]) == (0, True, ["deep", "far"])
+    text = call("verify", before, other).out
+    assert text.startswith("plain: symbolic check passed\ndeep, far: unchanged, not checked\n")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        ("deep", "recursion cannot be followed (f -> f): leave the kernel as it is"),
+        ("far", "indirect calls cannot be followed (far calls by address): leave the kernel as it is"),
+    ],
+)
+def test_what_no_proof_can_follow_may_only_stay_as_it_is(tmp_path: Path, kernel: str, reason: str) -> None:
+    """Whatever else differs, the reason is what it calls. By name it is refused unchanged, too: proof is wanted."""
+    text = DEEP.replace(ALONE, "")
+    start = text.index(f".kernel {kernel}")
+    text = text[start : text.find(".kernel", start + 1) % (len(text) + 1)]
+    before = binary(tmp_path, "before", text)
+    assert call("verify", before, before).out.startswith(f"{kernel}: unchanged, not checked\n")
+    assert call("verify", before, before, "--json").json["checked"] is None
+    changes = [("R4, 0x10", "R4, 0x11")] if kernel == "deep" else [("0x11", "0x12")]
+    changes += [("    EXIT\n", "    MOV R9, RZ\n    EXIT\n")]
+    for number, change in enumerate(changes):
+        after = binary(tmp_path, f"after{number}", text.replace(*change))
+        answer = call("verify", before, after, "--json")
+        assert answer.code == 1
+        assert answer.json["findings"][0] == f"{kernel}: {reason}"
+        assert (answer.json["verified"], answer.json["unchanged"]) == (False, [])
+    named = call("verify", before, before, "--kernel", kernel, "--json")
+    assert (named.code, named.json["findings"], named.json["unchanged"]) == (1, [f"{kernel}: {reason}"], [])
+
+
+def test_a_kernel_on_one_side_is_found_where_all_others_are_as_they_were(tmp_path: Path) -> None:
+    one, both = binary(tmp_path, "one", ALONE), binary(tmp_path, "both", DEEP)
+    for pair, finding in (((both, one), "missing"), ((one, both), "that the original has not")):
+        answer = call("verify", *pair)
+        assert answer.code == 1
+        assert finding in answer.out
+        assert "symbolic check FAILED" in answer.out.splitlines()[0]
+
+
+def test_imports_that_differ_by_an_option_are_told_apart_by_it(tmp_path: Path) -> None:
+    ptx = str(ROOT / "tests/data/ptx/recursion.ptx")
+    paths = []
+    for name, options in {"a": (), "b": ("--stack", "2048"), "c": ("--machine", "c2075")}.items():
+        paths.append(str(tmp_path / name))
+        assert call("import-ptx", ptx, "-o", paths[-1], *options).code == 0
+    a, b, c = paths
+    found = call("verify", a, b, "--json")
+    assert found.code == 1
+    assert "the two were imported differently: with stacks of 1024 and 2048 bytes per thread" in found.json["hint"]
+    assert "machine" not in found.json["hint"]
+    alone = call("verify", a, b, "--kernel", "plain").out
+    assert "another local_bytes of " in alone
+    assert " in place of " in alone
+    assert "stacks of 1024 and 2048" in alone
+    hint = call("verify", b, c, "--json").json["hint"]
+    assert hint.index("for the machines 'gtx680' and 'c2075'") < hint.index("stacks of 2048 and 1024 bytes")

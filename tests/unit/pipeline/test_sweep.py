@@ -22,6 +22,7 @@ from binalloc.pipeline.steps import kernel_use
 from binalloc.pipeline.sweeping.configuration import UPWARDS, Subject
 from binalloc.pipeline.sweeping.rows import COLUMNS
 from binalloc.pipeline.sweeping.tasks import Build, Judge, Run
+from binalloc.report.sweep import render_rows
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.kits.sweeps import asked_of, subject, swept
 from tests.support.paths import ROOT, sample_file
@@ -154,7 +155,10 @@ def test_what_does_not_fit_is_infeasible_and_says_why(tmp_path: Path) -> None:
 def test_a_kernel_that_cannot_be_rewritten_still_has_its_original(tmp_path: Path) -> None:
     rows, _, _ = swept(asked_of(made(RECURSIVE), (1, 16), allocators=("local",)), tmp_path)
     assert [row["status"] for row in rows] == ["ok", "ok", "refused"]
-    assert rows[2]["reason"] == "recursion: the depth of the call stack is not known statically"
+    reason = "recursion: the depth of the call stack is not known statically"
+    assert [row["reason"] for row in rows] == ["", f"the original as it is: {reason}", reason]
+    text = render_rows(rows)
+    assert text.endswith(f"\nk on gtx680, at 1: the original as it is: {reason}\nk on gtx680, local at 16: {reason}\n")
 
 
 def test_a_block_that_no_sm_has_room_for_gives_one_row(tmp_path: Path) -> None:
