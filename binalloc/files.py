@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,17 @@ def read_bytes(path: str | Path) -> bytes:
             return file.read(FILE_LIMIT + 1)
     except OSError as error:
         raise UsageError("cannot read the file", file=str(path), found=error.strerror) from error
+
+
+def instead_of_file(path: str | Path) -> str | None:
+    """What lies there, in words, where it is not a file with an end: a folder, a device, a pipe; None for a file.
+    Raises OSError as `os.stat` does, ValueError for a name that there cannot be."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISREG(mode):
+        return None
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def text_of(data: bytes) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ KEY_PARTS = 32
 _LONG_KEY = re.compile(rf"""(?<![\w"'.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{KEY_PARTS}}}""")
 
 
-def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
-    """The table in the file. kind: "launch file" or "machine file", for messages.
+def read_toml(path: str | Path, kind: str, number: Callable[[str], float] = float) -> dict[str, Any]:
+    """The table in the file. kind: "launch file" or "machine file", for messages. number: what a float becomes, from
+    the text that it is written as.
 
     Raises UsageError where the file cannot be read, MalformedInput where it is not TOML or too long.
     """
@@ -48,7 +50,7 @@ def read_toml(path: str | Path, kind: str) -> dict[str, Any]:
             raise MalformedInput(
                 f"a key of the {kind} has too many parts", file=name, place=place, expected=f"at most {KEY_PARTS}"
             )
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=number)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, bad UTF-8, an integer of thousands of digits
         raise MalformedInput(
             f"the {kind} is not TOML", file=name, found=plain(error) or type(error).__name__,

@@ -27,7 +27,7 @@ executed only by `reference_outputs`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,12 @@ from typing import Any
 import numpy as np
 
 from binalloc.errors import MalformedInput, UsageError
+from binalloc.files import instead_of_file
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.comparison import Difference, compare, compare_globals, variable_name
+from binalloc.launch.decimals import Written
 from binalloc.launch.dtypes import BF16, Array, copied, rounded, shown
+from binalloc.launch.elements.layout import by_offset
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import Argument, ArgumentKind, Compare, Init, Launch, Reference
 from binalloc.printable import quoted
@@ -65,7 +68,12 @@ def load_launch(path: str | Path, size: str | None = None) -> Launch:
 
     Raises UsageError where the file cannot be read or lacks the size, MalformedInput for anything wrong inside it.
     """
-    return parse_launch(read_toml(path, "launch file"), path=str(path), size=size)
+    return parse_launch(read_table(path), path=str(path), size=size)
+
+
+def read_table(path: str | Path) -> dict[str, Any]:
+    """The table in a launch file, floats with their text. Raises as `read_toml` does."""
+    return read_toml(path, "launch file", Written)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -107,6 +115,7 @@ def reference_outputs(
         raise MalformedInput(
             "wrong result", file=launch.reference.file, place=place, found=type(outputs).__name__, expected="a dict"
         )
+    outputs = {name: _ordered(data) for name, data in outputs.items()}
     for name, data in outputs.items():
         allowed = _allowed(known[name]) if name in known else list(known)
         found = _described(data) if isinstance(data, np.ndarray) else type(data).__name__
@@ -131,6 +140,14 @@ def _described(data: Array) -> str:
     return f"{data.dtype} {list(data.shape)}"
 
 
+def _ordered(data: Any) -> Any:
+    """Structs with their fields in the order of their offsets, all else as it is."""
+    if not isinstance(data, np.ndarray) or data.dtype.names is None or data.dtype.hasobject:
+        return data
+    ordered = by_offset(data.dtype)
+    return data if ordered == data.dtype else data.view(ordered)
+
+
 def _as_elements(data: Array, a: Argument) -> Array:
     return rounded(data, BF16) if a.dtype == BF16 and data.dtype.kind == "f" else data
 
@@ -142,9 +159,13 @@ def load_function(file: str, name: str, what: str, remedy: str) -> Any:
     Raises UsageError where the file cannot be read, MalformedInput where it does not load or has no such function.
     """
     try:
-        source = Path(file).read_bytes()
+        found = instead_of_file(file)
+        source = Path(file).read_bytes() if found is None else b""
     except (OSError, ValueError) as e:
-        raise UsageError(f"cannot read the {what}", file=file, remedy=remedy) from e
+        reason = getattr(e, "strerror", None) or e
+        raise UsageError(f"cannot read the {what}", file=file, found=reason, remedy=remedy) from e
+    if found is not None:
+        raise UsageError(f"cannot read the {what}", file=file, found=found, expected="a Python file", remedy=remedy)
     namespace: dict[str, Any] = {"__name__": "binalloc_reference", "__file__": file}
     try:
         with redirect_stdout(sys.stderr):
@@ -163,6 +184,32 @@ def load_function(file: str, name: str, what: str, remedy: str) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Against the binary.
+
+
+def complete(launch: Launch, wanted: Iterable[Argument], given: Mapping[str, Array], place: str) -> Mapping[str, Array]:
+    """Contents that somebody gives in place of the launch's own: of every one of the arguments `wanted`, of their
+    sizes. UsageError where one lacks, is of another size or unknown; place: what they were given as."""
+    known = {a.name: a for a in wanted}
+    listed = ", ".join(known) or "none"
+    for name in known:
+        if name not in given:
+            found = ", ".join(map(str, given)) or "none"
+            raise UsageError(
+                f"no contents for the argument {name}", file=launch.path or None, place=place, found=found,
+                expected=listed, remedy=f"Begin with launch.make_{place}(), which has them all.",
+            )  # fmt: skip
+    for name, value in given.items():
+        data = np.asarray(value)
+        if name not in known:
+            message = "contents for what is no such argument"
+            raise UsageError(message, file=launch.path or None, place=place, found=quoted(name), expected=listed)
+        if data.nbytes != known[name].bytes:
+            raise UsageError(
+                "contents of another size", file=launch.path or None, place=f"{place}[{quoted(name)}]",
+                found=f"{_described(data)}, {data.nbytes} bytes",
+                expected=f"{known[name].numpy_dtype} {list(known[name].shape)}, {known[name].bytes} bytes",
+            )  # fmt: skip
+    return given
 
 
 def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None) -> None:
@@ -203,6 +250,7 @@ def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None)
                 place=f"argument {p.name}",
                 found=", ".join(a.name for a in launch.arguments) or "no arguments",
                 expected=f"{p.name}, {p.size} bytes",
+                remedy=launch.left_out(),
             )
         a = bound[p.name]
         if not a.fits(p.size):
@@ -213,6 +261,7 @@ def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None)
                 place=f"argument {a.name}" + (f", parameter {p.name}" if a.name != p.name else ""),
                 found=f"{a.kind} {dtype}".rstrip() + f", {a.parameter_bytes} bytes",
                 expected=f"{p.size} bytes",
+                remedy=launch.left_out(),
             )
     for a in launch.unbound(names):
         raise UsageError(

@@ -204,6 +204,11 @@ class Launch:
         return tuple(a for kind in kinds for a in self.arguments if a.kind == kind)
 
     @property
+    def textures(self) -> tuple[Argument, ...]:
+        """The textures that have contents of their own."""
+        return tuple(a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents)
+
+    @property
     def passed(self) -> tuple[Argument, ...]:
         """The arguments that take a parameter or are reached through one."""
         return tuple(a for a in self.arguments if a.kind != ArgumentKind.SYMBOL)
@@ -275,6 +280,18 @@ class Launch:
         reached = {name for a in self.arguments for name in a.pointed() if name != a.name}
         return {a.name for a in self.passed if (a.name not in reached if a.parameter is None else a.parameter)}
 
+    def left_out(self) -> str | None:
+        """What to do about a parameter that has no argument, where buffers take none since others point to them."""
+        taking = self._taking()
+        lost = [a.name for a in self.passed if a.parameter is None and a.name not in taking]
+        if not lost:
+            return None
+        by = next(a.name for a in self.arguments if lost[0] in a.pointed() and a.name != lost[0])
+        return (
+            f"{lost[0]} takes no parameter of its own, as {by} has a pointer to it: where it is to take one, "
+            "say `parameter = true` there."
+        )
+
     def argument(self, name: str) -> Argument:
         """The argument of that name; KeyError if there is none."""
         for a in self.arguments:
@@ -292,7 +309,7 @@ class Launch:
 
     def make_textures(self) -> dict[str, Array]:
         """Contents of every texture that has its own in argument order, as `make_buffers` makes them."""
-        return self._filled([a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents])
+        return self._filled(self.textures)
 
     def make_symbols(self) -> dict[str, Array]:
         """Contents of the variables that the launch names, as `make_buffers` makes them."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
 from binalloc.isa.interface.names import NAME
+from binalloc.launch.decimals import Written, rounds_once
 from binalloc.launch.dtypes import BF16, DTYPES, PART, Number, kind_of
 from binalloc.printable import quoted
 from binalloc.toml_values import Place
@@ -104,7 +105,13 @@ def a_value(value: object, dtype: str, at: At) -> Number:
         if not is_number(value):
             at.fail("not a number", quoted(value), f"an {dtype}")
         limit = _LIMITS[dtype]
-        if (isinstance(value, int) and abs(value) >= limit) or limit <= abs(value) < math.inf:
-            at.fail("does not fit its type", quoted(value), f"an {dtype}")
-        return float(value)
-    return at.integer(value, -(1 << bits - 1) if kind == "i" else 0, (1 << bits - (kind == "i")) - 1)
+        beyond = value.beyond if isinstance(value, Written) else isinstance(value, int) and abs(value) >= limit
+        number = math.inf if beyond else rounds_once(value, dtype)
+        if beyond or limit <= abs(number) < math.inf:
+            at.fail("does not fit its type", value.text if beyond and isinstance(value, Written) else quoted(value),
+                    f"an {dtype}")  # fmt: skip
+        return number
+    low, high = -(1 << bits - 1) if kind == "i" else 0, (1 << bits - (kind == "i")) - 1
+    if isinstance(value, float):
+        at.fail("not an integer", quoted(value), f"an integer from {low} to {high}, without point or exponent")
+    return at.integer(value, low, high)

@@ -7,6 +7,8 @@ without loss, and one that has more is refused. The first row is the uppermost.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,8 @@ _KEEPING = {
 _KEEPING_CLEAR = {"L": (2, 4), "P": (4,), "RGB": (4,)}
 """By mode, the numbers of channels that keep which colour is said to be transparent."""
 _GREY = 0
-_DEPTH_AT, _COLOUR_AT = 24, 25  # in a PNG file, behind signature, length, name, width and height
+_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+_WIDTH_AT, _DEPTH_AT, _COLOUR_AT = 16, 24, 25  # in a PNG file, behind signature, length, name, width and height
 
 
 def read_png(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
@@ -34,13 +37,8 @@ def read_png(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
         raise MalformedInput("a .png file has 8 or 16 bits a channel", found=dtype, expected="u8 or u16")
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in _MODES):
         raise MalformedInput("not the shape of a picture", found=list(shape), expected="[height, width, channels]")
-    image = _opened(path)
+    image = _opened(path, shape)
     with image:
-        if (image.height, image.width) != shape[:2]:
-            raise MalformedInput(
-                "the picture has another size", found=f"height {image.height}, width {image.width}",
-                expected=f"height {shape[0]}, width {shape[1]}",
-            )  # fmt: skip
         depth, colour = _bits(path)
         if depth == 16:
             return _deep(image, colour, dtype, shape)
@@ -67,24 +65,54 @@ def _deep(image: Any, colour: int, dtype: str, shape: tuple[int, ...]) -> Array:
 
 def _bits(path: Path) -> tuple[int, int]:
     """Bits of a channel, and PNG's number of what channels there are."""
-    with path.open("rb") as stream:
-        head = stream.read(_COLOUR_AT + 1)
+    head = _head(path)
     return head[_DEPTH_AT], head[_COLOUR_AT]
 
 
-def _opened(path: Path) -> Any:
+def _head(path: Path) -> bytes:
+    """The file's beginning."""
+    with path.open("rb") as stream:
+        return stream.read(_COLOUR_AT + 1)
+
+
+def _require_size(height: int, width: int, shape: tuple[int, ...]) -> None:
+    if (height, width) != shape[:2]:
+        raise MalformedInput(
+            "the picture has another size", found=f"height {height}, width {width}",
+            expected=f"height {shape[0]}, width {shape[1]}",
+        )  # fmt: skip
+
+
+@contextmanager
+def _of_any_size(module: Any) -> Iterator[None]:
+    """Pillow without a limit of its own: an argument has one, and the picture has its size."""
+    limit, module.MAX_IMAGE_PIXELS = module.MAX_IMAGE_PIXELS, None
+    try:
+        yield
+    finally:
+        module.MAX_IMAGE_PIXELS = limit
+
+
+def _opened(path: Path, shape: tuple[int, ...]) -> Any:
+    """The picture, of the size that the argument has."""
     try:
         from PIL import Image
     except ImportError as error:
         raise UsageError(
             "Pillow, which reads .png files, is not installed", remedy="Install binalloc[png]."
         ) from error
+    head = _head(path)
+    if head.startswith(_START) and len(head) > _COLOUR_AT:  # before Pillow sees it, which has other words for huge ones
+        width, height = (int.from_bytes(head[at : at + 4]) for at in (_WIDTH_AT, _WIDTH_AT + 4))
+        _require_size(height, width, shape)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _of_any_size(Image):
             warnings.simplefilter("ignore")
-            return Image.open(path, formats=["PNG"])
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+            image = Image.open(path, formats=["PNG"])
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
         raise MalformedInput("not a .png file", found=quoted(str(error))) from error
+    _require_size(image.height, image.width, shape)
+    return image
 
 
 def _loaded(image: Any) -> Any:

@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
 from binalloc.errors import MalformedInput
+from binalloc.launch.contents.ranges import held
 from binalloc.launch.contents.read import InputFile, read_input
-from binalloc.launch.dtypes import BF16, POINTER, Array, Number, kind_of, rounded
+from binalloc.launch.dtypes import BF16, PART, POINTER, Array, Number, kind_of, rounded
 from binalloc.launch.elements.cells import Field, put
 from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
 from binalloc.launch.placing import Target
@@ -109,8 +109,8 @@ def _contents(init: Init, element: Element, shape: tuple[int, ...], setting: Set
     if init.kind == InitKind.FILE:
         assert init.file is not None
         return read_input(init.file, element, shape, setting.place, setting.launch_path)
-    if element == BF16:
-        return rounded(_numbers(init, "f64" if init.kind != InitKind.RANDOM else "f32", shape), BF16)
+    if element == BF16 and init.kind != InitKind.RANDOM:
+        return rounded(_numbers(init, "f64", shape), BF16)
     return _numbers(init, element, shape)
 
 
@@ -176,21 +176,30 @@ _U64 = (1 << 64) - 1
 def _random(init: Init, dtype: str, shape: tuple[int, ...]) -> Array:
     """Real numbers of complex ones come first, then their imaginary parts."""
     rng = np.random.default_rng(init.seed)
-    made = numpy_of(dtype)
-    if kind_of(dtype) == "c":
-        real, imaginary = (_drawn(rng, init, np.dtype("<f8"), shape) for _ in range(2))
-        return np.asarray(real + 1j * imaginary).astype(made)
-    return _drawn(rng, init, made, shape)
+    if kind_of(dtype) != "c":
+        return _within(init, _drawn(rng, init, dtype, shape), dtype)
+    real, imaginary = (_drawn(rng, init, "f64", shape) for _ in range(2))
+    made = np.asarray(real + 1j * imaginary).astype(numpy_of(dtype))
+    made.real, made.imag = (_within(init, part, PART[dtype]) for part in (made.real, made.imag))
+    return made
 
 
-def _drawn(rng: np.random.Generator, init: Init, made: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+def _drawn(rng: np.random.Generator, init: Init, dtype: str, shape: tuple[int, ...]) -> Array:
+    """Numbers as the generator gives them, rounded to the type; bf16 by way of f32."""
+    made = numpy_of("f32" if dtype == BF16 else dtype)
     if init.distribution == Distribution.INTEGERS:
         low, high = int(init.low.real), int(init.high)
-        if made.kind in "fb":
-            return rng.integers(low, high, shape).astype(made)
-        return np.asarray(rng.integers(low, high, shape, dtype=made), made)
-    if init.distribution == Distribution.NORMAL:
-        return rng.normal(init.mean, init.std, shape).astype(made)
-    return rng.uniform(init.low.real, init.high, shape).astype(made)
+        plain = rng.integers(low, high, shape, dtype=np.int64 if made.kind in "fb" else made)
+    elif init.distribution == Distribution.NORMAL:
+        plain = rng.normal(init.mean, init.std, shape)
+    else:
+        plain = rng.uniform(init.low.real, init.high, shape)
+    plain = np.asarray(plain).astype(made)
+    return rounded(plain, BF16) if dtype == BF16 else plain
 
 
+def _within(init: Init, elements: Array, dtype: str) -> Array:
+    """Floats that were drawn from a range, none of them outside of it."""
+    if kind_of(dtype) != "f" or init.distribution == Distribution.NORMAL:
+        return elements
+    return held(elements, init.low.real, init.high, dtype)

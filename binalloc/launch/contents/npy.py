@@ -38,11 +38,12 @@ def read_npy_stream(stream: IO[bytes], element: Element, shape: tuple[int, ...])
     try:
         header = _header(stream)
         dtype = _compare(header, element, shape)
-        data = stream.read(math.prod(shape) * dtype.itemsize + 1)
-        if len(data) != math.prod(shape) * dtype.itemsize:
+        size = math.prod(shape) * dtype.itemsize
+        data = stream.read(size + 1)
+        if len(data) != size:
             raise MalformedInput(
-                "the .npy file is not as long as its header says", found=f"{len(data)} bytes of data or more",
-                expected=f"{math.prod(shape) * dtype.itemsize} bytes",
+                "the .npy file is not as long as its header says", expected=f"{size} bytes",
+                found=f"more than {size} bytes of data" if len(data) > size else f"{len(data)} bytes of data",
             )  # fmt: skip
     except MalformedInput as error:
         error.remedy = _REMEDY

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from binalloc.errors import MalformedInput, UsageError
+from binalloc.files import instead_of_file
 from binalloc.launch.contents.archives import read_npz, read_raw
 from binalloc.launch.contents.images import read_png
 from binalloc.launch.contents.npy import read_npy
@@ -60,13 +61,17 @@ def read_input(given: InputFile, element: Element, shape: tuple[int, ...], place
     elements and that shape."""
     path = Path(given.path)
     try:
-        if not path.is_file():
-            raise MalformedInput("no such file")
+        other = instead_of_file(path)
+        if other is not None:
+            raise MalformedInput("not a file", found=other, expected=f"a file in the format {given.format}")
         found = READERS[given.format](given, path, element, shape)
         for values in _truths(found, element):
             if (values.view("u1") > 1).any():
                 raise MalformedInput("not truth values", found=int(values.view("u1").max()), expected="bytes 0 and 1")
         return found
+    except FileNotFoundError:
+        where = f"{place}: init.file {given.path}"
+        raise MalformedInput("no such file", file=launch_path or None, place=where) from None
     except OSError as error:
         raise MalformedInput(
             f"cannot read the .{given.format} file", file=launch_path or None, place=f"{place}: init.file {given.path}",

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from binalloc.launch.contents.init import Distribution, Init, InitKind
+from binalloc.launch.contents.ranges import has_numbers
 from binalloc.launch.contents.read import FileFormat, InputFile
-from binalloc.launch.dtypes import PART, POINTER, Number, kind_of
-from binalloc.launch.elements.cells import a_target, cells
+from binalloc.launch.dtypes import PART, POINTER, POINTER_BYTES, Number, kind_of
+from binalloc.launch.elements.cells import a_pointer, a_target, cells
 from binalloc.launch.elements.layout import Element, Struct
 from binalloc.launch.placing import Target
 from binalloc.launch.values import At, a_name, a_number, a_path, a_value
@@ -106,6 +107,8 @@ def _pointers(table: dict[str, Any], to: Filled, at: At) -> Init:
     rest = {key: value for key, value in table.items() if key != "argument"}
     if "file" in rest:
         return replace(_file(rest, replace(to, element="i64"), at), argument=name)
+    if "values" in rest:
+        return _listed(rest, name, target, to, at)
     kind = at.sub("kind").one_of(at.required(rest, "kind"), _OF_POINTERS)
     made = _numbers(kind, {"distribution": "integers"} | rest if kind == InitKind.RANDOM else rest, "i64", to, at)
     last = made.low.real + (made.step.real * (to.count - 1) if kind == InitKind.ARANGE else 0)
@@ -115,6 +118,21 @@ def _pointers(table: dict[str, Any], to: Filled, at: At) -> Init:
         expected = f"at most {count}, and negative numbers for null"
         at.fail(f"a pointer beyond the end of {name}", f"element {highest}", expected)
     return replace(made, argument=name)
+
+
+def _listed(table: dict[str, Any], name: str, target: Target, to: Filled, at: At) -> Init:
+    """Pointers to elements of one buffer by a list of their numbers, negative ones for null."""
+    at.only_keys(table, ("kind", "values"))
+    kind = at.sub("kind").one_of(table.get("kind", InitKind.VALUES), (InitKind.VALUES, *_OF_POINTERS))
+    if kind != InitKind.VALUES:
+        at.sub("values").fail("contents of two kinds", f"values and {kind}", "one of them")
+    count, out = target.bytes // target.element_bytes, []
+    for number in cells(table["values"], "i64", to.shape, 0, {}, at.sub("values")):
+        for i, value in enumerate(number.values):
+            where = At(at.file, f"{at.key}.values[{i}]")
+            given = {"argument": name, "element": where.integer(value, -(2**63), count)} if value.real >= 0 else 0
+            out.append(a_pointer(given, i * POINTER_BYTES, to.targets, where))
+    return Init(InitKind.VALUES, cells=tuple(out))
 
 
 def _parts(value: object, to: Filled, at: At) -> tuple[tuple[str, Init], ...]:
@@ -188,7 +206,7 @@ def _ramp(table: dict[str, Any], dtype: str, count: int, at: At) -> Init:
     elif isinstance(start, complex):
         step = a_value(step, dtype, at.sub("step"))
     else:
-        step = a_number(step, at.sub("step"))
+        start, step = float(table.get("start", 0)), a_number(step, at.sub("step"))
     return Init(InitKind.ARANGE, low=start, step=step)
 
 
@@ -219,6 +237,8 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
         high = _real(a_number(table.get("high", 1.0), at.sub("high")), part, at.sub("high"))
     if low >= high:
         at.sub("high").fail("empty range", f"low {low}, high {high}", "low below high")
+    if kind_of(part) == "f" and not has_numbers(low, high, part):
+        at.sub("high").fail("no number of the type is in the range", f"{low} to {high}", f"an {part} in it")
     return Init(InitKind.RANDOM, choice, low=low, high=high, seed=seed)
 
 

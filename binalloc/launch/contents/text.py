@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from binalloc.errors import MalformedInput
+from binalloc.launch.decimals import Written
 from binalloc.launch.dtypes import Array, Number, kind_of, rounded
 from binalloc.launch.values import At, a_value
 from binalloc.printable import quoted
@@ -20,6 +21,8 @@ _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+", re.ASCII)
 _REAL = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 _TRUTHS = {"0": False, "1": True, "false": False, "true": True}
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""Bytes that are no UTF-8, as Python reads them."""
 _LINE = 1 << 20
 _DIGITS = 400
 
@@ -44,35 +47,36 @@ def read_text(path: Path, delimiter: str, skip: int, dtype: str, shape: tuple[in
 
 def _lines(path: Path, skip: int) -> Iterator[tuple[int, str]]:
     """Numbers of lines, from 1, and their text."""
-    with path.open(encoding="utf-8-sig", newline=None) as stream:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as stream:
         line = 0
-        try:
-            while text := stream.readline(_LINE):
-                line += 1
-                if len(text) == _LINE:
-                    raise MalformedInput(f"line {line} is too long", expected=f"fewer than {_LINE} characters")
-                text = text.strip()
-                if line > skip and text and not text.startswith("#"):
-                    yield line, text
-        except UnicodeDecodeError as error:
-            raise MalformedInput(f"not text, behind line {line}", expected="UTF-8") from error
+        while text := stream.readline(_LINE):
+            line += 1
+            if len(text) == _LINE:
+                raise MalformedInput(f"line {line} is too long", expected=f"fewer than {_LINE} characters")
+            if not text.isascii() and _ESCAPED.search(text):
+                raise MalformedInput(f"line {line} is not text", expected="UTF-8", remedy="Save the file as UTF-8.")
+            text = text.strip()
+            if line > skip and text and not text.startswith("#"):
+                yield line, text
 
 
 def _number(text: str, dtype: str, line: int, column: int) -> Number:
     """The number that a text is, of the argument's type."""
     kind = kind_of(dtype)
-    value: Number | None = None
+    value: Number | list[float] | None = None
     if len(text) <= _DIGITS:
         if kind == "b":
             value = _TRUTHS.get(text.lower())
         elif kind == "c":
             value = _complex(text)
         elif kind == "f" and _REAL.fullmatch(text):
-            value = float(text)
+            value = Written(text)
         elif kind in "iu" and _INTEGER.fullmatch(text):
             value = int(text)
         elif kind in "iu" and _HEXADECIMAL.fullmatch(text):
             value = int(text, 16)
+        elif kind in "iu" and _REAL.fullmatch(text):
+            value = float(text)  # which is refused as such
     if value is None:
         raise MalformedInput(
             f"line {line}, value {column}: not a number", found=quoted(text), expected=f"one of type {dtype}"
@@ -84,11 +88,19 @@ def _number(text: str, dtype: str, line: int, column: int) -> Number:
         raise
 
 
-def _complex(text: str) -> complex | None:
-    """As Python has them, `1+2j` or `(1+2j)`, in plain digits."""
+def _complex(text: str) -> list[float] | None:
+    """The two parts of a number as Python has them, `1+2j` or `(1+2j)`, in plain digits."""
     if not text.isascii() or "_" in text:
         return None
     try:
-        return complex(text)
+        complex(text)
     except ValueError:
         return None
+    plain = text.strip("() \t")
+    if plain[-1] not in "jJ":
+        return [Written(plain), 0.0]
+    plain = plain[:-1]
+    between = [k for k, c in enumerate(plain) if c in "+-" and k > 0 and plain[k - 1] not in "eE"]
+    split = between[-1] if between else 0
+    real, imaginary = plain[:split], plain[split:]
+    return [Written(real or "0"), Written(f"{imaginary}1" if imaginary in ("", "+", "-") else imaginary)]

@@ -19,7 +19,7 @@ from binalloc.launch.placing import Target
 from binalloc.launch.values import At, a_name, a_value
 from binalloc.printable import quoted
 
-_POINTER = '0, a name, or a table { argument = "name", at = byte } or { argument = "name", element = index }'
+POINTER_WORDS = '0, a name, or a table { argument = "name", at = byte } or { argument = "name", element = index }'
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def a_pointer(value: object, offset: int, targets: Mapping[str, Target], at: At,
     if isinstance(value, str):
         value = {"argument": value}
     if not isinstance(value, dict):
-        at.fail("not a pointer", quoted(value), _POINTER)
+        at.fail("not a pointer", quoted(value), POINTER_WORDS)
     at.only_keys(value, ("argument", "at", "element"))
     other = a_name(at.required(value, "argument"), at.sub("argument"))
     target = a_target(other, targets, at.sub("argument"))

@@ -100,15 +100,32 @@ def align_of(element: Element) -> int:
 
 @lru_cache(maxsize=1024)
 def numpy_of(element: Element) -> np.dtype[Any]:
-    """NumPy's dtype of an element."""
+    """NumPy's dtype of an element. Fields are in the order of their offsets, whatever order the struct has its members
+    in: .npy files know no other."""
     if isinstance(element, str):
         return DTYPES[element]
+    members = sorted(element.members, key=lambda m: m.offset)
     return np.dtype(
         {
-            "names": [m.name for m in element.members],
-            "formats": [(numpy_of(m.element), m.shape) for m in element.members],
-            "offsets": [m.offset for m in element.members],
+            "names": [m.name for m in members],
+            "formats": [(numpy_of(m.element), m.shape) for m in members],
+            "offsets": [m.offset for m in members],
             "itemsize": element.bytes,
+        }
+    )
+
+
+def by_offset(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype with its fields, and theirs, in the order of their offsets."""
+    if dtype.names is None or dtype.fields is None:
+        return dtype
+    fields = sorted((dtype.fields[name][1], name, dtype.fields[name][0]) for name in dtype.names)
+    return np.dtype(
+        {
+            "names": [name for _, name, _ in fields],
+            "formats": [(by_offset(field.base), field.shape) for _, _, field in fields],
+            "offsets": [offset for offset, _, _ in fields],
+            "itemsize": dtype.itemsize,
         }
     )
 

@@ -85,7 +85,8 @@ def _passed(step: LaunchStep, info: FunctionInfo, held: Launch, scope: Scope) ->
         bound = held.bind([p.name for p in params])
         missing = [p.name for p in params if p.name not in bound]
         if missing:
-            raise _contradicts(at, "no argument for a parameter of the kernel", missing[0], f"arguments for {listed}")
+            message = "no argument for a parameter of the kernel"
+            raise _contradicts(at, message, missing[0], f"arguments for {listed}", held.left_out())
         return [_now(bound[p.name], scope) for p in params]
     if isinstance(given, dict):
         unknown = [name for name in given if name not in {p.name for p in params}]
@@ -99,8 +100,10 @@ def _passed(step: LaunchStep, info: FunctionInfo, held: Launch, scope: Scope) ->
     return [_argument(g, p, held, scope) for g, p in zip(given, params, strict=True)]
 
 
-def _contradicts(at: At, message: str, found: object, expected: object) -> UsageError:
-    return UsageError(message, file=at.file or None, place=at.key, found=found, expected=expected)
+def _contradicts(
+    at: At, message: str, found: object, expected: object, remedy: str | None = None
+) -> UsageError:
+    return UsageError(message, file=at.file or None, place=at.key, found=found, expected=expected, remedy=remedy)
 
 
 def _argument(given: Given, param: Param, held: Launch, scope: Scope) -> Argument:

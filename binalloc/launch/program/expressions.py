@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from binalloc.errors import BinallocError
+from binalloc.launch.decimals import Written
 from binalloc.launch.dtypes import kind_of
 from binalloc.launch.elements.layout import Element
 from binalloc.launch.values import At
@@ -101,7 +102,9 @@ def parse_expression(value: object, names: Names, at: At) -> Expression:
     if not isinstance(value, str):
         number = value
         if isinstance(number, int) and not LOW <= number <= HIGH:
-            at.fail("out of range", number, "an integer of 64 bits")
+            at.fail("out of range", number, f"an integer from {LOW} to {HIGH}")
+        if isinstance(number, Written) and number.beyond:
+            at.fail("out of range", number.text, "a float of double precision")
         return Expression(at, str(value), lambda scope: number, number)
     if len(value) > MAX_LENGTH:
         at.fail("the expression is too long", f"{len(value)} characters", f"at most {MAX_LENGTH}")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binalloc.launch.file import parse_launch
+from binalloc.launch.file import parse_launch, read_table
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.program.types import Program
 from binalloc.launch.types import Launch
-from binalloc.toml_file import read_toml
 
 
 def load_program(path: str | Path, size: str | None = None) -> Program:
@@ -17,11 +16,11 @@ def load_program(path: str | Path, size: str | None = None) -> Program:
 
     Raises UsageError where the file cannot be read or lacks the size, MalformedInput for anything wrong inside it.
     """
-    return parse_program(read_toml(path, "launch file"), path=str(path), size=size)
+    return parse_program(read_table(path), path=str(path), size=size)
 
 
 def load_either(path: str | Path, size: str | None = None) -> Launch | Program:
     """Read and check a launch file, be it of one launch or of a sequence, as `load_launch` and `load_program` do."""
-    table = read_toml(path, "launch file")
+    table = read_table(path)
     parse = parse_program if "step" in table else parse_launch
     return parse(table, path=str(path), size=size)

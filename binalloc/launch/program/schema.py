@@ -13,8 +13,10 @@ from typing import Any
 from binalloc.isa.interface.names import NAME
 from binalloc.launch.arguments import parse_arguments
 from binalloc.launch.dtypes import NUMBERS, POINTER, kind_of
-from binalloc.launch.elements.layout import Element, size_of
+from binalloc.launch.elements.cells import POINTER_WORDS
+from binalloc.launch.elements.layout import size_of
 from binalloc.launch.program.expressions import FUNCTIONS, Expression, Names, Number, Values, parse_expression
+from binalloc.launch.program.fields import parse_field
 from binalloc.launch.program.types import (
     Complex,
     CopyStep,
@@ -295,32 +297,15 @@ def _set(reader: _Reader, when: Expression | None) -> SetStep:
         at.only_keys(reader.entry, ("set", "value", *_EVERYWHERE))
         if isinstance(given, list) and (kind_of(target.dtype) != "c" or len(given) != 2):
             at.sub("value").fail("a scalar has one value", f"a list of {len(given)}", "a number or an expression")
-    fields, element = _field(reader, target)
+    element, fields = target.element, None
+    if "field" in reader.entry:
+        fields, element = parse_field(reader.entry["field"], element, at.sub("field"))
     if not isinstance(element, str):
         at.sub("set").fail("a struct has many values", target.name, "one of its fields, `field = \"name\"`")
     if kind_of(element) == "c" and len(items) == 2 and not any(isinstance(v, list) for v in items):
         items = [items]
     values = tuple(_value(reader, v, element, at.sub("value")) for v in items)
-    return SetStep(at, when, target.name, values, reader.expression("from", 0), reader.optional("count"), fields)
-
-
-def _field(reader: _Reader, target: Argument) -> tuple[tuple[str, ...], Element]:
-    """The names of the members that `field` leads through, and what is at its end."""
-    element: Element = target.element
-    if "field" not in reader.entry:
-        return (), element
-    at = reader.at.sub("field")
-    given = reader.entry["field"]
-    names = given.split(".") if isinstance(given, str) else []
-    for name in names:
-        known = [] if isinstance(element, str) else [m.name for m in element.members]
-        member = None if isinstance(element, str) else element.member(at.one_of(name, known))
-        if member is None:
-            at.fail("no field of a struct", quoted(given), "names of fields, \"pos.x\" where structs nest")
-        element = member.element
-    if not names:
-        at.fail("no field of a struct", quoted(given), "names of fields, \"pos.x\" where structs nest")
-    return tuple(names), element
+    return SetStep(at, when, target.name, values, reader.expression("from", 0), reader.optional("count"), fields or ())
 
 
 def _value(reader: _Reader, value: object, dtype: str, at: At) -> Value:
@@ -334,7 +319,9 @@ def _value(reader: _Reader, value: object, dtype: str, at: At) -> Value:
         return parse_expression(value, reader.names, at)
     if value == 0 and not isinstance(value, bool | float):
         return parse_expression(value, reader.names, at)
-    table = at.table({"argument": value} if isinstance(value, str) else value)
+    table = {"argument": value} if isinstance(value, str) else value
+    if not isinstance(table, dict):
+        at.fail("not a pointer", quoted(value), POINTER_WORDS)
     at.only_keys(table, ("argument", "at", "element"))
     buffer = reader.argument(at.required(table, "argument"), at.sub("argument"), (ArgumentKind.BUFFER,))
     element, byte = (parse_expression(table.get(k, 0), reader.names, at.sub(k)) for k in ("element", "at"))

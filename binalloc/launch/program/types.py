@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from binalloc.launch.program.expressions import Expression, Number
+from binalloc.launch.program.expressions import Expression, Number, Path
 from binalloc.launch.types import Argument, Launch
 from binalloc.launch.values import At
 
@@ -69,14 +69,14 @@ Value = Expression | Complex | Pointer
 @dataclass(frozen=True, slots=True)
 class SetStep(Step):
     """`name` gets a value: a scalar, or `count` elements from `first` on (None: all from there on), which get the
-    values in turn; one goes to all of them. fields: of structs, names of members from the outside in, whose numbers get
-    the values."""
+    values in turn; one goes to all of them. fields: of structs, names of members from the outside in, and places in
+    arrays, whose numbers get the values."""
 
     name: str
     values: tuple[Value, ...]
     first: Expression
     count: Expression | None
-    fields: tuple[str, ...] = ()
+    fields: Path = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,8 +171,11 @@ class Walk:
             self.scalars[step.name] = values[0]
             return
         part = self.runner.array(step.name).reshape(-1)[self._span(step.first, step.count, target, step.at)]
-        for name in step.fields:
-            part = part[name]
+        for inner in step.fields:
+            place: Any = inner if isinstance(inner, str) else (..., *inner)
+            part = part[place]
+        if 1 < len(values) > part.size:
+            step.at.sub("value").fail("more values than they go to", len(values), f"at most {part.size}")
         with np.errstate(all="ignore"):
             given = rounded(values, dtype)
             part[...] = given[0] if len(given) == 1 else np.resize(given, part.shape)

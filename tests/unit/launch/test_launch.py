@@ -296,3 +296,26 @@ def test_launches_that_contradict_the_binary() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             check_against(launch, info)
+
+
+def test_a_buffer_that_lost_its_parameter_to_a_pointer_is_told_of() -> None:
+    """Whether its parameter has nothing, or what comes behind it."""
+    entry = {"kind": "buffer", "dtype": "f32", "shape": 8}
+    data = {"kernel": "k", "grid": 1, "block": 1, "argument": [
+        {"name": "x"} | entry, {"name": "n", "kind": "scalar", "dtype": "i32", "value": 1},
+        {"name": "back", "kind": "pointer", "argument": "x", "at": 16},
+    ]}  # fmt: skip
+    for sizes, message in (((8, 4, 8), "the argument's size contradicts"), ((4, 8, 8), "lacks a parameter of")):
+        info = FunctionInfo(params=[Param(f"k_param_{i}", 8 * i, size) for i, size in enumerate(sizes)])
+        with pytest.raises(UsageError, match=message) as caught:
+            check_against(parse_launch(data), info)
+        assert caught.value.remedy == (
+            "x takes no parameter of its own, as back has a pointer to it: where it is to take one, say "
+            "`parameter = true` there."
+        )
+    info = FunctionInfo(params=[Param(f"k_param_{i}", 8 * i, size) for i, size in enumerate((8, 4, 8))])
+    data["argument"][0]["parameter"] = True
+    check_against(parse_launch(data), info)
+    with pytest.raises(UsageError, match="lacks a parameter of") as caught:
+        check_against(parse_launch(base()), FunctionInfo(params=[Param("z", 0, 8)]))
+    assert caught.value.remedy is None

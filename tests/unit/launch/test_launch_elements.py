@@ -286,6 +286,12 @@ def test_as_many_pointers_as_parameters_have_room_for() -> None:
         ({"fields": {"to": {"kind": "random", "argument": "other", "high": 12}}}, "beyond the end"),
         ({"fields": {"to": {"kind": "zeros", "argument": "other"}}}, "not a known value"),
         ({"fields": {"to": {"kind": "arange", "argument": "tex"}}}, "a texture has no address"),
+        ({"fields": {"to": {"values": [1, 2], "argument": "other"}}}, "wrong number of values; found 2; expected 4"),
+        ({"fields": {"to": {"values": [1, 2, 11, 0], "argument": "other"}}},
+         r"to\.values\[2\]: out of range; found 11; expected an integer from -9\d+ to 10"),
+        ({"fields": {"to": {"values": [1, "x", 3, 0], "argument": "other"}}}, r"to\.values\[1\]: not an integer"),
+        ({"fields": {"to": {"values": [1], "kind": "arange", "argument": "other"}}}, "contents of two kinds"),
+        ({"fields": {"to": {"values": [1, 2, 3, 4]}}}, "not a pointer; found 1; expected 0, a name, or a table"),
         ({"file": "x.csv"}, "such a file has no structs"), ({"kind": "values"}, "missing key 'values'"),
     ],
 )  # fmt: skip

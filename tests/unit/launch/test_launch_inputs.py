@@ -116,8 +116,8 @@ PLAIN = _STORED.getvalue()
 BAD_FILES: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("x.npz", ARCHIVE, {"array": "other"}, r"no such array; found 'other'; expected 'good', 'objects', 'bomb', 'cut'"),
     ("x.npz", ARCHIVE, {"array": "objects"}, r"found '\|O' \[3\]; expected float32"),
-    ("x.npz", ARCHIVE, {"array": "bomb"}, "not as long as its header says; found 13 bytes of data or more"),
-    ("x.npz", ARCHIVE, {"array": "cut"}, "found 11 bytes of data or more; expected 12"),
+    ("x.npz", ARCHIVE, {"array": "bomb"}, "not as long as its header says; found more than 12 bytes of data"),
+    ("x.npz", ARCHIVE, {"array": "cut"}, "found 11 bytes of data; expected 12"),
     ("x.npz", npz(zipfile.ZIP_LZMA, good=GOOD), {"array": "good"}, "compressed in another way; found method 14"),
     ("x.npz", ARCHIVE[:100], {"array": "good"}, "the .npz file is damaged"),
     ("x.npz", b"", {"array": "good"}, "the .npz file is damaged"),
@@ -151,7 +151,10 @@ def test_integers_and_shapes_of_texts(tmp_path: Path) -> None:
     assert load(tmp_path, {"file": "x.csv"}, "u8", [2, 2]).tolist() == [[1, 2], [3, 4]]
     with pytest.raises(MalformedInput, match="line 1 has another number of values; found 2; expected 4"):
         load(tmp_path, {"file": "x.csv"}, "u8", [1, 4])
-    for text, message in (("nan", "not a number"), ("1.5", "not a number"), ("256", "out of range"), ("-1", "out of")):
+    for text, message in (
+        ("nan", "not an integer"), ("1.5", "not an integer"), ("x", "not a number"), ("256", "out of range"),
+        ("-1", "out of"),
+    ):  # fmt: skip
         (tmp_path / "x.csv").write_text(text)
         with pytest.raises(MalformedInput, match=f"line 1, value 1: {message}"):
             load(tmp_path, {"file": "x.csv"}, "u8", 1)

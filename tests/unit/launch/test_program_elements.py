@@ -56,6 +56,10 @@ def test_fields_are_set() -> None:
     assert x["more"]["c"].tolist() == [[1 + 2j, 3], [0, 0], [0, 0], [0, 0]]
     x = after({"set": "x", "field": "w", "value": [1, 2, 3], "from": 3}).arrays["x"]
     assert x["w"].tolist()[3] == [[1, 2, 3], [1, 2, 3]]
+    x = after({"set": "x", "field": "more[1].c", "value": [[1, 2], 3], "count": 2}).arrays["x"]
+    assert x["more"]["c"].tolist() == [[0, 1 + 2j], [0, 3], [0, 0], [0, 0]]
+    steps = [{"set": "x", "field": f"w[{i}]", "value": v, "from": 3} for i, v in (("0, 1", 5), ("5", 6), (" 1,0 ", 7))]
+    assert after(*steps).arrays["x"]["w"].tolist()[3] == [[0, 5, 0], [7, 0, 6]]
     x = after({"set": "x", "field": "b", "value": 1.5}, {"set": "x", "field": "ok", "value": "1 < 2"}).arrays["x"]
     assert (x["b"].tolist(), x["ok"].tolist()) == ([0x3FC0] * 4, [True] * 4)
 
@@ -115,9 +119,19 @@ def test_expressions_read_numbers_in_structs() -> None:
         ({"set": "x", "field": "", "value": 1}, "field"),
         ({"set": "x", "field": 3, "value": 1}, "no field of a struct"),
         ({"set": "a", "field": "n", "value": 1}, "field: no field of a struct"),
+        ({"set": "x", "field": "more[2].x", "value": 1}, r"no such place in the array; found more\[2\]"),
+        ({"set": "x", "field": "w[2, 0]", "value": 1}, "expected indices from 0 to 1, 2, or one in C order"),
+        ({"set": "x", "field": "w[0, 0, 0]", "value": 1}, "no such place"),
+        ({"set": "x", "field": "w[6]", "value": 1}, "no such place"),
+        ({"set": "x", "field": "n[0]", "value": 1}, r"field: no array; found n\[0\]; expected n"),
+        ({"set": "x", "field": "more[i].x", "value": 1}, r'in integers'),
+        ({"set": "x", "field": "more[-1].x", "value": 1}, r'where structs nest, "pos\[1\].x" for'),
+        ({"set": "x", "field": "more[0][1].x", "value": 1}, "no field of a struct"),
+        ({"set": "x", "field": "more[0]", "value": 1}, "a struct has many values"),
         ({"set": "x", "field": "n", "value": 1 << 15}, "value: out of range"),
         ({"set": "x", "field": "ok", "value": 2}, "value: .*out of range|value: out of range"),
-        ({"set": "ps", "value": 1}, "not a table"), ({"set": "ps", "value": {"argument": "s"}}, "not a known value"),
+        ({"set": "ps", "value": 1}, "not a pointer; found 1; expected 0, a name, or a table"),
+        ({"set": "ps", "value": {"argument": "s"}}, "not a known value"),
         ({"set": "ps", "value": {"argument": "a", "at": "s + 33"}}, "is out of range; found 33"),
         ({"set": "ps", "value": {"argument": "a", "element": 8, "at": 1}}, "beyond the end of a; found 33"),
         ({"set": "z", "value": [[1, 2, 3]]}, "not a complex number"),

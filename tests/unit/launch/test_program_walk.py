@@ -34,7 +34,6 @@ def test_elements_are_set() -> None:
     assert arrays({"set": "a", "value": 7})["a"] == [7] * 8
     assert arrays({"set": "a", "value": 7, "from": 5})["a"] == [0, 1, 2, 3, 4, 7, 7, 7]
     assert arrays({"set": "a", "value": [7, 8], "from": 1, "count": 5})["a"] == [0, 7, 8, 7, 8, 7, 6, 7]
-    assert arrays({"set": "a", "value": [1, 2, 3], "count": 2})["a"] == [1, 2, 2, 3, 4, 5, 6, 7]
     assert arrays({"set": "a", "value": 7, "count": 0})["a"] == list(range(8))
     assert arrays({"set": "f", "value": 0.1, "from": 4, "count": 1})["f"] == [[0, 0, 0], [0, float(np.float32(0.1)), 0]]
     assert arrays({"set": "v", "value": 7, "from": 1})["v"] == [0, 7]
@@ -108,6 +107,10 @@ def test_at_most_is_enough_for_a_loop_that_ends_with_it() -> None:
         ({"set": "a", "value": 1, "from": 9}, "step[0].from", "out of range"),
         ({"set": "a", "value": 1, "from": 5, "count": 4}, "step[0].count", "elements beyond the end of a; found 4"),
         ({"set": "a", "value": 1, "count": -1}, "step[0].count", "out of range"),
+        ({"set": "a", "value": [1, 2, 3], "count": 2}, "step[0].value",
+         "more values than they go to; found 3; expected at most 2"),
+        ({"set": "a", "value": [1, 2], "count": "s - 3"}, "step[0].value", "found 2; expected at most 0"),
+        ({"set": "a", "value": list(range(9))}, "step[0].value", "found 9; expected at most 8"),
         ({"set": "a", "value": 1.5}, "step[0].value", "is a float"),
         ({"set": "a", "value": "1 << 31"}, "step[0].value", "out of range"),
         ({"set": "f", "value": 1e39}, "step[0].value", "does not fit its type"),

@@ -1,0 +1,49 @@
+"""`field` of steps that set: which number or pointer of a struct is meant, `corner[1].y`.
+
+Needs layouts. Leaves true: names and places exist in the struct that they lead through.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from binalloc.launch.elements.layout import Element
+from binalloc.launch.program.expressions import Path
+from binalloc.launch.values import At
+from binalloc.printable import quoted
+
+_STEP = re.compile(r"([\w$]+)(?:\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\])?", re.ASCII)
+_EXPECTED = 'names of fields, "pos.x" where structs nest, "pos[1].x" for one place of an array, in integers'
+
+
+def parse_field(given: object, element: Element, at: At) -> tuple[Path, Element]:
+    """The names of the members that `field` leads through from an element, each with the place in it where it is an
+    array and has one, and what is at its end. Raises MalformedInput where it leads nowhere."""
+    steps = [_STEP.fullmatch(step) for step in given.split(".")] if isinstance(given, str) else [None]
+    path: list[str | tuple[int, ...]] = []
+    for step in steps:
+        if step is None or isinstance(element, str):
+            at.fail("no field of a struct", quoted(given), _EXPECTED)
+        name, place = step.groups()
+        member = element.member(at.one_of(name, [m.name for m in element.members]))
+        assert member is not None
+        path.append(name)
+        if place is not None:
+            path.append(_place(tuple(map(int, place.split(","))), name, member.shape, at))
+        element = member.element
+    return tuple(path), element
+
+
+def _place(index: tuple[int, ...], name: str, shape: tuple[int, ...], at: At) -> tuple[int, ...]:
+    """A place in an array of that shape, given by one index for each axis, or one in C order."""
+    found = f"{name}[{', '.join(map(str, index))}]"
+    if not shape:
+        at.fail("no array", found, name)
+    sides = shape if len(index) == len(shape) else (math.prod(shape),)
+    if len(index) != len(sides) or not all(i < n for i, n in zip(index, sides, strict=True)):
+        ends = "indices from 0 to " + ", ".join(str(n - 1) for n in shape)
+        at.fail("no such place in the array", found, ends + (", or one in C order" if len(shape) > 1 else ""))
+    return tuple(int(i) for i in np.unravel_index(np.ravel_multi_index(index, sides), shape))
