@@ -3,6 +3,8 @@ value lies where it is said to, and somewhere in what it leaves registers are mi
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from binalloc.isa.instruction import Instr
@@ -28,6 +30,7 @@ CASES = [
 values in local memory (14), comebacks that were reckoned as recomputations (21)."""
 
 
+@cache
 def at_budgets(preset: str, seed: int) -> list[Rewrite]:
     """The fewest registers that do and two more, without slots and with some."""
     module, _ = generate(preset, seed, halves=False)  # the cases were found without
