@@ -101,14 +101,15 @@ def explain(
     plan: ProcedurePlan,
     words: Sequence[int],
     runs: float,
+    access: float,
     passes: Mapping[Location, tuple[int, float]] | None = None,
 ) -> list[Spilled]:
     """What left the registers of function `name`, by value. words: by instruction as analysed, that of the input.
-    runs: of the function per run of the kernel. passes: by argument that travels in memory, the stores of its callers,
-    (number, by weight, per run of the kernel)."""
+    runs: of the function per run of the kernel. access: what one to memory costs, in accesses to a slot. passes: by
+    argument that travels in memory, the stores of its callers, (number, by weight, per run of the kernel)."""
     found: dict[int, Spilled] = {}
     for number, one in enumerate(allocation.rounds):
-        _Told(name, one, found, words).run(first=number == 0)
+        _Told(name, one, found, words, access / one.comebacks.prices.usual).run(first=number == 0)
     _add_arguments(name, allocation, found)
     _add_whole_registers(name, allocation, found, words)
     _count(allocation, found)
@@ -208,10 +209,13 @@ def _by_runs(spilled: Spilled, runs: float) -> None:
 
 class _Told:
     """One round of one function. excess: by point, registers that are missing. calls: items, in order. known: by
-    point, who might have left there instead."""
+    point, who might have left there instead. unit: what costs one in the round's prices: where whole values left, an
+    access to memory, which may be dearer than one to a slot."""
 
-    def __init__(self, function: str, one: Round, found: dict[int, Spilled], words: Sequence[int]) -> None:
-        self.function, self.one, self.found, self.words = function, one, found, words
+    def __init__(
+        self, function: str, one: Round, found: dict[int, Spilled], words: Sequence[int], unit: float
+    ) -> None:
+        self.function, self.one, self.found, self.words, self.unit = function, one, found, words, unit
         self.regions = one.regions
         self.of_values = self.regions.of_values
         self.away = set(one.away)
@@ -230,7 +234,7 @@ class _Told:
             if spilled is None:
                 spilled = self.found[v] = Spilled(self.function, v, self._name(v), defined.get(v, []))
                 spilled.accesses = weights.get(v, 0.0)
-            spilled.whys += [self._why(v, told)] if told else []
+            spilled.whys += [self._why(v, gone)] if told else []  # what follows on another costs a reload, too
             spilled.stays += [self._stay(r) for r in told]
             spilled.whole = first and len(gone) == len(mine)
             again = self.one.comebacks.recipe(v)
@@ -261,7 +265,7 @@ class _Told:
         relieved = sum(
             int(np.count_nonzero(self.excess[start:end] > 0)) for r in gone for start, end in self.regions.points[r]
         )
-        return Candidate(self._name(v), self.regions.alone(gone), relieved)
+        return Candidate(self._name(v), self.unit * self.regions.alone(gone), relieved)
 
     def _why(self, v: int, gone: Sequence[int]) -> Why:
         pieces = [piece for r in gone for piece in self.regions.points[r]]

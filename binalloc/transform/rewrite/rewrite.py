@@ -91,11 +91,11 @@ class Rewrite:
         """What left the registers, why, and where it went: callers before callees."""
         normalised, plan = self.prepared.normalised, self.plan
         allocations, runs = plan.attempt.allocations, frequencies(self.prepared.program)
-        passes = count_passes(allocations, runs)
+        passes, access = count_passes(allocations, runs), plan.attempt.prices.usual
         told: list[Spilled] = []
         for name in self.prepared.program.graph.top_down:
             memory, words = plan.memory.procedures[name], normalised[name].origin
-            told += explain(name, allocations[name], memory, words, runs[name], passes.get(name))
+            told += explain(name, allocations[name], memory, words, runs[name], access, passes.get(name))
         return told
 
 

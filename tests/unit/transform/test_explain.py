@@ -3,6 +3,8 @@ value lies where it is said to, and somewhere in what it leaves registers are mi
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from binalloc.isa.instruction import Instr
@@ -20,14 +22,15 @@ from tests.support.paths import sample_file
 
 CASES = [
     *((preset, seed) for preset in ("wide", "structured") for seed in range(8)),
-    ("structured", 9),
-    ("structured", 18),
-    ("structured", 10),
+    *(("structured", seed) for seed in (9, 18, 10, 19, 32, 37, 43)),
+    *(("wide", seed) for seed in (11, 14, 21)),
 ]
-"""The last three: values that spill in two rounds, regions between two accesses that follow one another, an argument
-that arrives in memory."""
+"""Behind the first sixteen: values that spill in two rounds, regions between two accesses that follow one another
+(37, too: what they cost counts), arguments that arrive in memory and are away nowhere else (10, 19, 32, 43; 11), whole
+values in local memory (14), comebacks that were reckoned as recomputations (21)."""
 
 
+@cache
 def at_budgets(preset: str, seed: int) -> list[Rewrite]:
     """The fewest registers that do and two more, without slots and with some."""
     module, _ = generate(preset, seed, halves=False)  # the cases were found without
@@ -74,7 +77,7 @@ def test_every_access_is_explained(preset: str, seed: int) -> None:
             if len(v.whys) == 1:
                 assert not (v.again and v.kept)
                 assert not v.again or not v.loads[0] + v.stores[0]
-            assert v.stays
+            assert (v.stays and v.whys) or v.passed  # an argument may be away until it is loaded behind the entry alone
             for why in v.whys:
                 assert why.excess > 0
                 assert why.chosen.relieves > 0
@@ -107,12 +110,13 @@ def test_costs_are_what_the_code_costs(preset: str, seed: int) -> None:
             unit = found.plan.attempt.prices.of(v.value)
             assert unit in (SLOT_COST, LOCAL_COST)
             allocation = found.plan.attempt.allocations[v.function]
-            if len(allocation.rounds) > 1 or v.again:
-                continue
+            if len(allocation.rounds) > 1 or v.again or v.kept == "to recompute it costs more":
+                continue  # the last: some of its comebacks were reckoned as recomputations
             items = [i for i in allocation.code.items() if i.memory == v.value]
             own = sum(i.weight for i in items if i.kind == STORE or i.serves == v.value)
             runs = frequencies(found.plan.attempt.program)[v.function]
-            assert unit * runs * own <= v.whys[0].chosen.cost + v.passed * unit * runs + 1e-9
+            reckoned = v.whys[0].chosen.cost if v.whys else 0.0
+            assert unit * runs * own <= reckoned + v.passed * unit * runs + 1e-9
 
 
 def test_some_of_everything_is_among_these() -> None:
