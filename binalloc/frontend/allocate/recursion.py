@@ -86,7 +86,7 @@ class _Work:
         """A block in front, which no branch goes to."""
         routine, emitter = self.routine, self.emitter
         first = Block(max(block.number for block in routine.blocks) + 1)
-        emitter.block, emitter.loc = first, routine.blocks[0].nodes[0].loc
+        emitter.block, emitter.loc = first, routine.nodes()[0].loc
         routine.blocks.insert(0, first)
         if kernel:
             self._store(RZ, self.stack.pointer, emitter.unit(imm(self.stack.start)))

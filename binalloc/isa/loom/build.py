@@ -20,7 +20,7 @@ def copy(target: int, source: int, guard: Guard = ALWAYS) -> Instr:
 
 def zero() -> tuple[Instr, str]:
     """Some register = 0, and the field of the target, which is to be filled in."""
-    return make("MOV", rb=RZ), "rd"
+    return make("MOV", rd=0, rb=RZ), "rd"
 
 
 def load_slot(target: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:

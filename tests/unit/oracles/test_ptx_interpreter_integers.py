@@ -200,9 +200,9 @@ def test_carry_chains_are_wide_arithmetic(width: int) -> None:
     total, carry = chain([f"add.cc.u{width}", f"addc.cc.u{width}", f"addc.cc.u{width}"], pairs)
     assert joined(total) == [(x + y) % top for x, y in zip(a, b, strict=True)]
     assert carry.tolist() == [x + y >= top for x, y in zip(a, b, strict=True)]
-    difference, borrow = chain([f"sub.cc.u{width}", f"subc.cc.u{width}", f"subc.cc.u{width}"], pairs)
+    difference, carry = chain([f"sub.cc.u{width}", f"subc.cc.u{width}", f"subc.cc.u{width}"], pairs)
     assert joined(difference) == [(x - y) % top for x, y in zip(a, b, strict=True)]
-    assert borrow.tolist() == [x < y for x, y in zip(a, b, strict=True)]
+    assert carry.tolist() == [x >= y for x, y in zip(a, b, strict=True)]
 
 
 def test_multiply_add_with_carry() -> None:

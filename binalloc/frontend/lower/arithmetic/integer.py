@@ -1,8 +1,10 @@
 """PTX integer sums, differences with carries, neg, abs, min, max, sad (PTX ISA 9.7.1, 9.7.2).
 
-The condition code CC.CF is a predicate: after add the carry, after sub the borrow, as PTX says. Each .cc writes a fresh
-predicate that later instructions of the block read directly, and its copy in the one that is read across blocks, which
-is dead code where nobody does.
+The condition code CC.CF is a predicate. PTX ISA calls it the carry after add and the borrow after sub; hardware has one
+flag, the carry of a + b and of a + ~b + 1, which addc adds and subc adds to a + ~b. That is the same wherever subc reads
+what sub.cc wrote, and nvcc relies on it where addc does (its division of 128 bits). Each .cc writes a fresh predicate
+that later instructions of the block read directly, and its copy in the one that is read across blocks, which is dead
+code where nobody does.
 """
 
 from __future__ import annotations
@@ -32,15 +34,15 @@ def carry(ctx: Context) -> Pred:
     return ctx.carry, 0
 
 
-def set_carry(ctx: Context, number: int, negated: int) -> None:
-    """CC.CF = predicate `number`, or its negation; under the instruction's guard."""
+def set_carry(ctx: Context, number: int) -> None:
+    """CC.CF = predicate `number`, under the instruction's guard."""
     if ctx.carry is None:
         ctx.carry = ctx.b.predicate()
     guard: Guard | None = None
     if ctx.ins.guard is not None:
         guard = ctx.predicate_register(ctx.ins.guard[0]), ctx.ins.guard[1]
-    ctx.b.emit("PLOP3", pd0=ctx.carry, ps0=number, ps0n=negated, lut_b=COPY, lut2=0, guard=guard)
-    ctx.carry_here = (ctx.b.block, (number, negated)) if guard is None else None
+    ctx.b.emit("PLOP3", pd0=ctx.carry, ps0=number, ps0n=0, lut_b=COPY, lut2=0, guard=guard)
+    ctx.carry_here = (ctx.b.block, (number, 0)) if guard is None else None
 
 
 def carried_sum(
@@ -54,11 +56,8 @@ def carried_sum(
     reads: bool = False,
     writes: bool = False,
 ) -> None:
-    """rd = a + b + CC.CF, or a - b - CC.CF; `size` 4 takes the low words only. reads, writes: of CC.CF."""
-    into = None
-    if reads:
-        number, negated = carry(ctx)
-        into = number, negated ^ negative
+    """rd = a + b + CC.CF, or a + ~b + CC.CF; `size` 4 takes the low words only. reads, writes: of CC.CF."""
+    into = carry(ctx) if reads else None
     out = ctx.b.predicate() if writes else PT
     if size == 8:
         wide.add(ctx, rd, a, b, negb=negative, carry_in=into, carry_out=out)
@@ -66,7 +65,7 @@ def carried_sum(
         fields: Fields = {"ps0": into[0], "ps0n": into[1], "x": 1} if into is not None else {}
         ctx.b.emit("IADD3", rd=rd, pd0=out, a=a[0], b=b[0], c=RZ, negb=negative, **fields)
     if writes:
-        set_carry(ctx, out, negative)
+        set_carry(ctx, out)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -123,6 +123,21 @@ def test_carry_across_blocks_and_guards() -> None:
     check(body, ["u32"] * 3, ["u32"] * 2, oracle)
 
 
+@pytest.mark.parametrize("size", [32, 64])
+def test_sums_and_differences_share_one_flag(size: int) -> None:
+    """The carry of a + ~b + 1 behind a difference, as hardware has it and nvcc's division of 128 bits relies on."""
+    u = f"u{size}"
+    body = f"""
+        sub.cc.{u} %r0, %a0, %a1; addc.{u} %r1, %a2, 0; add.cc.{u} %r2, %a0, %a1; subc.{u} %r3, %a2, 0;
+        sub.cc.{u} %r4, %a0, %a1; addc.cc.{u} %r5, %a2, %a2; subc.{u} %r6, %a0, %a2;"""
+
+    def oracle(a: int, b: int, c: int) -> tuple[int, ...]:
+        carry, total = int(a >= b), 2 * c + int(a >= b)
+        return a - b, c + carry, a + b, c - 1 + (a + b >> size), a - b, total, a - c - 1 + (total >> size)
+
+    check(body, [u] * 3, [u] * 7, oracle)
+
+
 def test_carry_of_whichever_path_was_taken() -> None:
     body = """
         setp.eq.u32 %p0, %a2, 0;
@@ -132,7 +147,7 @@ def test_carry_of_whichever_path_was_taken() -> None:
     L:  addc.u32 %r1, 0, 0;"""
 
     def oracle(a: int, b: int, c: int) -> tuple[int, ...]:
-        return a + b, int(a < b) if c else (a + b) >> 32
+        return a + b, int(a >= b) if c else (a + b) >> 32
 
     check(body, ["u32"] * 3, ["u32"] * 2, oracle)
 

@@ -324,3 +324,21 @@ def test_functions_of_two_kernels_whose_shared_variables_lie_elsewhere() -> None
     names = {routine.name: routine.cycle for routine in lowered(kernel(body, head=head)).routines.values()}
     assert {name for name, cycle in names.items() if cycle} == {"even", "odd", "even.k", "odd.k"}
     assert set(names["even.k"]) == {"even.k", "odd.k"}
+
+
+def test_a_function_whose_first_block_is_empty() -> None:
+    """Arguments alone before the second label, as nvcc -G writes it."""
+    head = DOWN.replace("ld.param.u32 %x1, [n];", "BEGIN: ld.param.u32 %x1, [n]; NEXT:")
+    np.testing.assert_array_equal(both(calls("down") + STORE, head=head), LANE * (LANE + 1) // 2)
+
+
+def test_zeros_handed_to_a_function_where_registers_are_short() -> None:
+    """The rest of a kernel that reaches recursion has the machine's registers: zeros among arguments are made anew."""
+    names = [f"%v{k}" for k in range(60)]
+    head = """.func (.reg .u32 r) last(.param .align 4 .b8 p[240], .reg .u32 n) { .reg .u32 %x<3>;
+        ld.param.u32 r, [p+236]; ld.param.u32 %x1, [p]; add.u32 r, r, %x1; add.u32 r, r, n; ret; }\n"""
+    before = "".join(f"ld.global.u32 {name}, [%d1+{4 * k}];" for k, name in enumerate(names))
+    words = "".join(f"st.param.b32 [p+{4 * k}], {name if k % 5 == 4 else 0};" for k, name in enumerate(names))
+    handed = f"{{ .param .align 4 .b8 p[240]; {words} call (%r2), last, (p, %r0); }}"
+    after = "".join(f"xor.b32 %r2, %r2, {name}; mul.lo.u32 %r2, %r2, 3;" for name in names)
+    both(f".reg .u32 %v<60>; {before} {calls('down')} {handed} {after}" + STORE, head=DOWN + head, words=96)

@@ -47,12 +47,9 @@ def add_carry(a: Ints, b: Ints, carry: Ints) -> tuple[Ints, Ints]:
     return total, (first < a) | (total < first)
 
 
-def sub_borrow(a: Ints, b: Ints, borrow: Ints) -> tuple[Ints, Ints]:
-    """a - (b + borrow) and the borrow out."""
-    a, b = unsigned(a), unsigned(b)
-    first = a - b
-    total = first - borrow.astype(a.dtype)
-    return total, (a < b) | (first < total)
+def sub_carry(a: Ints, b: Ints, carry: Ints) -> tuple[Ints, Ints]:
+    """a + ~b + carry and the carry out: a difference where there is a carry in, and none out where it borrows."""
+    return add_carry(a, ~unsigned(b), carry)
 
 
 def mul_wide(a: Ints, b: Ints) -> Ints:

@@ -227,13 +227,13 @@ def integer_to_integer(a: Array, target: str, sat: bool) -> Array:
 
 
 def carried(form: Form) -> Plan:
-    """add.cc, addc, sub.cc, subc, mad.cc, madc; the .cc of a form without carry-in reads none."""
+    """add.cc, addc, sub.cc, subc, mad.cc, madc; a sum without carry-in begins with 0, a difference with 1."""
     op, t = form.op, form.type
     carry_in = op in ("addc", "subc", "madc")
-    step = integers.sub_borrow if op in ("sub", "subc") else integers.add_carry
+    step = integers.sub_carry if op in ("sub", "subc") else integers.add_carry
 
     def compute(*args: Array) -> tuple[Array, Array]:
-        carry = args[-1] if carry_in else np.zeros(args[0].shape, dtype=np.bool_)
+        carry = args[-1] if carry_in else np.full(args[0].shape, op == "sub")
         if op in ("mad", "madc"):
             a, b, c = args[:3]
             return step(integers.mul_hi(a, b) if "hi" in form else a * b, c, carry)
