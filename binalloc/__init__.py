@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from binalloc.frontend.importer import import_ptx
     from binalloc.isa.instruction import Module
     from binalloc.isa.sets.files import assemble, disassemble, load, read_module, save, write_module
-    from binalloc.launch.arrays import TextureArray
     from binalloc.launch.file import Launch, load_launch
+    from binalloc.launch.handled import SurfaceArray, TextureArray
     from binalloc.launch.linked import Pointer
     from binalloc.launch.program.file import load_program
     from binalloc.launch.program.types import Program
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
     from binalloc.report.recommend.facts import recommendation_to_dict
     from binalloc.report.recommend.page import recommendation_page
-    from binalloc.testing.device import Device, DeviceArray, DeviceTexture
+    from binalloc.testing.device import Device, DeviceArray, DeviceSurface, DeviceTexture
     from binalloc.testing.launching import LaunchResult, launch_kernel
     from binalloc.transform.schedule.schedule import schedule
     from binalloc.verify.checker import check
@@ -46,6 +46,7 @@ __all__ = [
     "BinallocError",
     "Device",
     "DeviceArray",
+    "DeviceSurface",
     "DeviceTexture",
     "ExactColouring",
     "Interrupted",
@@ -66,6 +67,7 @@ __all__ = [
     "Refused",
     "Request",
     "Result",
+    "SurfaceArray",
     "TextureArray",
     "UsageError",
     "__version__",
@@ -95,7 +97,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "launch.arrays": ("TextureArray",),
+    "launch.handled": ("SurfaceArray", "TextureArray"),
     "launch.linked": ("Pointer",),
     "launch.file": ("Launch", "load_launch"),
     "launch.program.file": ("load_program",),
@@ -118,7 +120,7 @@ _HOMES = {
     "pipeline.sweeping.kernel": ("sweep_kernel",),
     "report.recommend.facts": ("recommendation_to_dict",),
     "report.recommend.page": ("recommendation_page",),
-    "testing.device": ("Device", "DeviceArray", "DeviceTexture"),
+    "testing.device": ("Device", "DeviceArray", "DeviceSurface", "DeviceTexture"),
     "testing.launching": ("LaunchResult", "launch_kernel"),
     "transform.schedule.schedule": ("schedule",),
     "verify.checker": ("check",),

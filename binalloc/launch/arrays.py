@@ -16,60 +16,49 @@ import numpy as np
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.dtypes import DTYPE_NAMES, copied
+from binalloc.launch.handled import (
+    Entry,
+    SurfaceArray,
+    TextureArray,
+    require_levels,
+    surface_entry,
+    texels_of,
+    texture_entry,
+)
 from binalloc.launch.linked import (
     Pointer,
     objects,
     owner_of,
-    plain_dtype,
     pointers_at,
     put_addresses,
+    require_array,
     struct_fields,
     take_back,
     without_objects,
 )
-from binalloc.launch.scalars import KINDS, is_scalar, scalar_entry, takes
+from binalloc.launch.scalars import is_scalar, scalar_entry, takes
 from binalloc.launch.schema import parse_launch
-from binalloc.launch.types import HANDLE_BYTES, POINTER_BYTES, Argument, Array, Launch
+from binalloc.launch.types import HANDLE_BYTES, POINTER_BYTES, Array, Launch
 from binalloc.printable import count, quoted
-
-Entry = dict[str, Any]
-"""An `[[argument]]` of a launch file, without its name."""
-
-
-@dataclass(frozen=True)
-class TextureArray:
-    """A texture object for a kernel's parameter: texels, and how they are read.
-
-    data: one to three axes, outermost first, then the channels where there are several. The rest as in launch files:
-    channels 1, 2 or 4; filter point or linear; address clamp, border, wrap or mirror, or one of these per axis, x
-    first; normalized: coordinates run from 0 to 1; read: element or normalized_float; layers: none, array or cube.
-    """
-
-    data: Array
-    channels: int = 1
-    filter: str = "point"
-    address: str | Sequence[str] = "clamp"
-    normalized: bool = False
-    read: str = "element"
-    layers: str = "none"
 
 
 @dataclass(frozen=True)
 class ArrayLaunch:
     """A launch with its contents. arrays: the caller's arrays by argument; one that was given twice is there once, and
     those that only pointers are to are there, too. memory: the same as one axis, in their order. buffers: likewise what
-    the device gets, addresses in place of objects. textures: texels by argument."""
+    the device gets, addresses in place of objects. textures: texels by argument. surfaces: as they were given."""
 
     launch: Launch
     buffers: dict[str, Array]
     textures: dict[str, Array]
     arrays: dict[str, Array]
     memory: dict[str, Array]
+    surfaces: dict[str, SurfaceArray]
 
     @staticmethod
     def empty(kernel: str) -> ArrayLaunch:
         """One of nothing yet."""
-        return ArrayLaunch(Launch(kernel, (1, 1, 1), (1, 1, 1)), {}, {}, {}, {})
+        return ArrayLaunch(Launch(kernel, (1, 1, 1), (1, 1, 1)), {}, {}, {}, {}, {})
 
     def write_back(self, left: Mapping[str, Array]) -> None:
         """Put what a run left in the buffers into the caller's arrays. UsageError, and no array is changed, where the
@@ -103,11 +92,14 @@ def bind_arrays(
     *,
     dynamic_shared: int = 0,
     cooperative: bool = False,
+    heap: int | None = None,
+    printf_buffer: int | None = None,
     symbols: Mapping[str, Array] | None = None,
 ) -> ArrayLaunch:
     """The launch of `kernel`, whose record is `info`, with `args` for its parameters, in order.
 
-    symbols: contents of variables of the binary. Raises UsageError that names argument and parameter, what was given
+    heap, printf_buffer: as in launch files; None: as many bytes as there. symbols: contents of variables of the binary.
+    Raises UsageError that names argument and parameter, what was given
     and what is expected: for another number of arguments, one that does not fit its parameter, arrays that are not
     contiguous or lie over one another in part, and whatever launch files refuse.
     """
@@ -117,7 +109,10 @@ def bind_arrays(
     wheres: dict[str, str] = {}
     for i, (param, value) in enumerate(zip(info.params, args, strict=True)):
         wheres[param.name] = where = f"args[{i}] (parameter {param.name})"
-        entries.append({"name": param.name} | _argument(found, param.name, value, param.size, where))
+        if isinstance(value, TextureArray) and isinstance(value.data, SurfaceArray) and param.size in HANDLE_BYTES:
+            entries.append({"name": param.name} | _of_surface(value, info, args, where))
+        else:
+            entries.append({"name": param.name} | _argument(found, param.name, value, param.size, where))
     for name, value in (symbols or {}).items():
         wheres[name] = where = f"symbols[{name!r}]"
         entries.append({"name": name} | _buffer(found, name, value, "symbol", where))
@@ -129,11 +124,10 @@ def bind_arrays(
         "kernel": kernel, "grid": _dimensions(grid), "block": _dimensions(block),
         "dynamic_shared": _plain(dynamic_shared), "cooperative": cooperative, "argument": entries,
     }  # fmt: skip
-    try:
-        launch = parse_launch(table)
-    except MalformedInput as e:
-        place = (e.place or "").replace("argument[", "args[")
-        raise UsageError(e.message, place=place, found=e.found, expected=e.expected, remedy=e.remedy) from None
+    launch = parsed(table | runtime_keys(heap, printf_buffer), ("argument[", "args["))
+    for param, value in zip(info.params, args, strict=True):
+        if isinstance(value, TextureArray):
+            require_levels(launch, param.name, value, wheres[param.name])
     for name, array in found.memory.items():
         if array.dtype.hasobject:
             put_addresses(array, found.buffers[name], wheres[name], _addressing(found, launch, symbols or {}))
@@ -199,8 +193,9 @@ def _place(found: ArrayLaunch, pointer: Pointer, symbols: Mapping[str, Array], w
     place = _located(found, pointer, where)
     assert place is not None
     name, byte = place[0], place[1] + pointer.at
-    if name in symbols:
-        raise UsageError("a pointer to a variable", place=where, found=name, expected="another array")
+    if name in symbols or name in found.surfaces:
+        what = "variable" if name in symbols else "surface"
+        raise UsageError(f"a pointer to a {what}", place=where, found=name, expected="another array")
     size = found.memory[name].nbytes
     if not 0 <= byte <= size:
         raise UsageError("a pointer beyond its array", place=where, found=f"byte {byte}", expected=f"0 to {size}")
@@ -236,20 +231,39 @@ def _linked(found: ArrayLaunch, value: Any, symbols: Mapping[str, Array], where:
 
 def array_on_device(value: object, where: str) -> Array:
     """A copy of an array, in C order, if a kernel can make anything of its bytes; UsageError elsewhere."""
-    return copied(_require_array(value, where))
+    return copied(require_array(value, where))
 
 
-def texture_argument(name: str, texture: TextureArray) -> tuple[Argument, Array]:
-    """A texture as an argument of a launch file, and a copy of its texels. UsageError for whatever launch files
-    refuse."""
-    found = ArrayLaunch.empty("")
-    entry = {"name": name} | _texture(found, name, texture, "texture")
+def parsed(table: dict[str, Any], renamed: tuple[str, str] = ("", "")) -> Launch:
+    """The launch of a table. UsageError for whatever launch files refuse; renamed: what is called otherwise in places
+    of messages, and how."""
     try:
-        launch = parse_launch({"kernel": "texture", "grid": 1, "block": 1, "argument": [entry]})
+        return parse_launch(table)
     except MalformedInput as e:
-        place = (e.place or "").replace("argument[0]", "texture")
+        place = (e.place or "").replace(*renamed)
         raise UsageError(e.message, place=place, found=e.found, expected=e.expected, remedy=e.remedy) from None
-    return launch.argument(name), found.textures[name].copy()
+
+
+def runtime_keys(heap: int | None, printf_buffer: int | None) -> dict[str, Any]:
+    """Keys of launch files for the device runtime's memories, where they are given."""
+    given = {"heap": heap, "printf_buffer": printf_buffer}
+    return {key: _plain(value) for key, value in given.items() if value is not None}
+
+
+def handled_launch(name: str, value: TextureArray | SurfaceArray, base: Entry | None = None) -> tuple[Launch, Array]:
+    """A launch with a texture or surface as its argument `name`, and a copy of its texels, of which one that reads the
+    memory of the argument `base` has none. UsageError for whatever launch files refuse."""
+    what = "surface" if isinstance(value, SurfaceArray) else "texture"
+    data = np.zeros(0) if base is not None else texels_of(value.data, f"{what}.data")
+    if isinstance(value, SurfaceArray):
+        entry = surface_entry(value, data)
+    else:
+        entry = texture_entry(value, what, "" if base is None else base["name"])
+    entries = [{"name": name} | entry, *([] if base is None else [base])]
+    launch = parsed({"kernel": what, "grid": 1, "block": 1, "argument": entries}, ("argument[0]", what))
+    if isinstance(value, TextureArray):
+        require_levels(launch, name, value, what)
+    return launch, copied(data)
 
 
 def _require_as_many(info: FunctionInfo, kernel: str, args: Sequence[object]) -> None:
@@ -267,6 +281,8 @@ def _argument(found: ArrayLaunch, name: str, value: object, size: int, where: st
     """The entry of a value for a parameter of `size` bytes; what it holds goes to `found`."""
     if isinstance(value, TextureArray) and size in HANDLE_BYTES:
         return _texture(found, name, value, where)
+    if isinstance(value, SurfaceArray) and size in HANDLE_BYTES:
+        return _surface(found, name, value, where)
     if isinstance(value, np.ndarray) and size == POINTER_BYTES:
         return _buffer(found, name, value, "buffer", where)
     if _is_linked(value) and size == (POINTER_BYTES if isinstance(value, Pointer) else np.array(value).nbytes):
@@ -283,30 +299,20 @@ def _argument(found: ArrayLaunch, name: str, value: object, size: int, where: st
     return entry
 
 
-def _require_array(value: object, where: str) -> Array:
-    """The array, if a kernel can make anything of its bytes."""
-    if not isinstance(value, np.ndarray):
-        raise UsageError("not an array", place=where, found=_described(value), expected="a NumPy array")
-    dtype = plain_dtype(value.dtype)
-    if dtype.kind not in KINDS or not dtype.isnative:
-        raise UsageError(
-            "the array's elements mean nothing to a kernel", place=where, found=f"dtype {value.dtype}",
-            expected="numbers, truth values or structs of them, little-endian",
-        )  # fmt: skip
-    if not value.nbytes:
-        raise UsageError("the array is empty", place=where, found=f"shape {value.shape}", expected="an element or more")
-    return value
-
-
 def _buffer(found: ArrayLaunch, name: str, value: object, kind: str, where: str) -> Entry:
     """The entry of an array that a kernel may write to; one that was given before is the same memory."""
-    array = _require_array(value, where)
+    array = require_array(value, where)
     flat = _in_memory_order(array, where)
     for other, given in found.memory.items():
         if not np.may_share_memory(flat, given):
             continue
-        if kind == "buffer" and _extent(flat) == _extent(given):
+        if kind == "buffer" and _extent(flat) == _extent(given) and other not in found.surfaces:
             return {"kind": "struct", "fields": [{"argument": other}]}
+        if kind == "surface" or other in found.surfaces:
+            raise UsageError(
+                "the memory of a surface is another argument's, too", place=where, found=f"memory of {other}",
+                expected="an array of its own", remedy="Copy one of them; for two handles pass one SurfaceArray twice.",
+            )  # fmt: skip
         raise UsageError(
             "two arrays lie over one another in part", place=where, found=f"memory of {other}, too",
             expected="the same array, or separate ones", remedy="Copy one of them, or pass the whole array twice.",
@@ -336,14 +342,36 @@ def _extent(flat: Array) -> tuple[int, int]:
 
 
 def _texture(found: ArrayLaunch, name: str, texture: TextureArray, where: str) -> Entry:
-    data = np.ascontiguousarray(_require_array(texture.data, where))
-    found.textures[name] = data
-    address = texture.address if isinstance(texture.address, str) else list(texture.address)
-    return {
-        "kind": "texture", "dtype": DTYPE_NAMES.get(data.dtype, str(data.dtype)), "shape": list(data.shape),
-        "channels": texture.channels, "filter": texture.filter, "address": address,
-        "normalized": texture.normalized, "read": texture.read, "layers": texture.layers,
-    }  # fmt: skip
+    entry = texture_entry(texture, where)
+    found.textures[name] = texels_of(texture.data, where)
+    return entry
+
+
+def _of_surface(texture: TextureArray, info: FunctionInfo, args: Sequence[object], where: str) -> Entry:
+    """The entry of a texture that reads the memory of a surface among the arguments."""
+    own = next((p.name for p, v in zip(info.params, args, strict=True) if v is texture.data), None)
+    if own is None:
+        raise UsageError(
+            "the texture reads a surface that is no argument of the launch", place=where,
+            expected="the same SurfaceArray among args",
+        )  # fmt: skip
+    return texture_entry(texture, where, own)
+
+
+def _surface(found: ArrayLaunch, name: str, surface: SurfaceArray, where: str) -> Entry:
+    """The entry of a surface, whose array changes in place; one that was given before has that one's handle."""
+    known = next((other for other, given in found.surfaces.items() if given is surface), None)
+    if known is not None:
+        return {"kind": "struct", "fields": [{"argument": known}]}
+    data = require_array(surface.data, where)
+    if not data.flags.c_contiguous:
+        raise UsageError(
+            "the surface's array is not in C order", place=where, found=f"strides {data.strides} of shape {data.shape}",
+            expected="elements that lie one behind the other", remedy="Pass numpy.ascontiguousarray of it.",
+        )  # fmt: skip
+    entry = _buffer(found, name, data, "surface", where)
+    found.surfaces[name] = surface
+    return entry | surface_entry(surface, data)
 
 
 def _dimensions(given: object) -> object:
@@ -361,8 +389,9 @@ def _described(value: object) -> str:
         return f"an array of {value.dtype}, whose pointer takes {POINTER_BYTES} bytes"
     if isinstance(value, Pointer):
         return f"a pointer, {POINTER_BYTES} bytes"
-    if isinstance(value, TextureArray):
-        return f"a texture, whose handle takes {' or '.join(map(str, HANDLE_BYTES))} bytes"
+    if isinstance(value, TextureArray | SurfaceArray):
+        what = "texture" if isinstance(value, TextureArray) else "surface"
+        return f"a {what}, whose handle takes {' or '.join(map(str, HANDLE_BYTES))} bytes"
     if isinstance(value, np.generic):
         return f"numpy.{type(value).__name__} {quoted(value.item())}, {count(value.dtype.itemsize, 'byte')}"
     return f"{type(value).__name__} {quoted(value)}"

@@ -27,7 +27,7 @@ executed only by `reference_outputs`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -184,6 +184,32 @@ def load_function(file: str, name: str, what: str, remedy: str) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Against the binary.
+
+
+def complete(launch: Launch, wanted: Iterable[Argument], given: Mapping[str, Array], place: str) -> Mapping[str, Array]:
+    """Contents that somebody gives in place of the launch's own: of every one of the arguments `wanted`, of their
+    sizes. UsageError where one lacks, is of another size or unknown; place: what they were given as."""
+    known = {a.name: a for a in wanted}
+    listed = ", ".join(known) or "none"
+    for name in known:
+        if name not in given:
+            found = ", ".join(map(str, given)) or "none"
+            raise UsageError(
+                f"no contents for the argument {name}", file=launch.path or None, place=place, found=found,
+                expected=listed, remedy=f"Begin with launch.make_{place}(), which has them all.",
+            )  # fmt: skip
+    for name, value in given.items():
+        data = np.asarray(value)
+        if name not in known:
+            message = "contents for what is no such argument"
+            raise UsageError(message, file=launch.path or None, place=place, found=quoted(name), expected=listed)
+        if data.nbytes != known[name].bytes:
+            raise UsageError(
+                "contents of another size", file=launch.path or None, place=f"{place}[{quoted(name)}]",
+                found=f"{_described(data)}, {data.nbytes} bytes",
+                expected=f"{known[name].numpy_dtype} {list(known[name].shape)}, {known[name].bytes} bytes",
+            )  # fmt: skip
+    return given
 
 
 def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None) -> None:

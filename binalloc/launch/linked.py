@@ -16,6 +16,7 @@ import numpy as np
 
 from binalloc.errors import UsageError
 from binalloc.launch.dtypes import DTYPES, POINTER, POINTER_BYTES, Array
+from binalloc.launch.scalars import KINDS
 from binalloc.printable import quoted
 
 Path = tuple[str, ...]
@@ -59,6 +60,21 @@ def _at(array: Array, path: Path) -> Array:
     for name in path:
         array = array[name]
     return array
+
+
+def require_array(value: object, where: str) -> Array:
+    """The array, if a kernel can make anything of its bytes. UsageError for others; where: what it is, for messages."""
+    if not isinstance(value, np.ndarray):
+        raise UsageError("not an array", place=where, found=_described(value), expected="a NumPy array")
+    dtype = plain_dtype(value.dtype)
+    if dtype.kind not in KINDS or not dtype.isnative:
+        raise UsageError(
+            "the array's elements mean nothing to a kernel", place=where, found=f"dtype {value.dtype}",
+            expected="numbers, truth values or structs of them, little-endian",
+        )  # fmt: skip
+    if not value.nbytes:
+        raise UsageError("the array is empty", place=where, found=f"shape {value.shape}", expected="an element or more")
+    return value
 
 
 def without_objects(array: Array) -> Array:

@@ -204,6 +204,11 @@ class Launch:
         return tuple(a for kind in kinds for a in self.arguments if a.kind == kind)
 
     @property
+    def textures(self) -> tuple[Argument, ...]:
+        """The textures that have contents of their own."""
+        return tuple(a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents)
+
+    @property
     def passed(self) -> tuple[Argument, ...]:
         """The arguments that take a parameter or are reached through one."""
         return tuple(a for a in self.arguments if a.kind != ArgumentKind.SYMBOL)
@@ -304,7 +309,7 @@ class Launch:
 
     def make_textures(self) -> dict[str, Array]:
         """Contents of every texture that has its own in argument order, as `make_buffers` makes them."""
-        return self._filled([a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents])
+        return self._filled(self.textures)
 
     def make_symbols(self) -> dict[str, Array]:
         """Contents of the variables that the launch names, as `make_buffers` makes them."""

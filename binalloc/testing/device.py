@@ -18,11 +18,12 @@ from binalloc.emulator.runs.session import Session
 from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
-from binalloc.launch.arrays import TextureArray, array_on_device, bind_arrays, texture_argument
-from binalloc.launch.dtypes import copied
+from binalloc.launch.arrays import array_on_device, bind_arrays, handled_launch, parsed, runtime_keys
+from binalloc.launch.dtypes import DTYPE_NAMES, copied
 from binalloc.launch.file import check_against
+from binalloc.launch.handled import Entry, SurfaceArray, TextureArray
 from binalloc.launch.linked import Pointer, put_addresses, without_objects
-from binalloc.launch.types import Array, Launch
+from binalloc.launch.types import Array
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps import find_kernel
@@ -32,8 +33,8 @@ from binalloc.testing.loading import load_kernels
 from binalloc.transform.schedule.schedule import schedule
 
 
-class DeviceArray:
-    """An array that lies on a device. shape, dtype: as it was given."""
+class _OnDevice:
+    """What lies on a device and may be read and changed there."""
 
     def __init__(self, session: Session, name: str) -> None:
         self._session, self.name = session, name
@@ -46,17 +47,12 @@ class DeviceArray:
         array is placed."""
         return self._session.memory.view(self.name).reshape(-1)
 
-    @property
-    def address(self) -> int:
-        """Where its first byte lies: what a pointer to it is, in a field of 64 bits of another array."""
-        return self._session.memory.addresses[self.name]
-
     def get(self) -> Array:
         """A copy of what it holds."""
         return copied(self._session.memory.view(self.name))
 
     def __repr__(self) -> str:
-        return f"DeviceArray({self.name}, {self.dtype}, {list(self.shape)})"
+        return f"{type(self).__name__}({self.name}, {self.dtype}, {list(self.shape)})"
 
     def set(self, values: Array | int | float | complex) -> None:
         """Put one value everywhere, or an array of its dtype and shape. UsageError for another array, and for a value
@@ -70,6 +66,23 @@ class DeviceArray:
         if not given.ndim:
             given = _fitting(given, self.dtype, self.name)
         self._session.memory.view(self.name)[...] = given
+
+
+class DeviceArray(_OnDevice):
+    """An array that lies on a device. shape, dtype: as it was given."""
+
+    @property
+    def address(self) -> int:
+        """Where its first byte lies: what a pointer to it is, in a field of 64 bits of another array."""
+        return self._session.memory.addresses[self.name]
+
+
+class DeviceSurface(_OnDevice):
+    """A surface that lies on a device. shape, dtype: of its texels, as they were given; handle: what a kernel gets."""
+
+    def __init__(self, session: Session, name: str, made: SurfaceArray) -> None:
+        super().__init__(session, name)
+        self.handle, self.made = session.memory.handles[name], made
 
 
 _FITS = {"c": "biufc", "V": "V"}
@@ -87,6 +100,11 @@ def _fitting(value: Array, dtype: np.dtype[Any], place: str) -> Array:
     raise UsageError("a value that does not fit", place=place, found=found, expected=f"one of type {dtype}")
 
 
+_OF_THE_HOST = {
+    np.ndarray: "an array of the host", TextureArray: "a texture of the host", SurfaceArray: "a surface of the host",
+}  # fmt: skip
+
+
 class DeviceTexture:
     """A texture that lies on a device. handle: what a kernel gets."""
 
@@ -95,8 +113,13 @@ class DeviceTexture:
         self.handle = session.memory.handles[name]
 
     def set(self, texels: Array) -> None:
-        """Other texels of its dtype and shape, as a copy to a CUDA array gives it. UsageError for another array."""
-        held = self._session.memory.images[self.name]
+        """Other texels of its dtype and shape, as a copy to a CUDA array gives it; of a mipmap those of level 0, all
+        other levels stay. UsageError for another array."""
+        held = self._session.memory.images.get(self.name)
+        if held is None:
+            raise UsageError(
+                "the texture has no texels of its own", place=self.name, expected="changes of the memory that it reads"
+            )
         if (texels.shape, texels.dtype) != (held.shape, held.dtype):
             raise UsageError(
                 "other texels than those on the device", place=self.name, found=f"{texels.dtype} {list(texels.shape)}",
@@ -123,18 +146,22 @@ class Device:
         max_cycles: int | None = DEFAULT_MAX_CYCLES,
         check: bool = False,
         race: bool = False,
+        heap: int | None = None,
+        printf_buffer: int | None = None,
     ) -> None:
         """A device with nothing on it but the binary's variables.
 
         kernels: a module, or the path of a binary (.loom) or of PTX. machine: as in `launch_kernel`. engine, scheduler,
-        sms, check, race: of every launch, max_cycles of each, as in `run`.
+        sms, check, race: of every launch, max_cycles of each, as in `run`. heap, printf_buffer: bytes that kernels can
+        `malloc`, and for what each launch prints; 8 MiB and 1 MiB without.
         """
         module = kernels if isinstance(kernels, Module) else load_kernels(kernels, machine=machine)
         self.machine = own_machine(module, None, machine, runs=True)
         self._rescheduled = any(fn.info.machine != self.machine.name for fn in module)
         self.module = schedule(module, self.machine) if self._rescheduled else module
+        held = parsed({"kernel": "device", "grid": 1, "block": 1} | runtime_keys(heap, printf_buffer))
         self._session = Session(
-            self.module, self.machine, Launch("", (1, 1, 1), (1, 1, 1)), {}, {}, engine=engine, sms=sms,
+            self.module, self.machine, held, {}, {}, engine=engine, sms=sms,
             scheduler=scheduler, max_cycles=max_cycles, check=check, race=race,
         )  # fmt: skip
         self.launches: list[LaunchResult] = []
@@ -155,7 +182,7 @@ class Device:
         others."""
         memory = self._session.memory
         for name, held in memory.host.items():
-            if 0 <= address - memory.addresses[name] <= held.nbytes:
+            if name not in memory.handles and 0 <= address - memory.addresses[name] <= held.nbytes:
                 return DeviceArray(self._session, name), address - memory.addresses[name]
         return None
 
@@ -186,11 +213,37 @@ class Device:
         return self.array(np.zeros(tuple(shape) if not isinstance(shape, int) else shape, dtype))
 
     def texture(self, texture: TextureArray) -> DeviceTexture:
-        """Place a texture with a copy of its texels. Raises as `launch_kernel` does for what is no texture."""
-        name = f"texture{len(self._session.memory.images)}"
-        argument, data = texture_argument(name, texture)
-        self._session.memory.add_texture(argument, data)
+        """Place a texture with a copy of its texels, or, where its data is an array or surface of this device, one that
+        reads that memory, whatever is there by then. Raises as `launch_kernel` does for what is no texture."""
+        memory = self._session.memory
+        name = f"texture{len(memory.handles)}"
+        base = self._readable(texture.data)
+        launch, data = handled_launch(name, texture, base)
+        if base is None:
+            memory.add_texture(launch.argument(name), data, launch.contents_of)
+        else:
+            memory.add_handle(launch.argument(name))
         return DeviceTexture(self._session, name)
+
+    def surface(self, surface: SurfaceArray) -> DeviceSurface:
+        """Place a surface with a copy of its texels. Raises as `launch_kernel` does for what is no surface."""
+        name = f"array{len(self._session.memory.host)}"
+        launch, data = handled_launch(name, surface)
+        self._session.memory.add_buffer(name, data)
+        self._session.memory.add_handle(launch.argument(name))
+        return DeviceSurface(self._session, name, surface)
+
+    def _readable(self, texels: object) -> Entry | None:
+        """The entry of the array or surface of this device whose memory a texture is to read; None for texels."""
+        if not isinstance(texels, DeviceArray | DeviceSurface):
+            return None
+        if texels._session is not self._session:
+            raise UsageError("a texture of what lies on another device", place="texture", expected="one of this device")
+        dtype = DTYPE_NAMES.get(texels.dtype, str(texels.dtype))
+        entry: Entry = {"name": texels.name, "kind": "buffer", "dtype": dtype, "shape": list(texels.shape)}
+        if isinstance(texels, DeviceSurface):
+            entry |= {"kind": "surface", "channels": texels.made.channels, "layers": texels.made.layers}
+        return entry
 
     def read_variable(self, name: str, dtype: Any = np.uint8) -> Array:
         """A copy of what a `__device__` or `__constant__` variable of the binary holds. UsageError where there is no
@@ -237,7 +290,7 @@ class Device:
             if isinstance(value, DeviceArray) and i < len(fn.info.params):
                 addresses[fn.info.params[i].name] = memory.addresses[value.name]
                 value = value.flat
-            elif isinstance(value, DeviceTexture):
+            elif isinstance(value, DeviceTexture | DeviceSurface):
                 value = np.uint32(value.handle) if size == 4 else np.uint64(value.handle)
             given.append(value)
         bound = bind_arrays(
@@ -252,13 +305,14 @@ class Device:
 
     def _require_own(self, value: object, i: int) -> None:
         """UsageError for what lies on the host, or on another device."""
-        if isinstance(value, DeviceArray | DeviceTexture) and value._session is self._session:
-            return
-        elsewhere = isinstance(value, DeviceArray | DeviceTexture)
-        if elsewhere or isinstance(value, TextureArray) or (isinstance(value, np.ndarray) and value.ndim):
-            what = "an array of the host" if isinstance(value, np.ndarray) else "a texture of the host"
+        what = next((name for kind, name in _OF_THE_HOST.items() if isinstance(value, kind)), "")
+        if isinstance(value, np.ndarray) and not value.ndim:
+            what = ""
+        if isinstance(value, DeviceArray | DeviceTexture | DeviceSurface) and value._session is not self._session:
+            what = "one of another device"
+        if what:
             raise UsageError(
                 "the argument does not lie on this device", place=f"args[{i}]",
-                found="one of another device" if elsewhere else what, expected="one of this device",
-                remedy="Place it with its methods array, zeros or texture.",
+                found=what, expected="one of this device",
+                remedy="Place it with its methods array, zeros, texture or surface.",
             )  # fmt: skip

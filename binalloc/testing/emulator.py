@@ -29,7 +29,7 @@ from binalloc.testing.baseline import (
     shown,
     worse,
 )
-from binalloc.testing.device import Device, DeviceArray
+from binalloc.testing.device import Device, DeviceArray, DeviceSurface
 from binalloc.testing.launching import LaunchResult, launch_kernel
 from binalloc.testing.loading import load_kernels
 
@@ -84,8 +84,9 @@ class Emulator:
         return Device(kernels, **({"engine": self.engine} | options))
 
     def same(
-        self, result: LaunchResult, array: Array | DeviceArray, expected: Array, *, rtol: float = 0.0, atol: float = 0.0
-    ) -> None:
+        self, result: LaunchResult, array: Array | DeviceArray | DeviceSurface, expected: Array, *, rtol: float = 0.0,
+        atol: float = 0.0,
+    ) -> None:  # fmt: skip
         """Fails where `array`, which the launch was given, or which lies on a device, does not hold what is expected:
         the same bits, or within atol + rtol * |expected| where one of them is given (NaN equals NaN then). Structs are
         compared field by field, a tolerance is for floats in them. The message names kernel, parameter or array, and
@@ -93,7 +94,7 @@ class Emulator:
         for an array of no argument."""
         __tracebackhide__ = True
         name: str | None
-        if isinstance(array, DeviceArray):
+        if isinstance(array, DeviceArray | DeviceSurface):
             name, array = array.name, array.get()
         else:
             name = next((name for name, given in result.arrays.items() if given is array), None)

@@ -68,6 +68,8 @@ def launch_kernel(
     machine: Machine | str | Path | None = None,
     dynamic_shared: int = 0,
     cooperative: bool = False,
+    heap: int | None = None,
+    printf_buffer: int | None = None,
     symbols: Mapping[str, Array] | None = None,
     engine: str = "numba",
     scheduler: str = DEFAULT_SCHEDULER,
@@ -86,9 +88,10 @@ def launch_kernel(
     Args:
         kernel: a module, or the path of a binary (.loom), of PTX, or of an object, program or library with PTX in it.
         grid, block: blocks and threads, a number or up to three of them, x first.
-        args: for a pointer an array; for a texture a `TextureArray`; for a number one of the parameter's size. An int
-            goes to 1, 2 and 4 bytes, a float to 4 and 8; 8 bytes of an integer are numpy.int64 or uint64, as an int may
-            be meant for a pointer. A struct by value is a scalar of a structured dtype. Binaries have no types of
+        args: for a pointer an array; for a texture a `TextureArray`, for a surface a `SurfaceArray`; for a
+            number one of the parameter's size. An int goes to 1, 2 and 4 bytes, a float
+            to 4 and 8; 8 bytes of an integer are numpy.int64 or uint64, as an int may be meant for a pointer.
+            A struct by value is a scalar of a structured dtype. Binaries have no types of
             parameters: whether 4 bytes are an int or a float is for the caller to know. Arrays of structs are
             structured arrays, and pointers in them fields of objects ("O", 8 bytes): None for null, an array for its
             first byte, or a `Pointer(array, byte)`, which will do for a parameter, too. Arrays that only pointers are
@@ -99,6 +102,8 @@ def launch_kernel(
             binary of another machine is scheduled for this one, in memory.
         dynamic_shared: bytes per block.
         cooperative: blocks may wait for one another (`grid.sync()`): all have to run at once.
+        heap, printf_buffer: bytes that the kernel can `malloc`, and for what it prints, as in launch files; 8 MiB and
+            1 MiB without.
         symbols: arrays for global and constant variables of the binary, by name, which are filled with them from their
             first byte on, and read back. All others begin every launch as the binary has them.
         engine, scheduler, sms, max_cycles, check, race: as in `run`.
@@ -115,8 +120,9 @@ def launch_kernel(
         module = schedule(module, model)
         fn = module.function(fn.name)
     bound = bind_arrays(
-        fn.info, fn.name, grid, block, args, dynamic_shared=dynamic_shared, cooperative=cooperative, symbols=symbols
-    )
+        fn.info, fn.name, grid, block, args, dynamic_shared=dynamic_shared, cooperative=cooperative, heap=heap,
+        printf_buffer=printf_buffer, symbols=symbols,
+    )  # fmt: skip
     result = run(
         module, fn.name, bound.launch, model, engine=engine, scheduler=scheduler, sms=sms, max_cycles=max_cycles,
         check=check, race=race, buffers=bound.buffers, textures=bound.textures,

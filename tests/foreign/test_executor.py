@@ -66,6 +66,19 @@ def test_the_order_of_threads_is_nothing_to_a_program_without_races(ran):
 
 
 @needs_compiler
+def test_the_clock_that_seeds_random_numbers_stands_still(tmp_path):
+    source = tmp_path / "from"
+    source.mkdir()
+    (source / "main.cu").write_text(
+        'extern "C" int said();\n'
+        'int main() { time_t t; time(&t); printf("%ld %ld %d", (long)time(0), (long)t, said()); }\n'
+    )
+    (source / "said.c").write_text("#include <time.h>\nint said() { return time(NULL); }\n")
+    build(source, tmp_path, ["main.cu", "said.c"], [])
+    assert subprocess.run([tmp_path / "program"], capture_output=True, text=True, check=True).stdout == "1 1 1"
+
+
+@needs_compiler
 @pytest.mark.parametrize("margin", [0, 64])
 def test_the_emulator_leaves_what_the_host_did(ran, tmp_path, margin):
     folder, _ = ran

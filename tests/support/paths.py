@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from binalloc.report.samples import beside, find_samples
+
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
 DATA = ROOT / "tests" / "data"
@@ -17,10 +19,6 @@ def sample_file(name: str) -> Path:
 
 
 def sample_files(ending: str) -> list[Path]:
-    """All samples' files with this ending, in order of name: those with a launch file of one launch beside them."""
-    found = (
-        path
-        for path in SAMPLES.rglob(f"*{ending}")
-        if path.with_suffix(".toml").is_file() and path.parent.name not in ("programs", "linked")
-    )
-    return sorted(found, key=lambda path: path.name)
+    """Samples' files with this ending, in order of name: of those in one file with a launch file of one launch."""
+    found = (beside(sample, ending) for sample in find_samples(SAMPLES).values())
+    return sorted((path for path in found if path.is_file()), key=lambda path: path.name)

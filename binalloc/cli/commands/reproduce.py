@@ -55,7 +55,7 @@ def reproduce(
     dask: str | None,
     page: str | None,
 ) -> None:
-    """Figs. 1, 6 and 7 and Table 1 of the unified paper, emulated, beside what the paper states.
+    """Figures 1, 6 and 7 and Table 1 of the unified paper, emulated, beside what the paper states.
 
     KERNELS are some of its benchmarks. Each is run at every number of blocks per SM by three allocators, Fig. 1's
     at every number of registers as well; at full size that takes some minutes the first time. Finished runs are kept,

@@ -6,7 +6,7 @@ copy there is; pages of the array that nothing lies on cost no memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class GlobalMemory:
         sizes = {k: v.nbytes + sum(u.nbytes for u in uppers[k]) for k, v in self.images.items()}
         self.images_at, end = place_textures(sizes, images)
         self.rows: list[list[int]] = []
+        self._readers: list[tuple[int, Argument]] = []
         self.handles: dict[str, int] = {}
         for argument in launch.handled:
             self._add_row(argument)
@@ -101,9 +102,13 @@ class GlobalMemory:
         self.host[name], self.addresses[name] = data, self.base + at
         self._fill(name, data)
 
-    def add_texture(self, argument: Argument, data: Array) -> None:
-        """Place a texture behind all that lies there."""
-        upper = upper_levels(argument, data)
+    def add_handle(self, argument: Argument) -> None:
+        """Enter a surface, or a texture of another's memory, which lies there already."""
+        self._add_row(argument)
+
+    def add_texture(self, argument: Argument, data: Array, contents_of: Callable[[Argument], Array]) -> None:
+        """Place a texture behind all that lies there. contents_of: as of `upper_levels`."""
+        upper = upper_levels(argument, data, contents_of)
         at = self._room_for(data.nbytes + sum(u.nbytes for u in upper))
         self.images[argument.name], self.images_at[argument.name] = data, at
         self._add_row(argument)
@@ -118,10 +123,20 @@ class GlobalMemory:
             )
         name, texture = argument.name, argument.texture
         assert texture is not None
-        source = texture.array or name
-        at = self.images_at[source] if source in self.images_at else self.addresses[source] - self.base
-        self.rows.append(texture_row(argument, at))
+        if texture.array:
+            self._readers.append((len(self.rows), argument))
+        self.rows.append(texture_row(argument, self._texels_at(texture.array or name)))
         self.handles[name] = len(self.rows)
+
+    def _texels_at(self, name: str) -> int:
+        return self.images_at[name] if name in self.images_at else self.addresses[name] - self.base
+
+    def swap(self, one: str, other: str) -> None:
+        """Two buffers exchange their names; textures of either read what has its name now."""
+        self.addresses[one], self.addresses[other] = self.addresses[other], self.addresses[one]
+        for row, reader in self._readers:
+            assert reader.texture is not None
+            self.rows[row] = texture_row(reader, self._texels_at(reader.texture.array))
 
     def _put_levels(self, name: str, upper: list[Array]) -> None:
         """The levels of a mipmap behind its first."""

@@ -18,6 +18,7 @@ from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import BinallocError, Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
+from binalloc.launch.file import complete
 from binalloc.launch.program.binding import bind_step
 from binalloc.launch.program.expressions import Number, Scope
 from binalloc.launch.program.types import LaunchStep, Program
@@ -155,7 +156,7 @@ def run_steps(
         kernels: the module's, by the names that the program has for them.
         max_cycles: of all launches together.
         host_steps: call the functions of Python files that the program names; without, a program with such is refused.
-        buffers: contents in place of `program.held.make_buffers()`; not changed.
+        buffers: contents in place of `program.held.make_buffers()`, of all of them; not changed.
         stop_at: raise Reached in front of the launch of that number.
         progress: called now and then.
         engine, scheduler, sms, check, race: as in `run`, for every launch.
@@ -163,7 +164,8 @@ def run_steps(
     Raises what `run` does, and what a `Walk`. LimitHit, Interrupted and KernelFault hold in `partial` the Ran so far.
     """
     require_leave(program, host_steps)
-    contents = dict(program.held.make_buffers() if buffers is None else buffers)
+    held = program.held
+    contents = dict(held.make_buffers() if buffers is None else complete(held, held.buffers, buffers, "buffers"))
     session = Session(
         module, machine, program.held, contents, program.held.make_textures(), engine=engine, sms=sms,
         scheduler=scheduler, check=check, race=race,
@@ -225,8 +227,7 @@ class _Runner:
         self.session.changed(name)
 
     def swap(self, one: str, other: str) -> None:
-        addresses = self.session.memory.addresses
-        addresses[one], addresses[other] = addresses[other], addresses[one]
+        self.session.memory.swap(one, other)
 
     def address(self, name: str) -> int:
         return self.session.memory.addresses[name]

@@ -35,7 +35,7 @@ from binalloc.emulator.stops.stopped import Stopped, take_back
 from binalloc.errors import Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.loom import LOOM
-from binalloc.launch.file import check_against
+from binalloc.launch.file import check_against, complete
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 from binalloc.printable import count
@@ -129,7 +129,8 @@ def run(
         ideal_blocks: resident blocks as if registers and shared memory were free (what-if runs of a speedup's parts).
         reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
         hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
-        buffers: contents in place of `launch.make_buffers()`; not changed. textures: likewise.
+        buffers: contents in place of `launch.make_buffers()`, of all of them; not changed. textures: likewise, in
+            place of `launch.make_textures()`.
         skew: seed of small delays with which blocks start, a hash of their numbers; None: none is delayed.
         only: blocks of the grid, by number, that are run, those in front and behind left out. None: all.
         progress: called now and then during a long run. observer: called after each cycle with events.
@@ -139,15 +140,16 @@ def run(
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles, or a listener of the log has had
         enough. Interrupted: Ctrl-C. Stopped: a listener of the log asked for it. The last three hold the Result so far.
         Refused: not scheduled for this machine, or no block fits on an SM. UsageError: launch and kernel contradict
-        each other.
+        each other, or contents are given that are not the launch's.
     """
     fn = find_function(module, kernel)
     check_against(launch, fn.info, module.path or None)
     registers = registers_of(module, fn, machine, hazards=hazards)
     need = Resources.of(fn, launch, registers)
     resident = resident_blocks(machine, need, launch, blocks_per_sm) if ideal_blocks is None else ideal_blocks
-    host = {k: np.ascontiguousarray(v) for k, v in (buffers or launch.make_buffers()).items()}
-    images = textures if textures is not None else launch.make_textures()
+    given = launch.make_buffers() if buffers is None else complete(launch, launch.buffers, buffers, "buffers")
+    host = {k: np.ascontiguousarray(v) for k, v in given.items()}
+    images = launch.make_textures() if textures is None else complete(launch, launch.textures, textures, "textures")
     memory = GlobalMemory(launch, module, host, images)
     chosen = engine_of(engine, check or race or profile)
     device = Device(chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, memory)

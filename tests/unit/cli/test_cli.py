@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from binalloc import list_machines
+from binalloc.cli.main import main
 from binalloc.isa.sets.files import load, read_module
 from binalloc.transform.allocators.table import ALLOCATORS
 from tests.support.kits.cli import NAMES, ROOT, SAMPLES, call, launch, loom, refused, rescheduled, stopped
@@ -342,6 +343,15 @@ def test_a_full_disk_and_a_closed_pipe_are_no_tracebacks() -> None:
         shell=True, capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     assert (pipe.stdout, pipe.stderr) == (".kernel matmul\n", "")
+
+
+def test_help_has_a_whole_sentence_of_every_command() -> None:
+    """click takes the first sentence for the list of commands, and every point in front of a space for its end."""
+    for name, command in main.commands.items():
+        text = " ".join((command.help or "").split())
+        sentence, _, rest = text.partition(". ")
+        assert len(sentence.split()) > 4, name
+        assert not rest or not (rest[0].isdigit() or rest[0].islower()), (name, sentence)
 
 
 def test_help_names_every_command_and_completion_works() -> None:

@@ -8,13 +8,14 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import get_args, get_type_hints
 
+from binalloc.emulator.host.c_format import MOST
 from binalloc.emulator.state.layout import MAX_WARPS_OF_SCHEDULER
 from binalloc.emulator.state.memory_layout import MAX_REQUESTS
 from binalloc.launch import arguments, schema
 from binalloc.launch.contents import schema as contents
 from binalloc.launch.elements import layout, tables
 from binalloc.launch.program import schema as sequences
-from binalloc.launch.program.expressions import FUNCTIONS
+from binalloc.launch.program.expressions import FUNCTIONS, HIGH, LOW
 from binalloc.launch.types import DTYPES
 from binalloc.models.machines import model
 from binalloc.models.machines.occupancy import Rule
@@ -22,6 +23,7 @@ from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import ROOT
 
 LAUNCH = (ROOT / "binalloc/launch/LAUNCH.md").read_text()
+PTX = (ROOT / "binalloc/frontend/PTX.md").read_text()
 MACHINES = (ROOT / "binalloc/models/MACHINES.md").read_text()
 
 
@@ -35,6 +37,13 @@ def test_the_launch_page_names_every_key_and_choice() -> None:
     keys |= {key for entries in sequences._VERBS.values() for key in entries}
     words = set(re.findall(r"\w+", LAUNCH))
     assert keys - words == set()
+
+
+def test_the_launch_page_has_the_bounds_of_integers_and_of_printf() -> None:
+    assert (LOW, HIGH) == (-(2**63), 2**64 - 1)
+    assert "-2^63 to 2^64-1" in LAUNCH
+    assert f"widths and precisions beyond {MOST:,} are taken as that" in " ".join(LAUNCH.split())
+    assert f"widths and precisions beyond {MOST:,} are taken as that" in " ".join(PTX.split())
 
 
 def test_the_example_of_a_sequence_is_one() -> None:

@@ -16,51 +16,20 @@ from binalloc.isa.text.disassembler import disassemble
 from binalloc.launch.file import parse_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
+from tests.support.kits.textures import fetch_text, run_fetch, scheduled
 from tests.support.ptx.interpreter.textures import Texture
 
 GTX = load_machine("gtx680")
 THREADS = 96
 RNG = np.random.default_rng(3)
-FETCH = """
-.kernel k
-    .param in 8
-    .param out 8
-    .param tex 8
-    S2R R0, SR_TID.X
-    MOV R2, c[0][in]
-    MOV R3, c[0][in+4]
-    IMAD.WIDE R2, R0, 4, R2
-    LDG R8, [R2]
-    LDG R9, [R2+384]
-    LDG R10, [R2+768]
-    MOV R11, c[0][tex]
-    {op} R12, R8, R11{third}
-    MOV R4, c[0][out]
-    MOV R5, c[0][out+4]
-    IMAD.WIDE R4, R0, 16, R4
-    STG.128 [R4], R12
-    EXIT
-.end
-"""
 
 
 def fetched(op: str, image: Any, rows: list[Any], engine: str = "python", **keys: Any) -> Any:
     """The four results of each thread, as patterns; rows: coordinates of the threads, x first."""
-    dtype = {"float32": "f32"}.get(image.dtype.name, image.dtype.name.replace("uint", "u").replace("int", "i"))
-    launch = parse_launch({
-        "kernel": "k", "grid": 1, "block": THREADS,
-        "argument": [
-            {"name": "in", "kind": "buffer", "dtype": "u32", "shape": [3, THREADS]},
-            {"name": "out", "kind": "buffer", "dtype": "u32", "shape": [THREADS, 4]},
-            {"name": "tex", "kind": "texture", "dtype": dtype, "shape": list(image.shape)} | keys,
-        ],
-    })  # fmt: skip
     points = np.zeros((3, THREADS), np.uint32)
     for k, row in enumerate(rows):
         points[k] = row.view(np.uint32)
-    module = schedule(assemble(FETCH.format(op=op, third=", R10" if "3D" in op else "")), GTX)
-    data = {"in": points, "out": np.zeros((THREADS, 4), np.uint32)}
-    return run(module, "k", launch, GTX, engine=engine, buffers=data, textures={"tex": image}).buffers["out"]
+    return run_fetch(fetch_text(op, THREADS), image, points, engine, **keys).buffers["out"]
 
 
 def places(n: int) -> Any:
@@ -130,8 +99,7 @@ def test_what_the_launch_does_not_say_faults(op: str, layers: str, shape: tuple[
 
 
 def test_the_instruction_is_written_as_it_is_read() -> None:
-    text = FETCH.format(op="TEX.3D.A.GB", third=", R10")
-    text += FETCH.replace(" k\n", " l\n").format(op="TEX.3D.CUBE.R", third=", R10")
+    text = fetch_text("TEX.3D.A.GB", THREADS) + fetch_text("TEX.3D.CUBE.R", THREADS, kernel="l")
     written = disassemble(assemble(text))
     assert "TEX.3D.A.GB R12, R8, R11, R10" in written
     assert "TEX.3D.R.CUBE R12, R8, R11, R10" in written
@@ -163,7 +131,7 @@ def test_from_python() -> None:
     image, out = np.arange(12, dtype=np.float32).reshape(3, 4), np.zeros((THREADS, 4), np.float32)
     points = np.zeros((3, THREADS), np.uint32)
     points[1] = 2
-    module = schedule(assemble(FETCH.format(op="TEX.2D.A", third="")), GTX)
+    module = scheduled(fetch_text("TEX.2D.A", THREADS))
     launch_kernel(module, 1, THREADS, [points, out, TextureArray(image, layers="array")], machine="gtx680")
     assert (out[:, 0] == 8).all()
 

@@ -7,41 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.runs.run import run
+from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, MalformedInput
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import parse_launch
 from binalloc.launch.textures import upper_levels
-from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
+from tests.support.kits.textures import GTX, fetch_text, run_fetch
 from tests.support.oracles.pyramid import pyramid
 from tests.support.ptx.interpreter.textures import Texture
 
-GTX = load_machine("gtx680")
 THREADS = 64
-FETCH = """
-.kernel k
-    .param in 8
-    .param out 8
-    .param tex 8
-    S2R R0, SR_TID.X
-    MOV R2, c[0][in]
-    MOV R3, c[0][in+4]
-    IMAD.WIDE R2, R0, 4, R2
-    LDG R8, [R2]
-    LDG R9, [R2+256]
-    LDG R10, [R2+512]
-    LDG R17, [R2+768]
+LEVELS = """LDG R17, [R2+768]
     LDG R18, [R2+1024]
-    LOP3 R16, R18, c[0][tex], RZ, 0xfc
-    {op} R12, R8, R16{third}
-    MOV R4, c[0][out]
-    MOV R5, c[0][out+4]
-    IMAD.WIDE R4, R0, 16, R4
-    STG.128 [R4], R12
-    EXIT
-.end
-"""
+    LOP3 R16, R18, c[0][tex], RZ, 0xfc"""
+"""Behind the three coordinates a level, and offsets, which stand in the handle's word."""
 SIDES = {1: (13,), 2: (6, 13), 3: (5, 6, 9)}
 KEYS = [
     {}, {"filter": "linear"}, {"level_filter": "linear"}, {"filter": "linear", "level_filter": "linear", "bias": 0.3},
@@ -49,23 +29,14 @@ KEYS = [
 ]  # fmt: skip
 
 
-def launch_of(image: Any, **keys: Any) -> Any:
-    return parse_launch({
-        "kernel": "k", "grid": 1, "block": THREADS,
-        "argument": [
-            {"name": "in", "kind": "buffer", "dtype": "u32", "shape": [5, THREADS]},
-            {"name": "out", "kind": "buffer", "dtype": "u32", "shape": [THREADS, 4]},
-            {"name": "tex", "kind": "texture", "dtype": "f32", "shape": list(image.shape), "normalized": True} | keys,
-        ],
-    })  # fmt: skip
+def fetched(op: str, image: Any, rows: Any, engine: str, **keys: Any) -> Result:
+    """rows: x, y, z, level and offsets of the threads."""
+    return run_fetch(fetch_text(op, THREADS, LEVELS, "R16"), image, rows, engine, normalized=True, **keys)
 
 
-def fetched(op: str, image: Any, rows: Any, engine: str, **keys: Any) -> Any:
-    """The four results of each thread, as patterns; rows: x, y, z, level and offsets of the threads."""
-    module = schedule(assemble(FETCH.format(op=op, third=", R10" if "3D" in op else "")), GTX)
-    data = {"in": rows, "out": np.zeros((THREADS, 4), np.uint32)}
-    launch = launch_of(image, **keys)
-    return run(module, "k", launch, GTX, engine=engine, buffers=data, textures={"tex": image}).buffers["out"]
+def results(op: str, image: Any, rows: Any, engine: str, **keys: Any) -> Any:
+    """The four of each thread, as patterns."""
+    return fetched(op, image, rows, engine, **keys).buffers["out"]
 
 
 @pytest.mark.parametrize("engine", ["python", "numba"])
@@ -81,7 +52,7 @@ def test_levels_and_offsets(engine: str, dimensions: int, number: int) -> None:
     shifts = rng.integers(-8, 8, (3, THREADS))
     rows[:3], rows[3] = points.view(np.uint32), level.view(np.uint32)
     rows[4] = sum((shifts[k] & 15) << (20 + 4 * k) for k in range(3))
-    got = fetched(f"TEX.{dimensions}D.LL.AOFFI", image, rows, engine, levels=3, **keys)
+    got = results(f"TEX.{dimensions}D.LL.AOFFI", image, rows, engine, levels=3, **keys)
     texels = image[..., None]
     texture = Texture(
         texels, keys.get("filter") == "linear", True, (keys.get("address", "clamp"),), levels=pyramid(texels, 3),
@@ -100,14 +71,14 @@ def test_weights_between_levels_are_eight_bits() -> None:
     level[:6] = 1 / 256, 1 / 512, 1 / 513, 0, 1 - 1 / 513, 1 - 1 / 511
     rows[0], rows[3] = x.view(np.uint32), level.view(np.uint32)
     keys = {"levels": 2, "level_filter": "linear", "level_init": [{"kind": "arange"}]}
-    got = fetched("TEX.1D.LL", image, rows, "python", **keys)[:6, 0].view(np.float32)
+    got = results("TEX.1D.LL", image, rows, "python", **keys)[:6, 0].view(np.float32)
     assert got.tolist() == [255.0, 255.0, 256.0, np.inf, 1.0, 1.0]
 
 
 def test_what_reads_no_level_reads_the_first() -> None:
     image = np.arange(13, dtype=np.float32)
     rows = np.zeros((5, THREADS), np.uint32)
-    got = fetched("TEX.1D", image, rows, "python", levels=3, bias=2.0, clamp=[1, 2])
+    got = results("TEX.1D", image, rows, "python", levels=3, bias=2.0, clamp=[1, 2])
     assert (got[:, 0] == 0).all()
 
 
@@ -118,10 +89,7 @@ def test_levels_fill_passes_of_the_texture_unit() -> None:
     misses = {}
     for level in (0.0, 0.5):
         rows[3] = np.float32(level).view(np.uint32)
-        module = schedule(assemble(FETCH.format(op="TEX.2D.LL", third="")), GTX)
-        launch = launch_of(image, levels=3, level_filter="linear")
-        data = {"in": rows, "out": np.zeros((THREADS, 4), np.uint32)}
-        stats = run(module, "k", launch, GTX, engine="python", buffers=data, textures={"tex": image}).stats
+        stats = fetched("TEX.2D.LL", image, rows, "python", levels=3, level_filter="linear").stats
         assert stats["texture_fetches"] == 2
         misses[level] = stats["l1_texture_misses"] - stats["l1_merges"]
     assert misses[0.5] > misses[0.0]

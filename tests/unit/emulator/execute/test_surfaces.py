@@ -12,23 +12,16 @@ from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault, MalformedInput
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import compare, parse_launch
-from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
+from tests.support.kits.textures import GTX, coordinates, scheduled
 from tests.support.ptx.interpreter.textures import Surface
 
-GTX = load_machine("gtx680")
 THREADS = 64
 STORE = """
 .kernel k
     .param in 8
     .param s 8
-    S2R R0, SR_TID.X
-    MOV R2, c[0][in]
-    MOV R3, c[0][in+4]
-    IMAD.WIDE R2, R0, 4, R2
-    LDG R8, [R2]
-    LDG R9, [R2+256]
-    LDG R10, [R2+512]
+    {coordinates}
     MOV R11, c[0][s]
     SUADDR.{op} P0, R12, R8, R11{third}
     @P0 STG.{width} [R12], R0
@@ -39,7 +32,8 @@ SIDES = {1: (11,), 2: (5, 11), 3: (3, 5, 11)}
 
 
 def module_of(op: str, width: str = "U8", text: str = STORE) -> Any:
-    return schedule(assemble(text.format(op=op, width=width, third=", R10" if "3D" in op else "")), GTX)
+    third = ", R10" if "3D" in op else ""
+    return scheduled(text.format(op=op, width=width, third=third, coordinates=coordinates(THREADS)))
 
 
 def launch_of(shape: Any, dtype: str = "u8", **keys: Any) -> Any:
@@ -109,8 +103,7 @@ def test_what_is_no_surface_faults(handle: str) -> None:
         {"name": "s", "kind": "texture", "dtype": "u8", "shape": 4},
     ]}  # fmt: skip
     data["argument"][1]["name"], data["argument"][2]["name"] = "s", "t"  # type: ignore[index]
-    names = "\n    .param t 8\n    S2R R0, SR_TID.X"
-    text = text.replace("\n    S2R R0, SR_TID.X", names)
+    text = text.replace("{coordinates}", ".param t 8\n    {coordinates}")
     wanted = {"2": None}.get(handle, f"handle {int(handle):#x}")
     module = module_of("1D.ZERO.8", "U8", text)
     if wanted is None:

@@ -11,14 +11,11 @@ import pytest
 
 from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, UsageError
-from binalloc.isa.instruction import Module
 from binalloc.isa.text.assembler import assemble
-from binalloc.isa.text.disassembler import disassemble
 from binalloc.launch.file import parse_launch
-from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
+from tests.support.kits.textures import GTX, HANDLE, fetch_launch, fetch_text, run_fetch, scheduled
 
-GTX = load_machine("gtx680")
 SIDES = {1: (7,), 2: (5, 6), 3: (3, 4, 5)}
 MODES = ("clamp", "border", "wrap", "mirror")
 FORMATS = (
@@ -29,60 +26,24 @@ FORMATS = (
 THREADS = 96
 
 
-def program(dimensions: int, integer: bool = False, written: str = "") -> Module:
-    """Thread t fetches at in[t], in[N + t], in[2N + t] and stores the four registers."""
+UNTOUCHED = "\n    ".join(f"MOV R{12 + n}, {77 + n}" for n in range(4))
+"""What registers hold that the fetch does not write."""
+
+
+def text_of(dimensions: int, integer: bool = False, written: str = "") -> str:
     modifiers = f"{dimensions}D" + (".S32" if integer else "") + (f".{written}" if written else "")
-    third = ", R10" if dimensions == 3 else ""
-    text = f"""
-    .kernel k
-        .param in 8
-        .param out 8
-        .param tex 8
-        S2R R0, SR_TID.X
-        MOV R2, c[0][in]
-        MOV R3, c[0][in+4]
-        IMAD.WIDE R2, R0, 4, R2
-        LDG R8, [R2]
-        LDG R9, [R2+{4 * THREADS}]
-        LDG R10, [R2+{8 * THREADS}]
-        MOV R11, c[0][tex]
-        MOV R12, 77
-        MOV R13, 78
-        MOV R14, 79
-        MOV R15, 80
-        TEX.{modifiers} R12, R8, R11{third}
-        MOV R4, c[0][out]
-        MOV R5, c[0][out+4]
-        IMAD.WIDE R4, R0, 16, R4
-        STG.128 [R4], R12
-        EXIT
-    .end
-    """
-    return schedule(assemble(text), GTX)
+    return fetch_text(f"TEX.{modifiers}", THREADS, f"{HANDLE}\n    {UNTOUCHED}")
 
 
 def fetch(
     image: np.ndarray[Any, Any], coordinates: Any, engine: str = "python", integer: bool = False, written: str = "",
     dimensions: int = 0, **keys: Any,
 ) -> Result:  # fmt: skip
-    dtype = {"float32": "f32"}.get(image.dtype.name, image.dtype.name.replace("uint", "u").replace("int", "i"))
-    texture = {"name": "tex", "kind": "texture", "dtype": dtype, "shape": list(image.shape)} | keys
     dims = dimensions or image.ndim - (keys.get("channels", 1) > 1)
-    launch = parse_launch({
-        "kernel": "k", "grid": 1, "block": THREADS,
-        "argument": [
-            {"name": "in", "kind": "buffer", "dtype": "u32", "shape": [3, THREADS]},
-            {"name": "out", "kind": "buffer", "dtype": "u32", "shape": [THREADS, 4]},
-            texture,
-        ],
-    })  # fmt: skip
     points = np.zeros((3, THREADS), np.uint32)
     given = np.asarray(coordinates)
     points[: len(given)] = given.astype(np.int64).astype(np.uint32) if integer else given.astype("f4").view(np.uint32)
-    data = {"in": points, "out": np.zeros((THREADS, 4), np.uint32)}
-    return run(
-        program(dims, integer, written), "k", launch, GTX, engine=engine, buffers=data, textures={"tex": image}
-    )
+    return run_fetch(text_of(dims, integer, written), image, points, engine, **keys)
 
 
 def at_mode(index: np.ndarray[Any, Any], n: int, mode: str) -> np.ndarray[Any, Any]:
@@ -250,13 +211,8 @@ def test_a_wrong_handle_and_a_wrong_dimension_fault() -> None:
     points = np.zeros((2, THREADS))
     with pytest.raises(KernelFault, match=r"(?s)no such texture.*texture 1 of 1 dimensions.*one of 2"):
         fetch(np.zeros(4, np.float32), points, dimensions=2)
-    source = disassemble(program(1)).replace("c[0][0x10]", "0x9")
-    module = schedule(assemble(source), GTX)
-    launch = parse_launch({"kernel": "k", "grid": 1, "block": 32, "argument": [
-        {"name": "in", "kind": "buffer", "dtype": "u32", "shape": [3, THREADS]},
-        {"name": "out", "kind": "buffer", "dtype": "u32", "shape": [THREADS, 4]},
-        {"name": "tex", "kind": "texture", "dtype": "f32", "shape": 4},
-    ]})  # fmt: skip
+    module = scheduled(text_of(1).replace("c[0][tex]", "0x9"))
+    launch = fetch_launch(4, "f32", THREADS)
     with pytest.raises(KernelFault, match="handle 0x9"):
         run(module, "k", launch, GTX, engine="python")
 

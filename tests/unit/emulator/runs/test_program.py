@@ -213,6 +213,28 @@ def test_a_texture_reads_a_surface_that_steps_change() -> None:
         ran([{"set": "image", "value": 2}], arguments)
 
 
+def test_a_texture_of_a_buffer_shows_what_has_its_name_now() -> None:
+    """As a launch that passes the buffer's name does, also behind a swap; and so do two of one buffer."""
+    arguments = [
+        {"name": name, "kind": "buffer", "dtype": "f32", "shape": 32, "init": {"kind": "constant", "value": value}}
+        for name, value in (("x", 1), ("y", 2), ("out", 0), ("late", 0))
+    ]
+    images = (("a", "x"), ("b", "y"), ("c", "x"))
+    arguments += [{"name": name, "kind": "texture", "array": of} for name, of in images]
+
+    def fetched(out: str, image: str) -> dict[str, Any]:
+        return launch("fetch", [out, image], block=32)
+
+    for image, before, after in (("a", 1, 2), ("b", 2, 1), ("c", 1, 2)):
+        steps = [fetched("out", image), {"swap": ["x", "y"]}, fetched("late", image)]
+        found = ran(steps, arguments).buffers
+        assert (found["out"].tolist(), found["late"].tolist()) == ([before] * 32, [after] * 32)
+        found = ran([*steps, {"swap": ["y", "x"]}, {"set": "x", "value": 7}, fetched("late", image)], arguments).buffers
+        assert found["late"].tolist() == [7 if image != "b" else 2] * 32
+    outer = ran([{"swap": ["out", "x"]}, fetched("late", "a"), {"swap": ["out", "y"]}, fetched("x", "b")], arguments)
+    assert (outer.buffers["late"].tolist(), outer.buffers["x"].tolist()) == ([0] * 32, [1] * 32)
+
+
 def test_a_fault_says_where_in_the_program() -> None:
     step = launch("add", ["x", "y", "64 + 1024 * t"], "2 + t")
     with pytest.raises(KernelFault, match=r"\(in step\[0\]\.step\[0\], round 1 of step\[0\]\)") as caught:

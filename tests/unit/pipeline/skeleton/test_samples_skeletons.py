@@ -28,7 +28,7 @@ from binalloc.report.skeleton.text import launch_text
 from tests.support.paths import SAMPLES, sample_file, sample_files
 
 MACHINE = load_machine("gtx680")
-FILES = [path for ending in (".loom", ".ptx") for path in sample_files(ending) if path.parent.name != "linked"]
+FILES = [path for ending in (".loom", ".ptx") for path in sample_files(ending)]
 CHASES = {"chase_constant", "chase_global", "outliers"}
 """Follow links in memory; `outliers` frees what another block has."""
 DTYPES_ALIKE = 0.88
