@@ -1,7 +1,7 @@
 """PTX integer sums, differences with carries, neg, abs, min, max, sad (PTX ISA 9.7.1, 9.7.2).
 
 The condition code CC.CF is a predicate. PTX ISA calls it the carry after add and the borrow after sub; hardware has one
-flag, the carry of a + b and of a + ~b + 1, which addc adds and subc adds to a + ~b. That is the same wherever subc reads
+flag, the carry of a + b and of a + ~b + 1, which addc adds and subc adds to a + ~b. That is the same where subc reads
 what sub.cc wrote, and nvcc relies on it where addc does (its division of 128 bits). Each .cc writes a fresh predicate
 that later instructions of the block read directly, and its copy in the one that is read across blocks, which is dead
 code where nobody does.
