@@ -163,12 +163,14 @@ def _linked(units: Sequence[Unit]) -> ast.Module:
     from binalloc.frontend.link.link import link
     from binalloc.frontend.ptx.parser import parse
 
+    modules = [parse(unit.text, unit.path) for unit in units]
     seen: dict[str, Unit] = {}
-    for unit in units:
-        if seen.setdefault(unit.text, unit) is not unit:
+    for unit, module in zip(units, modules, strict=True):
+        # What nvcc makes of sources for the host alone is one text, without a name in it.
+        something = module.functions or module.variables
+        if something and seen.setdefault(unit.text, unit) is not unit:
             found = f"the text of {seen[unit.text].path or 'another'}"
             raise UsageError("the same file twice", file=unit.path or None, found=found, remedy="Give it once.")
-    modules = [parse(unit.text, unit.path) for unit in units]
     return link(modules, [unit.whole for unit in units])
 
 

@@ -19,6 +19,7 @@ READS_V = ".extern .global .u32 v;\n" + kernel("ld.global.u32 %r1, [v];")
 
 ANSWERS = {
     "a function of another file": ([CALLS_F, function("f", 10)], 11),
+    "beside files of sources for the host alone, which have one text": ([CALLS_F, "", function("f", 10), ""], 11),
     "a declaration that is .visible": ([declared("f", ".visible ") + kernel(call("f")), function("f", 10)], 11),
     "a strong function before a weak one": (
         [function("f", 10) + kernel(call("f")), function("f", 20, ".weak ")], 11),
