@@ -54,7 +54,7 @@ cannot make sense of, is an error in the report.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from binalloc.collection import no_collection
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
@@ -269,16 +269,20 @@ class _Checker:
         return found
 
     def _name_values(self) -> None:
-        """Names for the values of all functions known, callers first: a return reads what one of them may read."""
+        """Names for the values of all functions known: a return reads what one of the callers may read, a call takes
+        what is left to be read so. Callers come before callees."""
         wanted: dict[int, int] = {}
         for key, named in reversed(self.named.items()):
-            kernel = named.code.fn.info.is_kernel
-            at_return = 0 if kernel else wanted.get(key, 0) & named.summary.writes
             callees = self.original.callees(named.code.fn)
             for i, places in live_after_calls(named.code, named.calls, self.names, wanted.get(key, 0)).items():
                 wanted[id(callees[i])] = wanted.get(id(callees[i]), 0) | places
+        for key, named in self.named.items():
             if key not in self.webs:
-                self.webs[key] = webs(named.code, named.blocks, at_return, named.calls, self.names)
+                kernel = named.code.fn.info.is_kernel
+                at_return = 0 if kernel else wanted.get(key, 0) & named.summary.writes
+                callees = self.original.callees(named.code.fn)
+                calls = {i: replace(s, behind=wanted.get(id(callees[i]), 0)) for i, s in named.calls.items()}
+                self.webs[key] = webs(named.code, named.blocks, at_return, calls, self.names)
 
     def _lockstep(self, named: _Named, new: Code, origin: list[int]) -> Product:
         """The lockstep with the original in the order that the rewritten program has it, as far as it may be."""

@@ -6,9 +6,9 @@ rewritten program has to keep the order of the one's last use and the other's de
 what was there before, since that stays in the threads where the guard fails (but where just those threads executed the
 definition before it, in the same block, and nobody read between), if it is read by other threads than those that
 executed it: under another guard, or in another block than the one that they alone go on to. So does what a callee
-writes on some ways only. A
-call reads what the callee needs and writes what it may write; a return reads what the function may write and somebody
-reads behind it: so each place has one name at each of these, and facts can go from one function's names to another's.
+writes on some ways only. A call reads what the callee may read, and what it may leave unwritten if somebody reads that
+behind one of its calls, and writes what it may write; a return reads what the function may write and somebody reads
+behind it: so each place has one name at each of these, and facts can go from one function's names to another's.
 
 The work is done per block, and between blocks for those values alone that are live there: unions of definitions along
 edges (the lists of values live into blocks are left, too).
@@ -37,17 +37,25 @@ Guard = tuple[int, bool]
 @dataclass
 class Summary:
     """What an original function does to its caller's places, as bits; see `footprint.py`. needed: what it reads before
-    writing it, and what it may write but need not. first: the former alone."""
+    writing it, and what it may write but need not. first: the former alone. behind: places that somebody may read
+    behind one of its calls."""
 
     reads: int = 0
     writes: int = 0
     needed: int = 0
     first: int = 0
+    behind: int = -1
 
     @property
     def always(self) -> int:
         """Places written on every way."""
         return self.writes & ~self.needed
+
+    @property
+    def taken(self) -> int:
+        """Places whose values a call takes: those that it may read, or leave as they are for somebody who reads them
+        behind it. What nobody reads there joins no values."""
+        return self.first | self.needed & self.behind
 
 
 @dataclass
@@ -194,7 +202,7 @@ class _Builder:
 
     def _call(self, b: int, current: dict[int, int], i: int, under: Guard | None) -> None:
         summary = self.calls[i]
-        self.before[i] = {x: self._read(b, current, x, under) for x in bits(summary.needed & _NAMED)}
+        self.before[i] = {x: self._read(b, current, x, under) for x in bits(summary.taken & _NAMED)}
         after = self.after[i] = {}
         for x in bits(summary.writes & _NAMED):
             always = summary.always >> x & 1

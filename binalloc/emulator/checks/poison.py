@@ -2,8 +2,11 @@
 
 Registers, predicates, shared and local words start poisoned. An instruction's results are poisoned in the lanes where
 any source, or the guard, is; SEL looks only at the side it takes, SHFL at the lane it reads. It is a fault where
-poison reaches an address, a branch or other control, the guard of a store, or data stored to global memory. A store
-narrower than a word cleans the whole word (optimistic: it can hide poison, never invent it)."""
+poison reaches an address, a branch or other control, the guard of a store, or data stored to global memory.
+
+Poison is of whole words. A store narrower than a word cleans all of it, which can hide poison. A word stays poisoned
+where only bits of it that were written are kept (a bit field set in a local variable that nothing wrote as a whole, as
+nvcc -O0 and -G do it: load, mask, merge, store, shift), which can be a fault for nothing."""
 
 from __future__ import annotations
 

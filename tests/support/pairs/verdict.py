@@ -12,11 +12,12 @@ def verdict(original: str, rewritten: str, kernel: str = "k") -> set[str]:
 
 
 def mapped(text: str) -> str:
-    """The text with an identity map."""
+    """The text with an identity map, in each function."""
     lines, number = [], 0
     for line in text.strip().splitlines():
         if line.startswith(".") or line.endswith(":"):
             lines.append(line)
+            number = 0 if line.startswith((".kernel", ".func")) else number
             continue
         lines.append(f"{number}| {line}")
         number += 1

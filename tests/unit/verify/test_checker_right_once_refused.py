@@ -467,3 +467,89 @@ def test_a_block_is_where_that_is_which_cannot_leave_it(stays: str, wrong: str) 
     left = LEFT.format(stays=stays)
     assert verdict(left, GONE_ON.format(stays=stays)) == set()
     assert verdict(left, GONE_ON.format(stays=wrong)) != set()
+
+
+PERHAPS_WRITTEN = """
+.kernel k registers=12
+MOV R2, 0x40
+S2R R0, SR_TID.X
+MOV R3, 0x0
+again:
+IADD3 R4, R0, R3, RZ
+MOV R5, R3
+ISETP.LT.AND P0, PT, R4, 0x20, PT
+@P0 BRA next, next
+STG.32 [R2], R4
+IADD3 R4, P0, R4, 0x10, RZ
+IADD3.X R5, R5, RZ, RZ, P0
+IADD3 R8, P0, R4, R3, RZ
+IADD3.X R9, R5, R3, RZ, P0
+STG.64 [R2+0x10], R8
+next:
+IADD3 R3, R3, 0x1, RZ
+ISETP.LT.AND P0, PT, R3, 0x4, PT
+@P0 BRA again, done
+done:
+CALL perhaps
+STG.32 [R2+0x8], R6
+EXIT
+.func perhaps registers=12
+MOV R6, R0
+ISETP.LT.AND P0, PT, R0, 0x10, PT
+@P0 BRA leave, leave
+MOV R4, 0x7
+MOV R6, R4
+leave:
+RET
+"""
+
+STORED_LATER = """
+.kernel k registers=12
+0| MOV R2, 0x40
+1| S2R R0, SR_TID.X
+2| MOV R3, 0x0
+again:
+3| IADD3 R4, R0, R3, RZ
+4| MOV R5, R3
+5| ISETP.LT.AND P0, PT, R4, 0x20, PT
+6| @P0 BRA next, next
+8| IADD3 R8, P0, R4, 0x10, RZ
+9| IADD3.X R10, R5, RZ, RZ, P0
+10| IADD3 R8, P0, R8, R3, RZ
+11| IADD3.X R9, R10, R3, RZ, P0
+7| STG.32 [R2], R4
+12| STG.64 [R2+0x10], R8
+next:
+13| IADD3 R3, R3, 0x1, RZ
+14| ISETP.LT.AND P0, PT, R3, 0x4, PT
+15| @P0 BRA again, done
+done:
+16| CALL perhaps
+17| STG.32 [R2+0x8], R6
+18| EXIT
+.func perhaps registers=12
+0| MOV R6, R0
+1| ISETP.LT.AND P0, PT, R0, 0x10, PT
+2| @P0 BRA leave, leave
+3| MOV R4, 0x7
+4| MOV R6, R4
+leave:
+5| RET
+"""
+
+
+def test_what_a_callee_may_leave_and_nobody_reads_joins_no_values() -> None:
+    """nvcc -G around malloc and free: R4 before and behind the addition are two values, though the callee writes R4 on
+    one way alone."""
+    assert verdict(PERHAPS_WRITTEN, STORED_LATER) == set()
+    assert verdict(PERHAPS_WRITTEN, STORED_LATER.replace("11| IADD3.X R9, R10", "11| IADD3.X R9, R5")) != set()
+    assert verdict(PERHAPS_WRITTEN, STORED_LATER.replace("8| IADD3 R8, P0, R4", "8| IADD3 R4, P0, R4")) != set()
+
+
+def test_what_a_callee_may_leave_is_one_value_where_it_is_read() -> None:
+    behind = PERHAPS_WRITTEN.replace("[R2+0x8], R6", "[R2+0x8], R4")
+    assert verdict(behind, mapped(behind)) == set()
+    assert verdict(behind, STORED_LATER.replace("[R2+0x8], R6", "[R2+0x8], R4")) != set(), "R4 is not what it was"
+    within = PERHAPS_WRITTEN.replace("leave:\nRET", "leave:\nMOV R6, R4\nRET")
+    assert verdict(within, mapped(within)) == set()
+    assert verdict(within, STORED_LATER.replace("leave:\n5| RET", "leave:\n5| MOV R6, R4\n6| RET")) != set()
