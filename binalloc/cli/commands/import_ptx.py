@@ -108,10 +108,11 @@ def _each_once(files: tuple[str, ...]) -> None:
     """UsageError where one file is given twice."""
     seen: dict[str, str] = {}
     for file in files:
-        first = seen.setdefault(file if file == "-" else os.path.realpath(file), file)
-        if first is not file:
-            found = None if first == file else f"it is {shown(first)}"
+        place = file if file == "-" else os.path.realpath(file)
+        if place in seen:
+            found = None if seen[place] == file else f"it is {shown(seen[place])}"
             raise UsageError("the same file twice", file=shown(file), found=found, remedy="Give it once.")
+        seen[place] = file
 
 
 def _default_output(files: tuple[str, ...]) -> str:
