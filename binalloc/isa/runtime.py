@@ -18,7 +18,8 @@ PREFIX = "__binalloc_"
 """What names of the runtime's functions and variables begin with, but for those that CUDA names."""
 PRINTF = "vprintf"
 """The function that printf calls, as it is called in a binary."""
-PROVIDED = (PRINTF, "malloc", "free", "__assertfail")
+MALLOC = "malloc"
+PROVIDED = (PRINTF, MALLOC, "free", "__assertfail")
 """The functions that programs call without defining them."""
 STACK_TRAP = 0x7FC
 """Where a function stores, which faults, when its frame does not fit the stack of functions that call themselves."""

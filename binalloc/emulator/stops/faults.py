@@ -10,7 +10,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
 from binalloc.emulator.stops.deadlock import explain
 from binalloc.emulator.stops.recursion import is_overflow, overflow_fault, too_many_entries
-from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, stop_fault
+from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, null_of_malloc, stop_fault
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
 from binalloc.launch.sampling import TextureLayers
@@ -82,6 +82,8 @@ def kernel_fault(c: Context) -> KernelFault:
     found, expected, remedy = detail(c, code, lane, a, b, d)
     if in_printf(c, pc):
         remedy = "Do the arguments fit the format of printf?"
+    elif code == L.Fault.GLOBAL and remedy is None:
+        remedy = null_of_malloc(c, a & _U64)
     return KernelFault(_NAMES[code], place=place, found=found, expected=expected, remedy=remedy)
 
 

@@ -10,10 +10,12 @@ from binalloc.emulator.host.runtime import HEAP
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.stops.context import Context
 from binalloc.errors import KernelFault
-from binalloc.isa.runtime import GRANULE, GRID, PRINTF, STATE_MASK, State, Stop
+from binalloc.isa.runtime import GRANULE, GRID, MALLOC, PRINTF, STATE_MASK, State, Stop
 from binalloc.isa.table.fields import RZ
 from binalloc.printable import count
 
+NEAR_NULL = 4096
+"""An address below is taken for a null pointer with an offset."""
 MOST_TEXT = 1024
 """Characters shown of a text in device memory."""
 
@@ -31,6 +33,16 @@ def in_printf(c: Context, word: int) -> bool:
     """Whether the instruction at a code word is printf's."""
     place = c.program.place(word)
     return place is not None and place[0].name == PRINTF and c.device.memory.runtime is not None
+
+
+def null_of_malloc(c: Context, address: int) -> str | None:
+    """What to do about an access near address 0 by a program that allocates; None where it is something else."""
+    runtime = c.device.memory.runtime
+    if runtime is None or address >= NEAR_NULL or all(fn.name != MALLOC for fn in c.device.module.functions):
+        return None
+    start, end = runtime.spans[HEAP]
+    room = f"malloc gives a null pointer where the heap of {count(end - start, 'byte')} has no room"
+    return f"{room}: is it one? `heap` in the launch file makes it larger."
 
 
 def stop_fault(c: Context, place: str) -> KernelFault:

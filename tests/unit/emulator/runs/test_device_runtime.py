@@ -98,6 +98,14 @@ def test_an_exhausted_heap_gives_null(size: int) -> None:
     assert result.heap.leaks == 16384 // 16 // units
 
 
+def test_a_null_pointer_may_be_of_a_heap_without_room() -> None:
+    with pytest.raises(KernelFault) as caught:
+        go("behind", [0] * 32, 7, heap=1024)
+    assert "address 0x7" in str(caught.value.found)
+    assert "where the heap of 1,024 bytes has no room" in str(caught.value.remedy)
+    assert "no room" not in str(faulted("behind", -(1 << 30)).remedy)
+
+
 def test_memory_that_is_not_allocated_is_not_to_be_touched() -> None:
     fault = faulted("freed")
     assert fault.message == "access to heap memory that is not allocated"
