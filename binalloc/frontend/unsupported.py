@@ -112,6 +112,9 @@ FORMS: tuple[Form, ...] = (
          "it is declared but not defined in this file",
          "Give the file that defines it, too: import-ptx links the PTX of several files (nvcc -rdc=true -ptx writes "
          "one for each source). Else #include the callee's source."),
+    Form("device-runtime", "`call` of a `.func` without a body whose name begins with `cuda`: CUDA's device runtime",
+         "kernels start no others here, and decide on no graphs",
+         "Launch from the host: launch files have sequences of launches, loops and conditions."),
     Form("function-address", "`mov` of the name of a kernel, or of a function without a body",
          "only functions with a body have an address here",
          "Define the function in this file, or give the file that does."),

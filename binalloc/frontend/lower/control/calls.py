@@ -78,6 +78,8 @@ def _indirect(ctx: Context, ins: Instruction, register: ast.Register, uniform: b
 def _check_callee(ctx: Context, callee: ast.Function) -> None:
     """Refuse a call of a function without a body."""
     if callee.body is None:
+        if callee.name.startswith("cuda"):  # no file of anybody's defines these
+            ctx.unsupported("device-runtime", f"{callee.name} is of CUDA's device runtime, which is not supported")
         ctx.undefined("other-file", callee.name)
 
 

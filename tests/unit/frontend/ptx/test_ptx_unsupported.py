@@ -28,6 +28,7 @@ KNOWN = [
 
 PLACED = {
     "indirect": ("P: .callprototype _ (); call %d1, (), P;", "", ""),
+    "device-runtime": ("call cudaStart;", ".extern .func cudaStart;", ""),
     "other-file": ("call far;", ".extern .func far;", ""),
     "function-address": ("mov.u64 %d1, f;", ".extern .func f;", ""),
     "label-address": ("mov.u64 %d1, L; L:", "", ""),
