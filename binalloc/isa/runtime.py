@@ -29,7 +29,6 @@ MAP_BYTES = GRANULE * 8
 """Bytes of the heap that one byte of the map of live granules speaks of."""
 
 
-
 def is_runtime(function: str) -> bool:
     """Whether a function of that name is the runtime's, or of the library of arithmetic, and not the program's."""
     return function in PROVIDED or function.startswith(PREFIX)

@@ -20,6 +20,7 @@ from binalloc.launch.handled import (
     Entry,
     SurfaceArray,
     TextureArray,
+    plain,
     require_levels,
     surface_entry,
     texels_of,
@@ -122,7 +123,7 @@ def bind_arrays(
             entry |= _linked(found, value, symbols or {}, wheres[entry["name"]])
     table = {
         "kernel": kernel, "grid": _dimensions(grid), "block": _dimensions(block),
-        "dynamic_shared": _plain(dynamic_shared), "cooperative": cooperative, "argument": entries,
+        "dynamic_shared": plain(dynamic_shared), "cooperative": cooperative, "argument": entries,
     }  # fmt: skip
     launch = parsed(table | runtime_keys(heap, printf_buffer), ("argument[", "args["))
     for param, value in zip(info.params, args, strict=True):
@@ -247,7 +248,7 @@ def parsed(table: dict[str, Any], renamed: tuple[str, str] = ("", "")) -> Launch
 def runtime_keys(heap: int | None, printf_buffer: int | None) -> dict[str, Any]:
     """Keys of launch files for the device runtime's memories, where they are given."""
     given = {"heap": heap, "printf_buffer": printf_buffer}
-    return {key: _plain(value) for key, value in given.items() if value is not None}
+    return {key: plain(value) for key, value in given.items() if value is not None}
 
 
 def handled_launch(name: str, value: TextureArray | SurfaceArray, base: Entry | None = None) -> tuple[Launch, Array]:
@@ -375,12 +376,7 @@ def _surface(found: ArrayLaunch, name: str, surface: SurfaceArray, where: str) -
 
 
 def _dimensions(given: object) -> object:
-    return [_plain(v) for v in given] if isinstance(given, list | tuple | np.ndarray) else _plain(given)
-
-
-def _plain(value: object) -> object:
-    """A NumPy integer as Python's, all else as it is: the schema says what is wrong with it."""
-    return int(value) if isinstance(value, np.integer) else value
+    return [plain(v) for v in given] if isinstance(given, list | tuple | np.ndarray) else plain(given)
 
 
 def _described(value: object) -> str:

@@ -45,6 +45,11 @@ def kind_of(dtype: str) -> str:
     return {BF16: "f", POINTER: "p"}.get(dtype, DTYPES[dtype].kind)
 
 
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The type's name in launch files; NumPy's own for one that they do not have."""
+    return DTYPE_NAMES.get(dtype, str(dtype))
+
+
 def rounded(values: object, dtype: str) -> Array:
     """Numbers as elements of a dtype; floats go to the nearest, ties to even, and beyond the largest to infinity."""
     if dtype != BF16:

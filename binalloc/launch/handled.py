@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.errors import UsageError
-from binalloc.launch.dtypes import DTYPE_NAMES, Array
+from binalloc.launch.dtypes import Array, name_of
 from binalloc.launch.linked import require_array
 from binalloc.launch.textures import level_shape
 from binalloc.launch.types import MOST_LEVELS, Launch
@@ -79,12 +79,12 @@ def texture_entry(texture: TextureArray, where: str, array: str = "") -> Entry:
         "levels": texture.levels, "level_filter": texture.level_filter, "bias": texture.bias, "clamp": texture.clamp,
     }  # fmt: skip
     out |= {key: value for key, value in shape.items() if value is not None}
-    out |= {key: _plain(value) for key, value in mipmap.items() if _plain(value) != _MIPMAP[key]}
+    out |= {key: plain(value) for key, value in mipmap.items() if plain(value) != _MIPMAP[key]}
     if array:
         out["array"] = array
         return out
     data = texels_of(texture.data, where)
-    out |= {"dtype": _dtype(data), "shape": list(data.shape)}
+    out |= {"dtype": name_of(data.dtype), "shape": list(data.shape)}
     if len(texture.level_data):
         levels = [texels_of(v, f"{where}.level_data[{i}]") for i, v in enumerate(texture.level_data)]
         for i, level in enumerate(levels):
@@ -99,7 +99,7 @@ def texture_entry(texture: TextureArray, where: str, array: str = "") -> Entry:
 def surface_entry(surface: SurfaceArray, data: Array) -> Entry:
     """The entry of a surface with these texels."""
     return {
-        "kind": "surface", "dtype": _dtype(data), "shape": list(data.shape), "channels": surface.channels,
+        "kind": "surface", "dtype": name_of(data.dtype), "shape": list(data.shape), "channels": surface.channels,
         "layers": surface.layers,
     }  # fmt: skip
 
@@ -117,12 +117,8 @@ def require_levels(launch: Launch, name: str, texture: TextureArray, where: str)
             )  # fmt: skip
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """NumPy's numbers as Python's, tuples as lists; all else as it is: the schema says what is wrong with it."""
     if isinstance(value, np.generic):
         return value.item()
-    return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-def _dtype(data: Array) -> str:
-    return DTYPE_NAMES.get(data.dtype, str(data.dtype))
+    return [plain(v) for v in value] if isinstance(value, list | tuple) else value

@@ -19,7 +19,7 @@ from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import array_on_device, bind_arrays, handled_launch, parsed, runtime_keys
-from binalloc.launch.dtypes import DTYPE_NAMES, copied
+from binalloc.launch.dtypes import copied, name_of
 from binalloc.launch.file import check_against
 from binalloc.launch.handled import Entry, SurfaceArray, TextureArray
 from binalloc.launch.linked import Pointer, put_addresses, without_objects
@@ -239,7 +239,7 @@ class Device:
             return None
         if texels._session is not self._session:
             raise UsageError("a texture of what lies on another device", place="texture", expected="one of this device")
-        dtype = DTYPE_NAMES.get(texels.dtype, str(texels.dtype))
+        dtype = name_of(texels.dtype)
         entry: Entry = {"name": texels.name, "kind": "buffer", "dtype": dtype, "shape": list(texels.shape)}
         if isinstance(texels, DeviceSurface):
             entry |= {"kind": "surface", "channels": texels.made.channels, "layers": texels.made.layers}

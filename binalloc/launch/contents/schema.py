@@ -206,6 +206,7 @@ def _ramp(table: dict[str, Any], dtype: str, count: int, at: At) -> Init:
     elif isinstance(start, complex):
         step = a_value(step, dtype, at.sub("step"))
     else:
+        # As it is written: what is counted is rounded to the type once, at the end.
         start, step = float(table.get("start", 0)), a_number(step, at.sub("step"))
     return Init(InitKind.ARANGE, low=start, step=step)
 

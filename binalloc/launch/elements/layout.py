@@ -104,15 +104,15 @@ def numpy_of(element: Element) -> np.dtype[Any]:
     in: .npy files know no other."""
     if isinstance(element, str):
         return DTYPES[element]
-    members = sorted(element.members, key=lambda m: m.offset)
-    return np.dtype(
+    given = np.dtype(
         {
-            "names": [m.name for m in members],
-            "formats": [(numpy_of(m.element), m.shape) for m in members],
-            "offsets": [m.offset for m in members],
+            "names": [m.name for m in element.members],
+            "formats": [(numpy_of(m.element), m.shape) for m in element.members],
+            "offsets": [m.offset for m in element.members],
             "itemsize": element.bytes,
         }
     )
+    return by_offset(given)
 
 
 def by_offset(dtype: np.dtype[Any]) -> np.dtype[Any]:

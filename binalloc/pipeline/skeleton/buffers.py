@@ -41,7 +41,7 @@ def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: 
     sized = told is not None and bool(told.dtype)
     if element.number == Number.BITS and touches and not sized:
         entry.reasons.append(f"values are only moved, nothing tells their type: {dtype} keeps their bits")
-    if not alike and not (told is not None and told.dtype):
+    if not alike and not sized:
         entry.reasons.append("accesses differ in type or size: perhaps structs; the commonest is taken")
     if told is not None and told.dtype:
         entry.keys["dtype"] = told.dtype

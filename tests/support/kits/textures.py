@@ -79,3 +79,27 @@ def run_fetch(text: str, image: Any, rows: Any, engine: str, **keys: Any) -> Res
     launch = fetch_launch(list(image.shape), dtype_of(image), threads, len(rows), **keys)
     data = {"in": rows, "out": np.zeros((threads, 4), np.uint32)}
     return run(scheduled(text), "k", launch, GTX, engine=engine, buffers=data, textures={"tex": image})
+
+
+BOTH = """
+.kernel k
+    .param s 8
+    .param t 8
+    .param out 8
+    S2R R0, SR_TID.X
+    IMAD R8, R0, 4, RZ
+    MOV R11, c[0][s]
+    I2F.F32.S32 R9, R0
+    SUADDR.1D.TRAP.32 R12, R8, R11
+    STG [R12], R9
+    MEMBAR.CTA
+    MOV R16, c[0][t]
+    TEX.1D.S32.R R20, R0, R16
+    MOV R4, c[0][out]
+    MOV R5, c[0][out+4]
+    IMAD.WIDE R4, R0, 4, R4
+    STG [R4], R20
+    EXIT
+.end
+"""
+"""Thread i writes i to a surface, and puts what it fetches from a texture into out."""

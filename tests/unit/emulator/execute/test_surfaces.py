@@ -13,7 +13,7 @@ from binalloc.errors import KernelFault, MalformedInput
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import compare, parse_launch
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.textures import GTX, coordinates, scheduled
+from tests.support.kits.textures import BOTH, GTX, coordinates, scheduled
 from tests.support.ptx.interpreter.textures import Surface
 
 THREADS = 64
@@ -118,29 +118,6 @@ def test_an_address_off_its_size_faults() -> None:
     with pytest.raises(KernelFault, match="misaligned"):
         run(module_of("1D.TRAP.32", "32"), "k", launch_of((44,)), GTX, engine="python", buffers={
             "in": points, "s": np.zeros(44, np.uint8)})  # fmt: skip
-
-
-BOTH = """
-.kernel k
-    .param s 8
-    .param t 8
-    .param out 8
-    S2R R0, SR_TID.X
-    IMAD R8, R0, 4, RZ
-    MOV R11, c[0][s]
-    I2F.F32.S32 R9, R0
-    SUADDR.1D.TRAP.32 R12, R8, R11
-    STG [R12], R9
-    MEMBAR.CTA
-    MOV R16, c[0][t]
-    TEX.1D.S32.R R20, R0, R16
-    MOV R4, c[0][out]
-    MOV R5, c[0][out+4]
-    IMAD.WIDE R4, R0, 4, R4
-    STG [R4], R20
-    EXIT
-.end
-"""
 
 
 @pytest.mark.parametrize("engine", ["python", "numba"])
