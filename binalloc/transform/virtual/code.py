@@ -14,6 +14,7 @@ architectural numbers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -134,7 +135,7 @@ class VCode:
     value -> the architectural register it has in the input. unwritten: values that may be read without having been
     written. predicates: those that the function may write, as bits; what callers have in others is theirs. arrives:
     argument -> the memory value that it arrives in. held: values that memory holds wherever they live -> the memory
-    value, so that they are never stored.
+    value, so that they are never stored. banks: bytes of constant memory, by bank; what is read elsewhere may fault.
     """
 
     function: Function
@@ -146,6 +147,7 @@ class VCode:
     predicates: int = ALL_PREDICATES
     arrives: dict[Location, Value] = field(default_factory=dict)
     held: dict[Value, Value] = field(default_factory=dict)
+    banks: Mapping[int, int] = field(default_factory=dict)
 
     def value(self, name: str = "") -> Value:
         """A new value."""

@@ -16,9 +16,11 @@ from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY, WebNumber
 from binalloc.bitset import mask_from
+from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Access, Flow
+from binalloc.isa.sets.table import may_fault
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.virtual.code import (
     ARRIVE,
@@ -83,7 +85,8 @@ class _Virtualising:
         self.webs = self.analysis.webs
         self.contracts = contracts
         self.value_of: dict[WebNumber, Value] = {}
-        self.code = VCode(self.analysis.fn, [])
+        kernel = program.kernel.fn
+        self.code = VCode(self.analysis.fn, [], banks=bank_bytes(program.module.constants, kernel.info.params))
         self.wanted = self._wanted_arguments()
 
     def run(self) -> VCode:
@@ -129,7 +132,9 @@ class _Virtualising:
             if web.file == REG:
                 self.code.before[value] = Register(web.arch)
             if web.remat >= 0 and self.analysis.cfg.views[web.remat].defs[0].units == 1:
-                self.code.constants[value] = self.analysis.fn.instrs[web.remat]
+                instr = self.analysis.fn.instrs[web.remat]
+                if not may_fault(instr, self.code.banks):
+                    self.code.constants[value] = instr
 
     def _entry(self) -> Item:
         """Arguments, and what a kernel reads without having set it (kept apart, so that it stays what it was)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from binalloc.launch.types import Argument, Init, Launch
+from tests.support.generator.faulting import handle_arguments
 from tests.support.generator.options import INPUT_BYTES, Options
 
 
@@ -29,6 +30,7 @@ def structured_launch(rng: random.Random, o: Options) -> Launch:
         Argument("sums", "buffer", "u32", (16,)),
         Argument("scalar", "scalar", "u32", value=rng.getrandbits(32)),
         Argument("wide", "scalar", "u64", value=rng.getrandbits(63)),
+        *(handle_arguments(rng.randrange(1 << 30)) if o.faulting else ()),
     )
 
 

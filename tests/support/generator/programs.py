@@ -18,6 +18,7 @@ from dataclasses import replace
 from binalloc.isa.instruction import Function, Module, Param, SharedVar
 from binalloc.launch.types import Launch
 from tests.support.generator.chain import chain
+from tests.support.generator.faulting import HANDLES
 from tests.support.generator.flow import Body, Summary
 from tests.support.generator.holes import leave_out
 from tests.support.generator.launches import structured_launch, unstructured_launch
@@ -244,6 +245,8 @@ def _info(module: Module, o: Options, params: Params, local: int) -> None:
             Param("scalar", params.scalar, 4),
             Param("wide", params.wide_scalar, 8),
         ]
+        if o.faulting:
+            kernel.info.params += [Param(name, params.handles + 4 * k, 4) for k, name in enumerate(HANDLES)]
         if o.shared:
             kernel.shared = list(params.shared)
             kernel.info.shared_bytes = 12 * o.block
