@@ -125,7 +125,8 @@ class Request:
     (`Version.explained`). profile: how often code runs, or the path of its file; without, that is estimated from
     loops. inline: which calls are inlined first (`rewrite.ways.WAYS`). sampled: whether of large grids only parts are
     run (`sampling`). prepared: the call graph and what all versions of the kernel are built from, kept from the first
-    one on. """
+    one on.
+    """
 
     kernel: str = ""
     machine: _MachineField = _MachineField()
