@@ -99,6 +99,10 @@ STOPS: tuple[Stop, ...] = (
         ("ATOMIC", "LOCAL_ATOMIC"), lambda op: op.access == Access.ATOMIC,
     ),
     Stop(
+        "LDSM: a lane that has to give an address, or to take part, does not execute it", Faults.STATE, "other lanes",
+        ("MATRIX",), _named("LDSM.16"),
+    ),
+    Stop(
         "WARPSYNC: a lane that is named is not here, or names others", Faults.STATE, "other lanes", ("WARPSYNC",),
         _flow(Flow.WARPSYNC),
     ),
