@@ -62,7 +62,8 @@ LOOM = {
     "shared by generic addresses": """S2R R6, SR_SHARED_WINDOW\nMOV R7, 0\nIMAD.WIDE R6, R0, 4, R6
         SHF.L.U32 R8, R0, 2, RZ\nST [R6], R14\nLDS R15, [R8+4]\nSTS [R8+8], R15\nLD R15, [R6+12]""",
     "halves of the warp": """ISETP.LT.U32 P0, PT, R0, 16, PT\n@P0 BRA low, join\nSTG [R2], R14\nLDG R15, [R2-4]
-        BRA join\nlow:\nSTG [R2+4], R12\nLDG R15, [R2+8]\njoin:\nSTG [R2+4], R15\nLDG R6, [R2]\nIADD3 R15, R15, R6, RZ""",
+        BRA join\nlow:\nSTG [R2+4], R12\nLDG R15, [R2+8]\njoin:\nSTG [R2+4], R15\nLDG R6, [R2]
+        IADD3 R15, R15, R6, RZ""",
     "a loop": """MOV R6, 0\nMOV R15, R14\nloop:\nSTG [R2], R15\nLDG R7, [R2+4]\nIADD3 R15, R15, R7, R6
         IADD3 R6, R6, 1, RZ\nISETP.LT P0, PT, R6, 5, PT\n@P0 BRA loop, out\nout:""",
     "a guarded store": """ISETP.LT.U32 P0, PT, R11, R12, PT\nLOP3 R6, R0, 1, RZ, 0xc0\nISETP.EQ P1, PT, R6, 0, PT

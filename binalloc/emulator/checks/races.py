@@ -8,6 +8,7 @@ and ordered accesses do not race with one another; .SPILL accesses are private."
 
 from __future__ import annotations
 
+from binalloc.emulator.arithmetic.matrix import giving_lanes
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.history import READS, Before, History, RaceModel
 from binalloc.emulator.checks.lane_races import ORDERED, lane_conflict, lanes_meet, lanes_start, note_lane
@@ -136,6 +137,7 @@ def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask
     """All places that a memory instruction accesses; answers the lanes that access shared memory."""
     space, access = program[pc, Column.SPACE], program[pc, Column.ACCESS]
     ordered = 1 if access == Access.ATOMIC or program[pc, Column.PAST] else 0
+    asking = mask & giving_lanes(program[pc, Column.MATRICES])
     lanes = 0
     base = (s.shared_first[s.block_of[w]] << 2) >> g.race_shift
     for t in range(g.lanes):
@@ -144,7 +146,7 @@ def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask
         if space == Space.GENERIC:
             inside = 1 if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE else 0
             address -= SHARED_WINDOW
-        if (mask >> t) & inside:
+        if (asking >> t) & inside:
             lanes |= 1 << t
             first = address >> g.race_shift
             last = (address + program[pc, Column.SIZE] - 1) >> g.race_shift

@@ -41,6 +41,7 @@ class Options:
     throughout. chain: entries of the reconvergence stack that a chain of functions takes, 0 = no chain. kernels: how
     many share the callees. addresses: the other kernels call functions by address.
     neighbours: the memory model under which lanes of a warp reach each other's words, or "".
+    matrices: loads of matrices by the warp from shared memory.
     structured: branches make ifs and loops; else they lead anywhere (and the program may run for ever, or fault).
     holes: share of the pure words that define something which a structured program is left without; it may do anything.
     """
@@ -75,6 +76,7 @@ class Options:
     kernels: int = 1
     addresses: bool = False
     neighbours: str = ""
+    matrices: bool = False
     structured: bool = True
     holes: float = 0.0
 
