@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.web import CALL, MEMORY, Point, WebNumber, Webs
+from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import File
 from binalloc.isa.sets.table import set_of
 
-WORD_BITS = 32
+WORD_BITS = 8 * WORD
 
 
 @dataclass(frozen=True, slots=True)

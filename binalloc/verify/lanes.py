@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 
+from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import Memory
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.code import Code
 from binalloc.verify.webs import Webs
 
-_WHOLE = 1 << 32
+_WHOLE = 1 << 8 * WORD
 _NUMBER = ""
 Told = tuple[int, Mapping[Hashable, int]]
 """(modulus, factors by word; of `_NUMBER` the number itself)."""

@@ -236,8 +236,9 @@ def test_orderings_put_fences_on_the_right_side() -> None:
 
 
 def test_ordered_accesses_are_marked_in_shared_memory_too() -> None:
-    text = code("""ld.volatile.shared.u32 %r1, [buf]; st.relaxed.cta.shared.u32 [buf+4], %r1;
-        ld.shared.cg.u32 %r2, [buf]; st.shared.u32 [buf+8], %r2; ld.volatile.shared.u32 %r3, [buf+12];""", head=".shared .align 4 .b8 buf[512];")
+    body = """ld.volatile.shared.u32 %r1, [buf]; st.relaxed.cta.shared.u32 [buf+4], %r1;
+        ld.shared.cg.u32 %r2, [buf]; st.shared.u32 [buf+8], %r2; ld.volatile.shared.u32 %r3, [buf+12];"""
+    text = code(body, head=".shared .align 4 .b8 buf[512];")
     found = re.findall(r"(?:LDS|STS)\S*", text)
     assert found == ["LDS.32.CV", "STS.32.CG", "LDS.32", "STS.32", "LDS.32.CV"]
 
