@@ -109,12 +109,13 @@ class OccupancyRule:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One class of execution units of an SM, shared by all its schedulers.
+    """One class of execution units of an SM.
 
     An instruction may start when fewer than `ports` instructions of its class and fewer than the group's ports of
     its whole `port_group` are within their first `interval` cycles; its result may be used `latency` cycles after
-    its issue. For `bru` and `bar`, `latency` is when the warp itself may issue again; for `lsu` it is SHFL's (memory
-    has its own latencies).
+    its issue. Where the group is divided each scheduler has its share of both, and counts its own instructions. For
+    `bru` and `bar`, `latency` is when the warp itself may issue again; for `lsu` it is SHFL's (memory has its own
+    latencies).
     """
 
     ports: int = _figure("warp instructions", 1, 64)
@@ -349,10 +350,12 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class PortGroup:
-    """Issue ports that several unit classes share."""
+    """Issue ports of an SM that several unit classes share. divided: each scheduler has its share of them, as its
+    partition of the SM has units of its own; otherwise all of them serve all schedulers."""
 
     name: str
     ports: int
+    divided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +391,11 @@ class Machine:
     def cc(self) -> str:
         """Compute capability, as "3.0"."""
         return self.chip.cc
+
+    def owners(self, unit: str) -> int:
+        """Among how many schedulers the ports of a unit class are divided: all of the SM's, or 1 where they share."""
+        divided = any(group.divided for group in self.port_groups if group.name == self.units[unit].port_group)
+        return self.schedulers.count if divided else 1
 
     @property
     def limits(self) -> Limits:

@@ -153,8 +153,8 @@ class _Reader:
 
     def machine(self, document: dict[str, Any]) -> Machine:
         root = self.root
-        keys = ("schema", "name", "description", "units", "port_groups", *(key for key, _, _ in _SECTIONS))
-        root.whole(document, keys, [key for key, _ in _OPTIONAL])
+        others = ("schema", "name", "description", "units", "port_groups", "partitions")
+        root.whole(document, (*others, *(key for key, _, _ in _SECTIONS)), [key for key, _ in _OPTIONAL])
         version = root.sub("schema").typed(document["schema"], int)
         if version != SCHEMA_VERSION:
             root.sub("schema").fail("unknown version of the machine file", version, SCHEMA_VERSION)
@@ -167,7 +167,7 @@ class _Reader:
         }
         for key, cls in _OPTIONAL:
             parts[key] = self.section(root.sub(key), document[key], cls) if key in document else None
-        groups = self.port_groups(root.sub("port_groups"), document["port_groups"])
+        groups = self.port_groups(document)
         units = root.sub("units").whole(document["units"], UNIT_CLASSES)
         built = {name: self.section(root.sub("units").sub(name), units[name], Unit) for name in UNIT_CLASSES}
         machine = Machine(
@@ -229,13 +229,19 @@ class _Reader:
             at.out_of_range(value, f"{low} to {high}" if low != high else str(low))
         return value
 
-    def port_groups(self, at: _At, table: object) -> tuple[PortGroup, ...]:
-        if len(at.table(table)) > model.MOST_PORT_GROUPS:
-            at.fail("too many port groups", len(at.table(table)), f"at most {model.MOST_PORT_GROUPS}")
+    def port_groups(self, document: dict[str, Any]) -> tuple[PortGroup, ...]:
+        at, owned = self.root.sub("port_groups"), self.root.sub("partitions")
+        table = at.table(document["port_groups"])
+        if len(table) > model.MOST_PORT_GROUPS:
+            at.fail("too many port groups", len(table), f"at most {model.MOST_PORT_GROUPS}")
+        divided = owned.whole(document["partitions"], table)
         return tuple(
-            PortGroup(name, self.figure(at.sub(name), entry, int, "warp instructions", 1, 64))
-            for name, entry in sorted(at.table(table).items())
-        )
+            PortGroup(
+                name, self.figure(at.sub(name), table[name], int, "warp instructions", 1, 64),
+                self.figure(owned.sub(name), divided[name], bool, "flag", 0, 1),
+            )
+            for name in sorted(table)
+        )  # fmt: skip
 
     def consistent(self, m: Machine) -> None:
         """Refuses figures that cannot hold together."""
@@ -351,11 +357,27 @@ class _Reader:
                     "unknown port group", quoted(unit.port_group), "one of " + ", ".join(sorted(ports))
                 )
             self.at_most(f"units.{name}.ports", unit.ports, f"port_groups.{unit.port_group}", ports[unit.port_group])
+        self.consistent_partitions(m)
         used = {unit.port_group for _, unit in m.units.items()}
         for name in sorted(set(ports) - used):
             self.root.sub(f"port_groups.{name}").fail(
                 "a port group no unit names", quoted(name), "one of " + ", ".join(sorted(used))
             )
+
+    def consistent_partitions(self, m: Machine) -> None:
+        """A partition is a scheduler with what it has of its own: all have as much, and as many share the registers."""
+        count = m.schedulers.count
+        divided = [group for group in m.port_groups if group.divided]
+        shares = [(f"port_groups.{group.name}", group.ports) for group in divided]
+        shares += [(f"units.{name}.ports", unit.ports) for name, unit in m.units.items() if m.owners(name) > 1]
+        for key, ports in shares:
+            if ports % count:
+                self.root.sub(key).fail(
+                    "cannot be divided among schedulers.count partitions", ports, f"a multiple of {count}"
+                )
+        if divided and m.occupancy_rule.rule == Rule.NVIDIA:
+            parts = LIMITS[m.cc].sub_partitions
+            self.equal("schedulers.count", count, f"the parts of capability {m.cc}'s register file", parts)
 
     def equal(self, key: str, value: int, other: str, expected: int) -> None:
         if value != expected:

@@ -79,7 +79,8 @@ def test_the_machine_page_names_every_figure_and_its_unit() -> None:
     for key, figure in load_machine("gtx680").figures:
         section, _, name = key.rpartition(".")
         section, _, unit_class = section.partition(".")
-        assert {section, unit_class or section, *([name] if section != "port_groups" else [])} <= words, key
+        named = [name] if section not in ("port_groups", "partitions") else []
+        assert {section, unit_class or section, *named} <= words, key
         assert figure.unit in MACHINES, key
     assert all(f'"{rule}"' in MACHINES for rule in Rule)
 

@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,13 @@ def _swap(old: str, new: str) -> Callable[[str], str]:
         return text.replace(old, new, 1)
 
     return edit
+
+
+def _all(*edits: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: reduce(lambda done, edit: edit(done), edits, text)
+
+
+DIVIDED = _swap("bru = { value = false", "bru = { value = true")
 
 
 def _write(tmp_path: Path, text: str | bytes) -> Path:
@@ -178,9 +186,11 @@ def test_a_users_machine_file_works_by_path_and_its_figures_count(tmp_path: Path
 def test_the_digest_follows_values_and_not_sources(tmp_path: Path) -> None:
     reworded = load_machine(_write(tmp_path, GTX680.replace("unified paper", "somebody's paper")))
     assert reworded.digest == load_machine("gtx680").digest
-    regrouped = load_machine(_write(tmp_path, _swap('port_group = "conv"', 'port_group = "sfu"')(
-        _without("conv = ")(GTX680))))
+    no_conv = _all(_without("conv = { value = 1"), _without("conv = { value = false"))
+    regrouped = load_machine(_write(tmp_path, _swap('port_group = "conv"', 'port_group = "sfu"')(no_conv(GTX680))))
     assert regrouped.digest != load_machine("gtx680").digest
+    divided = load_machine(_write(tmp_path, DIVIDED(GTX680)))
+    assert divided.digest != load_machine("gtx680").digest
 
 
 @pytest.mark.parametrize(
@@ -218,6 +228,14 @@ def test_the_digest_follows_values_and_not_sources(tmp_path: Path) -> None:
         (_swap('port_group = "cores"', 'port_group = "core"'), "units.alu.port_group", "'core'", "cores"),
         (_swap('port_group = "conv"', 'port_group = "sfu"'), "port_groups.conv", "'conv'", "sfu"),
         (_swap("ports = { value = 5", "ports = { value = 7"), "units.alu.ports", "7", "6"),
+        (_swap("[partitions]", "[partition]"), "partition", "'partition'", "partitions"),
+        (_without("bru = { value = false"), "partitions.bru", "nothing", "bru in partitions"),
+        (_swap("bru = { value = false", "brx = { value = false"), "partitions.brx", "'brx'", "bru"),
+        (_swap("bru = { value = false", "bru = { value = 1"), "partitions.bru.value", "1", "true or false"),
+        (_swap("cores = { value = false", "cores = { value = true"), "port_groups.cores", "6", "a multiple of 4"),
+        (_all(DIVIDED, _swap("[units.bru]\nports = { value = 4", "[units.bru]\nports = { value = 3")),
+         "units.bru.ports", "3", "a multiple of 4"),
+        (_all(DIVIDED, _swap("count = { value = 4", "count = { value = 2")), "schedulers.count", "2", "4"),
         (_swap("value = 64, unit = \"warps\"", "value = 32, unit = \"warps\""), "sm.threads_per_sm", "2048", "1024"),
         (_swap("ways = { value = 32", "ways = { value = 16"), "l1.bytes", "16384", "8192"),
         (_swap("shared_per_block = { value = 49152", "shared_per_block = { value = 65536"),
