@@ -16,15 +16,22 @@ PREFERRED = {
 }  # fmt: skip
 """By capability: of several the one that most people have."""
 ALIKE = {5: "7.0", 6: "7.0", 11: "10.0"}
-"""By generation that no machine is of, the capability whose SM is most like its: from Maxwell on four partitions, Thor as
-GB100."""
+"""By generation that no machine is of, the capability whose SM is most like its: Maxwell's and Pascal's have partitions
+as Volta's, Thor's is one of Blackwell's."""
+SHARED = {
+    "2.0": ("c2075", "gtx480"), "7.5": ("rtx2060", "t4"), "8.9": ("l40s", "rtx4090"), "9.0": ("h100", "h200"),
+}  # fmt: skip
+"""Machines that have a capability in common."""
 
-_ARCHITECTURE = re.compile(r"(?:sm|compute|lto|cc)?(\d{2,3})([af]?)")
+_ARCHITECTURE = re.compile(r"(?:sm|compute|lto|cc)?(\d{1,2})(\d)[af]?")
 _DECIMAL = re.compile(r"(?:sm|compute|cc)?(\d{1,2})\.(\d)[af]?")
-_MAKER = re.compile(r"nvidia|geforce|tesla|quadro|gpu")
-_BOARD = re.compile(r"(?:sxm\d?|pcie|nvl|hbm\d?e?|\d{2,3}gb|generation)+$")
-_SERIES = ("rtx", "gtx", "c")
-_CLOSE = 0.55
+_MAKERS = {"nvidia", "geforce", "tesla", "quadro", "gpu"}
+_BOARD = re.compile(r"sxm\d?|pcie|nvl|hbm\d?e?|\d{2,3}gb")
+"""Words of a product's name that do not tell one machine from another."""
+_SERIES = ("", "rtx", "gtx", "c")
+_NEWEST = 16
+"""Above that no generation is near enough to any."""
+_CLOSE = 0.6
 
 
 @dataclass(frozen=True)
@@ -39,60 +46,46 @@ class Named:
 def by_alias(text: str, machines: list[str]) -> Named | None:
     """The machine that `text` means otherwise than by its own name; None where it means none. machines: the names that
     there are."""
-    said = re.sub(r"[\s_\-]+", "", text.lower())
-    found = _ARCHITECTURE.fullmatch(said)
+    words = [word for word in re.split(r"[\s_\-]+", text.lower()) if word]
+    said = "".join(words)
+    found = _ARCHITECTURE.fullmatch(said) or _DECIMAL.fullmatch(said)
     if found:
-        return by_capability(int(found[1][:-1]), int(found[1][-1]))
-    found = _DECIMAL.fullmatch(said)
-    if found:
-        return by_capability(int(found[1]), int(found[2]))
-    plain = _plain(said)
-    names = {re.sub(r"[\s_\-]+", "", name): name for name in machines}
-    for candidate in (said, plain, *(series + plain for series in _SERIES)):
-        if candidate and candidate in names:
+        return _by_parts(found)
+    plain = "".join(word for word in words if word not in _MAKERS and not _BOARD.fullmatch(word))
+    names = {re.sub(r"[_\-]+", "", name): name for name in machines}
+    for candidate in (said, *(series + plain for series in _SERIES)):
+        if candidate in names:
             return Named(names[candidate], "")
     return None
 
 
-def _plain(said: str) -> str:
-    """Without maker, series and board."""
-    return _BOARD.sub("", _MAKER.sub("", said))
-
-
 def by_target(target: str) -> Named | None:
-    """The machine for PTX that names `target`, as `sm_90a`; None where that is no target."""
-    found = _ARCHITECTURE.fullmatch(re.sub(r"_", "", target.lower()))
-    return None if found is None else by_capability(int(found[1][:-1]), int(found[1][-1]))
+    """The machine for PTX that names `target`, as `sm_90a`; None where that is no target that any machine is like."""
+    found = _ARCHITECTURE.fullmatch(target.lower().replace("_", ""))
+    return None if found is None else _by_parts(found)
 
 
-def by_capability(major: int, minor: int) -> Named:
-    """The machine of a compute capability, or of the nearest."""
+def _by_parts(found: re.Match[str]) -> Named | None:
+    """The machine of a capability's two numbers, or of the nearest."""
+    major, minor = int(found[1]), int(found[2])
     asked = f"{major}.{minor}"
     if asked in PREFERRED:
-        return Named(PREFERRED[asked], _of_several(asked))
+        others = " and ".join(name for name in SHARED.get(asked, ()) if name != PREFERRED[asked])
+        return Named(PREFERRED[asked], f"capability {asked}" + (f" ({others} has it, too)" if others else ""))
+    if not 1 <= major <= _NEWEST:
+        return None
     own = [cc for cc in PREFERRED if int(cc.split(".")[0]) == major]
     if own:
         taken = min(own, key=lambda cc: (abs(int(cc.split(".")[1]) - minor), cc))
     elif major in ALIKE:
         taken = ALIKE[major]
     else:
-        taken = min(PREFERRED, key=lambda cc: (abs(float(cc) - major - minor / 10), -float(cc)))
-    return Named(PREFERRED[taken], f"no machine has capability {asked}; {taken} is the nearest")
-
-
-def _of_several(cc: str) -> str:
-    """What there is to say where others have the capability, too."""
-    others = [name for name in SHARED.get(cc, ()) if name != PREFERRED[cc]]
-    return f"of capability {cc}, as {' and '.join(others)}" if others else f"of capability {cc}"
-
-
-SHARED = {
-    "2.0": ("c2075", "gtx480"), "7.5": ("rtx2060", "t4"), "8.9": ("l40s", "rtx4090"), "9.0": ("h100", "h200"),
-}  # fmt: skip
-"""Machines that have a capability in common."""
+        taken = min(PREFERRED, key=lambda cc: (abs(float(cc) - float(asked)), -float(cc)))
+    return Named(PREFERRED[taken], f"capability {taken}, the nearest: no machine has {asked}")
 
 
 def near(text: str, machines: list[str]) -> list[str]:
     """Names of machines that are spelled much like `text`, the nearest first."""
-    said = re.sub(r"[\s_\-]+", "", text.lower())
-    return get_close_matches(_plain(said) or said, machines, n=3, cutoff=_CLOSE)
+    words = re.split(r"[\s_\-]+", text.lower())
+    plain = "".join(word for word in words if word not in _MAKERS and not _BOARD.fullmatch(word))
+    return get_close_matches(plain[:64], machines, n=3, cutoff=_CLOSE)

@@ -8,12 +8,12 @@ expected: unknown and missing keys, wrong types and units, and figures that cont
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, fields
-from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
@@ -90,19 +90,19 @@ def load_machine(name_or_path: str | Path) -> Machine:
     named = by_alias(text, list_machines())
     if named is not None:
         if named.why:
-            _tell_once(f"machine {one_line(text)} is {named.machine}: {named.why}")
+            _tell_once(f"machine {one_line(text)}: {named.machine}, {named.why}")
         return load_machine(named.machine)
     close = near(text, list_machines())
     raise UsageError(
         "unknown machine",
         place="machine",
         found=quoted(text),
-        expected="one of " + ", ".join(list_machines()) + ", a GPU's name or capability, or the path of a machine file",
-        remedy=Hint((f"Perhaps {' or '.join(close)}. " if close else "") + "{list_machines} lists the known ones."),
+        expected="one of " + ", ".join(list_machines()) + ", or the path of a machine file",
+        remedy=Hint((f"Perhaps {' or '.join(close)}? " if close else "") + "{list_machines} lists the known ones."),
     )
 
 
-@cache
+@functools.cache
 def _tell_once(text: str) -> None:
     logging.getLogger("binalloc").info(text)
 

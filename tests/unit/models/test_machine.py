@@ -111,9 +111,9 @@ def test_a_machine_answers_occupancy_like_its_capability() -> None:
 
 
 PUBLISHED = {
-    "a100": 1935, "b200": 7672, "c2075": 144, "gem5gpu-batching": 118, "gpgpusim-sharing": 177, "gtx285": 159, "gtx480": 177,
-    "gtx480-16k": 177, "gtx680": 192, "gtx780ti": 336, "h100": 3352, "h200": 4800, "l40s": 864, "rtx2060": 336,
-    "rtx3070": 448, "rtx4090": 1008, "rtx5090": 1792, "t4": 320, "v100": 870,
+    "a100": 1935, "b200": 7672, "c2075": 144, "gem5gpu-batching": 118, "gpgpusim-sharing": 177, "gtx285": 159,
+    "gtx480": 177, "gtx480-16k": 177, "gtx680": 192, "gtx780ti": 336, "h100": 3352, "h200": 4800, "l40s": 864,
+    "rtx2060": 336, "rtx3070": 448, "rtx4090": 1008, "rtx5090": 1792, "t4": 320, "v100": 870,
 }  # fmt: skip
 """Peak bandwidth in GB/s: of data sheets, and of the simulator configurations that a file follows. The batching paper's
 is not known: four channels like GTX480's six."""
