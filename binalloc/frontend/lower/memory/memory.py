@@ -105,14 +105,18 @@ def _decode(m: Modifiers, op: str) -> Access:
     )
 
 
+def _by_name(ctx: Context, place: ast.Operand, access: Access) -> Access:
+    """The access in the space of the variable that a generic one names."""
+    space = address.space_of(ctx, place, access.space)
+    return access if space == access.space else replace(access, space=space)
+
+
 def _data(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Operand, ...]:
-    """The elements of the value operand."""
-    if isinstance(operand, ast.Vector):
-        items = operand.items
-    else:
-        items = (operand,)
-    if len(items) != count or (isinstance(operand, ast.Vector) and count == 1):
-        ctx.refuse(f"{len(items)} values", expected=f"{count} values, as the vector modifier says")
+    """The elements of the value operand. One element may stand in braces, too, as Triton writes it."""
+    items = operand.items if isinstance(operand, ast.Vector) else (operand,)
+    if len(items) != count:
+        vector = f"{count} values, as the vector modifier says" if count > 1 else "one value without a vector modifier"
+        ctx.refuse(f"{len(items)} values", expected=vector)
     return items
 
 
@@ -123,6 +127,7 @@ def _data(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Operand, 
 def load(ctx: Context, ins: Instruction) -> None:
     access = decode(ctx, ins)
     first, place, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
+    access = _by_name(ctx, place, access)
     items = _data(ctx, first, access.count)
     if access.type == "b128" and access.space in ("param", "const"):
         _load_quad(ctx, items[0], place, access)
@@ -281,6 +286,7 @@ def adopt(ctx: Context, name: str, value: Element) -> bool:
 def store(ctx: Context, ins: Instruction) -> None:
     access = decode(ctx, ins)
     place, last, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
+    access = _by_name(ctx, place, access)
     items = _data(ctx, last, access.count)
     size = TYPE_BYTES[access.type]
     if access.space == "const":
@@ -394,6 +400,7 @@ def prefetch(ctx: Context, ins: Instruction) -> None:
     (place,) = ctx.operands(1)
     given = address.operand(ctx, place)
     if isinstance(given.base, ast.Symbol):
+        space = address.space_of(ctx, place, space)
         address.variable(ctx, given.base, space if space != "generic" else "global")
 
 

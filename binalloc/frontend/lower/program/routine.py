@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from binalloc.errors import Hint, MalformedInput
 from binalloc.frontend.ir import Block, Routine
+from binalloc.frontend.lower.context import outside
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.lower.memory import parameters
 from binalloc.frontend.lower.program.dispatch import lower_instruction
@@ -48,6 +49,7 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
             ctx.labels[statement.name] = ctx.b.label()
     if function.is_entry:
         ctx.ends = _ends(body)
+    ctx.refused += outside.refusals(ctx)
     arguments, results = parameters.enter(ctx)
     clearing = parameters.beginnings(ctx)
     loc: tuple[int, int] | None = None
