@@ -21,6 +21,7 @@ from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Access, Flow
 from binalloc.isa.sets.table import may_fault
+from binalloc.isa.source_facts import PTX
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.virtual.code import (
     ARRIVE,
@@ -85,8 +86,9 @@ class _Virtualising:
         self.webs = self.analysis.webs
         self.contracts = contracts
         self.value_of: dict[WebNumber, Value] = {}
-        kernel = program.kernel.fn
-        self.code = VCode(self.analysis.fn, [], banks=bank_bytes(program.module.constants, kernel.info.params))
+        lanes = None if program.module.memory_model == PTX else self.analysis.addresses
+        banks = bank_bytes(program.module.constants, program.kernel.fn.info.params)
+        self.code = VCode(self.analysis.fn, [], lanes=lanes, banks=banks)
         self.wanted = self._wanted_arguments()
 
     def run(self) -> VCode:
