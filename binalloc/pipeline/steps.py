@@ -125,7 +125,7 @@ def given_functions(module: Module, request: Request) -> list[Function]:
     return reachable(module, request.kernel, request.prepared.graph(module, request.kernel).functions)
 
 
-_NO_KERNEL = "Only kernels can be run. Functions are run by one: import the PTX of both together (import-ptx A.ptx B.ptx)."
+_NO_KERNEL = "Kernels alone can be run; of functions, import the PTX of both together: import-ptx A.ptx B.ptx."
 
 
 def find_kernel(module: Module, name: str | None) -> Function:
