@@ -307,8 +307,7 @@ class BodyParser:
             tokens.unexpected("nothing, or ', function_name LABEL, inlined_at FILE LINE COLUMN'")
         if word != ".pragma":
             tokens.unexpected("an instruction, or one of .reg, .param, .shared, .local, .pragma and .loc")
-        tokens.advance()
-        return take_pragma(tokens)
+        return take_pragma(tokens, self.function)
 
     def _targets(self, tokens: Tokens) -> int:
         """`name: .callprototype ...;`, `.calltargets`, `.branchtargets`."""
@@ -405,12 +404,25 @@ class BodyParser:
         tokens.unexpected("an instruction, label or directive")
 
 
-def take_pragma(tokens: Tokens) -> int:
-    """Take the strings of `.pragma` and the semicolon; the offset behind it. Unknown strings mean nothing in PTX."""
+SMEM_SPILLING = "enable_smem_spilling"
+_PRAGMAS = ("nounroll", "frequency", "used_bytes_mask")
+
+
+def take_pragma(tokens: Tokens, function: Function | None = None) -> int:
+    """Take `.pragma`, its strings and the semicolon; the offset behind it. function: in whose body it stands."""
+    tokens.advance()
     while True:
         if tokens.kind != "string":
             tokens.unexpected("a string")
-        tokens.advance()
+        at, text = tokens.at, tokens.take()
+        words = text[1:-1].split()
+        word = words[0] if words else ""
+        if word != SMEM_SPILLING:
+            tokens.source.ignore(at, word if word in _PRAGMAS else "pragma", f".pragma {text}")
+        elif function is None or not function.is_entry:
+            tokens.source.ignore(at, "smem-place", f".pragma {text}")
+        else:
+            function.smem_spilling = True
         if not tokens.accept(","):
             break
     if tokens.value != ";":

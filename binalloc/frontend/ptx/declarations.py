@@ -100,6 +100,7 @@ def _alignment(tokens: Tokens) -> int:
 
 def _attribute(tokens: Tokens) -> None:
     """`.attribute(.managed)`, `.attribute(.unified(1, 2))`: placement by the host, nothing for the code."""
+    tokens.source.ignore(tokens.at, "placement", ".attribute")
     tokens.advance()
     tokens.expect("(", "after .attribute")
     while True:
@@ -118,6 +119,7 @@ def _attribute(tokens: Tokens) -> None:
 
 def _pointer(tokens: Tokens) -> None:
     """`.ptr .global .align 4`: what a kernel's pointer points to; a promise that is not used."""
+    tokens.source.ignore(tokens.at, "pointer", ".ptr")
     tokens.advance()
     if tokens.value in (".const", ".global", ".local", ".shared"):
         tokens.advance()

@@ -24,11 +24,12 @@ class Levels:
     allocate, and levels below its own differ in what else is resident alone."""
 
     def __init__(self, module: Module, request: Request, original: Version) -> None:
-        from binalloc.models.machines.budget import levels
+        from binalloc.pipeline.directives import bounded_levels
         from binalloc.pipeline.steps import kernel_use
 
         self.module, self.request, self.original = module, request, original
-        self.every: list[Budget] = levels(request.machine, kernel_use(module.function(request.kernel), request.launch))
+        use = kernel_use(module.function(request.kernel), request.launch)
+        self.every: list[Budget] = bounded_levels(module, request, use)
         self._known: dict[tuple[int, int, str], Version] = {}
 
     @property

@@ -19,6 +19,7 @@ from binalloc.frontend.lower.context.variable_places import (
 )
 from binalloc.frontend.lower.program.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
+from binalloc.frontend.ptx.ignored import Told
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.frontend.runtime.runtime import with_runtime
 from binalloc.names.kernels import choose_kernel
@@ -50,6 +51,7 @@ def lower_module(
     thread, where functions may come back to themselves. Raises UsageError for a missing kernel and for a stack too
     large, NotImportable for kernels with contradictory bounds, and whatever cannot be lowered exactly.
     """
+    ignored = module.ignored
     module = with_runtime(module)
     wanted = _wanted(module, kernels)
     layout, left_out = _laid_out(module, wanted, stack_bytes)
@@ -65,6 +67,7 @@ def lower_module(
         raise NotImportable([left_out[kernel] for kernel in wanted if kernel in left_out], rest)
     program = state.program
     program.stack = layout.stack
+    program.ignored = [*ignored, *_unbounded(module, wanted, block_dim)]
     _add_library(state)
     program.locations = state.locations.list
     program.globals = layout.globals
@@ -84,6 +87,16 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
         raise MalformedInput(text, file=module.path or None, expected="an .entry with a body")
     wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
     return [name for name in there if name in wanted]
+
+
+def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -> list[Told]:
+    """`.minnctapersm` of the kernels wanted whose blocks may have any size."""
+    kernels = [module.functions[name] for name in wanted] if block_dim is None else []
+    return [
+        Told(k.path, f".minnctapersm {k.min_blocks} of {k.name} without a block size", k.place.line, 1)
+        for k in kernels
+        if k.min_blocks and k.maxntid is None and k.reqntid is None
+    ]
 
 
 def _laid_out(
