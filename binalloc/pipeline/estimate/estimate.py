@@ -124,7 +124,9 @@ class Estimates:
             at = _original(*setting.where(word))
             if memory.space == Space.SHARED:
                 known = self._seen.passes.get(at)
-                return max(1.0, memory.size * LANES / (shared.banks * shared.bank_bytes)) if known is None else known
+                if known is not None:
+                    return known
+                return max(1.0, memory.size * (memory.givers or LANES) / (shared.banks * shared.bank_bytes))
             if memory.space == Space.LOCAL:
                 return max(1.0, memory.size / WORD)
             return self._seen.lines.get(at, SCATTERED if at in self._apart else 1.0)
