@@ -167,9 +167,9 @@ def imported_units(
 ) -> Imported:
     """The import of PTX; where kernels are refused and others would do, the error says how to get those. Says on stderr
     which directives are ignored."""
+    from binalloc.frontend.ignored import sentence
     from binalloc.frontend.importer import import_units
     from binalloc.frontend.ir import STACK_BYTES
-    from binalloc.frontend.ptx.ignored import sentence
     from binalloc.frontend.refused import NotImportable
 
     try:

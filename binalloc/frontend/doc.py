@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from binalloc.frontend import unsupported
-from binalloc.frontend.ptx import ignored
+from binalloc.frontend import ignored, unsupported
 
 PATH = Path(__file__).with_name("PTX.md")
 _TABLES = {"unsupported": unsupported.table, "ignored": ignored.table}

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from binalloc.collection import no_collection
 from binalloc.errors import Hint, UsageError
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
+from binalloc.frontend.ignored import Told
 from binalloc.frontend.ir import STACK_BYTES, STACK_LIMIT, Program
 from binalloc.frontend.ptx import ast
-from binalloc.frontend.ptx.ignored import Told
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.frontend.units import Unit
 from binalloc.isa.instruction import Module

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.frontend.ptx.ignored import Told
+from binalloc.frontend.ignored import Told
 from binalloc.isa.instruction import ConstantVar, FunctionInfo, GlobalVar, Instr, SharedVar
 from binalloc.isa.interface.places import REG
 from binalloc.isa.interface.view import View

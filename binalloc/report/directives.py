@@ -29,8 +29,8 @@ def directives_lines(told: Told | None) -> list[str]:
 
 
 def unkept(kernel: Function, machine: Machine) -> list[str]:
-    """Sentences on the directives that an import, which gives all registers, does not keep to on a machine, and on those
-    of which something else is used than they say."""
+    """Sentences on the directives that an import, which gives all registers, does not keep to on a machine, and on
+    those of which something else is used than they say."""
     out = []
     for one in directives(machine, kernel.info):
         if one.note:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.frontend.ptx.ignored import Told
+from binalloc.frontend.ignored import Told
 
 TYPE_BYTES = {
     "pred": 0,

@@ -13,8 +13,8 @@ from bisect import bisect_right
 from typing import NoReturn
 
 from binalloc.errors import MalformedInput
+from binalloc.frontend.ignored import FORMS, Ignored
 from binalloc.frontend.ptx.ast import Place
-from binalloc.frontend.ptx.ignored import FORMS, Ignored
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
 COMMENT = r"//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
+from binalloc.frontend.ignored import summed
 from binalloc.frontend.ptx.ast import Function, Instruction, Module
 from binalloc.frontend.ptx.body import BodyParser, take_pragma
 from binalloc.frontend.ptx.functions import header, open_scope
-from binalloc.frontend.ptx.ignored import summed
 from binalloc.frontend.ptx.lexer import COMMENT, SKIP, Source, Tokens
 from binalloc.frontend.ptx.literals import integer
 from binalloc.frontend.ptx.operands import undeclared

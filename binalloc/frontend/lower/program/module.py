@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
+from binalloc.frontend.ignored import Told
 from binalloc.frontend.ir import STACK_BYTES, Program, Routine
 from binalloc.frontend.lower.arithmetic.library import library_modules
 from binalloc.frontend.lower.context.context import Context
@@ -19,7 +20,6 @@ from binalloc.frontend.lower.context.variable_places import (
 )
 from binalloc.frontend.lower.program.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
-from binalloc.frontend.ptx.ignored import Told
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.frontend.runtime.runtime import with_runtime
 from binalloc.names.kernels import choose_kernel
