@@ -145,7 +145,7 @@ def _slots(module: Module, request: Request, registers: int) -> int:
     """As many as leave room for the blocks that so many registers do."""
     from binalloc.pipeline.steps import kernel_use
 
-    use = kernel_use(module.function(request.kernel), request.launch).given(registers)
+    use = kernel_use(module.function(request.kernel), request.launch, request.block).given(registers)
     blocks = request.machine.occupancy(use).blocks_per_sm
     return slots_for_blocks(request.machine, use, blocks) or 0 if blocks else 0
 

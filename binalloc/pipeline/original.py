@@ -55,13 +55,13 @@ def baseline(module: Module, request: Request) -> Version:
     function = module.function(request.kernel)
     bound = obeyed(module, request).registers
     if bound is not None and bound < function.info.registers:
-        most = registers_for_blocks(request.machine, kernel_use(function, request.launch).given(0), 1)
+        most = registers_for_blocks(request.machine, kernel_use(function, request.launch, request.block).given(0), 1)
         return _allocated(module, request, min(bound, most or bound))
     try:
         reached = request.prepared.graph(module, request.kernel)
         return make_version(schedule(module, request.machine), request, reached.functions)
     except Refused:
-        use = kernel_use(function, request.launch)
+        use = kernel_use(function, request.launch, request.block)
         most = registers_for_blocks(request.machine, use.given(0), 1)
         if most is None or most < 1 or most >= use.registers:
             raise
@@ -80,7 +80,7 @@ def ordered_version(module: Module, request: Request, given: Version) -> Version
     memory, whose values it may have lifted into registers."""
     if given.allocated:
         return None
-    use = kernel_use(module.function(request.kernel), request.launch)
+    use = kernel_use(module.function(request.kernel), request.launch, request.block)
     most = registers_for_blocks(request.machine, use.given(0), given.blocks_per_sm)
     if not most:
         return None

@@ -23,6 +23,7 @@ from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.names.kernels import choose_kernel
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.request import Progress, Request
 from binalloc.pipeline.sampling import Sampled, sample, sampled_to_dict
 from binalloc.printable import count
@@ -139,10 +140,13 @@ def find_kernel(module: Module, name: str | None) -> Function:
     return module.function(choose_kernel(name, [k.name for k in kernels], module.path or None))
 
 
-def block_threads(kernel: Function, launch: Launch | None) -> int:
-    """Threads per block: the launch's, else the binary's required block size, else its launch bound."""
+def block_threads(kernel: Function, launch: Launch | None, block: Three | None = None) -> int:
+    """Threads per block: the launch's, else those of `block`, else the binary's required block size, else its launch
+    bound."""
     if launch is not None:
         return launch.threads_per_block
+    if block is not None:
+        return prod(block)
     if any(kernel.info.block):
         x, y, z = (b or 1 for b in kernel.info.block)
         return x * y * z
@@ -151,20 +155,20 @@ def block_threads(kernel: Function, launch: Launch | None) -> int:
     raise UsageError(
         "the block size is unknown",
         place=f"kernel {kernel.name}",
-        expected="a launch file, or .block in the binary",
-        remedy=Hint("Give {launch}; or write `.block` into the source, or import PTX with {block_dim}."),
+        expected="a block size, a launch file, or .block in the binary",
+        remedy=Hint("Give {block} or {launch}; or write `.block` into the source, or import PTX with {block_dim}."),
     )
 
 
-def knows_threads(kernel: Function, launch: Launch | None) -> bool:
+def knows_threads(kernel: Function, launch: Launch | None, block: Three | None = None) -> bool:
     """Whether `block_threads` has an answer."""
-    return launch is not None or any(kernel.info.block) or bool(kernel.info.max_threads)
+    return launch is not None or block is not None or any(kernel.info.block) or bool(kernel.info.max_threads)
 
 
-def kernel_use(kernel: Function, launch: Launch | None) -> KernelUse:
-    """What the kernel takes of an SM, as its record and the launch say."""
+def kernel_use(kernel: Function, launch: Launch | None, block: Three | None = None) -> KernelUse:
+    """What the kernel takes of an SM, as its record and the launch say. block: where there is no launch."""
     dynamic = launch.dynamic_shared if launch is not None else 0
-    return KernelUse.of(kernel.info, block_threads(kernel, launch), dynamic)
+    return KernelUse.of(kernel.info, block_threads(kernel, launch, block), dynamic)
 
 
 def local_bytes(kernel: FunctionInfo) -> int:
@@ -177,7 +181,7 @@ def make_version(module: Module, request: Request, functions: Collection[str]) -
     """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it. functions: names
     of all that the kernel reaches."""
     kernel = module.function(request.kernel)
-    use = kernel_use(kernel, request.launch)
+    use = kernel_use(kernel, request.launch, request.block)
     occupancy = request.machine.occupancy(use)
     if occupancy.blocks_per_sm == 0:
         raise no_room(request.machine, use, occupancy, request.launch)
@@ -227,7 +231,7 @@ def prove(module: Module, request: Request, version: Version) -> Version:
         return version
     kept = request.prepared.proven
     if not any(seen is version.module for seen in kept):
-        require_proof(module, version.module, request, version.idle_slots)
+        require_proof(module, version.module, request, version.idle_slots, version.allocator)
         require_no_hazard(version.module, request.machine)
         kept.append(version.module)
     return replace(version, proven=True)
@@ -235,6 +239,8 @@ def prove(module: Module, request: Request, version: Version) -> Version:
 
 def _built(module: Module, request: Request, registers: int, slots: int, name: str) -> Version:
     """The version by allocator `name`."""
+    from binalloc.transform.allocators.installed import blamed_for
+    from binalloc.transform.allocators.table import find_allocator
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
     from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
@@ -251,25 +257,29 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
     )
     # What is proven is what will be written: the bytes, as a reader finds them.
     isa = set_of(module)
-    code = spread_over_banks(result.module, request.machine, result.functions)
-    rewritten = isa.read(isa.write(schedule(code, request.machine)), module.path)
+    with blamed_for(find_allocator(name)):
+        code = spread_over_banks(result.module, request.machine, result.functions)
+        rewritten = isa.read(isa.write(schedule(code, request.machine)), module.path)
     version = make_version(rewritten, request, result.functions)
     told = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
-    explained = result.explain() if request.explain else []
-    solver = [found.to_dict() for found in result.solver]
-    cost = result.cost
+    with blamed_for(find_allocator(name)):
+        explained = result.explain() if request.explain else []
+        solver = [found.to_dict() for found in result.solver]
+        cost = result.cost
     found = replace(version, solver=solver, explained=explained, copies=cost.copies, cost=cost, bound=result.bound)
     return replace(found, name=told, allocator=name, proven=False)
 
 
-def require_proof(module: Module, rewritten: Module, request: Request, idle_slots: int = 0) -> None:
-    """Refused, or LimitHit, where the checker does not prove that `rewritten` does what `module` does. idle_slots: how
-    many it reserves on purpose that nothing uses."""
+def require_proof(
+    module: Module, rewritten: Module, request: Request, idle_slots: int = 0, allocator: str = ""
+) -> None:
+    """Refused, or LimitHit, where the checker does not prove that `rewritten` does what `module` does; PluginFault
+    where an installed package's allocator made it. idle_slots: how many it reserves on purpose that nothing uses."""
     from binalloc.verify.checker import check
 
     report = check(module, rewritten, request.kernel, idle_slots=idle_slots)
     if not report.ok:
-        raise _unproven(module, request, report.errors)
+        raise _unproven(module, request, report.errors, allocator)
 
 
 def require_no_hazard(module: Module, machine: Machine) -> None:
@@ -285,11 +295,12 @@ def require_no_hazard(module: Module, machine: Machine) -> None:
         )
 
 
-def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> BinallocError:
+def _unproven(module: Module, request: Request, findings: Sequence[Finding], allocator: str) -> BinallocError:
     """Why no proof was found: the binary is beyond the checker's limits, the original depends on what was in a register
-    at launch or on where slots lie, or a defect of ours."""
+    at launch or on where slots lie, or a defect of ours, or of the package that the allocator is from."""
     from binalloc.analysis.dump import summary_dict
     from binalloc.analysis.program import analyse
+    from binalloc.transform.allocators.table import wrong_plan
 
     limit = next((f for f in findings if f.kind == "limit"), None)
     if limit is not None:
@@ -321,7 +332,8 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
             place=f".text.{name} word {index}",
             remedy=Hint("Ask for {slots} 0."),
         )
-    return Refused(
+    blamed = wrong_plan(allocator, f"kernel {request.kernel}", str(findings[0]))
+    return blamed or Refused(
         f"the rewrite of {request.kernel} could not be proven right ({count(len(findings), 'finding')})",
         place=str(findings[0]),
         remedy="This is a defect of binalloc; nothing was written.",

@@ -28,7 +28,7 @@ class Levels:
         from binalloc.pipeline.steps import kernel_use
 
         self.module, self.request, self.original = module, request, original
-        use = kernel_use(module.function(request.kernel), request.launch)
+        use = kernel_use(module.function(request.kernel), request.launch, request.block)
         self.every: list[Budget] = bounded_levels(module, request, use)
         self._known: dict[tuple[int, int, str], Version] = {}
 
