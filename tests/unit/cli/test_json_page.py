@@ -178,7 +178,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["rewrite", sample, *run, "--policy", "unified", "--skews", "1"],
             ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat", "--explain"],
             ["rewrite", loom("stencil3d"), *launch("stencil3d"), "--blocks", "4"],
-            ["rewrite", str(t / "bounded.ptx"), "--registers", "32"],
+            ["rewrite", str(t / "bounded.ptx"), "--blocks", "2"],
         ],
         "inspect": [
             ["inspect", rewritten, *views],
