@@ -28,6 +28,7 @@ SPELLINGS: dict[str, str] = {
     "allocator": "--allocator",
     "architecture": "--arch",
     "assemble": "`binalloc asm`",
+    "block": "--block",
     "block_dim": "--block-dim",
     "break": "--break",
     "blocks": "--blocks",

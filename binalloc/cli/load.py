@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
+    from binalloc.pipeline.block import Three
     from binalloc.pipeline.sweeping.configuration import Subject
 
 
@@ -36,20 +37,46 @@ def load_bytes(data: bytes, file: str) -> Module:
 
 
 def _not_ptx(data: bytes, file: str) -> None:
-    from binalloc.frontend.fatbin.objects import may_hold_code
+    from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
+    from binalloc.frontend.nvcc import is_cuda_source
     from binalloc.frontend.ptx.recognise import is_ptx
 
-    what = "this is PTX" if is_ptx(data, file) else "this is no Loom binary" if may_hold_code(data) else None
+    if is_cubin(data):
+        raise _of_cubin(file)
+    what = None
+    if is_cuda_source(data, file) or is_ptx(data, file):
+        what = "this is CUDA source" if is_cuda_source(data, file) else "this is PTX"
+    elif may_hold_code(data):
+        what = "this is no Loom binary"
     if what is not None:
         raise MalformedInput(
             what, file=shown(file), remedy="Import it first: binalloc import-ptx FILE -o FILE.loom."
         )  # fmt: skip
 
 
-def load_two(original: str, rewritten: str) -> tuple[Module, Module]:
+def load_two(
+    original: str, rewritten: str, machine: str | None = None, kernel: str | None = None
+) -> tuple[Module, Module]:
+    """Two modules that are compared. What is PTX is imported in memory: for `machine`, else for the one that the other
+    file is scheduled for. Raises as `load_or_import`."""
     if original == rewritten == "-":
         raise UsageError("standard input holds one binary", remedy="Name a file for one of the two.")
-    return load_module(original)[0], load_module(rewritten)[0]
+    old, new = read_file(original), read_file(rewritten)
+    machine = machine or _scheduled_for(new, rewritten, kernel) or _scheduled_for(old, original, kernel)
+    return module_of(old, original, machine, kernel)[0], module_of(new, rewritten, machine, kernel)[0]
+
+
+def _scheduled_for(data: bytes, file: str, kernel: str | None) -> str | None:
+    """The known machine that a binary's kernel is scheduled for; None where it is none, or the file is no binary."""
+    from binalloc.models.machines.files import list_machines
+    from binalloc.pipeline.steps import find_kernel
+
+    if needs_import(data, file):
+        return None
+    module = load_bytes(data, file)
+    kernels = module.kernels() if kernel is None else [find_kernel(module, kernel)]
+    recorded = {fn.info.machine for fn in kernels}
+    return next((name for name in sorted(recorded) if name in list_machines()), None)
 
 
 def assemble_file(file: str) -> Module:
@@ -76,38 +103,55 @@ def module_of(
     data: bytes, file: str, machine: str | None, kernel: str | Sequence[str] | None
 ) -> tuple[Module, bytes]:
     """As `load_or_import`, of bytes already read from `file`."""
-    from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
-    from binalloc.frontend.ptx.recognise import is_ptx
+    from binalloc.frontend.fatbin.objects import may_hold_code
+    from binalloc.frontend.nvcc import is_cuda_source
     from binalloc.isa.sets.files import write_module
 
-    within = may_hold_code(data) or is_cubin(data)
-    if within or is_ptx(data, file):
+    if needs_import(data, file):
         model = machine_model(DEFAULT_MACHINE if machine is None else machine)
-        imported, others = _import(units_of(data, file), model, kernel)
+        what = "is CUDA source" if is_cuda_source(data, file) else "holds PTX" if may_hold_code(data) else "is PTX"
+        imported, others = _import(units_of(data, file, machine=model), model, kernel)
         data = write_module(imported.module)
         note(
-            f"{shown(file)} {'holds' if within else 'is'} PTX: imported in memory for {model.name}, kernels "
+            f"{shown(file)} {what}: imported in memory for {model.name}, kernels "
             f"{', '.join(found.name for found in imported.kernels)}{others} "
             "(import-ptx writes the binary and has options)"
         )
     return load_bytes(data, file), data
 
 
+def needs_import(data: bytes, file: str) -> bool:
+    """Whether a file already read is to be imported: it is PTX, CUDA source, or a binary that may hold PTX."""
+    from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
+    from binalloc.frontend.nvcc import is_cuda_source
+    from binalloc.frontend.ptx.recognise import is_ptx
+
+    return may_hold_code(data) or is_cubin(data) or is_ptx(data, file) or is_cuda_source(data, file)
+
+
 def subjects_of(
-    data: bytes, file: str, launch: Launch, machine: str, kernels: Sequence[str] = ()
+    data: bytes, file: str, launch: Launch | None, machine: str, kernels: Sequence[str] = (), block: Three | None = None
 ) -> tuple[Module, list[Subject]]:
     """What a sweep runs of a file already read: its module for the machine, and these kernels, or the launch's, with
-    it. Raises what is wrong with any, and where the launch does not fit."""
+    it. launch: None for those that `launch-skeleton` would suggest for blocks of `block`. Raises what is wrong with
+    any, and where the launch does not fit."""
+    from binalloc.pipeline.block import require_block
+    from binalloc.pipeline.skeleton.suggested import suggested_launch
     from binalloc.pipeline.steps import find_kernel
     from binalloc.pipeline.sweeping.configuration import Subject
 
-    wanted = kernels or [launch.kernel]
-    module, binary = module_of(data, file, machine, wanted)
+    wanted: Sequence[str | None] = kernels or [None if launch is None else launch.kernel]
+    module, binary = module_of(data, file, machine, [name for name in wanted if name is not None])
     names = list(dict.fromkeys(find_kernel(module, name).name for name in wanted))
-    for kernel in names:
-        require_launch_fits(launch, module, kernel)
     model = machine_model(machine)
-    return module, [Subject(shown(file), binary, kernel, launch, model) for kernel in names]
+    launches: dict[str, Launch] = {}
+    for kernel in names:
+        require_block(block, module.function(kernel).info, launch, module.path)
+        launches[kernel] = suggested_launch(module, kernel, model, block) if launch is None else launch
+        require_launch_fits(launches[kernel], module, kernel)
+        if launch is None:
+            note(f"{shown(file)}: {kernel} is launched as `binalloc launch-skeleton` suggests")
+    return module, [Subject(shown(file), binary, kernel, launches[kernel], model) for kernel in names]
 
 
 def _import(
@@ -125,11 +169,17 @@ def _import(
     return imported_units(units, machine, kernels=named), ", alone, as not all others can be"
 
 
-def units_of(data: bytes, file: str, architecture: str | None = None) -> list[Unit]:
-    """The PTX in a file already read: its text, or that in an object, program, library or fat binary. architecture: of
-    which, where there are several. Says on stderr what is left out."""
+def units_of(
+    data: bytes, file: str, architecture: str | None = None, machine: Machine | None = None
+) -> list[Unit]:
+    """The PTX in a file already read: its text, that in an object, program, library or fat binary, or what nvcc makes
+    of CUDA source for the machine. architecture: of which, where there are several. Says on stderr what is left out."""
     from binalloc.frontend.fatbin.choose import choose
+    from binalloc.frontend.nvcc import is_cuda_source
     from binalloc.frontend.units import Unit
+
+    if is_cuda_source(data, file):
+        data, architecture = _compiled(file, architecture, machine), None
 
     found = entries_of(data, file)
     if found is None:
@@ -142,6 +192,36 @@ def units_of(data: bytes, file: str, architecture: str | None = None) -> list[Un
     return chosen.units
 
 
+def _compiled(file: str, architecture: str | None, machine: Machine | None) -> bytes:
+    """The PTX of CUDA source, for the architecture, else the machine's. Says on stderr what nvcc does, and says."""
+    from binalloc.frontend.fatbin.choose import architecture_of
+    from binalloc.frontend.nvcc import CompilerSays, compile_cuda
+
+    wanted = None if machine is None else machine.chip.cc
+    if architecture is not None:
+        wanted = architecture_of(architecture)
+    try:
+        made = compile_cuda(file, wanted)
+    except MalformedInput as error:
+        if isinstance(error.__cause__, CompilerSays):
+            for line in str(error.__cause__).splitlines():
+                note(line)
+        raise
+    note(f"{shown(file)}: {made.note}")
+    return made.text
+
+
+def _of_cubin(file: str) -> MalformedInput:
+    """A cubin is SASS alone."""
+    from binalloc.frontend.nvcc import HOW
+
+    return MalformedInput(
+        "this is a cubin: machine code of a GPU (SASS), which is not imported", file=shown(file), expected="PTX",
+        remedy=f"Make PTX of its source ({HOW}), or give a program, object or .fatbin that was compiled with PTX in it "
+        "(nvcc -gencode arch=compute_75,code=compute_75): a cubin itself holds none.",
+    )  # fmt: skip
+
+
 def entries_of(data: bytes, file: str) -> list[Entry] | None:
     """The pieces of CUDA code in a file already read; None where it is text. Raises MalformedInput for binaries of
     another kind, and for what is damaged."""
@@ -150,9 +230,11 @@ def entries_of(data: bytes, file: str) -> list[Entry] | None:
 
     if may_hold_code(data):
         return entries(data, shown(file))
+    if is_cubin(data):
+        raise _of_cubin(file)
     if data.startswith(b"\x7fELF"):
-        what = "a cubin, machine code of a GPU" if is_cubin(data) else "a binary"
-        raise MalformedInput(f"this is {what}, not PTX", file=shown(file), expected="what nvcc writes from CUDA source")
+        expected = "what nvcc writes from CUDA source"
+        raise MalformedInput("this is a binary, not PTX", file=shown(file), expected=expected)
     return None
 
 

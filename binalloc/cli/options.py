@@ -12,6 +12,7 @@ from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import UsageError
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.machines.files import DEFAULT_MACHINE
+from binalloc.printable import quoted
 from binalloc.transform.rewrite.ways import NONE, WAYS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -145,6 +146,11 @@ skews_option = click.option(
     help="Run so often again with blocks that start a little later, by seeds; cycles that this changes by more than "
     "2 % are told as a range.",
 )
+block_option = click.option(
+    "--block",
+    metavar="X[xY[xZ]]",
+    help="Threads of a block along x, y and z, where no launch file says so: 128, 32x16, 8x8x4.",
+)
 host_steps_option = click.option(
     "--host-steps", is_flag=True, help="Call the functions of Python files that a sequence of launches has as steps."
 )
@@ -176,15 +182,16 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     return apply
 
 
-def block_of(text: str | None) -> tuple[int, int, int] | None:
-    """--block-dim as three sizes."""
+def block_of(text: str | None, option: str = "--block-dim") -> tuple[int, int, int] | None:
+    """A block size as three sizes. option: that gave it. Raises UsageError for what is none."""
     if text is None:
         return None
-    parts = text.split(",")
+    what = f"{option} is no block size"
+    parts = re.split("[x,]", text.lower())
     if len(parts) > _DIMENSIONS or not all(_SIZE.fullmatch(part) for part in parts):
-        raise UsageError("--block-dim is no block size", found=text, expected="X, X,Y or X,Y,Z")
+        raise UsageError(what, found=quoted(text), expected="threads along x, y, z: as 128, 32x16, 8x8x4 or 32,16")
     x, y, z = (*(int(part) for part in parts), 1, 1)[:3]
     if not (1 <= x <= 1024 and 1 <= y <= 1024 and 1 <= z <= 64 and x * y * z <= 1024):
         expected = "1 to 1024, 1 to 1024, 1 to 64, and at most 1024 threads together"
-        raise UsageError("--block-dim is no block size", found=text, expected=expected)
+        raise UsageError(what, found=text, expected=expected)
     return x, y, z

@@ -51,9 +51,10 @@ _REBUILD = "Compile the source without it, or for an older architecture (nvcc -a
 
 FORMS: tuple[Form, ...] = (
     # -- instructions, by opcode and modifiers; the first that fits
-    Form("tensor", "`wmma`, `mma`, `wgmma`, `tcgen05`, `ldmatrix`, `stmatrix`, `movmatrix`, `tensormap`",
-         "tensor instructions are not supported", _REBUILD,
-         _set("wmma mma wgmma tcgen05 ldmatrix stmatrix movmatrix tensormap")),
+    Form("tensor", "`wmma`, `mma`, `wgmma`, `tcgen05`, `stmatrix`, `movmatrix`, `tensormap`; `ldmatrix` of `.m16n16` "
+         "or `.m8n16`", "tensor instructions are not supported", _REBUILD,
+         _set("wmma mma wgmma tcgen05 stmatrix movmatrix tensormap")),
+    Form("tensor", "", "", "", _set("ldmatrix"), _set("m16n16 m8n16")),
     Form("async", "`cp` with `.bulk`, `.reduce`, `.mbarrier` or a tensor; `mbarrier`, `st.async`, `st.bulk`, "
          "`red.async`; `fence` with `.mbarrier_init` or `.sync_restrict`",
          "copies in bulk and barriers in memory are not supported", _REBUILD, _set("cp"),

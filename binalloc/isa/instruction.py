@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from binalloc.isa.kinds import Flow
+from binalloc.isa.source_facts import SourceFacts
 from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.opcodes import BY_NAME, OPCODES, OpSpec
 
@@ -204,8 +205,9 @@ SLOT_ROW = LANES * WORD
 
 
 @dataclass
-class FunctionInfo:
-    """What `.loom.info.<function>` records. Sizes in bytes; register fields hold a number or 255 for none.
+class FunctionInfo(SourceFacts):
+    """What `.loom.info.<function>` records, with what `SourceFacts` has. Sizes in bytes; register fields hold
+    a number or 255 for none.
 
     registers: registers per thread the hardware must reserve (kernels: the whole call graph's need).
     local_frame: bytes of this function's own local frame. local_bytes: per-thread local memory of a launch, user part

@@ -16,6 +16,7 @@ from binalloc.isa.instruction import LAYOUT_WORDS, NO_REGISTER, Function, Instr,
 from binalloc.isa.interface.names import NAME
 from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.kinds import ENDS, Flow
+from binalloc.isa.source_facts import MEMORY_MODELS, MOST
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.table.rules import shape_of
@@ -192,8 +193,13 @@ def _info(fn: Function, check: _Check) -> None:
         top = info.registers if info.is_kernel else NO_REGISTER
         if r != NO_REGISTER and not 0 <= r < top:
             check.fail(f"info, {name}", "register out of range", f"R{r}", f"R0..R{top - 1}, or none")
-    if not MACHINE.fullmatch(info.machine):
-        check.fail("info, machine", "not a machine's name", repr(info.machine[:40]), "printable text, 255 at most")
+    for name, text in (("machine", info.machine), ("target", info.target)):
+        if not MACHINE.fullmatch(text):
+            check.fail(f"info, {name}", f"not a {name}'s name", repr(text[:40]), "printable text, 255 at most")
+    if info.memory_model not in MEMORY_MODELS:
+        check.fail("info, memory_model", "unknown memory model", repr(info.memory_model), " or ".join(MEMORY_MODELS))
+    for name in ("max_registers", "min_blocks"):
+        bound(name, getattr(info, name), MOST)
 
 
 def _names(fn: Function, check: _Check) -> None:

@@ -65,7 +65,7 @@ def compare_allocators(
 
 def _budget(module: Module, request: Request) -> Budget:
     """As `rewrite` has it; explicit slots do without a block size, if there is none."""
-    known = knows_threads(module.function(request.kernel), request.launch)
+    known = knows_threads(module.function(request.kernel), request.launch, request.block)
     if known or request.slots is None:
         return explicit_budget(module, request)
     assert request.registers is not None

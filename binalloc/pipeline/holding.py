@@ -33,7 +33,7 @@ def hold(module: Module, version: Version, request: Request, blocks: int) -> Ver
     read = reads_slots_place(set_of(module), given_functions(module, request))
     if read is not None:
         raise Refused(f"it reads {read[0]}, and so cannot be held at {count(blocks, 'block')}")
-    use = kernel_use(version.module.function(version.kernel), request.launch)
+    use = kernel_use(version.module.function(version.kernel), request.launch, request.block)
     idle = idle_slots(request.machine, use, blocks)
     if idle is None:
         raise Refused(f"no shared memory of a block holds it at {count(blocks, 'block')}")

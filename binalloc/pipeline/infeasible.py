@@ -26,7 +26,7 @@ def too_few_registers(module: Module, request: Request, budget: Budget, reason: 
 
     prepared = request.prepared_for(module)
     fewest = fewest_registers(prepared, budget.slots, request.allocator)
-    use = kernel_use(module.function(request.kernel), request.launch)
+    use = kernel_use(module.function(request.kernel), request.launch, request.block)
     limit = registers_for_blocks(request.machine, use.given(0), 1) or 0
     found = count(budget.registers, "register") + " per thread"
     expected, remedy = f"at least {fewest}", Hint("Ask for more {registers}.")
@@ -54,7 +54,7 @@ def too_few_registers(module: Module, request: Request, budget: Budget, reason: 
 
 def no_baseline(module: Module, request: Request, reason: Infeasible) -> Refused:
     """Not even with all the registers that one block can have the kernel runs on the machine."""
-    use = kernel_use(module.function(request.kernel), request.launch)
+    use = kernel_use(module.function(request.kernel), request.launch, request.block)
     most = registers_for_blocks(request.machine, use.given(0), 1) or 0
     return too_few_registers(module, request, Budget(1, most, 0), reason)
 

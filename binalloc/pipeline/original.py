@@ -54,7 +54,7 @@ def baseline(module: Module, request: Request) -> Version:
         reached = request.prepared.graph(module, request.kernel)
         return make_version(schedule(module, request.machine), request, reached.functions)
     except Refused:
-        use = kernel_use(module.function(request.kernel), request.launch)
+        use = kernel_use(module.function(request.kernel), request.launch, request.block)
         most = registers_for_blocks(request.machine, use.given(0), 1)
         if most is None or most < 1 or most >= use.registers:
             raise
@@ -68,7 +68,7 @@ def ordered_version(module: Module, request: Request, given: Version) -> Version
     memory, whose values it may have lifted into registers."""
     if given.allocated:
         return None
-    use = kernel_use(module.function(request.kernel), request.launch)
+    use = kernel_use(module.function(request.kernel), request.launch, request.block)
     most = registers_for_blocks(request.machine, use.given(0), given.blocks_per_sm)
     if not most:
         return None

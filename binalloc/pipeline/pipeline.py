@@ -14,6 +14,7 @@ from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
+from binalloc.pipeline.block import require_block
 from binalloc.pipeline.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.original import Original, baseline, run_original
@@ -181,6 +182,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     kernel = find_kernel(module, named).name
     require_rewritable(module, request.prepared.graph(module, kernel))
     request = replace(request, kernel=kernel)
+    require_block(request.block, module.function(kernel).info, request.launch, module.path)
     if request.profile is not None:
         request.profile.executions(module, kernel)
     try:
@@ -198,7 +200,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
 def explicit_budget(module: Module, request: Request) -> Budget:
     """Registers and slots as asked; registers not given follow from the blocks or are all the machine allows, slots not
     given are as many as fit beside the blocks that the registers allow."""
-    use = kernel_use(module.function(request.kernel), request.launch)
+    use = kernel_use(module.function(request.kernel), request.launch, request.block)
     machine = request.machine
     limit = machine.limits.registers_per_thread
     if request.registers is not None and not 1 <= request.registers <= limit:

@@ -97,7 +97,7 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
     """certify: whether the exact allocator is asked for a bound (`certificate`). Raises as `rewrite_kernel` does."""
     outcome = rewrite_kernel(module, request)
     request = outcome.request
-    use = kernel_use(module.function(request.kernel), request.launch)
+    use = kernel_use(module.function(request.kernel), request.launch, request.block)
     waves = _waves(request, outcome.rewritten)
     return Recommendation(
         outcome,
@@ -116,7 +116,7 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
 
 
 def _occupancy(version: Version, request: Request) -> Occupancy:
-    return request.machine.occupancy(kernel_use(version.module.function(request.kernel), request.launch))
+    return request.machine.occupancy(kernel_use(version.module.function(request.kernel), request.launch, request.block))
 
 
 def _expected(module: Module, outcome: Outcome) -> float | None:

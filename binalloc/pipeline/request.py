@@ -15,6 +15,7 @@ from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.models.search.unified import PRINTED, Reading
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.profile import Profile, load_profile
 from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
@@ -112,16 +113,15 @@ class Preparations:
 class Request:
     """What to do with a kernel.
 
-    kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path
-    of its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). registers, slots:
-    explicit budget per thread. blocks: blocks per SM to aim at. Neither: automatic choice by `policy` (measured,
-    exhaustive, unified, model). reading: of what the unified paper leaves open, for its policy. allocator: by name.
-    emulate: run original and rewritten and compare results. engine: numba or python. max_cycles: limit of each
-    emulated run; None: no limit. scheduler: the emulated warp scheduler, by name. skews: how many further runs
-    measure each version, with blocks that start a little later, by seeds. solver_limit: deterministic solver time
-    per function,
-    about seconds, for allocators that have a solver. layout: of the slots of callers and callees
-    (`models.allocation.layouts`). explain: whether versions say why values left the registers
+    kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path of
+    its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). block: sides of a block
+    where there is no launch. registers, slots: explicit budget per thread. blocks: blocks per SM to aim at. Neither:
+    automatic choice by `policy` (measured, exhaustive, unified, model). reading: of what the unified paper leaves
+    open, for its policy. allocator: by name. emulate: run original and rewritten and compare results. engine: numba or
+    python. max_cycles: limit of each emulated run; None: no limit. scheduler: the emulated warp scheduler, by name.
+    skews: how many further runs measure each version, with blocks that start a little later, by seeds. solver_limit:
+    deterministic solver time per function, about seconds, for allocators that have a solver. layout: of the slots of
+    callers and callees (`models.allocation.layouts`). explain: whether versions say why values left the registers
     (`Version.explained`). profile: how often code runs, or the path of its file; without, that is estimated from
     loops. inline: which calls are inlined first (`rewrite.ways.WAYS`). sampled: whether of large grids only parts are
     run (`sampling`). prepared: the call graph and what all versions of the kernel are built from, kept from the first
@@ -131,6 +131,7 @@ class Request:
     kernel: str = ""
     machine: _MachineField = _MachineField()
     launch: _LaunchField = _LaunchField()
+    block: Three | None = None
     registers: int | None = None
     slots: int | None = None
     blocks: int | None = None

@@ -23,6 +23,7 @@ from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.names.kernels import choose_kernel
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.request import Progress, Request
 from binalloc.pipeline.sampling import Sampled, sample, sampled_to_dict
 from binalloc.printable import count
@@ -139,10 +140,13 @@ def find_kernel(module: Module, name: str | None) -> Function:
     return module.function(choose_kernel(name, [k.name for k in kernels], module.path or None))
 
 
-def block_threads(kernel: Function, launch: Launch | None) -> int:
-    """Threads per block: the launch's, else the binary's required block size, else its launch bound."""
+def block_threads(kernel: Function, launch: Launch | None, block: Three | None = None) -> int:
+    """Threads per block: the launch's, else those of `block`, else the binary's required block size, else its launch
+    bound."""
     if launch is not None:
         return launch.threads_per_block
+    if block is not None:
+        return prod(block)
     if any(kernel.info.block):
         x, y, z = (b or 1 for b in kernel.info.block)
         return x * y * z
@@ -151,20 +155,20 @@ def block_threads(kernel: Function, launch: Launch | None) -> int:
     raise UsageError(
         "the block size is unknown",
         place=f"kernel {kernel.name}",
-        expected="a launch file, or .block in the binary",
-        remedy=Hint("Give {launch}; or write `.block` into the source, or import PTX with {block_dim}."),
+        expected="a block size, a launch file, or .block in the binary",
+        remedy=Hint("Give {block} or {launch}; or write `.block` into the source, or import PTX with {block_dim}."),
     )
 
 
-def knows_threads(kernel: Function, launch: Launch | None) -> bool:
+def knows_threads(kernel: Function, launch: Launch | None, block: Three | None = None) -> bool:
     """Whether `block_threads` has an answer."""
-    return launch is not None or any(kernel.info.block) or bool(kernel.info.max_threads)
+    return launch is not None or block is not None or any(kernel.info.block) or bool(kernel.info.max_threads)
 
 
-def kernel_use(kernel: Function, launch: Launch | None) -> KernelUse:
-    """What the kernel takes of an SM, as its record and the launch say."""
+def kernel_use(kernel: Function, launch: Launch | None, block: Three | None = None) -> KernelUse:
+    """What the kernel takes of an SM, as its record and the launch say. block: where there is no launch."""
     dynamic = launch.dynamic_shared if launch is not None else 0
-    return KernelUse.of(kernel.info, block_threads(kernel, launch), dynamic)
+    return KernelUse.of(kernel.info, block_threads(kernel, launch, block), dynamic)
 
 
 def local_bytes(kernel: FunctionInfo) -> int:
@@ -177,7 +181,7 @@ def make_version(module: Module, request: Request, functions: Collection[str]) -
     """The resources `module`'s kernel takes on the request's machine; module must be scheduled for it. functions: names
     of all that the kernel reaches."""
     kernel = module.function(request.kernel)
-    use = kernel_use(kernel, request.launch)
+    use = kernel_use(kernel, request.launch, request.block)
     occupancy = request.machine.occupancy(use)
     if occupancy.blocks_per_sm == 0:
         raise no_room(request.machine, use, occupancy, request.launch)

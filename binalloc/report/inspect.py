@@ -15,6 +15,7 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
 from binalloc.isa.sets.table import set_of
 from binalloc.models.machines.model import Machine
+from binalloc.pipeline.block import Three, require_block
 from binalloc.printable import count, one_line
 from binalloc.report.excerpt import EVERYTHING, Excerpt
 from binalloc.report.table import table
@@ -31,11 +32,13 @@ def inspect_module(
     machine: Machine,
     excerpt: Excerpt = EVERYTHING,
     columns: str = "auto",
+    block: Three | None = None,
 ) -> Json:
     """One entry per view, beside "file" and, where a view is about one kernel, "kernel".
 
-    data: the bytes `module` was read from. excerpt, columns: of live. Raises UsageError (no such kernel, or several to
-    choose from), and for webs, live, pressure, stack and minimum Refused on recursion and indirect calls.
+    data: the bytes `module` was read from. excerpt, columns: of live. block: the size of blocks, as users say.
+    Raises UsageError (no such kernel, or several to choose from), and for webs, live, pressure, stack and minimum
+    Refused on recursion and indirect calls.
     """
     from binalloc.pipeline.pipeline import find_kernel
 
@@ -46,7 +49,7 @@ def inspect_module(
         found["kernel"] = name
     for v in views:
         if v == "sections":
-            found[v] = _sections(module, data, machine)
+            found[v] = _sections(module, data, machine, name, block)
         elif v == "live":
             found[v] = _live(module, name, excerpt, columns)
         else:
@@ -57,12 +60,16 @@ def inspect_module(
 # -- sections ---------------------------------------------------------------------------------------------------------
 
 
-def _sections(module: Module, data: bytes, machine: Machine) -> Json:
+def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None) -> Json:
+    """kernel: that `block` is of; "" for every one."""
+    for fn in module.kernels():
+        if kernel in ("", fn.name):
+            require_block(block, fn.info, None, module.path)
     return {
         "bytes": len(data),
         "isa_version": module.isa_version,
         "sections": set_of(module).sections(data),
-        "functions": [_resources(fn, machine) for fn in module],
+        "functions": [_resources(fn, machine, block if kernel in ("", fn.name) else None) for fn in module],
         "globals": [
             {"name": v.name, "address": v.address, "bytes": v.size, "align": v.align, "initialised": len(v.data)}
             for v in module.globals
@@ -75,7 +82,7 @@ def _sections(module: Module, data: bytes, machine: Machine) -> Json:
     }
 
 
-def _resources(fn: Function, machine: Machine) -> Json:
+def _resources(fn: Function, machine: Machine, block: Three | None) -> Json:
     info = fn.info
     out: Json = {
         "function": fn.name,
@@ -96,8 +103,8 @@ def _resources(fn: Function, machine: Machine) -> Json:
         "params": [{"name": p.name, "offset": p.offset, "bytes": p.size} for p in info.params],
         "shared": [{"name": s.name, "offset": s.offset, "bytes": s.size, "align": s.align} for s in fn.shared],
     }
-    if info.is_kernel and any(info.block):
-        out["occupancy"] = _occupancy(fn, machine)
+    if info.is_kernel and (block is not None or any(info.block)):
+        out["occupancy"] = _occupancy(fn, machine, block)
     return out
 
 
@@ -105,11 +112,11 @@ def _register(number: int) -> str | None:
     return None if number == NO_REGISTER else f"R{number}"
 
 
-def _occupancy(fn: Function, machine: Machine) -> Json | None:
-    """Blocks per SM where the binary itself says the block size; dynamic shared memory is taken as 0."""
+def _occupancy(fn: Function, machine: Machine, block: Three | None) -> Json | None:
+    """Blocks per SM where the block size is known; dynamic shared memory is taken as 0."""
     from binalloc.models.machines.kernel_use import KernelUse
 
-    x, y, z = (n or 1 for n in fn.info.block)
+    x, y, z = block or (n or 1 for n in fn.info.block)
     answer = machine.occupancy(KernelUse.of(fn.info, x * y * z))
     return {"machine": machine.name, "blocks_per_sm": answer.blocks_per_sm, "occupancy": answer.occupancy}
 

@@ -291,10 +291,10 @@ class _Effects:
         if kind == _WALL:
             after = self.any
             self.wall = max(self.wall, i)
-        elif kind == _EXCHANGE:
+        if _exchanges(view):
             after = max(after, self.exchange)
             self.exchange = max(self.exchange, i)
-        elif kind == _ACCESS:
+        if kind == _ACCESS:
             after = max(after, self._access(i, view, base))
         self.any = max(self.any, i)
         return after < i
@@ -323,10 +323,15 @@ class _Effects:
         return after
 
 
+def _exchanges(view: View) -> bool:
+    """Whether lanes take part together, without control flow."""
+    return view.convergent and not view.control
+
+
 def _kind(view: View) -> str:
-    if view.convergent and not view.control:
-        return _EXCHANGE
     memory = view.memory
+    if memory is None and _exchanges(view):
+        return _EXCHANGE
     if memory is None or view.control != Flow.NONE or memory.space not in _ALIASES:
         return _WALL
     return _ACCESS

@@ -14,6 +14,7 @@ from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import REG, SLOT_ROW
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import Space
+from binalloc.isa.source_facts import SourceFacts
 from binalloc.verify.code import Code, at_fixed_place, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
@@ -21,7 +22,7 @@ from binalloc.verify.report import Finding
 REGISTER_UNIT = 8
 """Registers may be rounded up to what machines hand out at a time."""
 _OF_A_CALLEE = ("registers", "machine", "local_frame", "slot_pointer")
-_UNCHANGED = ("kind", "shared_bytes", "block", "max_threads", "params")
+_UNCHANGED = ("kind", "shared_bytes", "block", "max_threads", "params", *vars(SourceFacts()))
 
 
 def check_module(original: Module, rewritten: Module, old: Function, new: Function) -> list[Finding]:

@@ -1,15 +1,17 @@
 """Spill code of our allocators beside that of ptxas, on the same PTX under the same register caps.
 
-    python -m tests.benchmarks.against_ptxas [--caps 24,32,40] [--allocator best] [--slots 0] [--smem] [--no-check]
-        [FILE.ptx ...]
+    python -m tests.benchmarks.against_ptxas [--caps 24,32,40] [--arch sm_75,sm_80,sm_90] [--allocator best] [--slots 0]
+        [--smem] [--no-check] [FILE.ptx ...]
 
 Per kernel and cap: bytes that spill loads and stores move (static: each instruction once), and the same weighted by 10
 per loop depth and by the weight of call sites, from the control flow of either side's own code. On our side that is
 LDL and STL marked .SPILL, with --slots LDS and STS too. Words of local arrays that we keep in registers count when
 they are spilled again. Then sums, geometric means where both spill, and the kernels that fall behind. What cannot
 be imported, or rewritten within a cap, is listed with the reason, as is what the checker does not prove (--no-check:
-nobody asks it). --smem asks ptxas to spill to shared memory as well (without .maxntid it sizes for 1024 threads).
-Asserts nothing; says so and stops where ptxas is missing.
+nobody asks it). --arch: what ptxas compiles for, one after the other, instead of what the file names; our side is the
+same for all. What ptxas' library of divisions and roots saves counts as its spill code; `ptxas -v` leaves it out, and
+the summary says what the figures are without it. --smem asks ptxas to spill to shared memory as well (without .maxntid
+it sizes for 1024 threads). Asserts nothing; says so and stops where ptxas is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from binalloc.analysis.callgraph import build_callgraph
@@ -33,8 +35,8 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Access, Space
 from binalloc.transform.rewrite.rewrite import Prepared, prepare, rewrite_to_budget
 from binalloc.verify.checker import check
-from tests.benchmarks import ptxas
-from tests.benchmarks.sass import Spilled
+from tests.benchmarks.judge import ptxas
+from tests.benchmarks.judge.sass import Spilled
 from tests.support.paths import sample_files
 
 FACTOR, GRACE = 1.5, 32
@@ -46,12 +48,14 @@ class OutOfTime(BaseException):
 
 @dataclass
 class Row:
-    """One kernel at one cap. Bytes as in `Spilled`. seconds: CPU time of our rewriting; reason: why ours is missing.
-    smem: ptxas with spilling to shared memory. unproven: what the checker says first of a rewrite that it refuses."""
+    """One kernel at one cap, beside ptxas for one architecture. Bytes as in `Spilled`. seconds: CPU time of our
+    rewriting; reason: why ours is missing. smem: ptxas with spilling to shared memory. unproven: what the checker says
+    first of a rewrite that it refuses."""
 
     file: str
     kernel: str
     cap: int
+    arch: str = ""
     instructions: int = 0
     demand: int = 0
     theirs: Spilled | None = None
@@ -74,6 +78,7 @@ class Options:
     smem: bool
     limit: float
     check: bool = True
+    archs: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -158,8 +163,7 @@ def measure_file(path: Path, options: Options, table: Table) -> None:
         return
     for left in imported.left_out:
         table.missing.append(f"{path.name}:{left.kernel}: {str(left.refusals[0].error).splitlines()[0]}")
-    theirs = {cap: ptxas.spills(text, cap) for cap in options.caps}
-    smem = {cap: ptxas.spills(text, cap, smem=True) for cap in options.caps} if options.smem else {}
+    judges = {arch: _judged(text, arch, options) for arch in options.archs or [ptxas.architecture(text)]}
     for figures in imported.kernels:
         try:
             with time_limit(options.limit):
@@ -168,13 +172,21 @@ def measure_file(path: Path, options: Options, table: Table) -> None:
             table.missing.append(f"{path.name}:{figures.name}: {error or 'analysis takes too long'}")
             continue
         for cap in options.caps:
-            row = Row(path.stem, figures.name, cap, figures.instructions, figures.register_demand)
-            row.theirs, refusal = _of(theirs[cap], figures.name)
-            row.smem, _ = _of(smem.get(cap, ""), figures.name)
-            measure(row, prepared, options)
-            row.reason = row.reason or refusal
-            table.rows.append(row)
-            print(line(row, options), flush=True)
+            ours = Row(path.stem, figures.name, cap, "", figures.instructions, figures.register_demand)
+            measure(ours, prepared, options)
+            for arch, judged in judges.items():
+                theirs, refusal = _of(judged[cap, False], figures.name)
+                smem, _ = _of(judged.get((cap, True), ""), figures.name)
+                row = replace(ours, arch=arch, theirs=theirs, smem=smem, reason=ours.reason or refusal)
+                table.rows.append(row)
+                print(line(row, options), flush=True)
+
+
+def _judged(text: str, arch: str, options: Options) -> dict[tuple[int, bool], dict[str, Spilled] | str]:
+    """What ptxas makes of a file for one architecture: by cap, and by whether it may spill to shared memory."""
+    wanted = ptxas.retargeted(text, arch)
+    ways = (False, True) if options.smem else (False,)
+    return {(cap, smem): ptxas.spills(wanted, cap, smem=smem) for cap in options.caps for smem in ways}
 
 
 def _of(result: dict[str, Spilled] | str, kernel: str) -> tuple[Spilled | None, str]:
@@ -196,7 +208,7 @@ def heading(options: Options) -> str:
     if options.smem or options.slots:
         more = f" {'smem local':>10s} {'shared':>7s} {'both, weighted':>14s} {'ours':>12s}"
     return (
-        f"{'kernel':52s} {'cap':>3s} {'instr':>6s} {'ptxas':>7s} {'ours':>7s} {'ratio':>6s} "
+        f"{'kernel':52s} {'arch':>6s} {'cap':>3s} {'instr':>6s} {'ptxas':>7s} {'ours':>7s} {'ratio':>6s} "
         f"{'ptxas, w.':>12s} {'ours, w.':>12s} {'ratio':>6s} {'s':>7s}{more}"
     )
 
@@ -212,7 +224,7 @@ def line(row: Row, options: Options) -> str:
         static = f"{row.ours.local / row.theirs.local:.2f}"
         weighted = f"{row.ours.weighted_local / row.theirs.weighted_local:.2f}"
     text = (
-        f"{row.label:52.52s} {row.cap:3d} {row.instructions:6d} {theirs} {ours} {static:>6s} "
+        f"{row.label:52.52s} {row.arch:>6s} {row.cap:3d} {row.instructions:6d} {theirs} {ours} {static:>6s} "
         f"{theirs_w} {ours_w} {weighted:>6s} {row.seconds:7.2f}"
     )
     if options.smem or options.slots:
@@ -229,9 +241,10 @@ def geometric(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
 
 
-def summary(rows: list[Row], cap: int) -> list[str]:
-    """Sums, means and the kernels that fall behind at one cap, over the rows where both sides have an answer."""
-    both = [(r, r.theirs, r.ours) for r in rows if r.cap == cap and r.theirs and r.ours]
+def summary(table: list[Row], arch: str, cap: int) -> list[str]:
+    """Sums, means and the kernels that fall behind, at one cap of one architecture, where both sides have an answer."""
+    rows = [r for r in table if (r.arch, r.cap) == (arch, cap)]
+    both = [(r, r.theirs, r.ours) for r in rows if r.theirs and r.ours]
     spilling = [(r, t, o) for r, t, o in both if t.local and o.local]
     static = geometric([o.local / t.local for _, t, o in spilling])
     weighted = geometric([o.weighted_local / t.weighted_local for _, t, o in spilling])
@@ -241,9 +254,12 @@ def summary(rows: list[Row], cap: int) -> list[str]:
     alone = [(r, o) for r, t, o in both if o.local and not t.local]
     other = [r for r, t, o in both if t.local and not o.local]
     theirs_w, ours_w = sum(t.weighted_local for _, t, _ in both), sum(o.weighted_local for _, _, o in both)
-    seconds = [r.seconds for r in rows if r.cap == cap] or [0.0]
+    seconds = [r.seconds for r in rows] or [0.0]
+    library = sum(t.library for _, t, _ in both)
     ratio = ours / theirs if theirs else math.nan
-    text = f"""cap {cap}: {len(both)} kernels, ours {ours:,d} bytes against {theirs:,d} ({ratio:.3f})
+    without = ours / (theirs - library) if theirs > library else math.nan
+    text = f"""{arch}, cap {cap}: {len(both)} kernels, ours {ours:,d} bytes against {theirs:,d} ({ratio:.3f})
+  without {library:,d} bytes in ptxas' library of divisions and roots: {without:.3f}
   weighted {ours_w:,.0f} against {theirs_w:,.0f}
   where both spill ({len(spilling)}): geometric mean {static:.3f} static, {weighted:.3f} weighted
   ({once:.3f} with each function at its deepest call site, not at all of them)
@@ -253,8 +269,8 @@ def summary(rows: list[Row], cap: int) -> list[str]:
     behind.sort(key=lambda b: -b[0])
     lines += [f"    above: {r.label}: {o.local} against {t.local}" for _, r, t, o in behind]
     lines += [f"    only we: {r.label}: {o.local}" for r, o in sorted(alone, key=lambda a: -a[1].local)]
-    lines += [f"    no answer: {r.label}: {r.reason}" for r in rows if r.cap == cap and (r.reason or not r.ours)]
-    lines += [f"    not proven: {r.label}: {r.unproven}" for r in rows if r.cap == cap and r.unproven]
+    lines += [f"    no answer: {r.label}: {r.reason}" for r in rows if r.reason or not r.ours]
+    lines += [f"    not proven: {r.label}: {r.unproven}" for r in rows if r.unproven]
     return lines
 
 
@@ -262,6 +278,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE.ptx")
     parser.add_argument("--caps", default="24,32,40")
+    parser.add_argument("--arch", default="", help="what ptxas compiles for, as sm_75,sm_90; left out: the files' own")
     parser.add_argument("--allocator", default="best")
     parser.add_argument("--slots", type=int, default=0)
     parser.add_argument("--smem", action="store_true", help="ptxas with enable_smem_spilling beside it")
@@ -274,6 +291,7 @@ def main(arguments: list[str]) -> None:
         return
     caps = [int(c) for c in given.caps.split(",")]
     options = Options(caps, given.allocator, given.slots, given.smem, given.limit, not given.no_check)
+    options.archs = [a for a in given.arch.split(",") if a]
     table = Table()
     print(heading(options))
     try:
@@ -281,8 +299,9 @@ def main(arguments: list[str]) -> None:
             measure_file(path, options, table)
     except KeyboardInterrupt:
         print("interrupted: what follows is of the rows above")
-    for cap in options.caps:
-        print("\n".join(summary(table.rows, cap)))
+    for arch in dict.fromkeys(row.arch for row in table.rows):
+        for cap in options.caps:
+            print("\n".join(summary(table.rows, arch, cap)))
     for text in table.missing:
         print(f"not imported: {text}")
     if given.json:

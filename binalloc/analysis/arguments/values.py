@@ -322,7 +322,7 @@ class _Builder:
         space, base = memory.space, memory.base
         if base is None:
             for k in range(words):
-                yield self._named(space, memory.offset + WORD * k, True, place)
+                yield self._named(space, memory.offset + WORD * k, not memory.givers, place)
             return
         start = self.constants.get(uses[base][0], 0)
         for _ in range(words):

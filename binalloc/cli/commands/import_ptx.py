@@ -54,8 +54,8 @@ def import_ptx(
     block = block_of(block_dim)
     output = output or _default_output(files)
     not_over(output, *files, machine)
-    units = [unit for file in files for unit in units_of(read_file(file), file, architecture)]
     model = machine_model(machine)
+    units = [unit for file in files for unit in units_of(read_file(file), file, architecture, model)]
     with progress(as_json) as show:
         show(f"{', '.join(map(shown, files))}: importing")
         imported = imported_units(units, model, kernels=kernels or None, block_dim=block, skip=skip, stack=stack)

@@ -11,6 +11,8 @@ from binalloc.cli.load import load_or_import, load_two
 from binalloc.cli.options import (
     INTEGER_LIMIT,
     Ranges,
+    block_of,
+    block_option,
     file_argument,
     json_option,
     kernel_option,
@@ -24,7 +26,7 @@ _LIST = Ranges(lambda: (0, INTEGER_LIMIT))
 
 
 @click.command()
-@options(file_argument, kernel_option, own_machine_option, json_option)
+@options(file_argument, kernel_option, own_machine_option, block_option, json_option)
 @click.option("--sections", is_flag=True, help="Sections and resources (the default view).")
 @click.option("--cfg", is_flag=True, help="Basic blocks, edges, loops, call graph.")
 @click.option("--webs", is_flag=True, help="Life-range table.")
@@ -46,6 +48,7 @@ def inspect(
     file: str,
     kernel: str | None,
     machine: str | None,
+    block: str | None,
     as_json: bool,
     function: str | None,
     words: Any,
@@ -64,10 +67,11 @@ def inspect(
     option = next((name for name, value in given.items() if value), None)
     if option is not None and not views["live"]:
         raise UsageError(f"{option} is of --live alone", remedy="Ask for --live.")
+    given_block = block_of(block, "--block")
     chosen = [name for name, on in views.items() if on] or ["sections"]
     module, data = load_or_import(file, machine, kernel)
     model = machine_of(module, kernel, machine, runs=False)
-    found = inspect_module(module, data, kernel, chosen, model, Excerpt(function, words, blocks), columns)
+    found = inspect_module(module, data, kernel, chosen, model, Excerpt(function, words, blocks), columns, given_block)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
@@ -82,7 +86,7 @@ def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> No
     """Old and new code side by side, by the instruction map."""
     from binalloc.report.diff import diff_modules, render_diff
 
-    old, new = load_two(original, rewritten)
+    old, new = load_two(original, rewritten, None, kernel)
     rows = diff_modules(old, new, kernel)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "functions": rows})

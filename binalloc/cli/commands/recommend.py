@@ -20,6 +20,8 @@ from binalloc.cli.inputs import (
 )
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
+    block_of,
+    block_option,
     emulate_option,
     engine_option,
     file_argument,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     kernel_option,
     launch_option,
     size_option,
+    block_option,
     engine_option,
     max_cycles_option,
     json_option,
@@ -71,6 +74,7 @@ def recommend(
     kernel: str | None,
     launch: str | None,
     size: str | None,
+    block: str | None,
     engine: str,
     max_cycles: int | None,
     as_json: bool,
@@ -112,6 +116,7 @@ def recommend(
         request = Request(
             machine=model,
             launch=loaded,
+            block=block_of(block, "--block"),
             policy=chosen,
             reading=reading_of(readings),
             allocator=allocator,
@@ -151,6 +156,7 @@ def recommend(
 
 def _command(found: Recommendation, file: str, machine: str, launch: str | None, size: str | None) -> str:
     """The command that writes the recommended version."""
+    from binalloc.pipeline.block import block_text
     from binalloc.transform.allocators.table import DEFAULT
     from binalloc.transform.rewrite.ways import NONE
 
@@ -158,6 +164,7 @@ def _command(found: Recommendation, file: str, machine: str, launch: str | None,
     words = ["binalloc", "rewrite", file, "--kernel", chosen.kernel, "--machine", machine]
     words += [] if launch is None else ["--launch", launch]
     words += [] if size is None else ["--size", size]
+    words += [] if launch is not None or request.block is None else ["--block", block_text(request.block)]
     allocator = chosen.allocator or request.allocator
     words += [] if allocator == DEFAULT else ["--allocator", allocator]
     words += [] if request.inline == NONE else ["--inline", request.inline]

@@ -17,6 +17,8 @@ from binalloc.cli.inputs import (
 )
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
+    block_of,
+    block_option,
     emulate_option,
     engine_option,
     file_argument,
@@ -49,6 +51,7 @@ from binalloc.transform.allocators.allocator import CPSAT, SOLVER_LIMIT
     machine_option,
     launch_option,
     size_option,
+    block_option,
     engine_option,
     max_cycles_option,
     output_option,
@@ -82,6 +85,7 @@ def rewrite(
     machine: str,
     launch: str | None,
     size: str | None,
+    block: str | None,
     engine: str,
     max_cycles: int | None,
     output: str | None,
@@ -122,6 +126,7 @@ def rewrite(
     if automatic or policy:
         _alone("--auto" if automatic else "--policy", (registers, slots, blocks))
     require_read_paper(readings, policy)
+    given_block = block_of(block, "--block")
     if solver_limit is not None and allocator != CPSAT:
         raise UsageError("--solver-limit is of the allocator that has a solver", expected=f"--allocator {CPSAT}")
     _require_launch(launch, emulate, skews)
@@ -147,6 +152,7 @@ def rewrite(
             kernel=name,
             machine=machine_model(machine),
             launch=loaded,
+            block=given_block,
             registers=registers,
             slots=slots,
             blocks=blocks,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.request import Request
 
-_OF_ONE = ("skews", "explain", "profile")
+_OF_ONE = ("skews", "explain", "profile", "block")
 """Options that speak of one launch, or of one kernel."""
 
 

@@ -10,9 +10,12 @@ import click
 
 from binalloc.cli.files import check_folder, check_output, not_over, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
+from binalloc.cli.inputs import optional_launch
 from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     Numbers,
+    block_of,
+    block_option,
     engine_option,
     json_option,
     launch_option,
@@ -28,6 +31,7 @@ from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.printable import one_line
 
 if TYPE_CHECKING:
+    from binalloc.pipeline.block import Three
     from binalloc.pipeline.sweeping.configuration import Configuration
     from binalloc.pipeline.sweeping.rows import Row
 
@@ -52,7 +56,8 @@ class LevelList(Numbers):
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@options(launch_option, size_option, engine_option, max_cycles_of("and its row says `limit`"), json_option)
+@options(launch_option, size_option, block_option, engine_option)
+@options(max_cycles_of("and its row says `limit`"), json_option)
 @click.option(
     "--kernel",
     "kernels",
@@ -95,6 +100,7 @@ def sweep(
     files: tuple[str, ...],
     launch: str | None,
     size: str | None,
+    block: str | None,
     engine: str,
     max_cycles: int | None,
     as_json: bool,
@@ -111,8 +117,8 @@ def sweep(
     """Run kernels at every number of blocks per SM, by several allocators, on several machines, for a table of rows.
 
     FILES are binaries, or PTX, which is imported in memory. Without --launch each is launched as the .toml file of its
-    name says. Finished runs are kept: the same command goes on where another was stopped, and runs nothing twice.
-    Without -o the report is all there is.
+    name says; where there is none, with --block as launch-skeleton suggests. Finished runs are kept: the same command
+    goes on where another was stopped, and runs nothing twice. Without -o the report is all there is.
     """
     from binalloc.pipeline.sweeping.cache import Cache
     from binalloc.pipeline.sweeping.sweep import Tally
@@ -122,7 +128,8 @@ def sweep(
     check_output(output, as_json)
     check_folder(cache)
     machines = list(dict.fromkeys(machine.split(",")))
-    launches = {file: launch or _beside(file) for file in dict.fromkeys(files)}
+    given = block_of(block, "--block")
+    launches = {file: launch or _beside(file, given) for file in dict.fromkeys(files)}
     not_over(output, *files, *launches.values(), *machines)
     as_parquet = output is not None and output.lower().endswith(PARQUET)
     if as_parquet:
@@ -131,7 +138,9 @@ def sweep(
     asked = [
         one
         for file, started in launches.items()
-        for one in _asked(file, started, size, machines, kernels, levels, allocators, schedulers, engine, max_cycles)
+        for one in _asked(
+            file, started, size, given, machines, kernels, levels, allocators, schedulers, engine, max_cycles
+        )
     ]
     kept = Cache(finished_runs(cache))
     rows: list[Row] = []
@@ -155,20 +164,24 @@ def sweep(
     _judge(rows)
 
 
-def _beside(file: str) -> str:
-    """The launch file of a binary that none is named for."""
+def _beside(file: str, block: Three | None) -> str | None:
+    """The launch file of a binary that none is named for; None where there is none, but the block's size is given."""
+    path = Path(file).with_suffix(".toml")
+    if block is not None and (file == "-" or not path.is_file()):
+        return None
     if file == "-":
         raise UsageError("standard input has no launch file beside it", expected="--launch FILE")
-    path = Path(file).with_suffix(".toml")
     if not path.is_file():
-        raise UsageError("no launch file beside it", file=file, expected=str(path), remedy="Give --launch FILE.")
+        remedy = "Give --launch FILE; or --block X, for a launch as launch-skeleton suggests."
+        raise UsageError("no launch file beside it", file=file, expected=str(path), remedy=remedy)
     return str(path)
 
 
 def _asked(
     file: str,
-    launch: str,
+    launch: str | None,
     size: str | None,
+    block: Three | None,
     machines: list[str],
     kernels: tuple[str, ...],
     levels: str | tuple[int, ...],
@@ -178,13 +191,12 @@ def _asked(
     max_cycles: int | None,
 ) -> Iterator[Configuration]:
     """What is to be run of one file. Raises what is wrong with it, its launch and the machines."""
-    from binalloc.launch.file import load_launch
     from binalloc.pipeline.sweeping.configuration import configurations
 
-    loaded = load_launch(launch, size)
+    loaded = optional_launch(launch, size)
     data = read_file(file)
     for machine in machines:
-        module, subjects = subjects_of(data, file, loaded, machine, kernels)
+        module, subjects = subjects_of(data, file, loaded, machine, kernels, block)
         for subject in subjects:
             yield from configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
 

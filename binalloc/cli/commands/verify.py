@@ -69,7 +69,7 @@ def verify(
 ) -> None:
     """Prove REWRITTEN equal to ORIGINAL with the symbolic checker, and its control codes free of hazards on every way
     through the code for the machine it records; with --launch, compare emulated runs, of a whole sequence of launches
-    where the file has one.
+    where the file has one. PTX is imported in memory first, for the machine of the other file.
 
     The runs are on REWRITTEN's machine; ORIGINAL is scheduled for it first where it is not. A limit that is not kept is
     told, and ends with exit code 1, as a failed proof does.
@@ -89,7 +89,7 @@ def verify(
     else:
         refuse_for_one_launch(click.get_current_context())
         first = None if loaded is None else loaded.kernel
-    old, new = load_two(original, rewritten)
+    old, new = load_two(original, rewritten, machine, first if kernel is None else kernel)
     ran_on = machine_of(new, first if kernel is None else kernel, machine, runs=loaded is not None)
     limits = Limits(max_slowdown, max_local_bytes)
     with progress(as_json) as show:

@@ -61,6 +61,7 @@ def lines(
     whatever warp; its second argument is the mask.
     """
     entries = [entry_of(word, mask) for word, mask in zip(words.tolist(), masks.tolist(), strict=True)]
+    masks = masks & np.array([e.lanes for e in entries], np.int64)
     at = np.flatnonzero([e.memory and mask != 0 for e, mask in zip(entries, masks.tolist(), strict=True)])
     written = dict(zip(at.tolist(), _addresses(masks[at], addresses[places[at]]), strict=True)) if len(at) else {}
     return [

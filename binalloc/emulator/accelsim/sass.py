@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from binalloc.emulator.state.layout import FULL
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import REG
 from binalloc.isa.interface.view import Ref
@@ -34,9 +35,10 @@ SASS: dict[str, str] = {
     # conversions, predicates, warps
     "I2F": "I2F", "F2I": "F2I", "F2F": "F2F", "FRND": "FRND", "PLOP3": "PLOP3.LUT", "P2R": "P2R", "R2P": "R2P",
     "SHFL": "SHFL", "VOTE": "VOTE", "MATCH": "MATCH", "WARPSYNC": "WARPSYNC",
-    # memory
+    # memory; Volta has no LDSM: a load of 128 bits by the lanes that give addresses stands for it
     "LDG": "LDG.E", "STG": "STG.E", "LDS": "LDS", "STS": "STS", "LDL": "LDL", "STL": "STL", "LDC": "LDC",
-    "LD": "LD.E", "ST": "ST.E", "ATOMG": "ATOMG.E", "ATOMS": "ATOMS", "ATOM": "ATOM.E", "RED": "RED.E", "TEX": "TEX",
+    "LDSM.16": "LDS", "LD": "LD.E", "ST": "ST.E",
+    "ATOMG": "ATOMG.E", "ATOMS": "ATOMS", "ATOM": "ATOM.E", "RED": "RED.E", "TEX": "TEX",
     "TXQ": "TXQ", "SUADDR": "TXQ",
     # control
     "BRA": "BRA", "CALL": "CALL.REL.NOINC", "CALL.IND": "CALL.ABS.NOINC", "RET": "RET.REL.NODEC", "EXIT": "EXIT",
@@ -63,11 +65,12 @@ class Entry:
     """What each line of an instruction says in the same words.
 
     text: destinations, opcode and sources, with their counts, and the bytes that a thread accesses. memory: addresses
-    follow.
+    follow. lanes: those of them that a line names as executing it, if they do.
     """
 
     text: str
     memory: bool
+    lanes: int = FULL
 
 
 NOTHING = Entry("0 NOP 0 0", False)
@@ -82,7 +85,8 @@ def entry(instr: Instr, mask: int) -> Entry:
     memory = seen.memory if seen.memory is not None and seen.memory.space in _ADDRESSED else None
     size = 0 if memory is None else memory.size
     text = f"{_registers(seen.defs)} {opcode(instr)} {_registers(seen.uses)} {size}"
-    return Entry(text, memory is not None)
+    givers = 0 if memory is None else memory.givers
+    return Entry(text, memory is not None, (1 << givers) - 1 if givers else FULL)
 
 
 def _registers(refs: tuple[Ref, ...]) -> str:
@@ -103,6 +107,8 @@ def _modifiers(name: str, instr: Instr) -> list[str]:
         return []
     if op.access and "width" in f:
         return [_WIDTHS.get(_value(f, "width"), ""), _CACHE[_value(f, "cache")]]
+    if op.access and "mats" in f:
+        return ["128"]
     if op.access and "aop" in f:
         return [_value(f, "aop"), _TYPES[_value(f, "atyp")], "" if op.space == Space.SHARED else "STRONG.GPU"]
     return [_value(f, m) for m in op.modifiers]

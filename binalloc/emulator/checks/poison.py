@@ -11,6 +11,7 @@ nvcc -O0 and -G do it: load, mask, merge, store, shift), which can be a fault fo
 from __future__ import annotations
 
 from binalloc.emulator.arithmetic.integer import shfl_source
+from binalloc.emulator.arithmetic.matrix import giving_lanes, matrix_half
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.codes import Codes
@@ -35,6 +36,7 @@ from binalloc.emulator.state.layout import (
 )
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
+from binalloc.isa.table.opcodes import MATRIX_ROWS
 
 
 class Sink(Codes):
@@ -85,7 +87,7 @@ def poison_before(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, ma
         base = s.poison[w, program[pc, Column.A_REG]]
         if program[pc, Column.A_UNITS] == 2 and program[pc, Column.A_REG] != RZ:
             base |= s.poison[w, program[pc, Column.A_REG] + 1]
-        poison_fault(g, s, w, pc, base & mask, Sink.ADDRESS)
+        poison_fault(g, s, w, pc, base & mask & giving_lanes(program[pc, Column.MATRICES]), Sink.ADDRESS)
         if program[pc, Column.ACCESS] != Access.LOAD:
             poison_fault(g, s, w, pc, guard, Sink.GUARD)
             if program[pc, Column.SPACE] == Space.GLOBAL:
@@ -165,8 +167,28 @@ def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid
 
 
 @device
+def poison_matrices(g: Gpu, s: Sm, program: Grid, shadow: Grid, w: int, pc: int, mask: int) -> None:
+    """Of what LDSM gave a lane, each register is poisoned where a word of shared memory is that it has a half of."""
+    rd = program[pc, Column.RD]
+    if rd == RZ:
+        return
+    start = s.shared_first[s.block_of[w]]
+    for m in range(program[pc, Column.MATRICES]):
+        loaded = 0
+        for t in range(g.lanes):
+            for k in range(2):
+                row, column = matrix_half(program[pc, Column.MFORM], t, k)
+                word = (s.addr[MATRIX_ROWS * m + row] >> 2) + (column >> 1)
+                loaded |= int(shadow[s.id, start + word]) << t
+        set_poison(s, w, rd + m, loaded, mask)
+
+
+@device
 def poison_after(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
     """The instruction at `pc` has executed in lanes `mask`: poison of what it wrote."""
+    if program[pc, Column.MATRICES]:
+        poison_matrices(g, s, program, shadow, w, pc, mask)
+        return
     if program[pc, Column.GROUP] == ExecGroup.MEM:
         poison_memory(g, s, program, shadow, shadow_local, w, pc, mask)
         return

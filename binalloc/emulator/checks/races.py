@@ -8,6 +8,7 @@ are private."""
 
 from __future__ import annotations
 
+from binalloc.emulator.arithmetic.matrix import giving_lanes
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.codes import Codes
@@ -121,6 +122,7 @@ def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, p
     if program[pc, Column.SPILL] or (space != Space.SHARED and space != Space.GENERIC):
         return
     access = program[pc, Column.ACCESS]
+    asking = mask & giving_lanes(program[pc, Column.MATRICES])
     lanes = 0
     base = (s.shared_first[s.block_of[w]] << 2) >> g.race_shift
     for t in range(g.lanes):
@@ -129,7 +131,7 @@ def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, p
         if space == Space.GENERIC:
             inside = 1 if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE else 0
             address -= SHARED_WINDOW
-        if (mask >> t) & inside:
+        if (asking >> t) & inside:
             lanes |= 1 << t
             first = address >> g.race_shift
             last = (address + program[pc, Column.SIZE] - 1) >> g.race_shift

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from binalloc.emulator.arithmetic.atomic import adds_halves, atomic32, atomic64, atomic_legal
 from binalloc.emulator.arithmetic.half import HALF, SIGN16
+from binalloc.emulator.arithmetic.matrix import giving_lanes
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.execute.counting import buffer_of, count_access
+from binalloc.emulator.execute.matrix import lanes_missing, load_matrices
 from binalloc.emulator.execute.operands import first_row
 from binalloc.emulator.memory.banks import shared_time
 from binalloc.emulator.memory.coalescing import add_words, global_access, local_access
@@ -323,6 +325,9 @@ def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc
     shared_time(g, s, mask, max(size >> 2, 1), access)
     slot = s.block_of[w]
     memory = shared[s.id, s.shared_first[slot] : s.shared_end[slot]]
+    if program[pc, Column.MATRICES]:
+        load_matrices(g, s, program, rows, memory, w, pc)
+        return
     flat(g, s, program, rows, memory, w, pc, mask, 0)
 
 
@@ -392,16 +397,18 @@ def move_addresses(g: Gpu, s: Sm, distance: int) -> None:
 @device(apart=True)
 def exec_mem(
     g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, local: Cube, const: Words,
-    w: int, pc: int, mask: int,
+    w: int, pc: int, executing: int,
 ) -> None:  # fmt: skip
-    """Any memory instruction by the lanes of `mask` (not empty); those of an atomic operation are staged. Space and
+    """Any memory instruction by the lanes `executing` (not empty); those of an atomic operation are staged. Space and
     access of an opcode are said in the table of opcodes alone, as the names of `Space` and `Access`; a new space is a
-    member and a case here, and in `addresses.reach`.
-    """
+    member and a case here, and in `addresses.reach`."""
     access = program[pc, Column.ACCESS]
     space = program[pc, Column.SPACE]
     if access == Access.ATOMIC and not atomic_legal(program[pc, Column.AOP], program[pc, Column.ATYP]):
         set_fault(g, s, Fault.ATOMIC, w, pc, -1, program[pc, Column.AOP], program[pc, Column.ATYP], 0)
+        return
+    mask = executing & giving_lanes(program[pc, Column.MATRICES])
+    if program[pc, Column.MATRICES] and lanes_missing(g, s, program, w, pc, executing):
         return
     s.passes = 0
     s.done_at = 0

@@ -117,7 +117,7 @@ _ROWS = (
     Operation("TXQ", _WARP, texture_query, result=Result.WARP),
     Operation("SUADDR", _WARP, surface_address, result=Result.WARP),
     # -- memory: `exec_mem` by the columns space and access, `exec_tex`
-    *(Operation(name, _MEM) for name in ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDC", "LD", "ST")),
+    *(Operation(name, _MEM) for name in ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDC", "LD", "ST", "LDSM.16")),
     *(Operation(name, _MEM) for name in ("ATOMG", "ATOMS", "ATOM", "RED")),
     Operation("TEX", L.ExecGroup.TEX),
     # -- control: `sm.control` by the kind of control that the table of opcodes gives each

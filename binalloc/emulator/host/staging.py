@@ -34,6 +34,7 @@ from binalloc.isa.table.opcodes import (
     FORM_CONST,
     FORM_IMM,
     ITYPES,
+    MATRIX_ROW_BYTES,
     WIDTH_BYTES,
     WIDTHS,
     Operand,
@@ -331,6 +332,8 @@ def stage_memory(row: list[int], instr: Instr) -> None:
             raise MalformedInput("reserved access width", found=f["width"], expected="0 to 6")
         row[L.Column.SIZE] = WIDTH_BYTES[f["width"]]
         row[L.Column.SIGNED] = WIDTHS[f["width"]].startswith("S")
+    elif "mats" in f:
+        row[L.Column.SIZE], row[L.Column.MATRICES] = MATRIX_ROW_BYTES, op.operand["rd"].width(f)
     else:
         row[L.Column.SIZE] = ATOMIC_BYTES[f["atyp"]] if f["atyp"] < len(ATOMIC_BYTES) else 4
 

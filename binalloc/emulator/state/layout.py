@@ -242,6 +242,7 @@ class Fault(Codes):
     LOCAL_ATOMIC: int
     ATOMIC: int
     HEAP: int
+    MATRIX: int
     BREAK: int
 
 
@@ -380,6 +381,7 @@ class Staged(Codes):
     OPERANDS: int
     REUSE: int
     CONSTANT: int
+    MATRICES: int
 
 
 READ_COLUMNS = (Staged.READ_1, Staged.READ_2, Staged.READ_3, Staged.READ_4)
@@ -388,7 +390,7 @@ NO_RESULT, RESULTS = -1, -2
 """In column RESULT, which else names the only row that an instruction writes, in a fixed time: it leaves nothing in
 flight; it leaves more than that."""
 MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes
-_STAGED_FIELDS = {"width", "spill", "cache", "tchan"}  # modifiers that staging turns into other columns
+_STAGED_FIELDS = {"width", "spill", "cache", "tchan", "mats"}  # modifiers that staging turns into other columns
 _PLAIN_FIELDS = (
     "shift", "lut", "lut_b", "lut2", "pmask", "nega", "negb", "negc", "barid", "diverges", "sreg", "cbank",
     "pd0", "pd1", "ps0", "ps1", "ps2",
@@ -414,6 +416,7 @@ class Column(Staged, numbers=FIELD_COLUMNS):
     LUT_B: int
     M64: int
     MATCH: int
+    MFORM: int
     PD0: int
     PD1: int
     PMASK: int

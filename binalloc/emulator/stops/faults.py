@@ -39,6 +39,7 @@ _NAMES = {
     L.Fault.BAR_COUNT: "wrong thread count at a barrier",
     L.Fault.BAR_MODE: "barrier modes that do not go together",
     L.Fault.WARPSYNC: "a named lane is not converged",
+    L.Fault.MATRIX: "a lane that takes part in a load of matrices is not converged",
     L.Fault.POISON: "uninitialised value used",
     L.Fault.RACE: "shared-memory race",
     L.Fault.CALL_TARGET: "call of no function",
@@ -129,6 +130,8 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
             found = f"lanes {a:#x} named, lanes {b:#x} among them name others"
             return found, "the same lanes named by all of them", None
         return f"lanes {a:#x} named, {b:#x} execute it", "every named live lane", None
+    if code == L.Fault.MATRIX:
+        return f"lanes {a:#x} execute it", f"lanes {b:#x}: all live ones, and those that give addresses", None
     if code == L.Fault.CALL_TARGET:
         return called(c, a), "the first word of a function", "Kernels are launched, not called."
     if code == L.Fault.PC:

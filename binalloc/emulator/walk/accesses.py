@@ -137,15 +137,16 @@ def pieces(addresses: NDArray[np.int64], size: int, of: int = SECTOR_BYTES) -> l
     return found
 
 
-def passes(addresses: NDArray[np.int64], size: int, shared: SharedMemory) -> float:
-    """How often banks have to serve an access of so many bytes by each lane, on average over the warps: as TIMING.md
-    says of shared memory."""
-    size = max(size, WORD)
+def passes(addresses: NDArray[np.int64], size: int, shared: SharedMemory, givers: int = LANES) -> float:
+    """How often banks have to serve an access of so many bytes by each of the first `givers` lanes, on average over the
+    warps: as TIMING.md says of shared memory."""
+    size, warps = max(size, WORD), -(-len(addresses) // LANES)
+    addresses = addresses[np.arange(len(addresses)) % LANES < givers]
     words = addresses[:, None] + np.arange(0, size, WORD)
-    lanes = min(LANES, max(1, shared.banks * shared.bank_bytes // size))
+    lanes = min(givers, max(1, shared.banks * shared.bank_bytes // size))
     group = np.arange(len(addresses))[:, None] // lanes
     banks, rows = words // shared.mode_bytes % shared.banks, words // (shared.banks * shared.bank_bytes)
     rows -= rows.min()
     wanted = np.unique((rows * (group.max() + 1) + group) * shared.banks + banks)  # a row of a bank, once a group
     served = np.bincount(wanted % ((group.max() + 1) * shared.banks), minlength=(group.max() + 1) * shared.banks)
-    return float(served.reshape(-1, shared.banks).max(axis=1).sum()) / -(-len(addresses) // LANES)
+    return float(served.reshape(-1, shared.banks).max(axis=1).sum()) / warps

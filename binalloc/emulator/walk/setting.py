@@ -18,12 +18,15 @@ from binalloc.models.machines.model import Machine
 
 
 class Setting:
-    """A kernel as it is launched. threads: of a block, where no launch says how they are laid out."""
+    """A kernel as it is launched. threads: of a block, where no launch and no `block` says how they are laid out."""
 
-    def __init__(self, module: Module, kernel: str, launch: Launch | None, threads: int, machine: Machine) -> None:
+    def __init__(
+        self, module: Module, kernel: str, launch: Launch | None, threads: int, machine: Machine,
+        block: Three | None = None,
+    ) -> None:  # fmt: skip
         self.module, self.kernel, self.launch = module, module.function(kernel), launch
         self.machine = machine
-        self.block: Three = (threads, 1, 1) if launch is None else launch.block
+        self.block: Three = (block or (threads, 1, 1)) if launch is None else launch.block
         self.grid: Three | None = None if launch is None else launch.grid
         constants = self._constants()
         self._program = Program(module, machine, constants)

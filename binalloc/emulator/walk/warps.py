@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from binalloc.emulator.state.layout import LANES
 from binalloc.emulator.walk.accesses import GROUP, Accesses, Places, Probes, T, inner, passes, pieces
 from binalloc.emulator.walk.setting import Setting
 from binalloc.emulator.walk.thread import Walked
@@ -104,7 +105,8 @@ def _find_sectors(seen: Seen, setting: Setting, probes: Probes) -> None:
             found = probes.accesses(fn.address + index)
             if memory.space == Space.SHARED:
                 if found is not None:
-                    served = [passes(one, memory.size, setting.machine.shared) for one in found.times]
+                    givers = memory.givers or LANES
+                    served = [passes(one, memory.size, setting.machine.shared, givers) for one in found.times]
                     seen.passes[fn.name, index] = float(np.mean(served))
                 continue
             tally.weigh(seen.counts[fn.name][index], found is not None)

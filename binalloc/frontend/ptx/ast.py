@@ -221,7 +221,7 @@ class Function:
     reqntid: as written, missing ones 1, or None. min_blocks: `.minnctapersm`, or 0. noreturn: `.noreturn`.
     max_registers: `.maxnreg`, or 0. prototypes: name of a `.callprototype` or `.calltargets` -> its text.
     branch_targets: name of a `.branchtargets` -> its labels. linkage: as a variable's. path: of the file that it stands
-    in.
+    in; target: its `.target`.
     """
 
     name: str
@@ -241,6 +241,7 @@ class Function:
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     linkage: str = ""
     path: str = ""
+    target: str = ""
 
     @property
     def max_threads(self) -> int:

@@ -220,7 +220,7 @@ class _ModuleParser:
         if not self.module.target:
             self.source.fail(tokens.at, "no .target before the first function", expected=".target")
         function, at, declared = header(tokens, self.names)
-        function.linkage = linkage
+        function.linkage, function.target = linkage, self.module.target
         scope = open_scope(self.source, function, declared)
         has_body = tokens.value == "{"
         if has_body and linkage == "extern":

@@ -11,6 +11,7 @@ from construct import (
     Bytes,
     Const,
     GreedyBytes,
+    If,
     Int8ul,
     Int16ul,
     Int32ul,
@@ -25,7 +26,8 @@ from construct import (
 )
 
 ISA_VERSION = 1
-INFO_VERSION = 1
+INFO_VERSIONS = (1, 2)
+"""Of info records: the second one has the facts of its source."""
 E_MACHINE = 0x4C4D  # "LM"; not a number any ABI has registered
 ET_EXEC = 2
 EV_CURRENT = 1
@@ -83,6 +85,15 @@ BEGINNING = IDENT + Int16ul.build(ET_EXEC) + Int16ul.build(E_MACHINE)
 
 NAME_STRING = PascalString(Int16ul, "utf8")
 
+SOURCE = Struct(  # the facts of the source in an info record of version 2
+    "memory_model" / Int8ul,
+    "smem_spilling" / Int8ul,
+    "reserved" / Const(0, Int16ul),
+    "max_registers" / Int32ul,
+    "min_blocks" / Int32ul,
+    "target" / NAME_STRING,
+)
+
 INFO = Struct(
     "version" / Int16ul,
     "kind" / Int8ul,  # 0 kernel, 1 function
@@ -100,6 +111,7 @@ INFO = Struct(
     "machine" / NAME_STRING,
     "params" / PrefixedArray(Int16ul, Struct("offset" / Int32ul, "size" / Int32ul, "name" / NAME_STRING)),
     "shared_align" / PrefixedArray(Int16ul, Int8ul),  # log2, one per symbol of .shared.<function>, in table order
+    "source" / If(this.version == INFO_VERSIONS[1], SOURCE),
     Terminated,
 )
 

@@ -15,16 +15,15 @@ from construct import Array, Container
 from binalloc.errors import Hint
 from binalloc.isa.container import elf
 from binalloc.isa.container.checked import Checked
+from binalloc.isa.container.info import function_info, parse_info
 from binalloc.isa.encoding.bulk import decode_words
 from binalloc.isa.instruction import (
     GLOBAL_VARIABLES,
     ConstantVar,
     Function,
-    FunctionInfo,
     GlobalVar,
     Module,
     Origin,
-    Param,
     SharedVar,
 )
 from binalloc.isa.validate import CODE_LIMIT, GLOBAL_LIMIT, SHARED_LIMIT, validate_module
@@ -241,18 +240,16 @@ class Reader(Checked):
         if ".loom.info." not in parts.by_prefix:
             self.fail(f".loom.info.{parts.name}", "section is missing", expected="one for every function")
         info_section = parts.by_prefix[".loom.info."]
-        raw = self.info(info_section)
+        raw = parse_info(self, info_section.name, info_section.data)
         instrs = decode_words(text.data, where=text.name, file=self.path or None)
-        fn = Function(parts.name, instrs, _function_info(raw))
+        fn = Function(parts.name, instrs, function_info(raw))
         if text.header.sh_addr % 16 or text.header.sh_addr // 16 > CODE_LIMIT:
             self.fail(f"{text.name}, sh_addr", "not a code address", f"{text.header.sh_addr:#x}", "a multiple of 16")
         fn.address = text.header.sh_addr // 16
         shared = parts.by_prefix.get(".shared.")
         size = shared.header.sh_size if shared else 0
         if size != fn.info.shared_bytes or size > SHARED_LIMIT or (shared and not size):
-            self.fail(
-                f".shared.{fn.name}, sh_size", "does not agree with .loom.info", size, f"{fn.info.shared_bytes}"
-            )
+            self.fail(f".shared.{fn.name}, sh_size", "does not agree with .loom.info", size, f"{fn.info.shared_bytes}")
         # The symbol table fills in the rest of the shared variables; it must name exactly as many.
         if any(a > 16 for a in raw.shared_align):
             self.fail(f"{info_section.name}, shared_align", "not an alignment", max(raw.shared_align), "0..16 (log2)")
@@ -264,16 +261,6 @@ class Reader(Checked):
         if ".loom.inlined." in parts.by_prefix:
             self.inlined(fn, parts.by_prefix[".loom.inlined."])
         return fn
-
-    def info(self, section: _Section) -> Any:
-        if len(section.data) < 2:
-            self.fail(section.name, "too short", f"{len(section.data)} bytes", "a version and the record")
-        version = int.from_bytes(section.data[:2], "little")
-        self.want(section.name, "version", version, elf.INFO_VERSION, "Use the binalloc that wrote it.")
-        raw = self.parse(elf.INFO, section.data, section.name)
-        if raw.kind > 1:
-            self.fail(f"{section.name}, kind", "unknown kind of function", raw.kind, "0 (kernel) or 1 (function)")
-        return raw
 
     def lines(self, fn: Function, section: _Section) -> None:
         raw = self.parse(elf.LINES_HEADER, section.data, section.name)
@@ -423,21 +410,3 @@ class Reader(Checked):
                 self.fail(place, str(error), repr(note.desc[:40]), "one JSON object")
             self.module.provenance.append(record)
             at += length
-
-
-def _function_info(raw: Any) -> FunctionInfo:
-    return FunctionInfo(
-        kind="function" if raw.kind else "kernel",
-        registers=raw.registers,
-        local_frame=raw.local_frame,
-        local_bytes=raw.local_bytes,
-        local_stack=raw.local_stack,
-        spill_local=raw.spill_local,
-        shared_bytes=raw.shared_bytes,
-        slot_bytes=raw.slot_bytes,
-        slot_pointer=raw.slot_pointer,
-        block=(raw.block[0], raw.block[1], raw.block[2]),
-        max_threads=raw.max_threads,
-        params=[Param(p.name, p.offset, p.size) for p in raw.params],
-        machine=raw.machine,
-    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from binalloc.isa.container import elf
+from binalloc.isa.container.info import build_info
 from binalloc.isa.encoding.bulk import encode_words
 from binalloc.isa.instruction import GLOBAL_VARIABLES, Function, Module
 
@@ -128,7 +129,9 @@ def _function_sections(fn: Function, text: int) -> list[_Section]:
         out.append(
             _Section(f".shared.{fn.name}", elf.SHT_NOBITS, flags, size=fn.info.shared_bytes, align=align, info=text)
         )
-    out.append(_Section(f".loom.info.{fn.name}", elf.SHT_PROGBITS, elf.SHF_INFO_LINK, _info(fn), align=4, info=text))
+    out.append(
+        _Section(f".loom.info.{fn.name}", elf.SHT_PROGBITS, elf.SHF_INFO_LINK, build_info(fn), align=4, info=text)
+    )
     if fn.lines:
         out.append(
             _Section(f".loom.lines.{fn.name}", elf.SHT_PROGBITS, elf.SHF_INFO_LINK, _lines(fn), align=4, info=text)
@@ -142,20 +145,6 @@ def _function_sections(fn: Function, text: int) -> list[_Section]:
             name = f".loom.inlined.{fn.name}"
             out.append(_Section(name, elf.SHT_PROGBITS, elf.SHF_INFO_LINK, data, align=4, info=text))
     return out
-
-
-def _info(fn: Function) -> bytes:
-    info = fn.info
-    data: bytes = elf.INFO.build({
-        "version": elf.INFO_VERSION, "kind": 0 if info.is_kernel else 1, "local_stack": info.local_stack,
-        "slot_pointer": info.slot_pointer, "registers": info.registers, "max_threads": info.max_threads,
-        "block": info.block, "local_frame": info.local_frame, "local_bytes": info.local_bytes,
-        "spill_local": info.spill_local, "shared_bytes": info.shared_bytes, "slot_bytes": info.slot_bytes,
-        "machine": info.machine,
-        "params": [{"offset": p.offset, "size": p.size, "name": p.name} for p in info.params],
-        "shared_align": [v.align.bit_length() - 1 for v in fn.shared],
-    })  # fmt: skip
-    return data
 
 
 def _lines(fn: Function) -> bytes:

@@ -39,12 +39,14 @@ class Way(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Taken:
     """An operand that is read: a register, constant memory, an immediate. wide: it is a word of a longer number, or
-    such a number itself."""
+    such a number itself. times: the result is a sum of which the operand is a part, multiplied by this constant; 0
+    where it is not, or by what is not known."""
 
     what: Ref | ConstantRead | int
     number: Number
     way: Way
     wide: bool = False
+    times: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,9 @@ class Memory:
     """A memory access.
 
     size in bytes; offset in bytes; base is the address Ref or None (absolute); spill: an access that rewriting made;
-    bank: constant bank; ordered: volatile or the like, so that no other access may change places with it.
+    bank: constant bank; ordered: volatile or the like, so that no other access may change places with it. givers: 0
+    where each lane accesses what its own address says; else the warp accesses together what the addresses of so many
+    lanes, the first ones, say, `size` bytes at each: what a lane gets may come from any of them.
     """
 
     space: Space
@@ -53,6 +55,7 @@ class Memory:
     spill: bool = False
     bank: int = 0
     ordered: bool = False
+    givers: int = 0
 
     def data(self, refs: tuple[Ref, ...]) -> list[Ref]:
         """Of the operands `refs` those that are moved, not the address."""

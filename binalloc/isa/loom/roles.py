@@ -54,6 +54,7 @@ _TABLE = {
 """By operation: result, then operand:number-and-way. Operations left out take bits in some way."""
 _ROWS = {name: text.split() for name, text in _TABLE.items()}
 _SHIFTS = MODIFIERS["dir"].values
+_WORD_BITS = 31
 _EQUAL = frozenset((ICMPS.index("EQ"), ICMPS.index("NE")))
 
 
@@ -74,7 +75,8 @@ def roles(instr: Instr) -> Roles:
         if op.name == "LEA" and name == "ra" and not f["shift"]:
             way = _W.SUM
         wide = carries or instr.op.operand[name].width(f) > 1
-        taken += [Taken(what, number, way, wide) for what in _operand(instr, name)]
+        times = _times(instr, name)
+        taken += [Taken(what, number, way, wide, times) for what in _operand(instr, name)]
     written = sign if result == "s" else half if result == "h" else _NUMBERS[result]
     fetch = _fetch(f) if op.space == Space.TEXTURE else _element(f) if "ssize" in f else None
     if fetch is not None and fetch.whole:
@@ -84,6 +86,28 @@ def roles(instr: Instr) -> Roles:
     if op.name == "MUFU" and MUFU_FUNCS[f["func"]].endswith("64H"):
         taken, written = [Taken(t.what, _N.BITS, t.way) for t in taken], _N.BITS
     return Roles(written, tuple(taken), compares=op.name == "ISETP", fetch=fetch)
+
+
+def _times(instr: Instr, name: str) -> int:
+    """What the operand is multiplied by in a sum of words; 0 where that is no constant of the instruction."""
+    f, op = instr.f, instr.op.name
+    if f.get("x"):
+        return 0  # a higher word
+    sign = -1 if f.get(f"neg{name.removeprefix('r')}") else 1
+    immediate = f["imm"] if instr.form == FORM_IMM else 0
+    match op:
+        case "IADD3":
+            return sign
+        case "MOV":
+            return 1
+        case "IMAD" | "IMAD.WIDE":
+            return sign if name == "c" else immediate if name == "ra" else 0
+        case "LEA":
+            return sign << f["shift"] if name == "ra" else 1
+        case "SHF":
+            left = _SHIFTS[f["dir"]] == "L" and not f["hi"]
+            return 1 << (immediate & _WORD_BITS) if left and instr.form == FORM_IMM and name == "ra" else 0
+    return 0
 
 
 def _extends(instr: Instr) -> bool:

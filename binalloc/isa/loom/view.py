@@ -18,6 +18,8 @@ from binalloc.isa.table.opcodes import (
     CACHE_OPS,
     FORM_C_CONST,
     FORM_CONST,
+    MATRIX_ROW_BYTES,
+    MATRIX_ROWS,
     OPCODES,
     TEXTURE_DIMENSIONS,
     WIDTH_BYTES,
@@ -27,7 +29,7 @@ from binalloc.isa.table.opcodes import (
 
 _CONST, _TEXTURE = Space.CONST, Space.TEXTURE
 _READS_CLOCK = frozenset((22, 23, 30, 31))  # SR_CLOCKLO, SR_CLOCKHI, SR_TIMERLO, SR_TIMERHI: not the same twice
-_CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC"))
+_CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC", "LDSM.16"))
 _FILES = dict.fromkeys(("rd", "ra", "rb", "rc"), (REG, RZ))
 _FILES |= dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), (PRED, PT))
 """Fields that name a register or a predicate, and the number that is a constant there."""
@@ -154,8 +156,11 @@ def _drop_unreduced(instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
 
 def _memory(instr: Instr) -> Memory:
     f, op = instr.f, instr.op
+    givers = 0
     if "width" in f:
         size = WIDTH_BYTES[f["width"]]
+    elif "mats" in f:
+        size, givers = MATRIX_ROW_BYTES, MATRIX_ROWS * op.operand["rd"].width(f)
     else:
         size = ATOMIC_BYTES[f["atyp"]] if "atyp" in f else 4 * op.operand["rd"].width(f)
     base = None
@@ -172,6 +177,7 @@ def _memory(instr: Instr) -> Memory:
         bool(f.get("spill", 0)),
         f.get("cbank", 0),
         f.get("cache", 0) in _ORDERED,
+        givers,
     )
 
 

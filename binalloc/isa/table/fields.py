@@ -145,6 +145,8 @@ _LAYOUT: tuple[tuple[str, int, int] | tuple[str, int, int, bool], ...] = (
     ("diverges", 96, 1),
     ("sreg", 95, 8),
     ("srw", 103, 1),
+    ("mform", 95, 1),
+    ("mats", 96, 2),
     # control code
     ("stall", 105, 4),
     ("yield", 109, 1),

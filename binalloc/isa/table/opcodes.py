@@ -48,6 +48,8 @@ GATHERED_CHANNELS = ("", "GR", "GG", "GB", "GA")
 TEXTURE_QUERIES = (
     "WIDTH", "HEIGHT", "DEPTH", "LAYERS", "LEVELS", "TYPE", "ORDER", "NORMALIZED", "KIND",
 )  # fmt: skip
+MATRIX_FORMS = ("M88", "MT88")
+MATRIX_COUNTS = ("", "2", "4")
 SURFACE_BOUNDS = ("TRAP", "CLAMP", "ZERO")
 SURFACE_SIZES = ("8", "16", "32", "64", "128")
 
@@ -127,6 +129,8 @@ MODIFIERS: dict[str, Modifier] = {
         Modifier("bar", BAR_MODES),
         Modifier("scope", ("CTA", "GPU", "SYS")),
         Modifier("srw", ("32", "64")),
+        Modifier("mform", MATRIX_FORMS),
+        Modifier("mats", MATRIX_COUNTS),
     )
 }
 
@@ -145,10 +149,13 @@ UNITS: dict[str, tuple[str, tuple[int, ...]]] = {
     "lod": ("tlod", (1, 2)),
     "m": ("m64", (1, 2)),
     "s": ("srw", (1, 2)),
+    "mx": ("mats", (1, 2, 4)),
 }
 
 WIDTH_BYTES = (1, 1, 2, 2, 4, 8, 16)
 ATOMIC_BYTES = (4, 4, 8, 8, 4, 8, 4, 4)
+MATRIX_ROWS, MATRIX_ROW_BYTES = 8, 16
+"""Of a matrix that LDSM loads: its rows, each at an address of its own, and the bytes of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +398,8 @@ def _define_rest() -> None:
     _op(0x08E, "TXQ", "rd ra", "tquery", "tex", "memory", "what a texture or surface is like", variable=True)
     _op(0x08F, "SUADDR", "pd0? rd:2 ra:t rb rc?", "tdim sbound sunit tlay ssize", "tex", "memory",
         "address of a surface's element", variable=True)
+    _memory(0x090, "LDSM.16", "rd:mx mem32", "mform mats", "load matrices of 8 by 8 halves from shared, by the warp",
+            "shared", "load")
     # -- control
     _op(0x0A0, "BRA", "target reconv?", "", "bru", c, "branch", control="branch")
     _op(0x0A1, "CALL", "target", "", "bru", c, "direct call", control="call")

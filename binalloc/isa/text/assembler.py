@@ -6,14 +6,12 @@ writes and the emulator can load. Errors are MalformedInput with file, line and 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 from binalloc.files import text_of
 from binalloc.isa.instruction import (
-    NO_REGISTER,
     ConstantVar,
     Function,
     FunctionInfo,
@@ -27,8 +25,9 @@ from binalloc.isa.interface.names import NAME
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.text.body import Body, Pending, patch, resolve
 from binalloc.isa.text.data import DataBank
+from binalloc.isa.text.info_directives import InfoDirectives
 from binalloc.isa.text.lexer import Place, Token, tokens
-from binalloc.isa.text.line import REGISTERS, Line
+from binalloc.isa.text.line import Line
 from binalloc.isa.text.operands import UNIFORM
 from binalloc.isa.text.statement import parse_instruction
 from binalloc.isa.validate import GLOBAL_LIMIT, fill_resources, validate_module
@@ -69,20 +68,18 @@ _WORD = re.compile(r"\d{1,9}", re.ASCII)
 _NEWLINE = re.compile(r"\r\n|\r|\n")  # not str.splitlines: a form feed or U+2028 in a comment does not end it
 
 
-class _Assembler:
+class _Assembler(InfoDirectives):
     def __init__(self, path: str) -> None:
+        super().__init__(path)
         self.path = path
         self.module = Module(path=path)
         self.names: dict[str, int] = {}
-        self.body: Body | None = None
         self.bank: DataBank | None = None
         self.banks: dict[int, DataBank] = {}
         self.variable: GlobalVar | None = None
         self.bodies: list[Body] = []
         self.calls: list[tuple[Body, Pending]] = []
-        self.machine = ""
         self.auto_reconv = False
-        self.place = Place(path, 0)
 
     # -- one line ------------------------------------------------------------------------------------------------
 
@@ -161,23 +158,6 @@ class _Assembler:
         handler(line)
         line.finish()
 
-    def _need_body(self) -> Body:
-        if self.body is None:
-            self.place.fail(1, "this directive belongs inside a function", expected=".kernel NAME or .func NAME before")
-        return self.body
-
-    def _name(self, line: Line, what: str) -> Token:
-        tok = line.tok
-        if tok.kind != "name" or not NAME.fullmatch(tok.text):
-            line.unexpected(what)
-        line.at += 1
-        return tok
-
-    def _declare(self, tok: Token, value: int, names: dict[str, int]) -> None:
-        if tok.text in names:
-            self.place.fail(tok.column, "duplicate name", found=repr(tok.text), remedy="Rename one of the two.")
-        names[tok.text] = value
-
     def _begin(self, line: Line, kind: str) -> None:
         tok = self._name(line, "the function's name")
         if self.body is not None:
@@ -187,8 +167,11 @@ class _Assembler:
             )  # fmt: skip
         if any(b.fn.name == tok.text for b in self.bodies):
             self.place.fail(tok.column, "duplicate function", found=repr(tok.text), remedy="Rename one of the two.")
-        fn = Function(tok.text, [], FunctionInfo(kind=kind, machine=self.machine))
+        fn = Function(tok.text, [], self._info(kind))
         self.body = Body(fn, self.place, dict(self.names), auto_reconv=self.auto_reconv)
+
+    def _info(self, kind: str) -> FunctionInfo:
+        return FunctionInfo(kind=kind, machine=self.machine, target=self.target, memory_model=self.memory_model)
 
     def _do_kernel(self, line: Line) -> None:
         self._begin(line, "kernel")
@@ -203,85 +186,8 @@ class _Assembler:
         self.module.functions.append(body.fn)
         self.body = None
 
-    def _number(self, line: Line, lo: int = 0, hi: int = (1 << 32) - 1) -> int:
-        column = line.tok.column
-        value = line.integer()
-        if not lo <= value <= hi:
-            self.place.fail(column, "number out of range", found=value, expected=f"{lo}..{hi}")
-        return value
-
-    def _register(self, line: Line) -> int:
-        tok = line.tok
-        if tok.text not in REGISTERS or tok.text == "RZ":
-            line.unexpected("a register R0..R254")
-        line.at += 1
-        return REGISTERS[tok.text]
-
-    def _do_registers(self, line: Line) -> None:
-        body = self._need_body()
-        body.fn.info.registers = self._number(line, 0, NO_REGISTER)
-        body.registers_given = True
-
-    def _do_block(self, line: Line) -> None:
-        sizes = []
-        for _ in range(3):
-            sizes.append(self._number(line, 0, 1024))
-            line.take(",")
-            if line.done():
-                break
-        x, y, z = [*sizes, 1, 1][:3]
-        self._need_body().fn.info.block = (x, y, z)
-
-    def _do_max_threads(self, line: Line) -> None:
-        self._need_body().fn.info.max_threads = self._number(line, 0, 1024)
-
     def _do_address(self, line: Line) -> None:
         self._need_body().address = self._number(line)
-
-    def _do_local_frame(self, line: Line) -> None:
-        self._need_body().fn.info.local_frame = self._number(line)
-
-    def _do_local_bytes(self, line: Line) -> None:
-        self._need_body().fn.info.local_bytes = self._number(line)
-
-    def _do_spill_local(self, line: Line) -> None:
-        self._need_body().fn.info.spill_local = self._number(line)
-
-    def _do_local_stack(self, line: Line) -> None:
-        self._need_body().fn.info.local_stack = self._register(line)
-
-    def _do_shared_bytes(self, line: Line) -> None:
-        body = self._need_body()
-        body.fn.info.shared_bytes = self._number(line)
-        body.shared_given = True
-
-    def _do_slots(self, line: Line) -> None:
-        info = self._need_body().fn.info
-        info.slot_bytes = self._number(line)
-        line.take(",")
-        if not line.done():
-            info.slot_pointer = self._register(line)
-
-    def _do_machine(self, line: Line) -> None:
-        tok = line.tok
-        if tok.kind == "string":
-            name = self._string(line)
-        else:
-            name = self._name(line, "a machine's name").text
-        if self.body is not None:
-            self.body.fn.info.machine = name
-        else:
-            self.machine = name
-
-    def _string(self, line: Line) -> str:
-        tok = line.tok
-        if tok.kind != "string":
-            line.unexpected('a string "..."')
-        line.at += 1
-        try:
-            return str(json.loads(tok.text))
-        except ValueError:
-            self.place.fail(tok.column, "bad escape in a string", found=tok.text, expected="JSON's escapes")
 
     def _do_param(self, line: Line) -> None:
         body = self._need_body()

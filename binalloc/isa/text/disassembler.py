@@ -17,6 +17,7 @@ from binalloc.isa.instruction import (
     NO_REGISTER,
     Control,
     Function,
+    FunctionInfo,
     Instr,
     Module,
     Origin,
@@ -24,6 +25,7 @@ from binalloc.isa.instruction import (
     code_end,
 )
 from binalloc.isa.kinds import Flow
+from binalloc.isa.source_facts import MEMORY_MODELS
 from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.mnemonics import print_mnemonic
 from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, SPECIAL_REGISTERS, Operand
@@ -106,7 +108,8 @@ def _header(fn: Function) -> list[str]:
     info = fn.info
     out = [f"    .registers {info.registers}"]
     if info.machine:
-        out.append(f"    .machine {info.machine if _BARE.fullmatch(info.machine) else json.dumps(info.machine)}")
+        out.append(f"    .machine {_named(info.machine)}")
+    out += _source_facts(info)
     if info.block != (0, 0, 0):
         out.append("    .block {}, {}, {}".format(*info.block))
     for key in ("max_threads", "local_frame", "local_bytes", "spill_local"):
@@ -128,6 +131,22 @@ def _header(fn: Function) -> list[str]:
     if fn.origin is not None:
         out += _origin(fn.origin)
     return out
+
+
+def _source_facts(info: FunctionInfo) -> list[str]:
+    out = [f"    .target {_named(info.target)}"] if info.target else []
+    if info.memory_model != MEMORY_MODELS[0]:
+        out.append(f"    .memory_model {info.memory_model}")
+    for key in ("max_registers", "min_blocks"):
+        if getattr(info, key):
+            out.append(f"    .{key} {getattr(info, key)}")
+    if info.smem_spilling:
+        out.append("    .smem_spilling")
+    return out
+
+
+def _named(name: str) -> str:
+    return name if _BARE.fullmatch(name) else json.dumps(name)
 
 
 def _origin(origin: Origin) -> list[str]:

@@ -51,7 +51,8 @@ class Estimates:
         from binalloc.pipeline.steps import kernel_use
 
         self.module, self._request = module, request
-        self._use = kernel_use(module.function(request.kernel), request.launch)
+        self._use = kernel_use(module.function(request.kernel), request.launch, request.block)
+        self._block = request.block or _required(module.function(request.kernel))
         self._last: Setting | None = None
         setting = self._setting(module)
         self._seen = look_at(setting)
@@ -112,7 +113,9 @@ class Estimates:
         """Kept for the next, which is often asked of the same."""
         if self._last is None or self._last.module is not module:
             request = self._request
-            self._last = Setting(module, request.kernel, request.launch, self._use.threads, request.machine)
+            self._last = Setting(
+                module, request.kernel, request.launch, self._use.threads, request.machine, self._block
+            )
         return self._last
 
     def _passes(self, setting: Setting) -> Callable[[int, Memory], float]:
@@ -124,7 +127,9 @@ class Estimates:
             at = _original(*setting.where(word))
             if memory.space == Space.SHARED:
                 known = self._seen.passes.get(at)
-                return max(1.0, memory.size * LANES / (shared.banks * shared.bank_bytes)) if known is None else known
+                if known is not None:
+                    return known
+                return max(1.0, memory.size * (memory.givers or LANES) / (shared.banks * shared.bank_bytes))
             if memory.space == Space.LOCAL:
                 return max(1.0, memory.size / WORD)
             return self._seen.lines.get(at, SCATTERED if at in self._apart else 1.0)
@@ -141,6 +146,12 @@ class Estimates:
         if known is not None:
             return known
         return SCATTERED if at in self._apart else 1.0
+
+
+def _required(kernel: Function) -> tuple[int, int, int] | None:
+    """The block size that the binary requires, if it does."""
+    x, y, z = kernel.info.block
+    return (x or 1, y or 1, z or 1) if x or y or z else None
 
 
 def _work(walked: Walked, setting: Setting) -> float:

@@ -28,7 +28,8 @@ class Levels:
         from binalloc.pipeline.steps import kernel_use
 
         self.module, self.request, self.original = module, request, original
-        self.every: list[Budget] = levels(request.machine, kernel_use(module.function(request.kernel), request.launch))
+        use = kernel_use(module.function(request.kernel), request.launch, request.block)
+        self.every: list[Budget] = levels(request.machine, use)
         self._known: dict[tuple[int, int, str], Version] = {}
 
     @property

@@ -32,7 +32,7 @@ class Unified:
         from binalloc.pipeline.steps import dispatch_interval, kernel_use
 
         given = original.given
-        use = kernel_use(module.function(request.kernel), request.launch)
+        use = kernel_use(module.function(request.kernel), request.launch, request.block)
         threads = use.threads
         levels = Levels(module, request, given)
         budgets = {b.blocks: b for b in levels.every}

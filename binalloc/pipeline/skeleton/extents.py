@@ -12,7 +12,7 @@ from math import prod
 from binalloc.analysis.arguments.values import Place
 from binalloc.emulator.walk.setting import Setting
 from binalloc.errors import BinallocError
-from binalloc.isa.instruction import Module
+from binalloc.isa.instruction import LANES, Module
 from binalloc.isa.kinds import Space
 from binalloc.launch.types import ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
@@ -81,7 +81,7 @@ def _look(setting: Setting, block: int, thread: int, buffers: dict[str, int], fo
             found.unknown.add(Place(fn.name, index))
         if addresses:
             found.known.add(Place(fn.name, index))
-        if memory is None or not addresses:
+        if memory is None or not addresses or (memory.givers and thread % LANES >= memory.givers):
             continue
         low, high = min(addresses), max(addresses) + memory.size
         if memory.space == Space.SHARED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from binalloc.analysis.arguments.blocks import block_sides
 from binalloc.analysis.arguments.facts import KernelFacts, facts_of
 from binalloc.analysis.program import analyse
 from binalloc.isa.instruction import Function, Module
@@ -38,13 +39,14 @@ def skeleton_of(
     Raises what `analyse` raises.
     """
     fn = module.function(kernel)
-    facts = facts_of(analyse(module, kernel, lift=True, recursive=True))
-    threads, why_block = block_of(facts, fn.info, block)
+    program = analyse(module, kernel, lift=True, recursive=True)
+    facts, told = facts_of(program), block_sides(program)
+    threads, why_block = block_of(facts, fn.info, block, told)
     together = machine.occupancy(KernelUse.of(fn.info, prod(threads), 0)).blocks_per_sm if facts.meets else 0
     blocks, why_grid = grid_of(facts, together)
     reasons = {"block": why_block, "grid": why_grid}
     best: KernelSkeleton | None = None
-    for sizes in _tries(blocks, threads, block is None and not any(fn.info.block)):
+    for sizes in _tries(blocks, threads, block is None and not any(fn.info.block) and not any(told)):
         best, fits = _sized(module, fn, facts, sizes, machine, reasons, prefix)
         if fits:
             break

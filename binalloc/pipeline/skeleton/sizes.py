@@ -8,10 +8,15 @@ from math import prod
 from binalloc.analysis.arguments.facts import KernelFacts, Piece
 from binalloc.bitset import bits
 from binalloc.isa.instruction import FunctionInfo
+from binalloc.isa.interface.places import LANES
 
 Three = tuple[int, int, int]
 _THREADS = 128
 """Of a block along one axis, where nothing says how many."""
+_OTHER = 8
+"""Threads along an axis of which the code tells nothing, beside one of which it does."""
+_MOST = 1024
+"""Threads of a block."""
 _FEWEST = 16
 """Threads of the smallest block that is tried."""
 _BLOCKS = (4, 2, 2)
@@ -48,18 +53,34 @@ def named(mask: int) -> str:
     return ", ".join(_AXES[axis] for axis in axes_of(mask))
 
 
-def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None) -> tuple[Three, str]:
-    """A block, and why. given: what the user says."""
+def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None, told: Three = (0, 0, 0)) -> tuple[Three, str]:
+    """A block, and why. given: what the user says. told: sides that the code takes for granted (`blocks`), 0 for
+    none."""
     if given is not None:
         return given, "as asked for"
     if any(info.block):
         x, y, z = (side or 1 for side in info.block)
         return (x, y, z), "the binary requires it (.reqntid)"
     used = [axis for axis in bits(facts.axes) if axis < _NO_AXES]
+    if any(told):
+        x, y, z = _with_told(told, used, info.max_threads)
+        if LANES <= x * y * z <= _MOST and info.max_threads in (0, x * y * z):
+            said = ", ".join(f"blockIdx.{_AXES[a]} * {n} + threadIdx.{_AXES[a]}" for a, n in enumerate(told) if n)
+            return (x, y, z), f"the code computes {said}"
     most = info.max_threads or _THREADS * (2 if len(used) > 1 else 1)
     why = f"launch bound of {info.max_threads} threads (.maxntid)" if info.max_threads else "a guess"
     asked = f"; the code asks for the thread's {', '.join(_AXES[a] for a in used)}" if used else ""
     return shaped(most, used), why + asked
+
+
+def _with_told(told: Three, used: list[int], bound: int) -> Three:
+    """The sides that the code tells; along the first other axis that it asks for what the launch bound leaves, or a
+    usual block."""
+    sides = [n or 1 for n in told]
+    others = [axis for axis in used if not told[axis]]
+    if others:
+        sides[others[0]] = max(1, bound // prod(sides) if bound else min(_OTHER, 2 * _THREADS // prod(sides)))
+    return sides[0], sides[1], sides[2]
 
 
 def shaped(threads: int, used: list[int]) -> Three:

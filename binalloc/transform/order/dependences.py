@@ -218,9 +218,12 @@ class _Effects:
         """What `at` must follow."""
         before = {self.wall, self.ordered}
         memory = seen.memory
-        if seen.convergent and not seen.control:
+        exchanges = seen.convergent and not seen.control
+        if exchanges:
             before.add(self.exchange)
             self.exchange = at
+        if exchanges and memory is None:
+            pass
         elif memory is None or seen.control or memory.space not in _ALIASES:
             before.update(self.since)
             self._fence(at)

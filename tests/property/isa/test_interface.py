@@ -162,6 +162,8 @@ def state(rng: np.random.Generator, instr: Instr, small: bool) -> WarpState:
     if instr.name == "BAR":
         predicates[6] = 0xFFFFFFFF
         predicates[3] = 0xFFFFFFFF if small else 0
+    if instr.name == "LDSM.16":
+        predicates[6] = 0xFFFFFFFF  # the whole warp, or a fault
     words = MEMORY_BYTES // 4
     memory = rng.integers(0, high, (3, words), dtype=np.uint32)
     local = rng.integers(0, high, (64, 32), dtype=np.uint32)

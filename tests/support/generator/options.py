@@ -38,6 +38,7 @@ class Options:
     stack: "", "fixed" or "moving": frames below the local stack register. flags: all seven predicates hold a value
     throughout. chain: entries of the reconvergence stack that a chain of functions takes, 0 = no chain. kernels: how
     many share the callees. addresses: the other kernels call functions by address.
+    matrices: loads of matrices by the warp from shared memory.
     structured: branches make ifs and loops; else they lead anywhere (and the program may run for ever, or fault).
     holes: share of the pure words that define something which a structured program is left without; it may do anything.
     """
@@ -71,6 +72,7 @@ class Options:
     chain: int = 0
     kernels: int = 1
     addresses: bool = False
+    matrices: bool = False
     structured: bool = True
     holes: float = 0.0
 

@@ -75,6 +75,7 @@ def _wide_options(seed: int) -> Options:
         flags=some(0.3),
         kernels=kernels,
         addresses=kernels > 1 and some(0.6),
+        matrices=random.Random(f"matrices {seed}").random() < 0.4,
     )
     if some(0.08):
         # the chain takes nearly all of the stack: what calls it may take nothing

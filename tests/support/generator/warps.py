@@ -1,5 +1,5 @@
 """Idioms of wide programs about warps and blocks: barriers of every kind, conditions on which all lanes agree, early
-ends of threads, comparisons with one predicate as both results."""
+ends of threads, matrices that a warp loads together, comparisons with one predicate as both results."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ def warp_kinds(ops: Ops, o: Options) -> list[Kind]:
         kinds.append((4, partial(alias, ops)))
     if o.hops:
         kinds += [(2, partial(sees_lanes, ops)), (1, partial(harmless, ops))]
+    if o.matrices and o.shared:
+        kinds.append((4, partial(matrices, ops)))
     return kinds
 
 
@@ -109,6 +111,31 @@ def _hand_over(ops: Ops) -> None:
     ops.put("BAR", form=IMM, imm=64, barid=barid, bar=1)
     code.label(join)
     ops.put("BAR", form=IMM, imm=0)
+
+
+def matrices(ops: Ops) -> None:
+    """Each thread writes a word, and its warp loads matrices whose rows are anywhere in what the block wrote. The lanes
+    of one warp see each other's words without a barrier."""
+    r, o = ops.rng, ops.options
+    if not ops.uniform or ops.exits or o.block < 32:
+        return
+    address, value, row = ops.dst(), ops.src(), ops.src()
+    if address in (RZ, value, row):
+        return
+    var, count = r.choice(ops.params.shared), r.randrange(3)
+    units = (1, 2, 4)[count]
+    step = r.choice([0, 0, 16])
+    ops.put("S2R", rd=address, sreg=SR["SR_TID.X"])
+    ops.put("SHF", rd=address, ra=address, form=IMM, imm=2, rc=RZ)
+    ops.put("STS", ra=address, rb=value, moff=var.offset, width=4)
+    alone = o.block == 32 and r.random() < 0.6
+    if not alone:
+        ops.put("BAR", form=IMM, imm=0)
+    ops.put("LOP3", rd=address, ra=row, form=IMM, imm=4 * o.block - 16 - 2 * step, lut=0xC0, rc=RZ)
+    fields = {"ra": address, "moff": var.offset + step, "mform": r.randrange(2), "mats": count}
+    ops.put("LDSM.16", units=units, rd=ops.dst(units), **fields)
+    if not alone:
+        ops.put("BAR", form=IMM, imm=0)
 
 
 def leave(ops: Ops) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin, Param, SharedVar, make
 from binalloc.isa.loom.view import view
+from binalloc.isa.source_facts import MEMORY_MODELS
 from tests.support.pairs.mutants import Mutant, inserted, rebuild, replaced
 from tests.support.programs.calls import calls_of, link
 
@@ -226,6 +227,8 @@ def _declarations(module: Module, kernel: str) -> Iterator[Mutant]:
     info = module.function(kernel).info
     changes: list[tuple[str, dict[str, Any]]] = [
         ("launch bound changed", {"max_threads": 32 if info.max_threads != 32 else 64}),
+        ("author's bounds changed", {"max_registers": info.max_registers + 1}),
+        ("another memory model", {"memory_model": next(m for m in MEMORY_MODELS if m != info.memory_model)}),
         ("block size no longer required", {"block": (0, 0, 0)}),
         ("local stack register dropped", {"local_stack": 255}),
         ("registers grown until no block fits", {"registers": 255}),
@@ -273,6 +276,7 @@ def _callee_declarations(module: Module, kernel: str) -> Iterator[Mutant]:
             ("callee's frame changed", {"local_frame": info.local_frame + 4}),
             ("callee became a kernel", {"kind": "kernel"}),
             ("callee's launch bound", {"max_threads": 32}),
+            ("callee's memory model", {"memory_model": next(m for m in MEMORY_MODELS if m != info.memory_model)}),
             ("callee's block size", {"block": (32, 1, 1)}),
             ("callee's parameters", {"params": [Param("extra", 0, 4)]}),
             ("callee's shared memory", {"shared_bytes": info.shared_bytes + 4}),

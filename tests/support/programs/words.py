@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from binalloc.errors import BinallocError
 from binalloc.isa.container.files import read_module, write_module
@@ -19,6 +20,7 @@ from binalloc.isa.instruction import (
     SharedVar,
     make,
 )
+from binalloc.isa.source_facts import MEMORY_MODELS, MOST, SourceFacts
 from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.table.opcodes import MODIFIERS, OPCODES, WIDTH_BYTES
 from binalloc.isa.table.rules import Shape, shape
@@ -140,6 +142,8 @@ def _random_function(rng: random.Random, name: str, kernel: bool) -> Function:
         max_threads=rng.choice((0, 256, 1024)),
         machine=rng.choice(("", "gtx680", "a machine // \"quoted\" é")),
     )
+    if rng.random() < 0.5:
+        info = replace(info, **vars(random_source_facts(rng)))
     fn = Function(name, instrs, info)
     offset = 0
     for i in range(rng.randrange(4)):
@@ -159,6 +163,17 @@ def _random_function(rng: random.Random, name: str, kernel: bool) -> Function:
     if rng.random() < 0.5:
         fn.origin = Origin("orig", [rng.choice((-1, i, rng.randrange(1 << 20))) for i in range(n)])
     return fn
+
+
+def random_source_facts(rng: random.Random) -> SourceFacts:
+    """Facts of the source, each left out as often as not, up to the greatest a record holds."""
+    return SourceFacts(
+        memory_model=rng.choice(MEMORY_MODELS),
+        target=rng.choice(("", "sm_80", "sm_90a", "no // \"name\" é", "t" * 255)),
+        max_registers=rng.choice((0, 24, 255, MOST)),
+        min_blocks=rng.choice((0, 1, 8, MOST)),
+        smem_spilling=rng.random() < 0.5,
+    )
 
 
 def fuzz_container(files: list[bytes], count: int, seed: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from binalloc.isa.container.elf import E_MACHINE, INFO
+from binalloc.isa.container.elf import E_MACHINE, INFO, SOURCE
 from binalloc.isa.container.files import write_module
 from binalloc.isa.table import doc
 from binalloc.isa.table.opcodes import OPCODES, SPECIAL_REGISTERS
@@ -63,3 +63,6 @@ def test_numbers_in_the_prose_are_those_of_the_code() -> None:
         offset += sub.sizeof()
     assert "| 36 | string | machine" in TEXT
     assert offset == 36
+    added = TEXT.split("in version 2 alone")[1].split("\n\n")[0].splitlines()
+    named = [row.split("`")[1] for row in added if "`" in row]
+    assert named == [sub.name for sub in SOURCE.subcons if sub.name != "reserved"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import re
+import struct
 from collections.abc import Callable
 
 import pytest
@@ -88,6 +89,16 @@ def _info_align(value: int) -> Edit:
     return _replace(".loom.info.main", lambda d: d[:-1] + bytes([value]))
 
 
+def _source(**fields: object) -> bytes:
+    """What version 2 of the info record adds."""
+    plain = {"memory_model": 1, "smem_spilling": 1, "max_registers": 24, "min_blocks": 8}
+    data = {**plain, "target": b"sm_80", "reserved": 0, **fields}
+    target = data["target"]
+    assert isinstance(target, bytes)
+    numbers = [data[key] for key in ("memory_model", "smem_spilling", "max_registers", "min_blocks")]
+    return struct.pack("<BBHIIH", *numbers[:2], data["reserved"], *numbers[2:], len(target)) + target
+
+
 def _swapped_lines(data: bytes) -> bytes:
     size = LINE_ENTRY.itemsize
     return data[: -2 * size] + data[-size:] + data[-2 * size : -size]
@@ -141,7 +152,16 @@ def test_the_editor_gives_back_what_it_took_apart() -> None:
         (_info_align(4), None),
         (_info_align(7), "misaligned"),
         (_replace(".loom.info.main", lambda d: d[:2] + b"\x02" + d[3:]), "unknown kind"),
-        (_replace(".loom.info.main", lambda d: b"\x02" + d[1:]), "version"),
+        (_replace(".loom.info.main", lambda d: b"\x03" + d[1:]), "version"),
+        (_replace(".loom.info.main", lambda d: b"\x00" + d[1:]), "version"),
+        (_replace(".loom.info.main", lambda d: b"\x02" + d[1:]), "cannot be read"),
+        (_replace(".loom.info.main", lambda d: b"\x02" + d[1:] + _source()), None),
+        (_replace(".loom.info.main", lambda d: b"\x02" + d[1:] + _source() + b"\0"), "cannot be read"),
+        (_replace(".loom.info.main", lambda d: b"\x02" + d[1:] + _source(memory_model=2)), "unknown memory model"),
+        (_replace(".loom.info.main", lambda d: b"\x02" + d[1:] + _source(smem_spilling=2)), "neither no nor yes"),
+        (_replace(".loom.info.main", lambda d: b"\x02" + d[1:] + _source(target=b"sm\n80")), "not a target"),
+        (_replace(".loom.info.main", lambda d: b"\x02" + d[1:] + _source(reserved=1)), "cannot be read"),
+        (_replace(".loom.info.callee", lambda d: b"\x02" + d[1:] + _source(target=b"t" * 256)), "not a target"),
         (_replace(".loom.info.main", lambda d: d + b"\0"), "cannot be read"),
         (_replace(".loom.info.main", lambda d: d[:36] + b"\xff\xff" + d[38:]), "cannot be read"),
         (_replace(".loom.lines.main", _swapped_lines), "not in ascending order"),

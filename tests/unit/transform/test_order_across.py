@@ -100,6 +100,7 @@ def test_what_every_round_computes_again_sinks_out_of_the_loop() -> None:
     [
         "LDG R3, [R20+4]",  # memory may change
         "SHFL.IDX PT, R3, R1, 0, 31",  # other lanes take part
+        "LDSM.16.M88 R3, [R1]",
         "@P1 IADD3 R3, R1, R2, RZ",  # what it leaves standing is another definition
         "MOV R3, R1\nIADD3 R3, R3, R2, RZ\nIADD3 R1, R1, 1, RZ",  # what it read changes
     ],

@@ -85,6 +85,13 @@ def test_exchanges_between_lanes_keep_their_order() -> None:
     assert memory("SHFL.IDX PT, R8, R2, 0, 31", "MOV R9, 1", "SHFL.IDX PT, R10, R3, 0, 31") == [(0, 2)]
 
 
+def test_a_load_of_matrices_is_an_access_and_an_exchange() -> None:
+    assert memory("STS [R2], RZ", "LDSM.16.M88 R8, [R3]") == [(0, 1)]
+    assert memory("LDSM.16.M88 R8, [R3]", "STS [R2+4096], RZ") == [(0, 1)]
+    assert memory("LDSM.16.M88 R8, [R3]", "SHFL.IDX PT, R9, R2, 0, 31") == [(0, 1)]
+    assert memory("LDSM.16.M88 R8, [R3]", "LDS R9, [R3]") == []
+
+
 def peak(given: Analysed) -> int:
     return max(given.live.pressure(given.flat.points))
 

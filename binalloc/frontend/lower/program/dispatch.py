@@ -24,7 +24,7 @@ from binalloc.frontend.lower.arithmetic import (
 )
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.control import calls, control, warp
-from binalloc.frontend.lower.memory import async_copy, atomic, conversions, hints, memory, surface, texture
+from binalloc.frontend.lower.memory import async_copy, atomic, conversions, hints, matrix, memory, surface, texture
 from binalloc.frontend.lower.video import lanes, product, scalar
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
@@ -62,6 +62,7 @@ EFFECTS: dict[str, Handler] = {
     **surface.EFFECTS,
     **hints.EFFECTS,
     **async_copy.EFFECTS,
+    **matrix.EFFECTS,
 }
 FLOAT: dict[str, dict[str, Handler]] = {
     "f32": {**float32.HANDLERS, **quotient.SINGLE, **approx.SINGLE},

@@ -156,6 +156,7 @@ def _kernel_info(ctx: Context, info: FunctionInfo) -> None:
     info.local_bytes = kernel.local_bytes
     info.block = ctx.block or (0, 0, 0)
     info.max_threads = function.max_threads
+    info.target, info.max_registers, info.min_blocks = function.target, function.max_registers, function.min_blocks
     threads = info.block[0] * info.block[1] * info.block[2]
     if function.max_threads > BLOCK_LIMIT or threads > BLOCK_LIMIT:
         raise _bounds(

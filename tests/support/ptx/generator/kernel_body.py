@@ -22,7 +22,7 @@ class KernelBody(RuntimeCalls):
         if converged and self.options.warps:
             choices += [self.shuffle, self.vote, self.match]
         if converged and self.options.barriers:
-            choices += [self.exchange, self.barrier_reduction]
+            choices += [self.exchange, self.barrier_reduction, self.matrices]
         if self.options.barriers:
             choices += [self.fence]
         self.rng.choice(choices)()
@@ -105,6 +105,30 @@ class KernelBody(RuntimeCalls):
         self.emit(self.rng.choice(("bar.sync 0", "barrier.sync 0", "bar.sync 1", f"bar.sync 2, {self.threads()}")))
         self.emit(f"xor.b32 {at}, %slot, {8 * self.rng.randrange(1, 32)}")
         self.emit(f"ld.shared.b{8 * size} {self.read(c)}, [{at}]")
+        self.emit("bar.sync 0")
+
+    def matrices(self) -> None:
+        """Each thread puts a word in shared memory, and its warp loads matrices from rows anywhere there."""
+        at, base, value, last = self.register("w"), self.register("w"), self.read("d"), self.threads() % 32 or 32
+        count = self.rng.choice([n for n in (1, 2, 4) if 8 * n <= last or n == 1])
+        turned, space = self.rng.choice(("", ".trans")), self.rng.choice((".shared", ".shared::cta", ""))
+        self.emit(f"st.shared.b64 [%slot], {value}")
+        self.emit("bar.sync 0")
+        self.emit(f"and.b32 {at}, {self.read('w')}, 0xf0")
+        self.emit(f"mov.u32 {base}, shared_slots")
+        self.emit(f"add.u32 {at}, {at}, {base}")
+        if not space:
+            wide = self.register("d")
+            self.emit(f"cvt.u64.u32 {wide}, {at}")
+            self.emit(f"cvta.shared.u64 {wide}, {wide}")
+            at = wide
+        loaded = [self.register("w") for _ in range(count)]
+        if last >= 8:
+            text = ", ".join(loaded)
+            self.emit(f"ldmatrix.sync.aligned.m8n8.x{count}{turned}{space}.b16 {{{text}}}, [{at}]")
+            for one in loaded:
+                target = self.read("w")
+                self.emit(f"xor.b32 {target}, {target}, {one}")
         self.emit("bar.sync 0")
 
     def barrier_reduction(self) -> None:

@@ -258,7 +258,7 @@ def module_text(rng: random.Random, options: Options, functions: list[Function],
         tables.append(f"{space} .align 16 .b8 {name}[128] = {{{', '.join(map(str, values))}}};")
     shared = [
         f".shared .align 16 .b8 shared_mine[{32 * threads}];",
-        f".shared .align 8 .b8 shared_slots[{8 * max(threads, 32)}];",
+        f".shared .align 16 .b8 shared_slots[{8 * max(threads, 32)}];",
         ".shared .align 8 .b8 shared_counts[192];",
     ]
     head = [".version 9.0", ".target sm_100", ".address_size 64", '.file 1 "random.cu"', *tables, *shared]

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tests.support.ptx.interpreter.accesses import address_reader, space_of, storage
 from tests.support.ptx.interpreter.arithmetic import floats
 from tests.support.ptx.interpreter.arithmetic.plans import DTYPES, Unsupported
-from tests.support.ptx.interpreter.operands import Action, Array, Mask, reader, writer
+from tests.support.ptx.interpreter.operands import Action, Array, Mask, elements, reader, writer
 from tests.support.ptx.interpreter.text.tree import Func, Inst
 
 if TYPE_CHECKING:
     from tests.support.ptx.interpreter.interpreter import Frame, Gang
 
 
-OPERATIONS = ("shfl", "vote", "match", "activemask", "redux", "elect")
+OPERATIONS = ("shfl", "vote", "match", "activemask", "redux", "elect", "ldmatrix")
 LANES = np.arange(32, dtype=np.int64)
 
 
@@ -50,6 +51,8 @@ def prepare(gang: Gang, func: Func, inst: Inst) -> Action:
         return election(gang, func, inst)
     if inst.op == "redux":
         return reduction(gang, func, inst)
+    if inst.op == "ldmatrix":
+        return matrices(gang, func, inst)
     return active_mask(gang, func, inst)
 
 
@@ -194,3 +197,27 @@ def election(gang: Gang, func: Func, inst: Inst) -> Action:
 def active_mask(gang: Gang, func: Func, inst: Inst) -> Action:
     write = writer(func, inst.operands[0], "b32")
     return lambda frame, lanes: write(frame, spread(ballot(lanes.reshape(-1, 32))), lanes)
+
+
+def matrices(gang: Gang, func: Func, inst: Inst) -> Action:
+    """ldmatrix of 8 by 8 halves: row r of matrix m is at the address of lane 8 m + r."""
+    targets = elements(inst.operands[0])
+    writers = [writer(func, o, "b32") for o in targets]
+    where, memory = address_reader(gang, func, inst.operands[1]), storage(gang, space_of(inst))
+    givers = 8 * len(targets) > LANES
+
+    def action(frame: Frame, lanes: Mask) -> None:
+        rows = lanes.reshape(-1, 32)
+        here = rows.any(axis=1)
+        if (rows != gang.alive.reshape(-1, 32))[here].any() or not rows[here][:, givers].all():
+            raise Unsupported(f"not all lanes of a warp are here: {inst.text}")
+        asked, address = lanes & np.tile(givers, gang.size // 32), where(frame)
+        words = [memory.load(address + np.uint64(4 * k), 4, asked) for k in range(4)]
+        halves = np.stack(words, axis=1).view(np.uint16).reshape(-1, 32, 8)
+        for m, write in enumerate(writers):
+            matrix = halves[:, 8 * m : 8 * m + 8, :]
+            if "trans" in inst.mods:
+                matrix = matrix.swapaxes(1, 2)
+            write(frame, np.ascontiguousarray(matrix).reshape(-1, 64).view(np.uint32).reshape(-1), lanes)
+
+    return action

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from binalloc.emulator.accelsim.lines import lines
 from binalloc.emulator.accelsim.sass import SASS, entry, opcode
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import REG
@@ -29,7 +31,7 @@ VOLTA = (
 CLASSES = {
     "DMNMX": "DADD", "BAR.ALLOC": "BAR", "BAR.FREE": "BAR", "RELSSP": "NOP", "IMAD.WIDE": "IMAD", "IMAD.HI": "IMAD",
     "LEA.HI": "LEA", "CALL.IND": "CALL", "HMNMX2": "HADD2", "F2H": "F2F", "F2H2": "F2F", "H2F": "F2F", "I2H": "I2F",
-    "SUADDR": "TXQ",
+    "SUADDR": "TXQ", "LDSM.16": "LDS",
 }  # fmt: skip
 """Whose name in a trace is not their own."""
 FULL = (1 << 32) - 1
@@ -57,6 +59,15 @@ def test_every_operation_is_named_after_one_of_volta(name: str) -> None:
         assert base == CLASSES.get(name, name)
         assert " " not in opcode(instr)
         assert ".." not in opcode(instr) + "."
+
+
+def test_a_load_of_matrices_is_one_of_128_bits_by_the_lanes_that_give_addresses() -> None:
+    for mats, lanes in ((0, 0xFF), (1, 0xFFFF), (2, FULL)):
+        one = make("LDSM.16", rd=8, ra=16, mats=mats)
+        assert (opcode(one), entry(one, FULL).lanes, entry(one, FULL).text.split()[-1]) == ("LDS.128", lanes, "16")
+    addresses = np.arange(32, dtype=np.int64)[None] * 48
+    (line,) = lines(np.array([1]), np.array([FULL]), np.array([0]), addresses, lambda _, m: entry(make("LDSM.16"), m))
+    assert line.split()[1] == b"000000ff"
 
 
 def test_no_name_is_of_no_operation() -> None:

@@ -29,8 +29,8 @@ from tests.support.paths import SAMPLES, sample_file, sample_files
 
 MACHINE = load_machine("gtx680")
 FILES = [path for ending in (".loom", ".ptx") for path in sample_files(ending)]
-CHASES = {"chase_constant", "chase_global", "outliers"}
-"""Follow links in memory; `outliers` frees what another block has."""
+CHASES = {"chase_constant", "chase_global"}
+"""Follow links in memory."""
 DTYPES_ALIKE = 0.88
 
 

@@ -134,3 +134,24 @@ def test_a_kernel_that_cannot_be_analysed_is_left_out(tmp_path: Path) -> None:
     (left,) = call("launch-skeleton", str(source), "--json").json["left_out"]
     assert (left["kernel"], "indirect call" in left["reason"]) == ("a", True)
     assert call("launch-skeleton", str(source), "--kernel", "a").code == Refused.exit_code
+
+
+@pytest.mark.parametrize(
+    ("body", "bound", "block", "why"),
+    [
+        ("mad.lo.u32 %r1, %r2, 96, %r1;", "", (96, 1, 1), "the code computes blockIdx.x * 96 + threadIdx.x"),
+        ("mad.lo.u32 %r1, %r2, 96, %r1;", ".maxntid 96, 1, 1", (96, 1, 1), "the code computes"),
+        ("mad.lo.u32 %r1, %r2, 96, %r1;", ".maxntid 256, 1, 1", (256, 1, 1), "launch bound"),
+        ("mad.lo.u32 %r1, %r2, 96, %r1;", ".reqntid 64, 1, 1", (64, 1, 1), ".reqntid"),
+        ("mad.lo.u32 %r1, %r2, 4, %r1;", "", (128, 1, 1), "a guess"),
+        ("mad.lo.u32 %r1, %r2, 4096, %r1;", "", (128, 1, 1), "a guess"),
+    ],
+)
+def test_the_block_that_the_code_takes_for_granted(
+    body: str, bound: str, block: tuple[int, int, int], why: str
+) -> None:
+    place = PLACE.replace("mad.lo.u32 %r1, %r2, %r3, %r1;", body)
+    text = entry(place + "st.global.f32 [%d1], %f1;").replace(") {", f") {bound} {{", 1)
+    (made,) = made_of(text).kernels
+    assert made.block == block
+    assert why in made.reasons["block"]

@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.benchmarks.sass import NotACubin, Spilled, read_cubin, registers, spilled
+from tests.benchmarks.judge.cubin import NotACubin, read_cubin, registers
+from tests.benchmarks.judge.sass import Spilled, spilled
 
 ENTRY = re.compile(r"(\.entry\s+[\w$%]+\s*(?:\([^)]*\))?)([^{;]*)\{")
 TARGET = re.compile(r"^(\s*\.target\s+)sm_(\d+)", re.MULTILINE)
@@ -35,6 +36,19 @@ def capped(text: str, cap: int, smem: bool = False) -> str:
         return f"{match[1]}{kept.rstrip()}\n.maxnreg {cap}\n{{{SMEM if smem else ''}"
 
     return ENTRY.sub(entry, text)
+
+
+def retargeted(text: str, arch: str) -> str:
+    """The PTX for another architecture, `sm_90` for one; features that the text names behind its own stay."""
+    return re.sub(r"^(\s*\.target\s+)sm_\d+[a-z]?", rf"\g<1>{arch}", text, count=1, flags=re.MULTILINE)
+
+
+def said_spills(printed: str) -> dict[str, int]:
+    """What `ptxas -v` has printed: function -> bytes of spill stores and loads, of those that spill."""
+    found = re.findall(
+        r"Function properties for (\S+)\s.*?(\d+) bytes spill stores, (\d+) bytes spill loads", printed, re.DOTALL
+    )
+    return {name: int(stores) + int(loads) for name, stores, loads in found if stores != "0" or loads != "0"}
 
 
 def architecture(text: str) -> str:

@@ -1,26 +1,24 @@
 """Spill code in cubins: what ptxas put into local (and, where asked, shared) memory, counted and weighted by depth.
 
-Reads the ELF64 files that ptxas writes for sm_70 and later: instructions of 128 bits in `.text.<kernel>`, opcode in
-bits 0..11, guard in bits 12..15. Which accesses are spills is not guessed: ptxas lists their addresses in the attribute
-ANNOTATIONS (0x55) of `.nv.info.<kernel>`, as pairs (kind, address) of kind 1. A kernel's own local arrays are not among
-them; the tests hold the list against what `ptxas -v` prints.
+Opcodes are in bits 0..11 of a word, guards in bits 12..15. Control flow, for the loops: BRA, JMP, CALL, RET, EXIT, BRX
+(targets listed in the attribute 0x34) and BSSY with BSYNC, which goes on at the place that BSSY named. For sm_80 ptxas
+also writes jumps within a function as CALL.REL: what the symbol table has no function at is no callee. Subroutines lie
+behind the kernel in its section, or in sections of their own that relocations name. Loops and weights are
+`binalloc.analysis.loops`: 10 per depth, as for our own code.
 
-Control flow, for the loops: BRA, JMP, CALL, RET, EXIT, BRX (targets listed in the attribute 0x34) and BSSY with
-BSYNC, which goes on at the place that BSSY named. Subroutines lie behind the kernel in its section, or in sections of
-their own that relocations name. Loops and weights are `binalloc.analysis.loops`: 10 per depth, as for our own code.
+Bytes are those that `ptxas -v` prints for the same functions, on every architecture, but for `Spilled.library`: the
+slow paths of divisions and roots save registers, too, and ptxas does not speak of it.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.loops import find_loops
+from tests.benchmarks.judge.cubin import WORD, Code
 
-WORD = 16
 LDL, STL, LDS, STS = 0x983, 0x387, 0x984, 0x388
 LOCAL, SHARED = frozenset({LDL, STL}), frozenset({LDS, STS})
 BRA, BRA_UNIFORM, JMP = 0x947, 0x547, 0x94A
@@ -30,36 +28,10 @@ CALL_REGISTER = frozenset({0x343, 0x344, 0xA43, 0xA44, 0xB43, 0xB44})
 RET, EXIT, KILL = 0x950, 0x94D, 0x95B
 BSSY, BSYNC = 0x945, 0x941
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
-_ANNOTATIONS, _BRANCH_TARGETS, _REGISTERS = 0x55, 0x34, 0x2F
-_SPILL = 1
 _PT = 7
-
-
-class NotACubin(ValueError):
-    """Bytes that are not a cubin of this kind; says what is wrong."""
-
-
-@dataclass
-class Section:
-    """One ELF section: its name, place in the file, bytes, and the two numbers that depend on its kind."""
-
-    name: str
-    kind: int
-    data: bytes
-    link: int
-    info: int
-
-
-@dataclass
-class Code:
-    """The words of one `.text` section. words: (low, high). targets: of indirect branches, by address. calls: addresses
-    of calls whose target a relocation names -> (section, address)."""
-
-    name: str
-    words: list[tuple[int, int]]
-    spills: frozenset[int]
-    targets: dict[int, list[int]] = field(default_factory=dict)
-    calls: dict[int, tuple[str, int]] = field(default_factory=dict)
+_WHERE_DIVERGED = frozenset({2, 3})
+_LIBRARY = "$__internal_"
+_OLDEST_WITH_LONG_OFFSETS = 90
 
 
 @dataclass
@@ -67,6 +39,8 @@ class Spilled:
     """Spill code of one kernel and all it calls, in bytes per thread: as it stands, and weighted by loop depth.
     local, shared: loads and stores. loads: the local loads alone. deepest: weighted local bytes where a function weighs
     as much as its deepest call site, not as all of them (ptxas keeps the slow paths of divisions in subroutines).
+    library: local bytes in such subroutines, which `ptxas -v` leaves out. functions: local bytes of each function of
+    the symbol table, by its name there.
     unknown: indirect branches and calls whose targets are not known, so that weights may lack something. registers: per
     thread."""
 
@@ -78,7 +52,8 @@ class Spilled:
     deepest: float = 0.0
     unknown: int = 0
     registers: int = 0
-
+    library: int = 0
+    functions: dict[str, int] = field(default_factory=dict)
 
     def add(self, size: int, weight: float, deepest: float, *, shared: bool, load: bool) -> None:
         """One access in a block of these weights."""
@@ -90,6 +65,11 @@ class Spilled:
         self.loads += size * load
         self.weighted_local += size * weight
         self.deepest += size * deepest
+
+    def of_function(self, name: str, local: int) -> None:
+        """Local bytes of one function, counted already, stand under its name."""
+        self.functions[name] = local
+        self.library += local * name.startswith(_LIBRARY)
 
 
 @dataclass
@@ -106,113 +86,31 @@ class Graph:
     unknown: int
 
 
-def sections(data: bytes) -> list[Section]:
-    """The sections of an ELF64 file. Raises NotACubin."""
-    if data[:5] != b"\x7fELF\x02" or len(data) < 64:
-        raise NotACubin("no ELF64 file")
-    try:
-        (table,) = struct.unpack_from("<Q", data, 0x28)
-        size, count, names = struct.unpack_from("<HHH", data, 0x3A)
-        rows = [struct.unpack_from("<IIQQQQIIQQ", data, table + size * k) for k in range(count)]
-        start = rows[names][4]
-        found = []
-        for name, kind, _, _, offset, length, link, info, _, _ in rows:
-            end = data.index(b"\0", start + name)
-            body = b"" if kind == 8 else data[offset : offset + length]
-            found.append(Section(data[start + name : end].decode(), kind, body, link, info))
-    except (struct.error, IndexError, ValueError, OverflowError) as error:
-        raise NotACubin(f"a damaged section table: {error}") from error
-    return found
+def relative(word: tuple[int, int], sm: int) -> int:
+    """The signed byte offset of a branch or call from the next instruction, in units of 4 bytes in bits 34..81. From
+    sm_90 on these are its upper bits, and bits 16..23 its lower 8."""
+    value, bits = word[0] >> 34 | (word[1] & 0x3FFFF) << 30, 48
+    if sm >= _OLDEST_WITH_LONG_OFFSETS:
+        value, bits = value << 8 | word[0] >> 16 & 0xFF, 56
+    return (value - (1 << bits) if value >> bits - 1 else value) * 4
 
 
-def read_cubin(data: bytes) -> dict[str, Code]:
-    """All code of a cubin by section name without `.text.`. Raises NotACubin."""
-    parts = sections(data)
-    found: dict[str, Code] = {}
-    for part in parts:
-        if part.name.startswith(".text."):
-            name = part.name.removeprefix(".text.")
-            if len(part.data) % WORD:
-                raise NotACubin(f"{part.name} has {len(part.data)} bytes, not a multiple of {WORD}")
-            words = [struct.unpack_from("<QQ", part.data, k) for k in range(0, len(part.data), WORD)]
-            found[name] = Code(name, cast("list[tuple[int, int]]", words), frozenset())
-    for part in parts:
-        if part.name.startswith(".nv.info."):
-            code = found.get(part.name.removeprefix(".nv.info."))
-            if code is not None:
-                _read_attributes(part.data, code)
-        elif part.kind in (4, 9) and part.name.startswith((".rel.text.", ".rela.text.")):
-            _read_relocations(part, parts, found)
-    return found
-
-
-def registers(data: bytes) -> dict[str, int]:
-    """Registers per thread of each function that says so (attribute REGCOUNT of `.nv.info`)."""
-    parts = sections(data)
-    symbols = next((p for p in parts if p.name == ".symtab"), None)
-    found: dict[str, int] = {}
-    for part in parts:
-        if part.name == ".nv.info" and symbols is not None:
-            for attribute, payload in attributes(part.data):
-                if attribute == _REGISTERS:
-                    index, count = struct.unpack_from("<II", payload)
-                    found[_symbol(symbols, parts, index)[0]] = count
-    return found
-
-
-def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The attributes of a `.nv.info` section: number and payload."""
-    at = 0
-    while at + 4 <= len(data):
-        form, attribute, size = struct.unpack_from("<BBH", data, at)
-        length = size if form == 4 else 0
-        yield attribute, data[at + 4 : at + 4 + length] if form == 4 else data[at + 2 : at + 4]
-        at += 4 + length
-
-
-def _read_attributes(data: bytes, code: Code) -> None:
-    """Where spill accesses stand, and what indirect branches reach."""
-    for attribute, payload in attributes(data):
-        if attribute == _ANNOTATIONS:
-            pairs = struct.iter_unpack("<II", payload[: len(payload) // 8 * 8])
-            code.spills |= {address for kind, address in pairs if kind == _SPILL}
-        elif attribute == _BRANCH_TARGETS:
-            at = 0
-            while at + 12 <= len(payload):
-                address, _, count = struct.unpack_from("<III", payload, at)
-                code.targets[address] = list(struct.unpack_from(f"<{count}I", payload, at + 12))
-                at += 12 + 4 * count
-
-
-def _symbol(symbols: Section, parts: list[Section], index: int) -> tuple[str, int, int]:
-    """Name, section number and value of a symbol."""
-    name, _, _, where, value, _ = struct.unpack_from("<IBBHQQ", symbols.data, 24 * index)
-    names = parts[symbols.link].data
-    return names[name : names.index(b"\0", name)].decode(), where, value
-
-
-def _read_relocations(part: Section, parts: list[Section], found: dict[str, Code]) -> None:
-    """Calls into other sections, from the relocations of one section."""
-    code = found.get(part.name.split(".text.", 1)[1])
-    symbols = parts[part.link]
-    if code is None or symbols.name != ".symtab":
-        return
-    for at in range(0, len(part.data) - 15, 24 if part.kind == 4 else 16):
-        offset, info = struct.unpack_from("<QQ", part.data, at)
-        _, where, value = _symbol(symbols, parts, info >> 32)
-        if where < len(parts) and parts[where].name.startswith(".text."):
-            code.calls[offset // WORD * WORD] = (parts[where].name.removeprefix(".text."), value)
-
-
-def relative(word: tuple[int, int]) -> int:
-    """The signed byte offset of a branch from the next instruction: bits 32..81, of 4 bytes' grain."""
-    value = (word[0] >> 32 | (word[1] & 0x3FFFF) << 32) & ~3
-    return value - (1 << 50) if value >> 49 else value
+def meeting_place(word: tuple[int, int]) -> int:
+    """The signed byte offset that BSSY gives its barrier, from the next instruction: bits 32..63."""
+    value = word[0] >> 32
+    return value - (1 << 32) if value >> 31 else value
 
 
 def _conditional(word: tuple[int, int]) -> bool:
-    """Under a guard other than PT, or, of a branch, a second predicate other than PT."""
-    return word[0] >> 12 & 15 != _PT or (word[0] & 0xFFF in (BRA, BRA_UNIFORM) and word[1] >> 23 & 15 != _PT)
+    """Whether control may go on behind a jump: it has a guard other than PT. A branch may also have a second predicate
+    (bits 87..90, a uniform one in bits 24..27), or be taken by lanes that have diverged alone (2 or 3 in bits 32..33).
+    """
+    op = word[0] & 0xFFF
+    if word[0] >> 12 & 15 != _PT:
+        return True
+    if op == BRA_UNIFORM and word[0] >> 24 & 15 != _PT:
+        return True
+    return op in (BRA, BRA_UNIFORM) and (word[1] >> 23 & 15 != _PT or word[0] >> 32 & 3 in _WHERE_DIVERGED)
 
 
 def access_bytes(word: tuple[int, int]) -> int:
@@ -241,7 +139,7 @@ class _Walk:
             word = self.code.words[at // WORD]
             if word[0] & 0xFFF == BSSY:
                 number = word[0] >> 16 & 15
-                state = frozenset(p for p in state if p[0] != number) | {(number, at + WORD + relative(word))}
+                state = frozenset(p for p in state if p[0] != number) | {(number, at + WORD + meeting_place(word))}
             self.next[at] = targets
             for target in targets:
                 old = self.barriers.get(target)
@@ -255,9 +153,9 @@ class _Walk:
         op, fall = word[0] & 0xFFF, [at + WORD]
         targets = fall
         if op in (BRA, BRA_UNIFORM):
-            targets = [at + WORD + relative(word)]
+            targets = [at + WORD + relative(word, self.code.sm)]
         elif op == JMP:
-            targets = [relative(word)]
+            targets = [relative(word, self.code.sm)]
         elif op in BRX:
             targets = self.code.targets.get(at, [])
             if not targets:
@@ -266,17 +164,21 @@ class _Walk:
             targets = sorted({target for number, target in state if number == word[0] >> 16 & 15}) or fall
         elif op in (RET, EXIT, KILL):
             targets = []
+        elif op == CALL and at not in self.code.calls:
+            target = at + WORD + relative(word, self.code.sm)
+            if target in self.code.functions:
+                self.calls[at] = (self.code.name, target)
+            else:
+                targets = [target]
         elif op in (CALL, CALL_ABSOLUTE) or op in CALL_REGISTER:
-            self._call(at, op, word)
+            self._call(at)
         if targets is not fall and _conditional(word):
             targets = targets + fall
         return [t for t in dict.fromkeys(targets) if 0 <= t < len(self.code.words) * WORD]
 
-    def _call(self, at: int, op: int, word: tuple[int, int]) -> None:
+    def _call(self, at: int) -> None:
         if at in self.code.calls:
             self.calls[at] = self.code.calls[at]
-        elif op == CALL:
-            self.calls[at] = (self.code.name, at + WORD + relative(word))
         else:
             self.unknown.add(at)
 
@@ -347,6 +249,7 @@ def spilled(codes: dict[str, Code], kernel: str) -> Spilled:
         graph, code = graphs[where], codes[where[0]]
         depth = find_loops(cast(Cfg, graph)).weight
         total.unknown += graph.unknown
+        before = total.local
         for block, callee in graph.calls:
             if callee in weight and callee not in done:
                 weight[callee] += weight[where] * depth[block]
@@ -358,6 +261,7 @@ def spilled(codes: dict[str, Code], kernel: str) -> Spilled:
                 if at in code.spills and op in LOCAL | SHARED:
                     size, shared = access_bytes(word), op in SHARED
                     total.add(size, weight[where] * depth[k], deepest[where] * depth[k], shared=shared, load=op == LDL)
+        total.of_function(code.functions.get(where[1], where[0]), total.local - before)
     return total
 
 

@@ -1,0 +1,53 @@
+"""LDSM: matrices of 8 by 8 halves that a warp loads together from shared memory.
+
+Lane 8 m + r gives the address of row r of matrix m; what a lane gets lies in rows of others. The lanes that execute it
+are one set, those that give addresses are another: of one or two matrices only the first 8 or 16.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.arithmetic.matrix import giving_lanes, matrix_half
+from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.execute.operands import first_row
+from binalloc.emulator.state.arrays import Grid, Words
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import RZ, Column, Fault
+from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import lowest_bit
+from binalloc.isa.table.opcodes import MATRIX_ROWS
+
+HALF_BITS, HALF = 16, 0xFFFF
+
+
+@device(apart=True)
+def lanes_missing(g: Gpu, s: Sm, program: Grid, w: int, pc: int, executing: int) -> int:
+    """1, and a fault, unless all live lanes execute the load, and those that give addresses are among them."""
+    wanted = s.live[w] | giving_lanes(program[pc, Column.MATRICES])
+    missing = wanted & ~executing
+    if missing:
+        set_fault(g, s, Fault.MATRIX, w, pc, lowest_bit(missing), executing, wanted, 0)
+        return 1
+    return 0
+
+
+@device
+def loaded_half(s: Sm, memory: Words, form: int, m: int, t: int, k: int) -> int:
+    """Lane t's lower or upper half of matrix m."""
+    row, column = matrix_half(form, t, k)
+    word = int(memory[(s.addr[MATRIX_ROWS * m + row] >> 2) + (column >> 1)]) + 0
+    return (word >> (HALF_BITS * (column & 1))) & HALF
+
+
+@device(apart=True)
+def load_matrices(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int) -> None:
+    """Two halves of each matrix for every live lane; matrix m goes to the m-th register from rd on."""
+    rd = program[pc, Column.RD]
+    if rd == RZ:
+        return
+    form = program[pc, Column.MFORM]
+    for m in range(program[pc, Column.MATRICES]):
+        to = first_row(s, w) + rd + m
+        for t in range(g.lanes):
+            if (s.live[w] >> t) & 1:
+                low = loaded_half(s, memory, form, m, t, 0)
+                rows[to, t] = low | (loaded_half(s, memory, form, m, t, 1) << HALF_BITS)

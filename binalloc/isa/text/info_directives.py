@@ -1,0 +1,147 @@
+"""Directives of assembly that fill a function's info record, and what all directives read their arguments with.
+
+One method `_do_NAME` each; the assembler, which is built on these, has those of code, data and modules.
+"""
+
+from __future__ import annotations
+
+import json
+
+from binalloc.isa.instruction import NO_REGISTER
+from binalloc.isa.interface.names import NAME
+from binalloc.isa.source_facts import MEMORY_MODELS, MOST
+from binalloc.isa.text.body import Body
+from binalloc.isa.text.lexer import Place, Token
+from binalloc.isa.text.line import REGISTERS, Line
+
+
+class InfoDirectives:
+    """The function at hand, `body`, and what `.machine`, `.target` and `.memory_model` outside of functions say of
+    those that follow."""
+
+    def __init__(self, path: str) -> None:
+        self.place = Place(path, 0)
+        self.body: Body | None = None
+        self.machine = ""
+        self.target = ""
+        self.memory_model = MEMORY_MODELS[0]
+
+    def _need_body(self) -> Body:
+        if self.body is None:
+            self.place.fail(1, "this directive belongs inside a function", expected=".kernel NAME or .func NAME before")
+        return self.body
+
+    def _name(self, line: Line, what: str) -> Token:
+        tok = line.tok
+        if tok.kind != "name" or not NAME.fullmatch(tok.text):
+            line.unexpected(what)
+        line.at += 1
+        return tok
+
+    def _declare(self, tok: Token, value: int, names: dict[str, int]) -> None:
+        if tok.text in names:
+            self.place.fail(tok.column, "duplicate name", found=repr(tok.text), remedy="Rename one of the two.")
+        names[tok.text] = value
+
+    def _number(self, line: Line, lo: int = 0, hi: int = (1 << 32) - 1) -> int:
+        column = line.tok.column
+        value = line.integer()
+        if not lo <= value <= hi:
+            self.place.fail(column, "number out of range", found=value, expected=f"{lo}..{hi}")
+        return value
+
+    def _register(self, line: Line) -> int:
+        tok = line.tok
+        if tok.text not in REGISTERS or tok.text == "RZ":
+            line.unexpected("a register R0..R254")
+        line.at += 1
+        return REGISTERS[tok.text]
+
+    def _string(self, line: Line) -> str:
+        tok = line.tok
+        if tok.kind != "string":
+            line.unexpected('a string "..."')
+        line.at += 1
+        try:
+            return str(json.loads(tok.text))
+        except ValueError:
+            self.place.fail(tok.column, "bad escape in a string", found=tok.text, expected="JSON's escapes")
+
+    def _do_registers(self, line: Line) -> None:
+        body = self._need_body()
+        body.fn.info.registers = self._number(line, 0, NO_REGISTER)
+        body.registers_given = True
+
+    def _do_block(self, line: Line) -> None:
+        sizes = []
+        for _ in range(3):
+            sizes.append(self._number(line, 0, 1024))
+            line.take(",")
+            if line.done():
+                break
+        x, y, z = [*sizes, 1, 1][:3]
+        self._need_body().fn.info.block = (x, y, z)
+
+    def _do_max_threads(self, line: Line) -> None:
+        self._need_body().fn.info.max_threads = self._number(line, 0, 1024)
+
+    def _do_local_frame(self, line: Line) -> None:
+        self._need_body().fn.info.local_frame = self._number(line)
+
+    def _do_local_bytes(self, line: Line) -> None:
+        self._need_body().fn.info.local_bytes = self._number(line)
+
+    def _do_spill_local(self, line: Line) -> None:
+        self._need_body().fn.info.spill_local = self._number(line)
+
+    def _do_local_stack(self, line: Line) -> None:
+        self._need_body().fn.info.local_stack = self._register(line)
+
+    def _do_shared_bytes(self, line: Line) -> None:
+        body = self._need_body()
+        body.fn.info.shared_bytes = self._number(line)
+        body.shared_given = True
+
+    def _do_slots(self, line: Line) -> None:
+        info = self._need_body().fn.info
+        info.slot_bytes = self._number(line)
+        line.take(",")
+        if not line.done():
+            info.slot_pointer = self._register(line)
+
+    def _do_machine(self, line: Line) -> None:
+        tok = line.tok
+        if tok.kind == "string":
+            name = self._string(line)
+        else:
+            name = self._name(line, "a machine's name").text
+        if self.body is not None:
+            self.body.fn.info.machine = name
+        else:
+            self.machine = name
+
+    def _do_target(self, line: Line) -> None:
+        name = self._string(line) if line.tok.kind == "string" else self._name(line, "a target, such as sm_80").text
+        if self.body is not None:
+            self.body.fn.info.target = name
+        else:
+            self.target = name
+
+    def _do_memory_model(self, line: Line) -> None:
+        tok = line.tok
+        if tok.text not in MEMORY_MODELS:
+            line.unexpected(" or ".join(MEMORY_MODELS))
+        line.at += 1
+        if self.body is not None:
+            self.body.fn.info.memory_model = tok.text
+        else:
+            self.memory_model = tok.text
+
+    def _do_max_registers(self, line: Line) -> None:
+        self._need_body().fn.info.max_registers = self._number(line, 0, MOST)
+
+    def _do_min_blocks(self, line: Line) -> None:
+        self._need_body().fn.info.min_blocks = self._number(line, 0, MOST)
+
+    def _do_smem_spilling(self, _line: Line) -> None:
+        self._need_body().fn.info.smem_spilling = True

@@ -1,0 +1,74 @@
+"""ldmatrix without any mma: import and emulation against the interpreter and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from binalloc.errors import KernelFault, MalformedInput
+from tests.support.ptx.bodies import both, emulate, imported
+from tests.support.ptx.texts import kernel
+
+T = np.arange(32)
+SHARED = ".shared .align 16 .b8 s[512];\n"
+FILLED = """shl.b32 %r1, %r0, 4; mov.u32 %r2, s; add.u32 %r2, %r2, %r1; mul.lo.u32 %r3, %r0, 0x80007;
+    add.u32 %r3, %r3, 0x10000; st.shared.u32 [%r2], %r3; add.u32 %r3, %r3, 0x20002; st.shared.u32 [%r2+4], %r3;
+    add.u32 %r3, %r3, 0x20002; st.shared.u32 [%r2+8], %r3; add.u32 %r3, %r3, 0x20002; st.shared.u32 [%r2+12], %r3;
+    bar.sync 0;"""
+"""Row t of 8 halves is at s + 16 t; %r2 is its address."""
+STORED = """mul.wide.u32 %d4, %r0, {bytes}; add.s64 %d4, %d4, %d0; st.global.u32 [%d4], %r10;"""
+
+
+def stored(count: int) -> str:
+    more = "".join(f"st.global.u32 [%d4+{4 * k}], %r{10 + k};" for k in range(1, count))
+    return STORED.format(bytes=4 * count) + more
+
+
+def rows() -> np.ndarray:
+    first = (0x80007 * T + 0x10000).astype(np.uint32)
+    return np.stack([first + np.uint32(0x20002 * k) for k in range(4)], axis=1).view(np.uint16)
+
+
+@pytest.mark.parametrize("space", [".shared", ".shared::cta", ""])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_matrices(count: int, turned: bool, space: str) -> None:
+    to = "" if space else "cvt.u64.u32 %d3, %r2; cvta.shared.u64 %d3, %d3;"
+    at, registers = "%r2" if space else "%d3", ", ".join(f"%r{10 + k}" for k in range(count))
+    trans = ".trans" if turned else ""
+    body = f"{FILLED}{to} ldmatrix.sync.aligned.m8n8.x{count}{trans}{space}.b16 {{{registers}}}, [{at}];{stored(count)}"
+    found = both(body, head=SHARED, words=32 * count).reshape(32, count)
+    for m in range(count):
+        matrix = rows()[8 * m : 8 * m + 8]
+        matrix = matrix.T if turned else matrix
+        want = np.ascontiguousarray(matrix).reshape(-1).view(np.uint32)
+        np.testing.assert_array_equal(found[:, m], want)
+
+
+def test_a_name_with_an_offset_is_an_address_and_a_guard_is_obeyed() -> None:
+    body = f"""{FILLED} mov.u32 %r10, 7; mov.u32 %r11, 9; mov.u32 %r4, 0; setp.eq.u32 %p1, %r4, 0;
+        @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r10}}, [s+32];
+        @!%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r11}}, [s+32];{stored(2)}"""
+    found = both(body, head=SHARED, words=64).reshape(32, 2)
+    np.testing.assert_array_equal(found[:, 0], rows()[2].view(np.uint32)[T % 4])
+    np.testing.assert_array_equal(found[:, 1], 9)
+
+
+def test_a_load_under_a_guard_that_lanes_disagree_on_faults() -> None:
+    body = f"""{FILLED} setp.lt.u32 %p1, %r0, 16; mov.u32 %r10, 0;
+        @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r10}}, [%r2];{stored(1)}"""
+    with pytest.raises(KernelFault, match="not converged"):
+        emulate(imported(kernel(body, head=SHARED)).module, [np.zeros(32, np.uint32)], 1, 32)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [%r2]", "expected 2"),
+    ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%d1}, [%r2]", "b32"),
+    ("ldmatrix.sync.aligned.m8n8.shared.b16 {%r1}, [%r2]", "not an ldmatrix"),
+    ("ldmatrix.aligned.m8n8.x1.shared.b16 {%r1}, [%r2]", "not an ldmatrix"),
+    ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r2]", "tensor instructions"),
+    ("ldmatrix.sync.aligned.m8n8.x1.shared.b8 {%r1}, [%r2]", "b16"),
+])  # fmt: skip
+def test_what_is_no_ldmatrix_of_halves_is_refused(text: str, message: str) -> None:
+    with pytest.raises(MalformedInput, match=message):
+        imported(kernel(text + ";", head=SHARED))
