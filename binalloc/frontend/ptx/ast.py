@@ -190,7 +190,8 @@ class Variable:
     unsized array (extern shared). align: bytes. init: its bytes with trailing zeros left out (None: no initialiser).
     relocations: (byte offset, symbol, addend, generic) of addresses in the initialiser, 8 bytes each (generic: written
     as generic(symbol)). linkage: visible, weak, extern or common; empty: known in its file alone. array: declared with
-    brackets. path: of the file that it stands in.
+    brackets. path: of the file that it stands in. element: what an index counts in, 0 where it is not known: of vectors
+    and arrays of several dimensions.
     """
 
     name: str
@@ -204,6 +205,7 @@ class Variable:
     linkage: str = ""
     array: bool = False
     path: str = ""
+    element: int = field(default=0, compare=False)
 
     @property
     def external(self) -> bool:

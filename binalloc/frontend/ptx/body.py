@@ -103,7 +103,7 @@ class BodyParser:
         self.depth = 0
         self.body: list[Instruction | Label] = []
         self.starts: list[int] = []  # offset of each entry of the body
-        self.tables: list[_OperandTable] = [_OperandTable(OperandReader(scope, names), source)]
+        self.tables: list[_OperandTable] = [_OperandTable(OperandReader(scope, names, self._element), source)]
         self.heads: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def parse(self, at: int) -> int:
@@ -268,6 +268,11 @@ class BodyParser:
             found, expected = f"{len(call.results)}", f"{len(callee.results)}, as {callee.name} declares"
             source.fail(at, "number of results", found=found, expected=expected)
 
+    def _element(self, name: str) -> int:
+        """Bytes that an index of a variable counts in, 0 where it is not known."""
+        found = self.function.variables.get(name) or self.names.variables.get(name)
+        return found.element if found is not None else 0
+
     # -----------------------------------------------------------------------------------------------------------------
     # Everything else.
 
@@ -349,7 +354,7 @@ class BodyParser:
         if self.depth > _MAX_SCOPES:
             self.source.fail(at, "scopes nested too deeply", expected=f"at most {_MAX_SCOPES}")
         self.scope = Scope(self.scope, f".{self.scopes}", at, self.function.registers)
-        self.tables.append(_OperandTable(OperandReader(self.scope, self.names), self.source))
+        self.tables.append(_OperandTable(OperandReader(self.scope, self.names, self._element), self.source))
 
     def _close(self) -> None:
         """Settle what is pending in the innermost scope, or hand it on to the one around it."""

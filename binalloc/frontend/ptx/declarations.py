@@ -146,6 +146,7 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols
     out = Variable(
         name, of.space, of.type, 0, align, place, linkage=linkage, array=bool(dimensions), path=source.path
     )  # fmt: skip
+    out.element = 0 if of.width or len(dimensions) > 1 else of.element
     if linkage == "common" and of.space != "global":
         source.fail(at, "a common variable", found=f".common .{of.space}", expected=".common .global")
     unsized = bool(dimensions) and dimensions[0] is None
