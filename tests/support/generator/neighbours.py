@@ -88,7 +88,7 @@ def _place(ops: Ops) -> _Place | None:
             for word in (0, 1):
                 ops.put("MOV", rd=base + word, form=CONST, cbank=0, coff=ops.params.lanes + 4 * word)
         ops.put("IMAD.WIDE", units=2, rd=base, ra=number, form=IMM, imm=REGION, rc=base)
-        if window == "global":
+        if window != "shared":
             ops.put("S2R", rd=number, sreg=SR["SR_CTAID.X"])
             ops.put("IMAD.WIDE", units=2, rd=base, ra=number, form=IMM, imm=warps * REGION, rc=base)
     _own_lane(ops, number)
