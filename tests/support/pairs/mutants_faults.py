@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from binalloc.isa.instruction import Instr, Module, make
 from binalloc.isa.interface.banks import bank_bytes
+from binalloc.isa.kinds import ENDS
 from binalloc.isa.loom.view import view
 from binalloc.isa.sets.table import may_fault
 from binalloc.isa.table.opcodes import TEXTURE_QUERIES
@@ -35,6 +36,8 @@ def fault_mutants(rewritten: Module, kernel: str) -> Iterator[Mutant]:
     for fn in rewritten.reached(rewritten.function(kernel)):
         count = len(fn.instrs)
         for i in range(0, count - 1, 3):
+            if i and fn.instrs[i - 1].control in ENDS and not fn.instrs[i - 1].guarded:
+                continue  # nothing would come to it
             for kind, instr in ADDED.items():
                 yield Mutant(kind, (fn.name, i), inserted(rewritten, fn, i, instr))
         for i, instr in enumerate(fn.instrs):
