@@ -178,6 +178,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     from binalloc.transform.allocate.registers import Infeasible
     from binalloc.transform.rewrite.rewrite import require_rewritable
 
+    request = request.at_home(module)
     named = request.kernel or (request.launch.kernel if request.launch else None)
     kernel = find_kernel(module, named).name
     require_rewritable(module, request.prepared.graph(module, kernel))
