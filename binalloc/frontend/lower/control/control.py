@@ -130,7 +130,7 @@ def barrier(ctx: Context, ins: Instruction) -> None:
     if ins.op == "bar" and m.has("warp"):
         m.has("sync")
         m.done()
-        member_mask(ctx, ctx.operands(1)[0])
+        member_mask(ctx, ctx.operands(1)[0], anew=True)
         return
     kind = m.take("sync", "arrive", "red")
     m.has("aligned")
@@ -188,16 +188,17 @@ def _barrier_nodes(ctx: Context, number: ast.Operand, threads: Source, rd: int |
     ctx.b.start(after)
 
 
-def member_mask(ctx: Context, operand: ast.Operand) -> Source:
+def member_mask(ctx: Context, operand: ast.Operand, *, anew: bool = False) -> Source:
     """The mask of lanes that take part in a warp operation, checked: WARPSYNC faults where a named lane that has not
-    ended is elsewhere. Once in a block is enough, since lanes only leave a block by ending."""
+    ended is elsewhere. Once in a block is enough, since lanes only leave a block by ending; but not where it is to
+    order accesses of memory, too (`anew`)."""
     known = constant(ctx, operand)
     mask = imm(known) if known is not None else ctx.word(operand, "b32")
     key: object = mask
     if ctx.converged[0] is not ctx.b.block:
         ctx.converged = (ctx.b.block, set())
     single = known is not None or (isinstance(operand, ast.Register) and ctx.scan.definitions.get(operand.name) == 1)
-    if single and (key, ctx.guard) in ctx.converged[1]:
+    if single and not anew and (key, ctx.guard) in ctx.converged[1]:
         return mask
     ctx.b.emit("WARPSYNC", b=mask, guard=ctx.guard)
     if single and ctx.guard is None:

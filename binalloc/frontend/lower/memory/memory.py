@@ -97,8 +97,11 @@ def _decode(m: Modifiers, op: str) -> Access:
         m.refuse("a vector of values of type .b128", expected="one value")
     if TYPE_BYTES[type_] * count > 32:
         m.refuse(f"a vector of {count} values of type .{type_}", expected="at most 32 bytes")
-    if order in ("volatile", "mmio", "relaxed", "acquire", "release"):
+    ordered = order in ("volatile", "mmio", "relaxed", "acquire", "release")
+    if ordered:
         cache = "CG" if scope in ("cta", "cluster", "gpu") else "CV"
+    elif space == "shared":
+        cache = ""
     fence = SCOPES.get(scope, "")
     return Access(
         space, type_, count, cache, fence if order == "release" else "", fence if order == "acquire" else "", policy
@@ -185,7 +188,7 @@ def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operan
     fields: Fields
     if access.space in ("shared", "local"):
         base, offset = address.narrow(ctx, place, access.space)
-        fields = {"ra": base}
+        fields = {"ra": base, "cache": access.cache} if access.space == "shared" else {"ra": base}
     else:
         base, offset = address.wide(ctx, place, access.space)
         fields = {"ra": base, "cache": access.cache}
@@ -307,7 +310,7 @@ def store(ctx: Context, ins: Instruction) -> None:
     fields: Fields
     if access.space in ("shared", "local"):
         base, offset = address.narrow(ctx, place, access.space)
-        fields = {"ra": base}
+        fields = {"ra": base, "cache": access.cache} if access.space == "shared" else {"ra": base}
     else:
         base, offset = address.wide(ctx, place, access.space)
         fields = {"ra": base, "cache": access.cache}

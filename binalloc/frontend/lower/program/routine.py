@@ -13,6 +13,7 @@ from binalloc.frontend.lower.memory import parameters
 from binalloc.frontend.lower.program.dispatch import lower_instruction
 from binalloc.frontend.ptx import ast
 from binalloc.isa.instruction import FunctionInfo
+from binalloc.isa.source_facts import PTX
 
 BLOCK_LIMIT = 1024
 
@@ -66,7 +67,7 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
             lower_instruction(ctx, statement)
         except MalformedInput as error:
             ctx.refused.append(error)
-    info = FunctionInfo(kind="kernel" if function.is_entry else "function")
+    info = FunctionInfo(kind="kernel" if function.is_entry else "function", memory_model=PTX)
     info.local_frame = ctx.layout.frames[function.name][1]
     if function.is_entry:
         _kernel_info(ctx, info)
