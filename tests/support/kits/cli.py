@@ -55,7 +55,7 @@ def on_gtx680(args: tuple[str, ...]) -> list[str]:
     """The command, on the machine that the tests' figures are of where it reads PTX and names none: that of the target
     is `test_target_machine`'s."""
     named = any(arg.startswith("--machine") or arg in ("--help", "--list") for arg in args)
-    reads = bool(args) and args[0] in OF_A_MACHINE and any(arg.endswith(".ptx") for arg in args[1:])
+    reads = bool(args) and args[0] in OF_A_MACHINE and any(arg.endswith((".ptx", ".txt")) for arg in args[1:])
     return [*args, "--machine", "gtx680"] if reads and not named else list(args)
 
 
