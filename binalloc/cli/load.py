@@ -114,7 +114,7 @@ def module_of(
         data = write_module(imported.module)
         note(
             f"{shown(file)} {what}: imported in memory for {imported_for(imported.module, machine)}, kernels "
-            f"{', '.join(found.name for found in imported.kernels)}{others} "
+            f"{', '.join(found.name for found in imported.kernels) or 'none'}{others} "
             "(import-ptx writes the binary and has options)"
         )
     return load_bytes(data, file), data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,14 +157,10 @@ class Request:
     sampled: bool = False
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
 
-    def at_home(self, module: Module) -> Request:
-        """The request, with the binary's own machine where none is named (`own_machine`)."""
-        from binalloc.pipeline.own_machine import own_machine
-
-        if vars(self)["_named"]:
-            return self
-        kernel = self.kernel or (self.launch.kernel if self.launch else None)
-        return replace(self, machine=own_machine(module, kernel, None, runs=False))
+    @property
+    def names_machine(self) -> bool:
+        """Whether a machine was given."""
+        return bool(vars(self)["_named"])
 
     def prepared_for(self, module: Module) -> Prepared:
         """What versions of the kernel are built from. UsageError where the profile is not the kernel's."""

@@ -68,6 +68,9 @@ def import_ptx(
         for refusal in left.refusals:
             inside = f" (in {refusal.function})" if refusal.function != left.kernel else ""
             note(f"{left.kernel} left out{inside}: {refusal.error}")
+    if not imported.kernels:
+        functions = count(len(imported.module.functions), "function")
+        note(f"no kernel, {functions}: nothing here can be run; import it together with the file that has the kernels")
     for kernel in imported.kernels:
         if kernel.registers > model.sm.registers_per_thread:
             most = f"{model.name} has {model.sm.registers_per_thread} per thread"

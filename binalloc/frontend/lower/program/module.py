@@ -77,11 +77,16 @@ def lower_module(
 
 
 def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
-    """Names of the kernels to lower, in the order of the text."""
-    there = [name for name, function in module.functions.items() if function.is_entry and function.body is not None]
+    """Names of the kernels to lower, in the order of the text; without kernels, and none asked for, of the functions
+    that other files may call, or of all where there are none: a library's."""
+    defined = {name: function for name, function in module.functions.items() if function.body is not None}
+    there = [name for name, function in defined.items() if function.is_entry]
+    if not there and defined and kernels is None:
+        return [name for name, function in defined.items() if function.linkage] or list(defined)
     if not there:
         text = f"no kernel in {module.files_in_words}"
-        raise MalformedInput(text, file=module.path or None, expected="an .entry with a body")
+        remedy = "Give the file that has the kernels, too: import-ptx links several."
+        raise MalformedInput(text, file=module.path or None, expected="an .entry with a body", remedy=remedy)
     wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
     return [name for name in there if name in wanted]
 
