@@ -17,7 +17,7 @@ from binalloc.report.pressure import pressure_facts
 
 _SAME = (
     "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup",
-    "speedup_error", "ordering", "original", "ordered", "levels",
+    "speedup_error", "ordering", "original", "ordered", "levels", "directives",
 )  # fmt: skip
 """Fields of an outcome that are here, too."""
 

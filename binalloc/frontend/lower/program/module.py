@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
+from binalloc.frontend.ignored import Told
 from binalloc.frontend.ir import STACK_BYTES, Program, Routine
 from binalloc.frontend.lower.arithmetic.library import library_modules
 from binalloc.frontend.lower.context.context import Context
@@ -50,6 +51,7 @@ def lower_module(
     thread, where functions may come back to themselves. Raises UsageError for a missing kernel and for a stack too
     large, NotImportable for kernels with contradictory bounds, and whatever cannot be lowered exactly.
     """
+    ignored = module.ignored
     module = with_runtime(module)
     wanted = _wanted(module, kernels)
     layout, left_out = _laid_out(module, wanted, stack_bytes)
@@ -65,6 +67,7 @@ def lower_module(
         raise NotImportable([left_out[kernel] for kernel in wanted if kernel in left_out], rest)
     program = state.program
     program.stack = layout.stack
+    program.ignored = [*ignored, *_unbounded(module, wanted, block_dim)]
     _add_library(state)
     program.locations = state.locations.list
     program.globals = layout.globals
@@ -89,6 +92,16 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
         raise MalformedInput(text, file=module.path or None, expected="an .entry with a body", remedy=remedy)
     wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
     return [name for name in there if name in wanted]
+
+
+def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -> list[Told]:
+    """`.minnctapersm` of the kernels wanted whose blocks may have any size."""
+    kernels = [module.functions[name] for name in wanted] if block_dim is None else []
+    return [
+        Told(k.path, f".minnctapersm {k.min_blocks} of {k.name} without a block size", k.place.line, 1)
+        for k in kernels
+        if k.min_blocks and k.maxntid is None and k.reqntid is None
+    ]
 
 
 def _laid_out(
