@@ -24,31 +24,43 @@ if TYPE_CHECKING:
     from binalloc.launch.program.file import load_program
     from binalloc.launch.program.types import Program
     from binalloc.models.allocation.exact_colouring import ExactColouring, colour_exactly
+    from binalloc.models.machines.budget import Budget
     from binalloc.models.machines.files import list_machines
     from binalloc.models.machines.kernel_use import KernelUse
     from binalloc.models.machines.model import Machine
     from binalloc.models.machines.occupancy import occupancy
     from binalloc.models.machines.reader import load_machine
+    from binalloc.pipeline.original import Original
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
+    from binalloc.pipeline.policies.policy import Choice
     from binalloc.pipeline.program import run_program
     from binalloc.pipeline.recommend import Recommendation, recommend
+    from binalloc.pipeline.steps import Tried, build_version
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
     from binalloc.report.recommend.facts import recommendation_to_dict
     from binalloc.report.recommend.page import recommendation_page
     from binalloc.testing.device import Device, DeviceArray, DeviceSurface, DeviceTexture
     from binalloc.testing.launching import LaunchResult, launch_kernel
+    from binalloc.transform.allocators.allocator import Plan, Problem
+    from binalloc.transform.allocators.draft import Crowd, DraftFunction, draft_plan
     from binalloc.transform.schedule.schedule import schedule
+    from binalloc.transform.spill.spill import Infeasible
     from binalloc.verify.checker import check
 
 __version__ = VERSION
 
 __all__ = [
     "BinallocError",
+    "Budget",
+    "Choice",
+    "Crowd",
     "Device",
     "DeviceArray",
     "DeviceSurface",
     "DeviceTexture",
+    "DraftFunction",
     "ExactColouring",
+    "Infeasible",
     "Interrupted",
     "KernelFault",
     "KernelUse",
@@ -59,8 +71,11 @@ __all__ = [
     "Machine",
     "MalformedInput",
     "Module",
+    "Original",
     "Outcome",
+    "Plan",
     "Pointer",
+    "Problem",
     "Program",
     "Ran",
     "Recommendation",
@@ -69,12 +84,15 @@ __all__ = [
     "Result",
     "SurfaceArray",
     "TextureArray",
+    "Tried",
     "UsageError",
     "__version__",
     "assemble",
+    "build_version",
     "check",
     "colour_exactly",
     "disassemble",
+    "draft_plan",
     "import_ptx",
     "launch_kernel",
     "list_machines",
@@ -110,19 +128,26 @@ _HOMES = {
     "isa.instruction": ("Module",),
     "models.allocation.exact_colouring": ("ExactColouring", "colour_exactly"),
     "models.machines.kernel_use": ("KernelUse",),
+    "models.machines.budget": ("Budget",),
     "models.machines.files": ("list_machines",),
     "models.machines.model": ("Machine",),
     "models.machines.reader": ("load_machine",),
     "models.machines.occupancy": ("occupancy",),
+    "pipeline.original": ("Original",),
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
+    "pipeline.policies.policy": ("Choice",),
     "pipeline.program": ("run_program",),
     "pipeline.recommend": ("Recommendation", "recommend"),
+    "pipeline.steps": ("Tried", "build_version"),
     "pipeline.sweeping.kernel": ("sweep_kernel",),
     "report.recommend.facts": ("recommendation_to_dict",),
     "report.recommend.page": ("recommendation_page",),
     "testing.device": ("Device", "DeviceArray", "DeviceSurface", "DeviceTexture"),
     "testing.launching": ("LaunchResult", "launch_kernel"),
+    "transform.allocators.allocator": ("Plan", "Problem"),
+    "transform.allocators.draft": ("Crowd", "DraftFunction", "draft_plan"),
     "transform.schedule.schedule": ("schedule",),
+    "transform.spill.spill": ("Infeasible",),
     "verify.checker": ("check",),
 }
 

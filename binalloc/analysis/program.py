@@ -7,6 +7,7 @@ built on first use and kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_direct, require_static
 from binalloc.analysis.cfg import Cfg
@@ -16,6 +17,7 @@ from binalloc.analysis.interference import InterferenceGraph, build_interference
 from binalloc.analysis.lift import Lifting, lift_local_words
 from binalloc.analysis.liveness import Liveness, Summary, build_liveness
 from binalloc.analysis.loops import LoopNest, find_loops
+from binalloc.analysis.residues import Residue, addresses
 from binalloc.analysis.webs import Webs, build_webs
 from binalloc.dominance import DominatorTree
 from binalloc.isa.instruction import Function, Module
@@ -37,6 +39,11 @@ class FunctionAnalysis:
     @property
     def fn(self) -> Function:
         return self.cfg.fn
+
+    @cached_property
+    def addresses(self) -> dict[int, Residue]:
+        """Of its accesses to memory, see `residues`."""
+        return addresses(self.cfg, self.webs)
 
     @property
     def summary(self) -> Summary:

@@ -56,6 +56,11 @@ Source = int | Imm | Const
 Guard = tuple[int, bool]
 
 
+def low_bits(value: int, bits: int) -> int:
+    """What a constant of 64 bits is in a type of `bits`: itself where it fits, else its low bits, as ptxas has it."""
+    return value if -(1 << bits) < value < 1 << bits else value & (1 << bits) - 1
+
+
 def imm(value: int) -> Imm:
     """The immediate of an integer, modulo 2^32."""
     return Imm(value & MASK)

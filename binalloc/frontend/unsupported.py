@@ -56,19 +56,17 @@ FORMS: tuple[Form, ...] = (
          _set("wmma mma wgmma tcgen05 stmatrix movmatrix tensormap")),
     Form("tensor", "", "", "", _set("ldmatrix"), _set("m16n16 m8n16")),
     Form("async", "`cp` with `.bulk`, `.reduce`, `.mbarrier` or a tensor; `mbarrier`, `st.async`, `st.bulk`, "
-         "`red.async`; `fence` with `.mbarrier_init` or `.sync_restrict`",
+         "`red.async`",
          "copies in bulk and barriers in memory are not supported", _REBUILD, _set("cp"),
          _set("bulk reduce mbarrier")),
     Form("async", "", "", "", _set("mbarrier")),
-    Form("async", "", "", "", _set("st red fence"), _set("async bulk mbarrier_init sync_restrict::shared::cta")),
-    Form("async", "", "", "", _set("fence"), _set("sync_restrict::shared::cluster")),
-    Form("proxy", "`fence.proxy`", "there are no memory proxies", _REBUILD, _set("fence membar"), _set("proxy")),
+    Form("async", "", "", "", _set("st red"), _set("async bulk")),
     Form("cluster", "`barrier.cluster`, `mapa`, `getctarank`, `clusterlaunchcontrol`, `.shared::cluster`, "
          "`%cluster...`; `.reqnctapercluster`, `.explicitcluster`, `.blocksareclusters`",
          "clusters of blocks are not supported", _REBUILD, _set("mapa getctarank clusterlaunchcontrol"),
          specials=("%cluster", "%nclusterid", "%is_explicit_cluster")),
     Form("cluster", "", "", "", _set("barrier"), _set("cluster")),
-    Form("cluster", "", "", "", frozenset(), _set("shared::cluster")),
+    Form("cluster", "", "", "", _set("ld st atom red cp cvta isspacep ldmatrix stmatrix"), _set("shared::cluster")),
     Form("multimem", "`multimem`", "memory of several devices at one address is not supported", _REBUILD,
          _set("multimem")),
     Form("surface-format", "`sust.p`", "PTX does not say to the bit how values become elements of the surface",
@@ -136,6 +134,8 @@ FORMS: tuple[Form, ...] = (
          "stated", "Use tex.level."),
     Form("texture-operands", "`tex` with a depth to compare with",
          "PTX does not say how a texture is set to compare, nor CUDA", "Compare what is fetched."),
+    Form("outside-register", "registers declared outside of functions, where a function reads one that another may "
+         "have written", "functions share no registers", "Pass the value as a parameter."),
     Form("carry", "`addc`, `subc`, `madc` behind no instruction with `.cc`",
          "the condition code is read, but no instruction with .cc comes before", "Set it by add.cc."),
     Form("old-rounding", "`mad.f32` and others without the rounding or `.approx` that they name since PTX 1.4 (targets "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from binalloc.isa.kinds import Flow
-from binalloc.isa.source_facts import SourceFacts
+from binalloc.isa.source_facts import LOOM, PTX, SourceFacts
 from binalloc.isa.table.fields import NO_BARRIER, PT, RZ
 from binalloc.isa.table.opcodes import BY_NAME, OPCODES, OpSpec
 
@@ -347,6 +347,11 @@ class Module:
             if fn.name == name:
                 return fn
         raise KeyError(name)
+
+    @property
+    def memory_model(self) -> str:
+        """The strictest of the functions': "ptx" where all of them say so, else "loom"."""
+        return PTX if self.functions and all(fn.info.memory_model == PTX for fn in self.functions) else LOOM
 
     def kernels(self) -> list[Function]:
         return [fn for fn in self.functions if fn.info.is_kernel]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MEMORY_MODELS = ("loom", "ptx")
+LOOM, PTX = MEMORY_MODELS = ("loom", "ptx")
 """Memory models by the number that an info record has for them; the first is that of binaries that name none."""
 
 MOST = (1 << 32) - 1

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
-from binalloc.isa.interface.names import NAME
+from binalloc.isa.interface.names import NAME, NAME_LIMIT
 from binalloc.launch.decimals import Written, rounds_once
 from binalloc.launch.dtypes import BF16, DTYPES, PART, Number, kind_of
 from binalloc.printable import quoted
@@ -72,7 +72,8 @@ def is_number(value: object) -> TypeGuard[int | float]:
 def a_name(value: object, at: At) -> str:
     """A name as binaries have them, of parameters, kernels and variables: it may become a file's name."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
-        at.fail("not a name", quoted(value), "letters, digits, _ $ . and no digit first, at most 1024 characters")
+        expected = f"letters, digits, _ $ . and no digit first, at most {NAME_LIMIT} characters"
+        at.fail("not a name", quoted(value), expected)
     return value
 
 

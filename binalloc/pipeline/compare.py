@@ -84,7 +84,7 @@ def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence
             rows.append(replace(row, reason=error.message))
             continue
         seconds = time.process_time() - start
-        require_proof(module, made[name].module, request)
+        require_proof(module, made[name].module, request, allocator=name)
         info = made[name].module.function(request.kernel).info
         rows.append(
             replace(

@@ -297,7 +297,7 @@ def _as_asked(request: Request, version: Version, not_held: str) -> str:
 def _automatic_rewrite(module: Module, request: Request, original: Original, running: bool) -> Outcome:
     policy = find_policy(request.policy)
     if policy.measures and not running:
-        static = [p.name for p in POLICIES.values() if not p.measures]
+        static = [p.name for p in POLICIES.built_in.values() if not p.measures]
         raise UsageError(
             f"the {policy.name} policy measures levels in the emulator",
             place=Hint("{policy}"),

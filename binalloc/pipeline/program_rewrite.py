@@ -104,7 +104,7 @@ def rewrite_program(
 def _require_static(request: Request) -> None:
     explicit = any(n is not None for n in (request.registers, request.slots, request.blocks))
     if not explicit and find_policy(request.policy).measures:
-        static = ", ".join(p.name for p in POLICIES.values() if not p.measures)
+        static = ", ".join(p.name for p in POLICIES.built_in.values() if not p.measures)
         raise UsageError(
             f"the {request.policy} policy measures one launch", place=Hint("{policy}"), found=request.policy,
             expected=f"for a sequence of launches {static}, or a budget",

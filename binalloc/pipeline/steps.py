@@ -232,7 +232,7 @@ def prove(module: Module, request: Request, version: Version) -> Version:
         return version
     kept = request.prepared.proven
     if not any(seen is version.module for seen in kept):
-        require_proof(module, version.module, request, version.idle_slots)
+        require_proof(module, version.module, request, version.idle_slots, version.allocator)
         require_no_hazard(version.module, request.machine)
         kept.append(version.module)
     return replace(version, proven=True)
@@ -240,6 +240,8 @@ def prove(module: Module, request: Request, version: Version) -> Version:
 
 def _built(module: Module, request: Request, registers: int, slots: int, name: str) -> Version:
     """The version by allocator `name`."""
+    from binalloc.transform.allocators.installed import blamed_for
+    from binalloc.transform.allocators.table import find_allocator
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
     from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
@@ -256,25 +258,29 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
     )
     # What is proven is what will be written: the bytes, as a reader finds them.
     isa = set_of(module)
-    code = spread_over_banks(result.module, request.machine, result.functions)
-    rewritten = isa.read(isa.write(schedule(code, request.machine)), module.path)
+    with blamed_for(find_allocator(name)):
+        code = spread_over_banks(result.module, request.machine, result.functions)
+        rewritten = isa.read(isa.write(schedule(code, request.machine)), module.path)
     version = make_version(rewritten, request, result.functions)
     told = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
-    explained = result.explain() if request.explain else []
-    solver = [found.to_dict() for found in result.solver]
-    cost = result.cost
+    with blamed_for(find_allocator(name)):
+        explained = result.explain() if request.explain else []
+        solver = [found.to_dict() for found in result.solver]
+        cost = result.cost
     found = replace(version, solver=solver, explained=explained, copies=cost.copies, cost=cost, bound=result.bound)
     return replace(found, name=told, allocator=name, proven=False)
 
 
-def require_proof(module: Module, rewritten: Module, request: Request, idle_slots: int = 0) -> None:
-    """Refused, or LimitHit, where the checker does not prove that `rewritten` does what `module` does. idle_slots: how
-    many it reserves on purpose that nothing uses."""
+def require_proof(
+    module: Module, rewritten: Module, request: Request, idle_slots: int = 0, allocator: str = ""
+) -> None:
+    """Refused, or LimitHit, where the checker does not prove that `rewritten` does what `module` does; PluginFault
+    where an installed package's allocator made it. idle_slots: how many it reserves on purpose that nothing uses."""
     from binalloc.verify.checker import check
 
     report = check(module, rewritten, request.kernel, idle_slots=idle_slots)
     if not report.ok:
-        raise _unproven(module, request, report.errors)
+        raise _unproven(module, request, report.errors, allocator)
 
 
 def require_no_hazard(module: Module, machine: Machine) -> None:
@@ -290,11 +296,12 @@ def require_no_hazard(module: Module, machine: Machine) -> None:
         )
 
 
-def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> BinallocError:
+def _unproven(module: Module, request: Request, findings: Sequence[Finding], allocator: str) -> BinallocError:
     """Why no proof was found: the binary is beyond the checker's limits, the original depends on what was in a register
-    at launch or on where slots lie, or a defect of ours."""
+    at launch or on where slots lie, or a defect of ours, or of the package that the allocator is from."""
     from binalloc.analysis.dump import summary_dict
     from binalloc.analysis.program import analyse
+    from binalloc.transform.allocators.table import wrong_plan
 
     limit = next((f for f in findings if f.kind == "limit"), None)
     if limit is not None:
@@ -326,7 +333,8 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding]) -> 
             place=f".text.{name} word {index}",
             remedy=Hint("Ask for {slots} 0."),
         )
-    return Refused(
+    blamed = wrong_plan(allocator, f"kernel {request.kernel}", str(findings[0]))
+    return blamed or Refused(
         f"the rewrite of {request.kernel} could not be proven right ({count(len(findings), 'finding')})",
         place=str(findings[0]),
         remedy="This is a defect of binalloc; nothing was written.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from binalloc.errors import Hint, UsageError
@@ -10,17 +11,23 @@ from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import machine_to_dict
 from binalloc.models.machines.occupancy import model_of, occupancy_to_dict
 from binalloc.models.machines.reader import load_machine
+from binalloc.plugins.fault import PluginFault
 from binalloc.printable import one_line
 from binalloc.report.table import table
 
 
-def machines_to_dict(names: list[str]) -> dict[str, Any]:
-    """Every known machine in one line each, or the named ones in full."""
+def machines_to_dict(names: list[str], broken: Callable[[PluginFault], None]) -> dict[str, Any]:
+    """Every known machine in one line each, or the named ones in full. broken: is told of each installed package's that
+    cannot be read, which is left out of the lines."""
     if names:
         return {"machines": [machine_to_dict(load_machine(name)) for name in names]}
     rows = []
     for name in list_machines():
-        m = load_machine(name)
+        try:
+            m = load_machine(name)
+        except PluginFault as error:
+            broken(error)
+            continue
         rows.append(
             {
                 "name": m.name,

@@ -289,7 +289,8 @@ class _Checker:
         values = self.webs[id(named.code.fn)]
         places = find_places(new, origin)
         loaded = loaded_words(n.code for n in self.named.values())
-        order = find_order(named.code, named.blocks, values, loaded, new, places, origin)
+        model = self.original.memory_model
+        order = find_order(named.code, named.blocks, values, loaded, new, places, origin, model)
         at = dict(zip(order, range(len(order)), strict=True)) if order is not None else {}
         old = Original(named.code, named.blocks, values, self.names, order)
         return Product(old, new, places, [at.get(k, k) for k in origin] if at else origin)

@@ -7,15 +7,16 @@ change places commute (`_commute`), which holds whatever the map says:
 
 - *Values*: the two have no web in common that either defines, guards and predicates included. Unrelated values that
   shared a register are different webs, so only true dependences count.
-- *Memory*: two loads commute. A load or store commutes with a store of another space, unless one of them is generic
-  (or a texture, with global memory), and in global and local memory with one at a disjoint offset from the same value
-  of the same base. In shared and generic memory it does not: lanes of a warp exchange words there without a barrier,
-  and nothing marks the accesses that are volatile. Atomics and accesses marked as ordered commute with no access.
+- *Memory*, as ISA.md's "Memory model" has it: two loads commute. A load or store commutes with a store of another
+  space, unless one of them is generic (or a texture, with global memory). In local memory it does with one at a
+  disjoint offset from the same value of the same base. So it does in global memory under the model `ptx`, where other
+  threads' accesses order nothing; under `loom` it does with one that touches other bytes in any two lanes (`Lanes`). In
+  shared and generic memory it commutes with no store. Atomics and accesses marked as ordered commute with no access.
   A load or store of local words that has no counterpart at all is one of values, the words: it is silent only where
   nothing that is still an access can reach them (`resources.check_locals`). A store of words that no function loads
   binds nothing then.
-- *Warps*: barriers, fences, allocation of shared memory and reads of clocks commute with nothing that has an effect;
-  exchanges between lanes not with each other either. Branches, calls and ends close their block.
+- *Warps*: barriers, WARPSYNC, fences, allocation of shared memory and reads of clocks commute with nothing that has an
+  effect; exchanges between lanes not with each other either. Branches, calls and ends close their block.
 
 Not looked at is the order in which accesses of one thread become visible to others where no barrier, fence, atomic or
 ordered access stands between; nor faults: a word that faults ends the launch without a result, whatever was stored
@@ -27,6 +28,7 @@ early as what it needs allows.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from itertools import pairwise
@@ -34,8 +36,10 @@ from typing import NamedTuple
 
 from binalloc.isa.interface.view import Memory, View
 from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.isa.source_facts import PTX
 from binalloc.verify.blocks import CLOSES, Blocks, Places
 from binalloc.verify.code import Code, LocalAccess
+from binalloc.verify.lanes import Lanes
 from binalloc.verify.webs import Webs
 
 ATTEMPTS = 16
@@ -54,14 +58,17 @@ _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 
 
 def find_order(
-    old: Code, blocks: Blocks, webs: Webs, loaded: Set[int], new: Code, places: Places, origin: Sequence[int]
-) -> list[int] | None:
+    old: Code, blocks: Blocks, webs: Webs, loaded: Set[int], new: Code, places: Places, origin: Sequence[int],
+    model: str,
+) -> list[int] | None:  # fmt: skip
     """See the module. loaded: the words of local memory that any function of the original loads (`loaded_words`).
-    places: as `find_places` gives them. origin: the instruction map, by original word."""
+    places: as `find_places` gives them. origin: the instruction map, by original word. model: the memory model that the
+    original was made under."""
     homes = find_homes(old, blocks, new, places, origin)
     mapped = set(origin)
     silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
     unread = {i for i in silent if _is_unread(old.locals[i], loaded)}
+    lanes = None if model == PTX else Lanes(old, webs)
     order = list(range(len(old)))
     changed = False
     for b, (_, ranks) in sorted(homes.items()):
@@ -69,7 +76,7 @@ def find_order(
         if all(ranks[i] < ranks[j] for i, j in pairwise(words)):
             continue
         start, end = blocks.starts[b], blocks.starts[b + 1]
-        proposal = _Block(old, webs, silent, unread, start, end).arrange(ranks)
+        proposal = _Block(old, webs, lanes, silent, unread, start, end).arrange(ranks)
         if proposal is not None:
             order[start:end] = proposal
             changed = True
@@ -140,10 +147,12 @@ def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[
 
 
 class _Block:
-    """One block of the original, words start to end - 1."""
+    """One block of the original, words start to end - 1. lanes: None where those of a warp order nothing among them."""
 
-    def __init__(self, old: Code, webs: Webs, silent: Set[int], unread: Set[int], start: int, end: int) -> None:
-        self.old, self.webs, self.silent, self.start, self.end = old, webs, silent, start, end
+    def __init__(
+        self, old: Code, webs: Webs, lanes: Lanes | None, silent: Set[int], unread: Set[int], start: int, end: int
+    ) -> None:
+        self.old, self.webs, self.lanes, self.silent, self.start, self.end = old, webs, lanes, silent, start, end
         self.uses: dict[int, tuple[int, ...]] = {}
         self.defs: dict[int, tuple[int, ...]] = {}
         self.bases: dict[int, object] = {}
@@ -226,7 +235,7 @@ class _Block:
         """The first word that comes behind one that it must precede, or None."""
         defined: dict[int, int] = {}
         used: dict[int, int] = {}
-        effects = _Effects()
+        effects = _Effects(self.lanes)
         for i in order:
             for x in self.uses[i]:
                 if defined.get(x, -1) > i:
@@ -275,11 +284,31 @@ class _Latest:
         return other if known is None else max([other, *(known.get(w, -1) for w in words)])
 
 
+class _Moved:
+    """Accesses of global memory that were executed, ascending, where lanes see what the others do: `lanes` says which
+    pairs that cannot concern."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        self.loads: list[int] = []
+        self.stores: list[int] = []
+
+    def follow(self, i: int, stores: bool) -> int:
+        """Word i comes next: a later one that was executed already and may touch what it does, or -1."""
+        for known in (self.stores, self.loads) if stores else (self.stores,):
+            for j in known[bisect_right(known, i) :]:
+                if not self.lanes.apart(i, j):
+                    return j
+        insort(self.stores if stores else self.loads, i)
+        return -1
+
+
 class _Effects:
     """What was executed so far, of all that has an effect, in terms of the latest original word of each kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: Lanes | None) -> None:
         self.wall = self.any = self.exchange = self.fixed = self.access = -1
+        self.moved = _Moved(lanes) if lanes is not None else None
         self.loads = {space: _Latest() for space in _EVERYWHERE}
         self.stores = {space: _Latest() for space in _EVERYWHERE}
 
@@ -315,6 +344,9 @@ class _Effects:
         words = range(memory.offset // 4, (memory.offset + memory.size + 3) // 4)
         stores = memory.access == Access.STORE
         for other in _ALIASES[space]:
+            if self.moved is not None and other == space == Space.GLOBAL:
+                after = max(after, self.moved.follow(i, stores))
+                continue
             known = base if other == space else None
             after = max(after, self.stores[other].conflict(known, words))
             if stores:

@@ -14,7 +14,7 @@ from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import REG, SLOT_ROW
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import Space
-from binalloc.isa.source_facts import SourceFacts
+from binalloc.isa.source_facts import LOOM, SourceFacts
 from binalloc.verify.code import Code, at_fixed_place, text
 from binalloc.verify.product import Product
 from binalloc.verify.report import Finding
@@ -35,6 +35,8 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
             out.append(_changed(new.name, f"the kernel's {name}", *words))
     if old.shared != new.shared:
         out.append(_changed(new.name, "the shared variables", str(old.shared), str(new.shared)))
+    if original.memory_model == LOOM != rewritten.memory_model:
+        out.append(_changed(new.name, "the memory model", LOOM, rewritten.memory_model))
     out += check_data(original, rewritten)
     if new.info.slot_bytes % SLOT_ROW or new.info.slot_bytes < 0 or new.info.spill_local < 0:
         out.append(_changed(new.name, "slot_bytes", f"a multiple of {SLOT_ROW}", str(new.info.slot_bytes)))

@@ -32,7 +32,7 @@ SIMPLER: tuple[dict[str, object], ...] = (
     {"grid": 1}, {"shared": False}, {"local": False}, {"wide": False}, {"floats": False}, {"atomics": False},
     {"guards": 0.1}, {"aliases": False}, {"hops": False}, {"odd_points": 0.0}, {"uniform": 0.0}, {"arrays": False},
     {"generic": False}, {"dynamic": 0}, {"barriers": False}, {"leaving": False}, {"ends": False}, {"stack": ""},
-    {"flags": False}, {"addresses": False}, {"holes": 0.0},
+    {"flags": False}, {"addresses": False}, {"holes": 0.0}, {"neighbours": ""},
 )  # fmt: skip
 
 

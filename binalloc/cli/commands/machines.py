@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from binalloc.cli.options import integer, json_option
-from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, note, print_json, say
 from binalloc.errors import UsageError
+from binalloc.plugins.fault import PluginFault
 
 
 @click.command()
@@ -36,6 +37,7 @@ def machines(
     from binalloc.models.machines.kernel_use import KernelUse
     from binalloc.report.machines import machines_to_dict, occupancy_answer, render_machines, render_occupancy
 
+    broken: list[PluginFault] = []
     if ask:
         if len(names) > 1 or (names and machine):
             raise UsageError(
@@ -47,12 +49,16 @@ def machines(
         text = render_occupancy(found)
     else:
         _only_with_occupancy()
-        found = machines_to_dict(list(names) + ([] if machine is None else [machine]))
+        found = machines_to_dict(list(names) + ([] if machine is None else [machine]), broken.append)
         text = render_machines(found)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
         say(text)
+    for error in broken[1:]:
+        note(f"error: {error}")
+    if broken:
+        fail(str(broken[0]), broken[0].exit_code)
 
 
 def _only_with_occupancy() -> None:

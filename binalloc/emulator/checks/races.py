@@ -1,42 +1,21 @@
-"""`race`: shared-memory accesses of different warps that no barrier orders.
+"""`race`: shared-memory accesses that nothing orders, as ISA.md's "Memory model" has it.
 
 Vector clocks as in FastTrack (Flanagan and Freund, PLDI 2009, section 3), with warps for threads and barrier arrivals
 for synchronisation; named barriers and arrivals without waiting are covered. It differs in keeping a read clock per
-warp throughout, because a block has at most 32. Lanes of one warp execute in step: among them only one store
-instruction that writes different values to one place is a race. Atomics do not race with one another; .SPILL accesses
-are private."""
+warp throughout, because a block has at most 32. Under the model `loom` lanes of one warp execute in step: among them
+only one store instruction that writes different values to one place is a race. Under `ptx` see `lane_races`. Atomics
+and ordered accesses do not race with one another; .SPILL accesses are private."""
 
 from __future__ import annotations
 
 from binalloc.emulator.arithmetic.matrix import giving_lanes
 from binalloc.emulator.checks.faulting import set_fault
+from binalloc.emulator.checks.history import READS, Before, History, RaceModel
+from binalloc.emulator.checks.lane_races import ORDERED, lane_conflict, lanes_meet, lanes_start, note_lane
 from binalloc.emulator.state.arrays import Cube, Grid, Words
-from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import MAX_BLOCK_WARPS, RZ, SHARED_WINDOW, WINDOW_SIZE, Access, Column, Fault, Space
 from binalloc.emulator.state.records import Gpu, Sm
-
-
-class History(Codes):
-    """Columns of a place's history; the clocks of the warps that have read it follow, from `_READS` on."""
-
-    WRITER: int
-    CLOCK: int
-    WRITE_PC: int
-    READ_PC: int
-    ATOMIC: int
-
-
-class Before(Codes):
-    """What the other access was: of another warp, which no barrier orders, or of another lane."""
-
-    WRITTEN: int
-    READ: int
-    LANE: int
-
-
-_READS = 8
-HISTORY_COLUMNS = _READS + MAX_BLOCK_WARPS
 
 
 @device
@@ -49,6 +28,8 @@ def race_start(g: Gpu, s: Sm, races: Cube, slot: int) -> None:
         for k in range(MAX_BLOCK_WARPS):
             s.clock[w, k] = 0
         s.clock[w, i] = 1
+        if g.race == RaceModel.PTX:
+            lanes_start(s.id, races, w)
     for b in range(s.bar_clock.shape[1]):
         for k in range(MAX_BLOCK_WARPS):
             s.bar_clock[slot, b, k] = 0
@@ -77,24 +58,41 @@ def race_reset(s: Sm, slot: int, b: int) -> None:
 
 
 @device
-def race_word(g: Gpu, s: Sm, cell: Words, w: int, pc: int, t: int, address: int, access: int) -> None:
-    """Lane t of warp slot w accesses the place whose history is `cell`."""
+def race_meet(g: Gpu, s: Sm, races: Cube, w: int, lanes: int, named: int) -> None:
+    """Lanes of a warp meet in a barrier, or in a WARPSYNC (`named`): there those that name the same."""
+    if g.race != RaceModel.PTX:
+        return
+    for t in range(g.lanes):
+        if (lanes >> t) & 1:
+            same = lanes
+            if named:
+                for u in range(g.lanes):
+                    if s.b[u] != s.b[t]:
+                        same &= ~(1 << u)
+            lanes_meet(s.id, races, w, same)
+            lanes &= ~same
+
+
+@device
+def race_word(g: Gpu, s: Sm, cell: Words, w: int, pc: int, t: int, address: int, access: int, ordered: int) -> None:
+    """Lane t of warp slot w accesses the place whose history is `cell`. ordered: an atomic or the like."""
     me = s.in_block[w]
     writer = cell[History.WRITER] - 1
     late = writer >= 0 and writer != me and s.clock[w, writer] < cell[History.CLOCK]
-    if late and not (access == Access.ATOMIC and cell[History.ATOMIC] == 1):
+    if late and not (ordered and cell[History.ATOMIC] == 1):
         set_fault(g, s, Fault.RACE, w, pc, t, address, cell[History.WRITE_PC], Before.WRITTEN)
     if access == Access.LOAD:
-        cell[_READS + me] = s.clock[w, me]
-        cell[History.READ_PC] = pc
+        if not ordered:
+            cell[READS + me] = s.clock[w, me]
+            cell[History.READ_PC] = pc
         return
     for k in range(g.warps_per_block):
-        if k != me and cell[_READS + k] > s.clock[w, k]:
+        if k != me and cell[READS + k] > s.clock[w, k]:
             set_fault(g, s, Fault.RACE, w, pc, t, address, cell[History.READ_PC], Before.READ)
     cell[History.WRITER] = me + 1
     cell[History.CLOCK] = s.clock[w, me]
     cell[History.WRITE_PC] = pc
-    cell[History.ATOMIC] = 1 if access == Access.ATOMIC else 0
+    cell[History.ATOMIC] = ordered
 
 
 @device
@@ -116,12 +114,29 @@ def race_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: 
 
 
 @device
-def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, pc: int, mask: int) -> None:
-    """A memory instruction that has executed in lanes `mask`."""
-    space = program[pc, Column.SPACE]
-    if program[pc, Column.SPILL] or (space != Space.SHARED and space != Space.GENERIC):
+def race_place(
+    g: Gpu, s: Sm, races: Cube, place: int, w: int, pc: int, t: int, address: int, access: int, ordered: int,
+    compare: int,
+) -> None:  # fmt: skip
+    """Lane t's access to one place; `compare`: with what other lanes of the warp did, and no more."""
+    cell = races[s.id, place]
+    me, load = s.in_block[w], 1 if access == Access.LOAD else 0
+    if compare:
+        found = lane_conflict(s.id, races, cell, w, me, t, load, ordered)
+        if found != ORDERED:
+            other = cell[History.READ_PC] if found == Before.LANE_READ else cell[History.WRITE_PC]
+            set_fault(g, s, Fault.RACE, w, pc, t, address, other, found)
         return
-    access = program[pc, Column.ACCESS]
+    race_word(g, s, cell, w, pc, t, address, access, ordered)
+    if g.race == RaceModel.PTX:
+        note_lane(s.id, races, cell, w, me, t, load, ordered)
+
+
+@device
+def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask: int, compare: int) -> int:
+    """All places that a memory instruction accesses; answers the lanes that access shared memory."""
+    space, access = program[pc, Column.SPACE], program[pc, Column.ACCESS]
+    ordered = 1 if access == Access.ATOMIC or program[pc, Column.PAST] else 0
     asking = mask & giving_lanes(program[pc, Column.MATRICES])
     lanes = 0
     base = (s.shared_first[s.block_of[w]] << 2) >> g.race_shift
@@ -136,6 +151,18 @@ def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, p
             first = address >> g.race_shift
             last = (address + program[pc, Column.SIZE] - 1) >> g.race_shift
             for i in range(first, last + 1):
-                race_word(g, s, races[s.id, base + i], w, pc, t, address, access)
-    if access == Access.STORE:
+                race_place(g, s, races, base + i, w, pc, t, address, access, ordered, compare)
+    return lanes
+
+
+@device
+def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, pc: int, mask: int) -> None:
+    """A memory instruction that has executed in lanes `mask`."""
+    space = program[pc, Column.SPACE]
+    if program[pc, Column.SPILL] or (space != Space.SHARED and space != Space.GENERIC):
+        return
+    if g.race == RaceModel.PTX:
+        race_places(g, s, program, races, w, pc, mask, 1)
+    lanes = race_places(g, s, program, races, w, pc, mask, 0)
+    if program[pc, Column.ACCESS] == Access.STORE:
         race_lanes(g, s, program, regs, w, pc, lanes)

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from binalloc.emulator.arithmetic.integer import table_masks
-from binalloc.emulator.checks.races import HISTORY_COLUMNS
+from binalloc.emulator.checks.history import HISTORY_COLUMNS, RaceModel
+from binalloc.emulator.checks.lane_races import CLOCK_ROWS
 from binalloc.emulator.host.engine import Engine, Value
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.interrupts import whole_cycles
@@ -39,6 +40,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.places import DEEP_STACK_ENTRIES, STACK_ENTRIES
+from binalloc.isa.source_facts import PTX
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
@@ -270,11 +272,11 @@ class Device:
             for name in ("last", "entered"):
                 self.engine.put(self.sms, i, name, [-1] * L.MAX_SCHEDULERS)
 
-    def watch(self, check: bool, race: bool) -> None:
-        """Switch poison and race detection on, with the memory they need."""
+    def watch(self, check: bool, race: bool, model: str) -> None:
+        """Switch poison and race detection on, with the memory they need. model: what a race is, by name."""
         mem, info = self.memories, self.kernel.info
         self.put("check", int(check))
-        self.put("race", int(race))
+        self.put("race", (RaceModel.PTX if model == PTX else RaceModel.LOOM) if race else RaceModel.OFF)
         self.put("local_stack", info.local_stack)
         if check:
             mem.shadow = np.zeros(mem.shared.shape, np.int64)
@@ -285,7 +287,7 @@ class Device:
             narrow &= (table[:, L.Column.GROUP] == L.ExecGroup.MEM) & (table[:, L.Column.SIZE] < 4)
             shift = 0 if narrow.any() else 2
             self.put("race_shift", shift)
-            places = mem.shared.shape[1] * 4 >> shift
+            places = (mem.shared.shape[1] * 4 >> shift) + CLOCK_ROWS
             mem.races = np.zeros((mem.shared.shape[0], places, HISTORY_COLUMNS), np.int64)
 
     def profile(self) -> None:

@@ -196,7 +196,7 @@ def run_device(
     device.put("skew", _skew(skew))
     if only is not None:
         _leave_out(device, only)
-    device.watch(check, race)
+    device.watch(check, race, device.module.memory_model)
     if profile:
         device.profile()
     if every is not None:

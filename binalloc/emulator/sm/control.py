@@ -25,6 +25,8 @@ CONTROLS: dict[Flow, Executor] = {  # the commonest first
     Flow.FENCE: fence,
 }
 _NUMBERS = {name: number for number, name in enumerate(CONTROLS, L.NO_CONTROL + 1)}
+WARPSYNCS, BARRIERS = _NUMBERS[Flow.WARPSYNC], _NUMBERS[Flow.BARRIER]
+"""Numbers of their kinds."""
 for _name, _row in OPERATIONS.items():
     assert _row.group != L.ExecGroup.CONTROL or BY_NAME[_name].control in CONTROLS, f"{_name} is no kind of control"
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.poison import poison_after, poison_before
-from binalloc.emulator.checks.races import race_access
+from binalloc.emulator.checks.races import race_access, race_meet
 from binalloc.emulator.execute.control import advance
 from binalloc.emulator.execute.memory import exec_mem
 from binalloc.emulator.execute.operands import stage
@@ -29,7 +29,8 @@ from binalloc.emulator.execute.table import (
 from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.memory.calendar import memory_due, next_memory_event
 from binalloc.emulator.memory.dram import settle
-from binalloc.emulator.sm.control import exec_control
+from binalloc.emulator.sm.barriers import Mode
+from binalloc.emulator.sm.control import BARRIERS, WARPSYNCS, exec_control
 from binalloc.emulator.sm.idle import bring_up
 from binalloc.emulator.sm.issue import (
     account,
@@ -139,6 +140,10 @@ def issue_one(
     group = program[pc, Column.GROUP]
     if group == ExecGroup.CONTROL:
         exec_control(g, s, program, regs, w, pc, mask)
+        if CHECKING and g.race and mask and g.fault == 0:
+            kind = program[pc, Column.CONTROL]
+            if kind == WARPSYNCS or (kind == BARRIERS and program[pc, Column.BAR] != Mode.ARV):
+                race_meet(g, s, races, w, mask, 1 if kind == WARPSYNCS else 0)
     else:
         if mask:
             execute(g, s, program, rows, regs, global_, shared, local, const, w, pc, mask)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from binalloc.emulator.arithmetic.atomic import atomic_legal
+from binalloc.emulator.checks.history import Before
 from binalloc.emulator.checks.poison import Sink
-from binalloc.emulator.checks.races import Before
 from binalloc.emulator.execute.surface import Amiss
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
@@ -186,14 +186,18 @@ def surface(c: Context, a: int, b: int, d: int) -> tuple[str, str, str | None]:
     return f"{wanted} bytes at {at} of surface {handle}", f"{within}, x in bytes, all of them inside", None
 
 
+_MEETING = "a barrier or a WARPSYNC (bar.warp.sync)"
+
+
 def race(c: Context, address: int, word: int, before: int) -> tuple[str, str, None]:
     """What the other access to `address` was, in the instruction at `word`."""
     if before == Before.LANE:
         found = f"address {address:#x} is written by another lane with another value"
         return found, "one lane that writes it, or one value", None
-    other = "written" if before == Before.WRITTEN else "read"
-    found = f"address {address:#x} was {other} in {c.where(word)} by another warp"
-    return found, "a barrier between the two accesses", None
+    other = "written" if before in (Before.WRITTEN, Before.LANE_WRITTEN) else "read"
+    whose, between = ("warp", "a barrier") if before in (Before.WRITTEN, Before.READ) else ("lane", _MEETING)
+    found = f"address {address:#x} was {other} in {c.where(word)} by another {whose}"
+    return found, f"{between} between the two accesses", None
 
 
 def called(c: Context, word: int) -> str:

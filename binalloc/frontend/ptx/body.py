@@ -33,7 +33,7 @@ _LOC = rf"\.loc\s++(\d{{1,9}}+)\s++(\d{{1,9}}+)\s++\d++{_INLINED}(?![\w.,;])"
 # An operand text stops at anything irregular (parentheses, comments, colons), which the token cursor reads instead.
 _STATEMENT = re.compile(
     rf"""{SKIP}(?:
-        (?:@(!?)({NAME})\s++)?({_OPCODE})(?:\s++([^;:()/"]*+))?;
+        (?:@(!?)({NAME})\s++)?({_OPCODE})(?:\s++([^;:()/"\#]*+))?;
       | ({NAME})\s*+:(?!:|\s*+\.(?:callprototype|calltargets|branchtargets)\b)
       | (\{{)
       | (\}})
@@ -42,7 +42,9 @@ _STATEMENT = re.compile(
     re.VERBOSE | re.ASCII,
 )
 
-_SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({NAME}))?{SKIP}({_OPCODE})", re.ASCII)
+_APART = rf"[a-z]\w*+(?>(?:{SKIP}\.{SKIP}\w++(?>(?:::\w++)*))*)"
+"""An opcode, perhaps with blanks and comments between its parts."""
+_SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({NAME}))?{SKIP}({_APART})", re.ASCII)
 _PIECES = re.compile(r"(?>(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?>(?:[^\[\]{}]|\{[^{}]*+\})*)\])+)")
 _SPACES = re.compile(SKIP)
 _TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")
@@ -187,7 +189,7 @@ class BodyParser:
         reader.where = len(self.body)
         start = m.start(3)
         condition = self._guard(m) if m[2] else None
-        op, *mods = m[3].split(".")
+        op, *mods = "".join(_COMMENTS.sub("", m[3]).split()).split(".")
         tokens = Tokens(source, m.end())
         instruction = Instruction(op, tuple(mods), (), source.place(start), condition, self.loc)
         if op == "call":

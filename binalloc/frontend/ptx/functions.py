@@ -57,9 +57,9 @@ def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tupl
     return out, at, declared
 
 
-def open_scope(source: Source, function: Function, declared: list[tuple[str, int]]) -> Scope:
+def open_scope(source: Source, names: ModuleNames, function: Function, declared: list[tuple[str, int]]) -> Scope:
     """The outermost scope of a body, with results and parameters in it."""
-    scope = Scope(None, "", 0, function.registers)
+    scope = Scope(None, "", 0, function.registers, names.registers.of_function(function.registers))
     for item, (name, at) in zip([*function.results, *function.parameters], declared, strict=True):
         if name == "_":
             continue

@@ -159,10 +159,7 @@ def _pattern(writer: _Writer, value: Const | Float, offset: int) -> int:
         return _float_pattern(float_value(value), type_)
     if type_ in ("f16", "f32", "f64"):
         source.fail(offset, f"integer value for a .{type_}", expected="a floating constant: 1.0, 0f... or 0d...")
-    number = value.value
-    if not -(1 << bits - 1) <= number < 1 << bits and not (1 << 64) - (1 << bits - 1) <= number:
-        source.fail(offset, f"value too large for a .{type_}", expected=f"at most {bits} bits")
-    return number & (1 << bits) - 1
+    return value.value & (1 << bits) - 1  # its low bits, as ptxas has it
 
 
 def _float_pattern(value: float, type_: str) -> int:

@@ -16,7 +16,8 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import Place
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
-COMMENT = r"//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/"
+COMMENT = r"//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/|(?<![^\n])\#(?:line)?[ \t]++\d[^\n]*+"
+"""Comments, and a preprocessor's marks of lines (`# 3 "a.cu"`, `#line 3`), which begin a line of text."""
 
 SKIP = rf"(?>(?:[ \t\r\n\f\v]++|{COMMENT}|@@DWARF[^\n]*+)*)"
 """White space and comments. Nothing is given back: no input makes it slower than linear. (Groups are atomic, `(?>...)`,

@@ -185,6 +185,7 @@ class OperandReader:
         if tokens.value in ("+", "-") and tokens.kind == "punct":
             offset = self._offset(tokens, tokens.at)
         tokens.expect("]", "after the address")
+        tokens.accept(".unified")  # what it promises of the address is nothing that Loom could use
         return Address(base, offset)
 
     def _base(self, tokens: Tokens) -> Register | Symbol:

@@ -19,10 +19,6 @@ from binalloc.frontend.ptx.variables import ModuleNames, declare_module_variable
 
 _LINKAGE = (".visible", ".extern", ".weak", ".common")
 _SECTION = re.compile(rf'\.section\s++[\w.$]++{SKIP}\{{(?>(?:[^{{}}"/]++|"[^"\n]*+"|{COMMENT})*)\}}', re.ASCII)
-_REFUSED = {
-    ".reg": "registers outside of a function",
-    ".param": "parameters outside of a function",
-}
 
 
 def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
@@ -112,8 +108,6 @@ class _ModuleParser:
             tokens.jump(take_pragma(tokens))
         elif word == ".alias":
             self._alias(tokens)
-        elif word in _REFUSED:
-            self.source.fail(at, _REFUSED[word], found=word, expected="a .func, .entry or variable")
         elif word == ".version":
             self.source.fail(at, "a second .version", found=word, expected="one module in a file")
         else:
@@ -221,7 +215,7 @@ class _ModuleParser:
             self.source.fail(tokens.at, "no .target before the first function", expected=".target")
         function, at, declared = header(tokens, self.names)
         function.linkage, function.target = linkage, self.module.target
-        scope = open_scope(self.source, function, declared)
+        scope = open_scope(self.source, self.names, function, declared)
         has_body = tokens.value == "{"
         if has_body and linkage == "extern":
             self.source.fail(at, "body of an external function", found=function.name, expected="';'")
@@ -236,7 +230,7 @@ class _ModuleParser:
     def _enter(self, function: Function, at: int, has_body: bool) -> Function:
         """Enter a function; a definition takes its declaration's place."""
         name = function.name
-        if name in self.module.variables:
+        if name in self.module.variables or self.names.registers.taken(name):
             self.source.fail(at, "declared twice", found=name, expected="a name that is not declared yet")
         earlier = self.module.functions.get(name)
         if earlier is None:

@@ -78,6 +78,7 @@ class Label:
 class Scope:
     """The names declared in one `{ }`.
 
+    outside: registers declared outside of functions, which every function has as its own.
     names: name -> the operand it stands for, or Label. sets: prefix -> registers. lowest: prefix -> the least number a
     declared name has behind that prefix, which tells an overlap of a set with what is declared already. pending: uses
     of names to be settled when the scope closes: (name, where, offset in the text); where is the index of the
@@ -85,10 +86,13 @@ class Scope:
     its scopes.
     """
 
-    __slots__ = ("at", "lowest", "names", "parent", "pending", "registers", "sets", "suffix")
+    __slots__ = ("at", "lowest", "names", "outside", "parent", "pending", "registers", "sets", "suffix")
 
-    def __init__(self, parent: Scope | None, suffix: str, at: int, registers: dict[str, str]) -> None:
+    def __init__(
+        self, parent: Scope | None, suffix: str, at: int, registers: dict[str, str], outside: Scope | None = None
+    ) -> None:
         self.parent = parent
+        self.outside: Scope | None = parent.outside if parent is not None else outside
         self.suffix = suffix
         self.at = at
         self.registers = registers
@@ -130,6 +134,16 @@ class Scope:
             if first < self.lowest.get(p, MAX_SET):
                 self.lowest[p] = first
 
+    def of_function(self, registers: dict[str, str]) -> Scope:
+        """This scope of registers outside of functions, as one function sees it: what it names goes to `registers`."""
+        out = Scope(None, self.suffix, self.at, registers)
+        out.sets = self.sets
+        for name, operand in self.names.items():
+            items = operand.items if isinstance(operand, Vector) else (operand,)
+            registers.update((item.name, self.registers[item.name]) for item in items if isinstance(item, Register))
+            out.names[name] = operand
+        return out
+
     def find(self, name: str) -> Operand | Label | None:
         """What the name stands for here, seen from the inside out; None where nothing declares it yet."""
         scope: Scope | None = self
@@ -142,6 +156,8 @@ class Scope:
                 if registers is not None:
                     return scope._from_set(name, registers)
             scope = scope.parent
+        if self.outside is not None and (register := self.outside.find(name)) is not None:
+            return register
         base, dot, component = name.partition(".")
         if dot and component in COMPONENTS:
             whole = self.find(base)

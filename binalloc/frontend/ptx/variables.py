@@ -7,21 +7,30 @@ from binalloc.frontend.ptx.declarations import SPACES, Head, head, variable
 from binalloc.frontend.ptx.lexer import Source, Tokens
 from binalloc.frontend.ptx.literals import integer
 from binalloc.frontend.ptx.scopes import MAX_SET, SPECIALS, Label, RegisterSet, Scope
+from binalloc.isa.interface.names import NAME_LIMIT
+
+_COMPOSED = 4
+"""Names in a binary may be put together of so many of the text's, a variable's of its function's, say."""
+
+OUTSIDE = ".0"
+"""What a register that is declared outside of functions has behind its name in the tree: scopes count from 1."""
 
 
 class ModuleNames:
     """The names of a module: a container of its variables and functions, and its module-scope prototypes.
 
-    flattened: the text is a dump of this package: its names may carry scope numbers and components.
+    flattened: the text is a dump of this package: its names may carry scope numbers and components. registers: those
+    declared so far outside of functions, as PTX before 3.0 and compilers of its time have them.
     """
 
-    __slots__ = ("flattened", "functions", "prototypes", "variables")
+    __slots__ = ("flattened", "functions", "prototypes", "registers", "variables")
 
     def __init__(self, module: Module, flattened: bool) -> None:
         self.variables = module.variables
         self.functions = module.functions
         self.prototypes: dict[str, str] = {}
         self.flattened = flattened
+        self.registers = Scope(None, OUTSIDE, 0, {})
 
     def __contains__(self, name: object) -> bool:
         return name in self.variables or name in self.functions
@@ -30,6 +39,9 @@ class ModuleNames:
         """Fail where a name that is being declared is no identifier, or reserved."""
         if "." in name and not self.flattened:
             source.fail(at, "not an identifier", found=name, expected="letters, digits, '_' and '$'")
+        if len(name) > NAME_LIMIT // _COMPOSED:
+            limit = f"at most {NAME_LIMIT // _COMPOSED} characters"
+            source.fail(at, f"a name of {len(name)} characters", found=name, expected=limit)
         if name == "_":
             source.fail(at, "not an identifier", found=name, expected="a name")
         if name == "WARP_SZ" or name in SPECIALS:
@@ -94,15 +106,24 @@ def declare_module_variables(tokens: Tokens, names: ModuleNames, linkage: str) -
     source = tokens.source
     if tokens.value not in SPACES:
         tokens.unexpected("a space: " + ", ".join(SPACES[2:-1]))
-    if tokens.value in (".reg", ".param"):
-        tokens.unexpected("one of .global, .const, .shared and .local outside of a function")
+    if tokens.value == ".param":
+        expected = "a .func or .entry around it"
+        source.fail(tokens.at, "parameters outside of a function", found=".param", expected=expected)
     of = head(tokens)
     while True:
         at = tokens.at
         name = tokens.name("the name of a variable")
         names.check(source, at, name)
-        if name in names.functions:
+        if name in names.functions or (of.space != "reg" and names.registers.taken(name)):
             duplicate(source, at, name)
+        if of.space == "reg":
+            if linkage or name in names.variables:
+                expected = "no linkage, and a name of its own"
+                source.fail(at, "a register outside of a function", found=name, expected=expected)
+            _declare_registers(tokens, names.registers, of, name, at)
+            if tokens.accept(","):
+                continue
+            break
         declared = variable(tokens, of, name, at, linkage, _With(names, name))
         _enter(source, names, declared, at)
         if not tokens.accept(","):

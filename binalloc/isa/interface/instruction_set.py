@@ -14,6 +14,7 @@ from typing import Protocol
 
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.roles import Roles
+from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, View
 
 
@@ -163,6 +164,9 @@ class InstructionSet(Protocol):
 
     def special_register(self, instr: Instr) -> str | None:
         """Name of the special register read, or None."""
+
+    def sums(self, instr: Instr) -> tuple[Sum, ...]:
+        """What of its results is a sum of operands times constants, as far as that is told."""
 
     def is_nop(self, instr: Instr) -> bool:
         """True for the instruction that does nothing."""

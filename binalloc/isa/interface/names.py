@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-NAME_LIMIT = 1024
+NAME_LIMIT = 0xFFFF
+"""Characters of a name: what the length of a string in a binary can say. C++ templates reach thousands."""
+
 NAME = re.compile(rf"[A-Za-z_$][\w$.]{{0,{NAME_LIMIT - 1}}}", re.ASCII)
 
 

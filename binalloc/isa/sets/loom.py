@@ -7,6 +7,7 @@ from binalloc.isa.interface.instruction_set import Builder, SetLimits
 from binalloc.isa.interface.places import MOST_REGISTERS, WORD
 from binalloc.isa.loom import build, recognise
 from binalloc.isa.loom import roles as its_roles
+from binalloc.isa.loom import sums as its_sums
 from binalloc.isa.loom import view as views
 from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.validate import highest_register
@@ -56,6 +57,7 @@ class Loom:
     predicate_of_truth = staticmethod(recognise.predicate_of_truth)
     exclusive_or = staticmethod(recognise.exclusive_or)
     special_register = staticmethod(recognise.special_register)
+    sums = staticmethod(its_sums.sums)
     is_nop = staticmethod(recognise.is_nop)
 
     def recognises(self, data: bytes) -> bool:

@@ -382,8 +382,8 @@ def _define_rest() -> None:
     # -- memory
     _memory(0x080, "LDG", "rd:w mem64", "width cache", "load global", "global", "load")
     _memory(0x081, "STG", "mem64 rb:w", "width cache", "store global", "global", "store")
-    _memory(0x082, "LDS", "rd:w mem32", "width spill", "load shared", "shared", "load")
-    _memory(0x083, "STS", "mem32 rb:w", "width spill", "store shared", "shared", "store")
+    _memory(0x082, "LDS", "rd:w mem32", "width spill cache", "load shared", "shared", "load")
+    _memory(0x083, "STS", "mem32 rb:w", "width spill cache", "store shared", "shared", "store")
     _memory(0x084, "LDL", "rd:w mem32", "width spill", "load local", "local", "load")
     _memory(0x085, "STL", "mem32 rb:w", "width spill", "store local", "local", "store")
     _memory(0x086, "LDC", "rd:w cmem", "width", "load constant", "const", "load")

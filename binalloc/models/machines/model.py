@@ -239,7 +239,7 @@ class L2Cache:
     holds all memory, else texture fetches alone, and all other requests go past it to DRAM.
     """
 
-    bytes: int = _figure("bytes", 1, 1 << 26)
+    bytes: int = _figure("bytes", 1, 1 << 27)
     slices: int = _figure("slices", 1, 256)
     line_bytes: int = _figure("bytes", 128, 128)
     sets: int = _figure("sets", 1, 1 << 16)

@@ -8,6 +8,8 @@ expected: unknown and missing keys, wrong types and units, and figures that cont
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
 import math
 import re
 from collections.abc import Collection, Mapping
@@ -15,15 +17,24 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
-from binalloc.errors import Hint, UsageError
+from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.isa.timing import UNIT_CLASSES
 from binalloc.models.machines import model
-from binalloc.models.machines.files import list_machines, machine_file
+from binalloc.models.machines.aliases import by_alias, near
+from binalloc.models.machines.files import (
+    built_in_machines,
+    installed_file,
+    installed_machines,
+    list_machines,
+    machine_file,
+)
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.model import Figure, Machine, PortGroup, Unit, Units
 from binalloc.models.machines.occupancy import Rule
 from binalloc.models.machines.unloaded import MOST_TICKS, RATE_DENOMINATOR, closed_bank_cycles, link_cycles
-from binalloc.printable import quoted
+from binalloc.plugins.entries import Entry
+from binalloc.plugins.fault import PluginFault
+from binalloc.printable import one_line, quoted
 from binalloc.toml_file import read_toml
 from binalloc.toml_values import Place
 
@@ -60,24 +71,53 @@ _T = TypeVar("_T")
 
 
 def load_machine(name_or_path: str | Path) -> Machine:
-    """A machine by the name of one that comes with the package, or by the path of a machine file.
+    """A machine by the name of one that comes with the package or with an installed one, by an alias (`RTX 4090`,
+    `sm_86`, `8.6`), or by the path of a machine file.
 
-    Raises UsageError where neither exists, MalformedInput for a file that is no machine file.
+    Raises UsageError where there is none such, MalformedInput for a file that is no machine file, PluginFault for an
+    installed package's. What an alias of a capability stands for is told in the log of the package.
     """
     text = str(name_or_path)
-    if text in list_machines():
+    installed = installed_machines()  # looked at in any case: who has a name that is ours already is told
+    if text in built_in_machines():
         return read_machine(machine_file(text))
+    if text in installed:
+        return _installed(installed[text])
     path = Path(text)
     with contextlib.suppress(OSError):  # a name that no file can have
         if text == "-" or ("\0" not in text and path.exists() and not path.is_dir()):
             return read_machine(path)
+    named = by_alias(text, list_machines())
+    if named is not None:
+        if named.why:
+            _tell_once(f"machine {one_line(text)}: {named.machine}, {named.why}")
+        return load_machine(named.machine)
+    close = near(text, list_machines())
     raise UsageError(
         "unknown machine",
         place="machine",
         found=quoted(text),
         expected="one of " + ", ".join(list_machines()) + ", or the path of a machine file",
-        remedy=Hint("{list_machines} lists the known ones."),
+        remedy=Hint((f"Perhaps {' or '.join(close)}? " if close else "") + "{list_machines} lists the known ones."),
     )
+
+
+@functools.cache
+def _tell_once(text: str) -> None:
+    logging.getLogger("binalloc").info(text)
+
+
+def _installed(entry: Entry) -> Machine:
+    """The machine of an installed package."""
+    path = installed_file(entry)
+    try:
+        machine = read_machine(path)
+    except (MalformedInput, UsageError) as error:
+        raise PluginFault("has no machine file that can be read", entry.place, str(path), str(error)) from error
+    if machine.name != entry.name:
+        what = f"a machine called {machine.name!r}, where the entry point says {entry.name!r}"
+        raise PluginFault("has another machine than it says", entry.place, str(path), what)
+    return machine
 
 
 def read_machine(path: Path) -> Machine:

@@ -27,15 +27,20 @@ class Choice:
 
 
 class Policy(Protocol):
-    """Chooses registers, slots and the number of blocks. One object of each is in `table`.
+    """Chooses registers, slots and the number of blocks. One object of each is in `table`."""
 
-    name: as on the command line. summary: for its help. measures: levels are run in the emulator, so that a launch is
-    needed; otherwise they are judged by static counts.
-    """
+    @property
+    def name(self) -> str:
+        """As on the command line."""
 
-    name: str
-    summary: str
-    measures: bool
+    @property
+    def summary(self) -> str:
+        """For the command line's help."""
+
+    @property
+    def measures(self) -> bool:
+        """Whether levels are run in the emulator, so that a launch is needed; otherwise they are judged by static
+        counts."""
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
         """The level to take; it has to be better than `original.base`, which was run if the policy measures. Raises

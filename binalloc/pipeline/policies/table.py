@@ -1,16 +1,21 @@
-"""All policies. A new one is a file beside this one and a row here."""
+"""All policies. A new one of ours is a file beside this one and a row here; installed packages add theirs by entry
+points."""
 
 from __future__ import annotations
 
 from binalloc.errors import Hint
 from binalloc.pipeline.policies.exhaustive import Exhaustive
+from binalloc.pipeline.policies.installed import InstalledPolicy
 from binalloc.pipeline.policies.measured import Measured
 from binalloc.pipeline.policies.model import Model
 from binalloc.pipeline.policies.policy import Policy
 from binalloc.pipeline.policies.unified import Unified
-from binalloc.rows import by_name, find
+from binalloc.plugins import entries
+from binalloc.plugins.table import Table
+from binalloc.rows import by_name
 
-POLICIES: dict[str, Policy] = by_name((Exhaustive(), Unified(), Model(), Measured()))
+_BUILT_IN: dict[str, Policy] = by_name((Exhaustive(), Unified(), Model(), Measured()))
+POLICIES: Table[Policy] = Table(_BUILT_IN, entries.POLICIES, InstalledPolicy)
 DEFAULT = Measured.name
 STATIC = Model.name
 """Where nothing can be run."""
@@ -19,5 +24,6 @@ MEASURED = Measured.name
 
 
 def find_policy(name: str) -> Policy:
-    """The policy called `name`. Raises UsageError with the known names."""
-    return find(POLICIES, name, "policy", Hint("{policy}"))
+    """The policy called `name`. Raises UsageError with the known names, PluginFault where several packages have
+    it."""
+    return POLICIES.find(name, "policy", Hint("{policy}"))

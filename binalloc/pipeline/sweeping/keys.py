@@ -19,6 +19,7 @@ from typing import Any
 from binalloc.files import read_bytes
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
+from binalloc.transform.allocators.table import ALLOCATORS
 
 _PACKAGE = Path(__file__).parents[2]
 _SOURCES = (".py", ".ptx")
@@ -33,11 +34,16 @@ def key_of(parts: Sequence[object]) -> str:
 
 @lru_cache(maxsize=1)
 def package_digest() -> str:
-    """64 hexadecimal digits that change with any source of this package, and with the versions of what it uses."""
+    """64 hexadecimal digits that change with any source of this package and of those that add allocators, and with the
+    versions of what it uses."""
     digest = hashlib.sha256(f"{sys.version} {[_version(name) for name in _OTHERS]}".encode())
     for path in sorted(path for path in _PACKAGE.rglob("*") if path.suffix in _SOURCES):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(content)}\n".encode() + content)
+    for entry in ALLOCATORS.entries().values():
+        digest.update(f"{entry}\n".encode())
+        for path in entry.sources():
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -24,7 +24,7 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import STORE
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import lives_at
-from binalloc.transform.virtual.room import call_sites, room
+from binalloc.transform.virtual.room import Room, call_sites, room
 
 _ROUNDS = 8
 _ROUNDING = 1e-9
@@ -66,10 +66,18 @@ def _spilled_to_room(
         away = whole_values(regions, there.pressure, tight)
         if not away:
             break
-        before = now
-        now, chosen, comebacks = _in_memory(before, contracts, away)
-        rounds.append(Round(before, there, chosen, list(range(len(chosen.value))), comebacks))
+        now, done = round_to_memory(now, there, contracts, away)
+        rounds.append(done)
     return now, rounds
+
+
+def round_to_memory(
+    given: Analysed, there: Room, contracts: Mapping[str, Contract], values: Collection[int]
+) -> tuple[Analysed, Round]:
+    """The code with those values in memory wherever they live, and what was done, for people. there: the room in the
+    code as given."""
+    now, chosen, comebacks = _in_memory(given, contracts, values)
+    return now, Round(given, there, chosen, list(range(len(chosen.value))), comebacks)
 
 
 def whole_cost(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> float:

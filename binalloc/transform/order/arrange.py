@@ -89,7 +89,7 @@ def _stretch(given: Analysed, block: int, first: int, end: int) -> Stretch:
         defs.append(list(dict.fromkeys(flat.defs[k])))
         uses.append(list(dict.fromkeys((*flat.uses[k], *kept))))
     whole = given.once("whole", lambda: divided(flat))
-    return Stretch(dependences(flat, first, end, whole), defs, uses, _live_at(given, block, 2 * end))
+    return Stretch(dependences(flat, first, end, whole, given.code.lanes), defs, uses, _live_at(given, block, 2 * end))
 
 
 def _live_at(given: Analysed, block: int, point: int) -> frozenset[int]:

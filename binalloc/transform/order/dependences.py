@@ -6,10 +6,13 @@ Needs flat code; leaves it unchanged. Answers a `Dag` per stretch: a run of item
 - *Values and predicates*: a read behind the write before it, a write behind the reads and writes before it. What a
   guarded write leaves standing it also reads. All parts of a value that spill code has divided count as that value:
   the original's instructions, as the checker puts them in the rewrite's order, have one register for it.
-- *Memory*: loads change places; so do accesses of different spaces, unless one is generic (or a texture, with global
-  memory), and in global and local memory those of one base value at disjoint offsets. In shared and generic memory a
-  store changes places with no access; an atomic or ordered access with no access at all.
-- *Warps*: exchanges between lanes keep their order, and stay where barriers, fences and reads of clocks leave them.
+- *Memory*, as ISA.md's "Memory model" has it: loads change places; so do accesses of different spaces, unless one is
+  generic (or a texture, with global memory), and in local memory those of one base value at disjoint offsets. So do
+  those in global memory under the model `ptx`; under `loom` there those that touch other bytes in any two lanes
+  (`addresses`). In shared and generic memory a store changes places with no access; an atomic or ordered access with no
+  access at all.
+- *Warps*: exchanges between lanes keep their order, and stay where barriers, WARPSYNC, fences and reads of clocks leave
+  them.
   Those change places with nothing that has an effect, pure code passes them.
 """
 
@@ -19,6 +22,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from binalloc.analysis.backward import ALWAYS
+from binalloc.analysis.residues import Residue
 from binalloc.analysis.webs import UnionFind
 from binalloc.bitset import bits
 from binalloc.isa.interface.view import View
@@ -43,7 +47,7 @@ _ALIASES = {
 _SPILL = (AGAIN, RELOAD, STORE)
 _CLOSES = frozenset((*ENDS, *CALLS))
 _OWN = frozenset((Space.GLOBAL, Space.LOCAL))
-"""Spaces in which disjoint accesses of one thread change places."""
+"""Spaces in which disjoint accesses may change places."""
 
 
 @dataclass
@@ -79,9 +83,16 @@ def is_wall(item: Item) -> bool:
     return item.instr is not None and view(item.instr).control in _CLOSES
 
 
-def dependences(flat: Flat, first: int, end: int, whole: Mapping[int, int] | None = None) -> Dag:
-    """The graph over items first .. end - 1, none of them a wall. whole: of the code, see `divided`."""
-    return _Builder(flat, first, end, whole or {}).run()
+def dependences(
+    flat: Flat,
+    first: int,
+    end: int,
+    whole: Mapping[int, int] | None = None,
+    lanes: Mapping[int, Residue] | None = None,
+) -> Dag:
+    """The graph over items first .. end - 1, none of them a wall. whole: of the code, see `divided`; lanes: see
+    `VCode`."""
+    return _Builder(flat, first, end, whole or {}, lanes).run()
 
 
 def divided(flat: Flat) -> dict[int, int]:
@@ -101,8 +112,10 @@ def divided(flat: Flat) -> dict[int, int]:
 
 
 class _Builder:
-    def __init__(self, flat: Flat, first: int, end: int, whole: Mapping[int, int]) -> None:
-        self.flat, self.first, self.end, self.whole = flat, first, end, whole
+    def __init__(
+        self, flat: Flat, first: int, end: int, whole: Mapping[int, int], lanes: Mapping[int, Residue] | None
+    ) -> None:
+        self.flat, self.first, self.end, self.whole, self.lanes = flat, first, end, whole, lanes
         self.edges: list[set[int]] = []
         self.flow: list[set[int]] = []
         self.written: dict[Hashable, int] = {}
@@ -191,11 +204,14 @@ class _Builder:
         return [("whole", v) for v in dict.fromkeys(self.whole[v] for v in values if v in self.whole)]
 
     def _base(self, item: Item) -> object:
-        """What the address is counted from: the same for the same value. None where that is not known."""
+        """What the address is counted from: the same for the same value. None where that is not known. A residue where
+        other lanes' accesses count."""
         assert item.instr is not None
         memory = view(item.instr).memory
         if memory is None or memory.space not in _OWN:
             return None
+        if self.lanes is not None and memory.space == Space.GLOBAL:
+            return self.lanes.get(item.origin)
         if memory.base is None:
             return ()
         for operand in item.uses:
@@ -250,7 +266,11 @@ def _meet(one: View, base: object, other: View, its: object) -> bool:
     assert b is not None
     if (a.access == Access.LOAD and b.access == Access.LOAD) or b.space not in _ALIASES[a.space]:
         return False
-    if a.space != b.space or a.space not in _OWN or base is None or base != its:
+    if a.space != b.space or a.space not in _OWN or base is None or its is None:
+        return True
+    if isinstance(base, Residue) and isinstance(its, Residue):
+        return not base.apart(a.size, its, b.size)
+    if base != its:
         return True
     # in whole words, as the checker counts them
     return a.offset // 4 < (b.offset + b.size + 3) // 4 and b.offset // 4 < (a.offset + a.size + 3) // 4

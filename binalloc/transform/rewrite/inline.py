@@ -68,9 +68,16 @@ def inline_calls(module: Module, graph: CallGraph, how: str, executions: Executi
 def _chosen(graph: CallGraph, how: str) -> set[str]:
     """Callees to inline."""
     callees = [name for name in graph.functions if name != graph.kernel and inlinable(graph.function(name))]
+    callees = [name for name in callees if _as_its_callers(graph, name)]
     once = {name for name in callees if len(graph.sites_of(name)) == 1}
     small = {name for name in callees if len(graph.function(name)) <= SMALL}
     return {NONE: set(), "once": once, "small": small, "all": once | small}[how]
+
+
+def _as_its_callers(graph: CallGraph, name: str) -> bool:
+    """Whether the function and all that call it are of one memory model: a record has room for one."""
+    models = {graph.function(site.caller).info.memory_model for site in graph.sites_of(name)}
+    return models <= {graph.function(name).info.memory_model}
 
 
 def inlinable(fn: Function) -> bool:

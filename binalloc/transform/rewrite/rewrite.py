@@ -38,7 +38,8 @@ from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport
 from binalloc.transform.allocate.spill_cost import SpillCost
-from binalloc.transform.allocators.allocator import SOLVER_LIMIT, Plan, Problem
+from binalloc.transform.allocators.allocator import SOLVER_LIMIT, Allocator, Plan, Problem
+from binalloc.transform.allocators.installed import blamed_for
 from binalloc.transform.allocators.table import DEFAULT, find_allocator
 from binalloc.transform.rewrite.code_space import by_address, place
 from binalloc.transform.rewrite.emit import CallPlan, Emitted, MemoryPlan, emit
@@ -148,19 +149,30 @@ def rewrite_to_budget(
     layout: str = DEFAULT_LAYOUT,
 ) -> Rewrite:
     """As `rewrite`, with what the solver said. The options: see `Problem`."""
-    find_allocator(allocator)
+    chosen = find_allocator(allocator)
     _check_budget(prepared.module, registers, slots)
     problem = Problem(
         prepared.program, prepared.kernel, registers, slots, solver_limit, machine, dynamic_shared, layout
     )
-    plan = _planned(prepared, problem, allocator)
-    names, shared = _final_names(prepared.module, prepared.kernel, set(prepared.program.graph.functions))
-    return Rewrite(_assemble(prepared, plan, names, shared), frozenset(names.values()), prepared, plan)
+    with blamed_for(chosen):
+        plan = _planned(prepared, problem, chosen)
+        names, shared = _final_names(prepared.module, prepared.kernel, set(prepared.program.graph.functions))
+        made = Rewrite(_assemble(prepared, plan, names, shared), frozenset(names.values()), prepared, plan)
+        _require_kept(made, problem)
+    return made
 
 
-def _planned(prepared: Prepared, problem: Problem, allocator: str) -> Plan:
+def _require_kept(made: Rewrite, problem: Problem) -> None:
+    """An allocator keeps to its budget. ValueError where one does not, which is no user's doing."""
+    info = made.module.function(problem.kernel).info
+    if info.registers > problem.registers or info.slots > problem.slots:
+        took = f"{info.registers} registers and {info.slots} slots"
+        raise ValueError(f"{took} where there are {problem.registers} and {problem.slots}")
+
+
+def _planned(prepared: Prepared, problem: Problem, allocator: Allocator) -> Plan:
     """Where everything goes. Raises Infeasible."""
-    plan = find_allocator(allocator).allocate(problem)
+    plan = allocator.allocate(problem)
     base = _user_local_bytes(plan.attempt, prepared.kernel)
     _require_reach(prepared.module, prepared.kernel, base, WORD * plan.memory.local_words)
     return plan

@@ -14,10 +14,12 @@ architectural numbers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from binalloc.analysis.locations import Location
+from binalloc.analysis.residues import Residue
 from binalloc.isa.instruction import Function, Instr
 from binalloc.isa.interface.places import ALL_PREDICATES
 from binalloc.models.allocation.terms import Register, Value
@@ -134,7 +136,8 @@ class VCode:
     value -> the architectural register it has in the input. unwritten: values that may be read without having been
     written. predicates: those that the function may write, as bits; what callers have in others is theirs. arrives:
     argument -> the memory value that it arrives in. held: values that memory holds wherever they live -> the memory
-    value, so that they are never stored.
+    value, so that they are never stored. lanes: by original instruction that accesses memory, its address, where
+    accesses of other lanes of the warp count; None where they order nothing (the memory model `ptx`).
     """
 
     function: Function
@@ -146,6 +149,7 @@ class VCode:
     predicates: int = ALL_PREDICATES
     arrives: dict[Location, Value] = field(default_factory=dict)
     held: dict[Value, Value] = field(default_factory=dict)
+    lanes: Mapping[int, Residue] | None = None
 
     def value(self, name: str = "") -> Value:
         """A new value."""

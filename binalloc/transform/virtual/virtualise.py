@@ -19,6 +19,7 @@ from binalloc.bitset import mask_from
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Access, Flow
+from binalloc.isa.source_facts import PTX
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.virtual.code import (
     ARRIVE,
@@ -83,7 +84,8 @@ class _Virtualising:
         self.webs = self.analysis.webs
         self.contracts = contracts
         self.value_of: dict[WebNumber, Value] = {}
-        self.code = VCode(self.analysis.fn, [])
+        lanes = None if program.module.memory_model == PTX else self.analysis.addresses
+        self.code = VCode(self.analysis.fn, [], lanes=lanes)
         self.wanted = self._wanted_arguments()
 
     def run(self) -> VCode:

@@ -25,8 +25,8 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
     found: list[Device] = []
     watch = Device.watch
 
-    def logging(device: Device, check: bool, race: bool) -> None:
-        watch(device, check, race)
+    def logging(device: Device, check: bool, race: bool, model: str) -> None:
+        watch(device, check, race, model)
         device.memories.dram_log.resize(5 * ROOM)
         device.put("dram_log", 5 * ROOM)
         found.append(device)

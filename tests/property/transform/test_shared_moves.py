@@ -64,7 +64,7 @@ def slots_accessed(found: Rewrite) -> set[tuple[str, int]]:
 
 @pytest.mark.parametrize(("preset", "seed"), MOVING)
 def test_the_papers_moves_are_shared(preset: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ALLOCATORS, "sharing", Sharing("sharing", "", True, "frequency"))
+    monkeypatch.setitem(ALLOCATORS.built_in, "sharing", Sharing("sharing", "", True, "frequency"))
     program = original(preset, seed)
     prepared = prepare(program.module, "kernel")
     least = fewest_registers(prepared)

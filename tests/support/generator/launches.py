@@ -29,6 +29,7 @@ def structured_launch(rng: random.Random, o: Options) -> Launch:
         Argument("sums", "buffer", "u32", (16,)),
         Argument("scalar", "scalar", "u32", value=rng.getrandbits(32)),
         Argument("wide", "scalar", "u64", value=rng.getrandbits(63)),
+        *([random_words("lanes", o.grid * o.regions // 4, 32, 1)] if o.neighbours else []),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from binalloc.isa.table.opcodes import BY_NAME, SPECIAL_REGISTERS
 from tests.support.generator.memory import memory_kinds
+from tests.support.generator.neighbours import neighbour_kinds
 from tests.support.generator.options import BANK, BANK_BYTES, INPUT_BYTES, LOCAL_WORDS, Options, Params
 from tests.support.generator.warps import warp_kinds
 from tests.support.programs.builder import ALWAYS, Code, Guard
@@ -71,7 +72,7 @@ class Ops:
             self.kinds.append((1, self.exchange))
         if options.atomics:
             self.kinds.append((1, self.reduce))
-        self.kinds += memory_kinds(self, options) + warp_kinds(self, options)
+        self.kinds += memory_kinds(self, options) + warp_kinds(self, options) + neighbour_kinds(self, options)
 
     # -- operands
 

@@ -18,6 +18,8 @@ ADDRESS_BANK = 9
 """A constant bank of code addresses, `Params.addressed` in order."""
 LOCAL_WORDS = 8
 ARRAY_WORDS = 8
+REGION = 1024
+"""Bytes that the lanes of a warp share, in global and in shared memory, where they reach each other's words."""
 EXTRA_WORDS = ARRAY_WORDS + 1
 """Words of output a thread of a wide program has beyond registers, predicates and local words."""
 
@@ -38,6 +40,7 @@ class Options:
     stack: "", "fixed" or "moving": frames below the local stack register. flags: all seven predicates hold a value
     throughout. chain: entries of the reconvergence stack that a chain of functions takes, 0 = no chain. kernels: how
     many share the callees. addresses: the other kernels call functions by address.
+    neighbours: the memory model under which lanes of a warp reach each other's words, or "".
     matrices: loads of matrices by the warp from shared memory.
     structured: branches make ifs and loops; else they lead anywhere (and the program may run for ever, or fault).
     holes: share of the pure words that define something which a structured program is left without; it may do anything.
@@ -72,6 +75,7 @@ class Options:
     chain: int = 0
     kernels: int = 1
     addresses: bool = False
+    neighbours: str = ""
     matrices: bool = False
     structured: bool = True
     holes: float = 0.0
@@ -80,6 +84,11 @@ class Options:
     def extra(self) -> bool:
         """Are there words of output beyond those of a plain program?"""
         return self.arrays or self.dynamic > 0
+
+    @property
+    def regions(self) -> int:
+        """Bytes of a block in which lanes reach each other's words."""
+        return REGION * self.block // 32 if self.neighbours else 0
 
     @property
     def slice_bytes(self) -> int:
@@ -99,7 +108,8 @@ class Params:
 
     local_base: this function's frame, an address or, with a moving stack, relative to the stack register. array: where
     the array with computed addresses lies, -1 = none. dynamic_base: first byte of dynamic shared memory. stack: the
-    local stack register, 255 = none. addressed: functions whose addresses stand in `ADDRESS_BANK`.
+    local stack register, 255 = none. addressed: functions whose addresses stand in `ADDRESS_BANK`. lanes_shared: where
+    the lanes' common words lie in shared memory; lanes: the parameter that points at those in global memory.
     """
 
     input: int = 0
@@ -107,6 +117,8 @@ class Params:
     sums: int = 16
     scalar: int = 24
     wide_scalar: int = 32
+    lanes: int = 40
+    lanes_shared: int = 0
     shared: list[SharedVar] = field(default_factory=list)
     local_base: int = 0
     local_bytes: int = 0

@@ -5,7 +5,8 @@
 `launches` has one entry per kernel; the first kernel, "kernel" ("k" of an unstructured program), is the one to
 rewrite. Structured programs end, read no place without a value (unless asked to), stay in bounds, have no races, name
 the immediate post-dominator where they diverge, and store every register, predicate and local word that holds a value
-at the end, so that a wrong value anywhere shows in the output. In wide ones reconvergence points may lie anywhere, and
+at the end, so that a wrong value anywhere shows in the output. (Lanes of a warp may reach each other's words, as the
+memory model that the program says it is of allows it.) In wide ones reconvergence points may lie anywhere, and
 some threads may end early.
 """
 
@@ -16,6 +17,7 @@ import struct
 from dataclasses import replace
 
 from binalloc.isa.instruction import Function, Module, Param, SharedVar
+from binalloc.isa.source_facts import LOOM
 from binalloc.launch.types import Launch
 from tests.support.generator.chain import chain
 from tests.support.generator.flow import Body, Summary
@@ -68,7 +70,8 @@ def _program(rng: random.Random, o: Options) -> Module:
     params = Params()
     if o.shared:
         params.shared = [SharedVar("words", 0, 4 * o.block, 16), SharedVar("pairs", 4 * o.block, 8 * o.block, 16)]
-        params.dynamic_base = 12 * o.block
+    params.lanes_shared = 12 * o.block if o.shared else 0
+    params.dynamic_base = params.lanes_shared + o.regions
     if o.stack:
         params.stack = rng.randrange(o.registers)
     maker = Maker(rng, o, params)
@@ -230,6 +233,7 @@ def _info(module: Module, o: Options, params: Params, local: int) -> None:
     for fn in module.functions:
         fn.info.registers = 1 + max((r for f in module for r in _registers(f)), default=0)
         fn.info.local_frame = 4 * LOCAL_WORDS if o.local else 0
+        fn.info.memory_model = o.neighbours or LOOM
     if o.arrays:
         local = max(local, params.array + 4 * ARRAY_WORDS)
     for kernel in module.kernels():
@@ -244,9 +248,11 @@ def _info(module: Module, o: Options, params: Params, local: int) -> None:
             Param("scalar", params.scalar, 4),
             Param("wide", params.wide_scalar, 8),
         ]
-        if o.shared:
-            kernel.shared = list(params.shared)
-            kernel.info.shared_bytes = 12 * o.block
+        kernel.shared = list(params.shared)
+        kernel.info.shared_bytes = params.dynamic_base
+        if o.neighbours:
+            kernel.info.params.append(Param("lanes", params.lanes, 8))
+            kernel.shared.append(SharedVar("lanes", params.lanes_shared, o.regions, 16))
 
 
 def _registers(fn: Function) -> set[int]:

@@ -161,8 +161,8 @@ def watch_runs() -> None:
     """Every run from here on ends with a look at what it conserved. The `python` engine's are profiled, too."""
     usual, watch = emulator._result, Device.watch
 
-    def profiled(device: Device, check: bool, race: bool) -> None:
-        watch(device, check, race)
+    def profiled(device: Device, check: bool, race: bool, model: str) -> None:
+        watch(device, check, race, model)
         if device.engine.name == "python" and not device.get("profile"):
             device.profile()
 

@@ -12,6 +12,7 @@ from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Orig
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import PRED, REG, SLOT_ROW
 from binalloc.isa.interface.roles import Number, Roles, Taken, Way
+from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, Memory, Ref, View
 from binalloc.isa.sets.table import SETS
 from tests.support.pebble.table import REGISTERS, SPECIAL, WORD_BYTES, ZERO, Row, decode, encode, make
@@ -150,6 +151,9 @@ class Pebble:
 
     def register_zero(self, instr: Instr) -> bool:
         return instr.name == "put" and instr.f["to"] != ZERO and instr.f["one"] == ZERO
+
+    def sums(self, instr: Instr) -> tuple[Sum, ...]:
+        return ()
 
     def add_immediate(self, instr: Instr) -> tuple[int, int, int] | None:
         f = instr.f

@@ -27,7 +27,7 @@ def edges(body: str) -> list[tuple[int, int]]:
     given = code(body)
     block = next(b for b in given.flat.blocks() if stretches(given.flat, b))
     first, end = stretches(given.flat, block)[0]
-    dag = dependences(given.flat, first, end)
+    dag = dependences(given.flat, first, end, lanes=given.code.lanes)
     origin = [given.flat.items[first + k].origin for k in range(len(dag))]
     assert origin[0] == 0
     return [(a, b) for b, found in enumerate(dag.before) for a in found]
@@ -65,8 +65,37 @@ def test_global_accesses_of_one_base_at_disjoint_offsets() -> None:
     assert memory("LDG R8, [R2]", "LDG R9, [R4]", "LDG R8, [R2]") == []
 
 
+LANES = ["S2R R6, SR_LANEID", "IMAD.WIDE R2, R6, 16, R2", "IMAD.WIDE R4, R6, 4, R2"]
+
+
+def by_lanes(*accesses: str, model: str = "loom") -> list[tuple[int, int]]:
+    """Of accesses at [R2], 16 bytes from lane to lane, and [R4], 4 modulo 16 bytes."""
+    head = [f".memory_model {model}", "MOV R2, c[0][p]", "MOV R3, c[0][p+4]", *LANES]
+    return [(a - 5, b - 5) for a, b in edges("\n".join([*head, *accesses])) if a >= 5]
+
+
+def test_accesses_of_other_lanes_keep_their_places_under_loom() -> None:
+    assert by_lanes("STG [R2], RZ", "LDG R8, [R2+16]") == [(0, 1)]
+    assert by_lanes("STG [R2], RZ", "STG [R2+48], RZ", "LDG R8, [R2+0x1f0]") == [(0, 1), (0, 2), (1, 2)]
+    assert by_lanes("STG [R4], RZ", "LDG R8, [R4+4]") == [(0, 1)]
+    assert by_lanes("LDG R8, [R2+4]", "STG.64 [R2], RZ") == [(0, 1)]
+    assert by_lanes("STG [R2], RZ", "LDG R8, [R2+4]", "LDG.64 R10, [R2+8]") == []
+    assert by_lanes("STG.U8 [R2], RZ", "STG.U8 [R2+1], RZ", "STG.U8 [R4+2], RZ") == []
+    assert by_lanes("LDG R8, [R2]", "LDG R9, [R2+16]") == []
+    assert by_lanes("STL [RZ], RZ", "LDL R8, [RZ+4]") == []
+
+
+def test_accesses_of_other_lanes_order_nothing_under_ptx() -> None:
+    assert by_lanes("STG [R2], RZ", "LDG R8, [R2+16]", model="ptx") == []
+    assert by_lanes("STG [R2], RZ", "LDG R8, [R4+4]", model="ptx") == [(0, 1)]
+    assert by_lanes("STG [R2], RZ", "WARPSYNC 0xf", "LDG R8, [R2+16]", model="ptx") == [(0, 1), (1, 2)]
+
+
 def test_a_base_that_changes_is_another() -> None:
-    assert (0, 2) in memory("STG [R2], RZ", "IADD3 R2, R2, 16, RZ", "STG [R2+4], RZ")
+    moved = "IADD3 R2, R2, 16, RZ"
+    assert (0, 2) in by_lanes("STG [R2], RZ", moved, "STG [R2+4], RZ", model="ptx")
+    assert (0, 2) in by_lanes("STG [R2], RZ", moved, "STG [R2+16], RZ")
+    assert (0, 2) not in by_lanes("STG [R2], RZ", moved, "STG [R2+4], RZ")
 
 
 def test_shared_stores_keep_their_places_among_shared_accesses() -> None:

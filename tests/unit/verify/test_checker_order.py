@@ -24,12 +24,13 @@ EXIT
 FIRST = 7
 
 
-def swapped(first: str, second: str) -> set[str]:
-    original = AROUND.format(first=first, second=second)
-    lines = original.strip().splitlines()
-    numbered = [f"{n}| {line}" for n, line in enumerate(lines[1:])]
+def swapped(first: str, second: str, model: str = "loom") -> set[str]:
+    original = AROUND.format(first=first, second=second).strip()
+    head, *lines = original.splitlines()
+    numbered = [f"{n}| {line}" for n, line in enumerate(lines)]
     numbered[FIRST], numbered[FIRST + 1] = numbered[FIRST + 1], numbered[FIRST]
-    return verdict(original, "\n".join([lines[0], *numbered]))
+    head += f"\n.memory_model {model}"
+    return verdict("\n".join([head, *lines]), "\n".join([head, *numbered]))
 
 
 @pytest.mark.parametrize(("first", "second"), [
@@ -68,7 +69,7 @@ def test_words_that_commute_may_change_places(first: str, second: str) -> None:
     ("@P1 IADD3 R12, R4, R5, RZ", "@P0 ISETP.LT.AND P1, PT, R5, R6, PT"),
     ("STG.32 [R2+0x20], R4", "LDG.32 R13, [R2+0x20]"),  # the same word
     ("STG.32 [R2+0x24], R4", "LDG.64 R12, [R2+0x20]"),  # part of it
-    ("STG.U8 [R2+0x20], R4", "STG.U8 [R2+0x21], R5"),  # bytes are not told apart
+    ("STG.U8 [R2+0x20], R4", "STG.U16 [R2+0x20], R5"),
     ("STG.32 [R2+0x20], R4", "LDG.32 R13, [R8]"),  # who knows
     ("STG.32 [R2+0x20], R4", "STG.32 [R8], R4"),
     ("STG.32 [R2+0x20], R4", "LD.32 R13, [R2+0x24]"),  # generic: any space
@@ -99,8 +100,21 @@ def test_words_that_do_not_commute_stay(first: str, second: str) -> None:
     assert swapped(second, first) != set()
 
 
+def test_what_only_one_thread_may_tell_apart() -> None:
+    """Under `ptx` whole words are compared, from one value of the base; under `loom` bytes, by what is known of it."""
+    assert swapped("STG.U8 [R2+0x20], R4", "STG.U8 [R2+0x21], R5") == set()
+    assert swapped("STG.U8 [R2+0x20], R4", "STG.U8 [R2+0x21], R5", "ptx") != set()
+    assert swapped("STG.32 [R8], R4", "LDG.32 R13, [R8+0x4]") != set()
+    assert swapped("STG.32 [R8], R4", "LDG.32 R13, [R8+0x4]", "ptx") == set()
+    for model in ("loom", "ptx"):
+        assert swapped("STG.32 [R8], R4", "STG.64 [R8], R4", model) != set()
+        assert swapped("STS.32.CV [R4], R4", "LDG.32 R13, [R2]", model) != set()
+        assert swapped("LDS.32.CV R12, [R4]", "LDS.32.CV R13, [R4]", model) != set()
+
+
 ADVANCING = """
 .kernel k registers=12
+.memory_model ptx
 MOV R2, c[0][0x0]
 MOV R3, c[0][0x4]
 loop:
@@ -125,7 +139,7 @@ def test_offsets_are_compared_from_one_value_of_the_base(between: str, offset: i
     original = ADVANCING.format(between=between, offset=hex(offset))
     order = [0, 1, 2, 4, 5, 3, 6, 7, 8]
     lines = [line for line in original.strip().splitlines() if not line.endswith(":") and line[0] != "."]
-    out = [".kernel k registers=12"]
+    out = [".kernel k registers=12", ".memory_model ptx"]
     for place, n in enumerate(order):
         out += ["loop:"] * (place == 2) + ["done:"] * (place == 8) + [f"{n}| {lines[n]}"]
     if "R2, R2" in between:  # the store's address must live on

@@ -15,9 +15,14 @@ TYPES = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "
 
 def _mov(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
+    count = int((m.take("v2", "v4") or "v1")[1:])
     type_ = m.type(*TYPES)
     m.done()
     d, a = ctx.operands(2)
+    if count > 1:
+        _elements(ctx, d, a, type_, count)
+        return
+    d, a = _single(d), _single(a)
     size = TYPE_BYTES[type_]
     if type_ == "pred":
         copy_predicate(ctx, ctx.dest_predicate(d), ctx.predicate(a))
@@ -39,6 +44,36 @@ def _mov(ctx: Context, ins: Instruction) -> None:
         ctx.word(a, type_)
     else:
         ctx.b.move(ctx.dest(d, type_), ctx.word(a, type_))
+
+
+def _single(operand: ast.Operand) -> ast.Operand:
+    """The operand without braces around one element."""
+    return operand.items[0] if isinstance(operand, ast.Vector) and len(operand.items) == 1 else operand
+
+
+def _elements(ctx: Context, d: ast.Operand, a: ast.Operand, type_: str, count: int) -> None:
+    """mov.v2 and .v4: element by element, all read before the first is written."""
+    if isinstance(a, ast.Special):
+        a = ast.Vector(tuple(ast.Special(f"{a.name}.{part}") for part in "xyzw"[:count]))
+    for side in (d, a):
+        if not isinstance(side, ast.Vector) or len(side.items) != count:
+            ctx.refuse(f"an operand of mov.v{count}", expected=f"{count} values in braces, or a register of .v{count}")
+    assert isinstance(d, ast.Vector)
+    assert isinstance(a, ast.Vector)
+    read = [_copied(ctx, item, type_) for item in a.items]
+    for item, words in zip(d.items, read, strict=True):
+        target = ctx.dest(item, type_)
+        for k, word in enumerate(words if target != RZ else ()):
+            ctx.b.move(target + k, word)
+
+
+def _copied(ctx: Context, item: ast.Operand, type_: str) -> list[int]:
+    """The words of an element in fresh units."""
+    words = ctx.wide(item, type_) if TYPE_BYTES[type_] == 8 else (ctx.word(item, type_),)
+    out = [ctx.b.new() for _ in words]
+    for unit, word in zip(out, words, strict=True):
+        ctx.b.move(unit, word)
+    return out
 
 
 def _quad(ctx: Context, operand: ast.Operand) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.emitter import Const, Emitter, Guard, Imm, Source, imm
+from binalloc.frontend.emitter import Const, Emitter, Guard, Imm, Source, imm, low_bits
 from binalloc.frontend.ir import PT, RZ, Registers
 from binalloc.frontend.lower.context import special
 from binalloc.frontend.lower.context.frames import Place
@@ -163,10 +163,7 @@ class Context:
         if isinstance(operand, ast.Integer):
             if "f" in type_:
                 self.refuse("an integer where a floating constant must stand", expected="0f... or a decimal fraction")
-            bits = 8 * TYPE_BYTES[type_]
-            if not -(1 << bits) < operand.value < 1 << bits:
-                self.refuse(f"{operand.value} does not fit .{type_}")
-            return imm(operand.value)
+            return imm(low_bits(operand.value, 8 * TYPE_BYTES[type_]))
         if isinstance(operand, ast.Float) and type_ in ("f32", "b32"):
             return Imm(self.single(operand))
         if isinstance(operand, ast.Special):

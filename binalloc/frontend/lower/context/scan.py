@@ -44,7 +44,7 @@ class Scan:
             self._reads = set()
             for ins in function.body or ():
                 if isinstance(ins, ast.Instruction):
-                    sources = ins.operands[1:] if _has_result(ins) else ins.operands
+                    sources = ins.operands[1:] if has_result(ins) else ins.operands
                     for operand in (*sources, *ins.arguments, *ins.results):
                         _registers(self._reads, operand)
                     if isinstance(ins.callee, ast.Register):
@@ -68,7 +68,7 @@ def scan(function: ast.Function) -> Scan:
         operands = ins.operands
         if not operands or ins.op in ("bra", "brx"):
             continue
-        if _has_result(ins):
+        if has_result(ins):
             _define(out, operands[0])
         for operand in operands:
             if type(operand) is not ast.Register and type(operand) is not ast.Integer:
@@ -81,9 +81,17 @@ def scan(function: ast.Function) -> Scan:
     return out
 
 
-def _has_result(ins: ast.Instruction) -> bool:
+def has_result(ins: ast.Instruction) -> bool:
     """Whether the first operand is a destination."""
     return ins.op not in _NO_RESULT and (ins.op not in ("bar", "barrier") or "red" in ins.mods)
+
+
+def named_registers(*operands: ast.Operand) -> set[str]:
+    """The registers that operands name."""
+    out: set[str] = set()
+    for operand in operands:
+        _registers(out, operand)
+    return out
 
 
 def _registers(out: set[str], operand: ast.Operand) -> None:
@@ -99,6 +107,9 @@ def _registers(out: set[str], operand: ast.Operand) -> None:
     elif isinstance(operand, ast.Vector):
         for item in operand.items:
             _registers(out, item)
+    elif isinstance(operand, ast.Dual):
+        _registers(out, operand.first)
+        _registers(out, operand.second)
     elif isinstance(operand, ast.Texture):
         for item in (operand.texture, *operand.coordinates):
             _registers(out, item)

@@ -6,9 +6,11 @@ conditional branch as a guarded BRA without a reconvergence point: allocation ad
 
 from __future__ import annotations
 
-from binalloc.frontend.emitter import Guard, Imm, Source, imm
+from binalloc.frontend.emitter import Guard, Imm, Source, imm, low_bits
 from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
+from binalloc.frontend.lower.context.modifiers import Modifiers
+from binalloc.frontend.lower.memory import address
 from binalloc.frontend.lower.memory.memory import SCOPES
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
@@ -114,9 +116,10 @@ def nothing(ctx: Context, ins: Instruction) -> None:
 def constant(ctx: Context, operand: ast.Operand) -> int | None:
     """The value of an integer operand known here: an immediate, or a register that is only ever one."""
     if isinstance(operand, ast.Integer):
-        return operand.value
+        return low_bits(operand.value, 32)
     if isinstance(operand, ast.Register):
-        return ctx.scan.constants.get(operand.name)
+        known = ctx.scan.constants.get(operand.name)
+        return known if known is None else low_bits(known, 32)
     return None
 
 
@@ -127,7 +130,7 @@ def barrier(ctx: Context, ins: Instruction) -> None:
     if ins.op == "bar" and m.has("warp"):
         m.has("sync")
         m.done()
-        member_mask(ctx, ctx.operands(1)[0])
+        member_mask(ctx, ctx.operands(1)[0], anew=True)
         return
     kind = m.take("sync", "arrive", "red")
     m.has("aligned")
@@ -185,16 +188,17 @@ def _barrier_nodes(ctx: Context, number: ast.Operand, threads: Source, rd: int |
     ctx.b.start(after)
 
 
-def member_mask(ctx: Context, operand: ast.Operand) -> Source:
+def member_mask(ctx: Context, operand: ast.Operand, *, anew: bool = False) -> Source:
     """The mask of lanes that take part in a warp operation, checked: WARPSYNC faults where a named lane that has not
-    ended is elsewhere. Once in a block is enough, since lanes only leave a block by ending."""
+    ended is elsewhere. Once in a block is enough, since lanes only leave a block by ending; but not where it is to
+    order accesses of memory, too (`anew`)."""
     known = constant(ctx, operand)
     mask = imm(known) if known is not None else ctx.word(operand, "b32")
     key: object = mask
     if ctx.converged[0] is not ctx.b.block:
         ctx.converged = (ctx.b.block, set())
     single = known is not None or (isinstance(operand, ast.Register) and ctx.scan.definitions.get(operand.name) == 1)
-    if single and (key, ctx.guard) in ctx.converged[1]:
+    if single and not anew and (key, ctx.guard) in ctx.converged[1]:
         return mask
     ctx.b.emit("WARPSYNC", b=mask, guard=ctx.guard)
     if single and ctx.guard is None:
@@ -202,16 +206,50 @@ def member_mask(ctx: Context, operand: ast.Operand) -> Source:
     return mask
 
 
+_PROXIES = ("alias", "async", "async::generic", "tensormap::generic")
+_RESTRICTED = ("sync_restrict::shared::cta", "sync_restrict::shared::cluster")
+
+
 def fence(ctx: Context, ins: Instruction) -> None:
-    """membar, fence: ordering of the thread's memory accesses as seen in a scope."""
+    """membar, fence: ordering of the thread's memory accesses as seen in a scope.
+
+    Between proxies there is nothing to order, as all accesses go one way: `fence.proxy` is what is left of it, a fence
+    where it names a scope, else nothing. One that is restricted to some accesses orders all of them.
+    """
     m = ctx.modifiers()
+    if m.has("proxy"):
+        _proxy_fence(ctx, m)
+        return
     m.take("sc", "acq_rel", "acquire", "release")
+    m.take("mbarrier_init", *_RESTRICTED)
     scope = m.take(*SCOPES)
     if not scope:
         ctx.refuse("a fence without a scope", expected=".cta, .gpu (.gl) or .sys")
     m.done()
     ctx.operands(0)
     ctx.b.emit("MEMBAR", scope=SCOPES[scope], guard=ctx.guard)
+
+
+def _proxy_fence(ctx: Context, m: Modifiers) -> None:
+    """fence.proxy.alias, .async and .async.space, .tensormap::generic and .async::generic with .acquire or .release."""
+    kind = m.take(*_PROXIES)
+    if kind == "async":
+        m.take("global", "shared::cta", "shared::cluster")
+    order = m.take("acquire", "release")
+    m.take(*_RESTRICTED)
+    scope = m.take(*SCOPES)
+    m.done()
+    if not kind or bool(scope) != bool(order) or bool(scope) != kind.endswith("::generic"):
+        m.refuse("not a fence between proxies", expected=".alias, .async, or .tensormap::generic with order and scope")
+    ranged = kind == "tensormap::generic" and order == "acquire"
+    operands = ctx.operands(2 if ranged else 0)
+    if ranged:
+        address.wide(ctx, operands[0], "generic")
+        ctx.word(operands[1], "u32")
+    if scope:
+        ctx.b.emit("MEMBAR", scope=SCOPES[scope], guard=ctx.guard)
+    else:
+        ctx.b.emit("NOP", guard=ctx.guard)
 
 
 EFFECTS: dict[str, Handler] = {

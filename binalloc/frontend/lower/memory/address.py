@@ -31,6 +31,15 @@ def variable(ctx: Context, base: ast.Symbol, *spaces: str) -> int:
     return address + base.offset
 
 
+def space_of(ctx: Context, given: ast.Operand, space: str) -> str:
+    """The space of an access: that of the variable which a generic one names, else what the access says."""
+    base = given.base if isinstance(given, ast.Address) else None
+    if space != "generic" or not isinstance(base, ast.Symbol):
+        return space
+    found = ctx.place(base.name)[0]
+    return {"global": "generic", "frame": "local"}.get(found, found)
+
+
 def wide(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
     """(pair, offset) of a global or generic address."""
     address = operand(ctx, given)

@@ -7,7 +7,7 @@ ordering stronger than relaxed puts fences around the operation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from binalloc.frontend.emitter import Imm
 from binalloc.frontend.ir import RZ
@@ -93,6 +93,7 @@ def atomic(ctx: Context, ins: Instruction) -> None:
     number = 2 + (kind.op == "cas") + (ins.op == "atom")
     operands = ctx.operands(number, number + 1) if kind.policy else ctx.operands(number)
     result, place, *values = operands if ins.op == "atom" else (ast.Discard(), *operands)
+    kind = replace(kind, space=address.space_of(ctx, place, kind.space))
     fields: Fields = {"aop": kind.op.upper()}
     if kind.space == "shared":
         fields["ra"], fields["moff"] = address.narrow(ctx, place, kind.space)

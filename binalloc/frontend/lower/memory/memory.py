@@ -97,22 +97,29 @@ def _decode(m: Modifiers, op: str) -> Access:
         m.refuse("a vector of values of type .b128", expected="one value")
     if TYPE_BYTES[type_] * count > 32:
         m.refuse(f"a vector of {count} values of type .{type_}", expected="at most 32 bytes")
-    if order in ("volatile", "mmio", "relaxed", "acquire", "release"):
+    ordered = order in ("volatile", "mmio", "relaxed", "acquire", "release")
+    if ordered:
         cache = "CG" if scope in ("cta", "cluster", "gpu") else "CV"
+    elif space == "shared":
+        cache = ""
     fence = SCOPES.get(scope, "")
     return Access(
         space, type_, count, cache, fence if order == "release" else "", fence if order == "acquire" else "", policy
     )
 
 
+def _by_name(ctx: Context, place: ast.Operand, access: Access) -> Access:
+    """The access in the space of the variable that a generic one names."""
+    space = address.space_of(ctx, place, access.space)
+    return access if space == access.space else replace(access, space=space)
+
+
 def _data(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Operand, ...]:
-    """The elements of the value operand."""
-    if isinstance(operand, ast.Vector):
-        items = operand.items
-    else:
-        items = (operand,)
-    if len(items) != count or (isinstance(operand, ast.Vector) and count == 1):
-        ctx.refuse(f"{len(items)} values", expected=f"{count} values, as the vector modifier says")
+    """The elements of the value operand. One element may stand in braces, too, as Triton writes it."""
+    items = operand.items if isinstance(operand, ast.Vector) else (operand,)
+    if len(items) != count:
+        vector = f"{count} values, as the vector modifier says" if count > 1 else "one value without a vector modifier"
+        ctx.refuse(f"{len(items)} values", expected=vector)
     return items
 
 
@@ -123,6 +130,7 @@ def _data(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Operand, 
 def load(ctx: Context, ins: Instruction) -> None:
     access = decode(ctx, ins)
     first, place, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
+    access = _by_name(ctx, place, access)
     items = _data(ctx, first, access.count)
     if access.type == "b128" and access.space in ("param", "const"):
         _load_quad(ctx, items[0], place, access)
@@ -180,7 +188,7 @@ def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operan
     fields: Fields
     if access.space in ("shared", "local"):
         base, offset = address.narrow(ctx, place, access.space)
-        fields = {"ra": base}
+        fields = {"ra": base, "cache": access.cache} if access.space == "shared" else {"ra": base}
     else:
         base, offset = address.wide(ctx, place, access.space)
         fields = {"ra": base, "cache": access.cache}
@@ -281,6 +289,7 @@ def adopt(ctx: Context, name: str, value: Element) -> bool:
 def store(ctx: Context, ins: Instruction) -> None:
     access = decode(ctx, ins)
     place, last, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
+    access = _by_name(ctx, place, access)
     items = _data(ctx, last, access.count)
     size = TYPE_BYTES[access.type]
     if access.space == "const":
@@ -301,7 +310,7 @@ def store(ctx: Context, ins: Instruction) -> None:
     fields: Fields
     if access.space in ("shared", "local"):
         base, offset = address.narrow(ctx, place, access.space)
-        fields = {"ra": base}
+        fields = {"ra": base, "cache": access.cache} if access.space == "shared" else {"ra": base}
     else:
         base, offset = address.wide(ctx, place, access.space)
         fields = {"ra": base, "cache": access.cache}
@@ -394,6 +403,7 @@ def prefetch(ctx: Context, ins: Instruction) -> None:
     (place,) = ctx.operands(1)
     given = address.operand(ctx, place)
     if isinstance(given.base, ast.Symbol):
+        space = address.space_of(ctx, place, space)
         address.variable(ctx, given.base, space if space != "generic" else "global")
 
 

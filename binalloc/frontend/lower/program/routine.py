@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from binalloc.errors import Hint, MalformedInput
 from binalloc.frontend.ir import Block, Routine
+from binalloc.frontend.lower.context import outside
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.lower.memory import parameters
 from binalloc.frontend.lower.program.dispatch import lower_instruction
 from binalloc.frontend.ptx import ast
 from binalloc.isa.instruction import FunctionInfo
+from binalloc.isa.source_facts import PTX
 
 BLOCK_LIMIT = 1024
 
@@ -48,6 +50,7 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
             ctx.labels[statement.name] = ctx.b.label()
     if function.is_entry:
         ctx.ends = _ends(body)
+    ctx.refused += outside.refusals(ctx)
     arguments, results = parameters.enter(ctx)
     clearing = parameters.beginnings(ctx)
     loc: tuple[int, int] | None = None
@@ -64,7 +67,7 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
             lower_instruction(ctx, statement)
         except MalformedInput as error:
             ctx.refused.append(error)
-    info = FunctionInfo(kind="kernel" if function.is_entry else "function")
+    info = FunctionInfo(kind="kernel" if function.is_entry else "function", memory_model=PTX)
     info.local_frame = ctx.layout.frames[function.name][1]
     if function.is_entry:
         _kernel_info(ctx, info)

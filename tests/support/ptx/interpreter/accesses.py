@@ -74,6 +74,16 @@ def space_of(inst: Inst) -> str:
     return "generic"
 
 
+def space_by_name(gang: Gang, func: Func, inst: Inst, operand: Op) -> str:
+    """The space of an access; of a generic one by the name of a variable in shared or local memory, that space."""
+    space, base = space_of(inst), operand[1]
+    if space != "generic" or base is None or base[0] != "sym":
+        return space
+    if base[1] in gang.launch.shared:
+        return "shared"
+    return "local" if base[1] in func.variables and func.variables[base[1]].space == "local" else space
+
+
 def storage(gang: Gang, space: str) -> Arena | Local | Generic:
     if space == "shared":
         return gang.shared
@@ -116,7 +126,7 @@ def load(gang: Gang, func: Func, inst: Inst) -> Action:
     if vector != len(targets):
         raise Unsupported("vector width and operands differ")
     writers = [writer(func, o, kind) for o in targets]
-    raw, space = UNSIGNED[8 * width], space_of(inst)
+    raw, space = UNSIGNED[8 * width], space_by_name(gang, func, inst, source)
     name = parameter_name(func, source)
     if space == "param" and name is not None:
         start = source[2]
@@ -157,7 +167,7 @@ def store(gang: Gang, func: Func, inst: Inst) -> Action:
     kind, (target, source) = inst.mods[-1], inst.operands[:2]
     width, vector = SIZES[kind], len(elements(source))
     readers = [reader(gang, func, o, kind) for o in elements(source)]
-    raw, space = UNSIGNED[8 * width], space_of(inst)
+    raw, space = UNSIGNED[8 * width], space_by_name(gang, func, inst, target)
     if space == "param":
         name, start = parameter_name(func, target), target[2]
 
@@ -196,7 +206,8 @@ def atomic(gang: Gang, func: Func, inst: Inst) -> Action:
     if vector:
         return atomic_vector(gang, func, inst, kind, vector)
     write = writer(func, operands.pop(0), kind) if inst.op == "atom" else None
-    where, place = address_reader(gang, func, operands[0]), storage(gang, space_of(inst))
+    space = space_by_name(gang, func, inst, operands[0])
+    where, place = address_reader(gang, func, operands[0]), storage(gang, space)
     readers = [reader(gang, func, o, kind) for o in operands[1:]]
     width, dtype, raw = SIZES[kind], DTYPES[kind], UNSIGNED[8 * SIZES[kind]]
     mask = (1 << 8 * width) - 1

@@ -115,7 +115,7 @@ def arithmetic(gang: Gang, func: Func, inst: Inst) -> Action:
 def move(gang: Gang, func: Func, inst: Inst) -> Action:
     """mov, also as packing and unpacking of vectors (least significant element first)."""
     (kind,) = inst.mods[-1:]
-    target, source = inst.operands
+    target, source = (o[1][0] if o[0] == "vec" and len(o[1]) == 1 else o for o in inst.operands)
     if target[0] == "vec":
         count = len(target[1])
         part = f"b{8 * SIZES[kind] // count}"

@@ -150,6 +150,73 @@ def test_a_race_through_generic_addresses_is_seen_whatever_other_lanes_access() 
         run(code, bad="race", race=True, threads=64, shared_bytes=4, local_bytes=4)
 
 
+LANE = [op("SHF", rd=7, ra=0, form=1, imm=2, rc=255)]
+NEXT = [op("LOP3", rd=8, ra=7, form=1, imm=4, rc=255, lut=0x3C)]
+"""R7 = 4 * thread; R8 = that of the thread beside."""
+WRITE, READ = op("STS", ra=7, rb=0, width=4, rbar=1), op("LDS", rd=6, ra=8, width=4, wait=2, wbar=0)
+MEET = op("WARPSYNC", form=1, imm=0xFFFFFFFF, wait=2)
+
+
+@pytest.mark.parametrize("engine", ["python", "numba"])
+def test_lanes_of_a_warp_race_under_ptx_alone(engine: str) -> None:
+    racing, meeting = [*LANE, *NEXT, WRITE, READ], [*LANE, *NEXT, WRITE, MEET, READ]
+    how = {"race": True, "shared_bytes": 256, "engine": engine}
+    run([*racing, op("EXIT", wait=1)], **how)
+    run([*meeting, op("EXIT", wait=1)], memory_model="ptx", **how)
+    text = run([*racing, op("EXIT", wait=1)], bad="race", memory_model="ptx", **how)
+    assert "was written in k+6" in text
+    assert "by another lane" in text
+    assert "WARPSYNC" in text
+    again = [*meeting, op("STS", ra=7, rb=0, width=4, wait=1, rbar=1), op("EXIT")]
+    run(again, **how)
+    assert "was read in k+8" in run(again, bad="race", memory_model="ptx", **how)
+    run([*meeting, MEET.replace(ctrl=MEET.ctrl._replace(wait=1)), *again[-2:]], memory_model="ptx", **how)
+
+
+def test_a_barrier_is_a_meeting_of_lanes_and_an_arrival_is_none() -> None:
+    waits, arrives = BARRIER, op("BAR", bar=1, barid=5, form=1, imm=64)
+    code = [*LANE, *NEXT, WRITE, waits, READ, op("EXIT", wait=1)]
+    run(code, race=True, threads=64, shared_bytes=256, memory_model="ptx")
+    code[3] = arrives
+    run(code, bad="race", race=True, threads=64, shared_bytes=256, memory_model="ptx")
+
+
+@pytest.mark.parametrize(("mask", "races"), [(0xFFFFFFFF, False), (0xFFFF, True)])
+def test_only_lanes_that_meet_are_ordered(mask: int, races: bool) -> None:
+    """Each half of the warp meets by itself, or all do; then a lane reads what one of the other half wrote."""
+    far = op("LOP3", rd=8, ra=7, form=1, imm=64, rc=255, lut=0x3C)
+    upper = [op("ISETP", pd0=0, ra=0, form=1, imm=16, icmp=1), op("MOV", rd=9, form=1, imm=mask),
+             op("MOV", guard=(0, True), rd=9, form=1, imm=mask if mask >> 16 else mask << 16)]  # fmt: skip
+    code = [*LANE, far, *upper, WRITE, op("WARPSYNC", rb=9, wait=2), READ, op("EXIT", wait=1)]
+    run(code, bad="race" if races else "", race=True, shared_bytes=256, memory_model="ptx")
+    near = [*LANE, *NEXT, *code[2:]]
+    run(near, race=True, shared_bytes=256, memory_model="ptx")
+
+
+def test_what_one_lane_learnt_it_passes_on() -> None:
+    """Lane 0 meets lane 1, then lane 1 meets lane 2, which may read what lane 0 wrote."""
+    def meet(lanes: int) -> list[Instr]:
+        number = [op("MOV", rd=9, form=1, imm=1), op("SHF", rd=9, ra=9, rb=0, rc=255)]
+        test = [op("LOP3", rd=9, ra=9, form=1, imm=lanes, rc=255, lut=0xC0), op("ISETP", pd0=1, ra=9, rb=255, icmp=5)]
+        return [*number, *test, op("WARPSYNC", guard=(1, False), form=1, imm=lanes, wait=2)]
+
+    only = [op("ISETP", pd0=2, ra=0, form=1, imm=2, icmp=2), op("ISETP", pd0=3, ra=0, rb=255, icmp=2)]
+    write = op("STS", guard=(3, False), ra=255, rb=0, width=4, rbar=1)
+    read = op("LDS", guard=(2, False), rd=6, ra=255, width=4, wait=2, wbar=0)
+    how = {"race": True, "shared_bytes": 4, "memory_model": "ptx"}
+    run([*only, write, *meet(3), *meet(6), read, op("EXIT", wait=1)], **how)
+    run([*only, write, *meet(6), *meet(3), read, op("EXIT", wait=1)], bad="race", **how)
+    run([*only, write, *meet(5), read, op("EXIT", wait=1)], **how)
+
+
+def test_ordered_accesses_do_not_race_with_one_another() -> None:
+    marked = [WRITE.replace(cache=3), READ.replace(cache=3)]
+    how = {"race": True, "shared_bytes": 256, "memory_model": "ptx"}
+    run([*LANE, *NEXT, *marked, op("EXIT", wait=1)], **how)
+    run([*LANE, *NEXT, marked[0], READ, op("EXIT", wait=1)], bad="race", **how)
+    run([*LANE, *NEXT, WRITE, marked[1], op("EXIT", wait=1)], bad="race", **how)
+
+
 def test_an_arrival_orders_what_came_before_it() -> None:
     split = [
         op("ISETP", pd0=0, ra=0, form=1, imm=32, icmp=1),

@@ -179,7 +179,6 @@ def test_a_missing_kernel_is_a_mistake_of_usage() -> None:
         ("bar.sync 0, 33;", "33 threads"),
         ("bar.arrive 0;", "1 operands"),
         ("griddepcontrol;", "griddepcontrol without an action"),
-        ("fence.proxy.alias;", "proxies"),
         ("membar;", "scope"),
         ("barrier.cluster.arrive;", "clusters"),
         ("frobnicate.u32 %r1;", "frobnicate is not supported"),

@@ -235,6 +235,14 @@ def test_orderings_put_fences_on_the_right_side() -> None:
     assert "MEMBAR" not in code("ld.relaxed.gpu.global.u32 %r1, [%d0]; st.volatile.global.u32 [%d0], %r1;")
 
 
+def test_ordered_accesses_are_marked_in_shared_memory_too() -> None:
+    body = """ld.volatile.shared.u32 %r1, [buf]; st.relaxed.cta.shared.u32 [buf+4], %r1;
+        ld.shared.cg.u32 %r2, [buf]; st.shared.u32 [buf+8], %r2; ld.volatile.shared.u32 %r3, [buf+12];"""
+    text = code(body, head=".shared .align 4 .b8 buf[512];")
+    found = re.findall(r"(?:LDS|STS)\S*", text)
+    assert found == ["LDS.32.CV", "STS.32.CG", "LDS.32", "STS.32", "LDS.32.CV"]
+
+
 def test_hints_are_accepted_and_change_nothing() -> None:
     both(
         """prefetch.global.L2 [%d0]; prefetchu.L1 [%d0]; ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%r1, %r2}, [%d0];

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -137,6 +139,13 @@ def test_lanes_that_ended_are_not_missed_but_lanes_elsewhere_are() -> None:
     text = kernel("setp.ge.u32 %p1, %r0, 20; @%p1 bra A; bar.warp.sync -1; A: st.global.u32 [%d1], 1;")
     with pytest.raises(KernelFault, match="not converged"):
         emulate(imported(text).module, [np.zeros(32, np.uint32)], 1, 32)
+
+
+def test_warp_barriers_order_accesses_and_all_stand() -> None:
+    text = code("""bar.warp.sync -1; st.global.u32 [%d1], %r0; bar.warp.sync -1; ld.global.u32 %r1, [%d1+4];
+        bar.warp.sync -1; shfl.sync.down.b32 %r1, %r1, 1, 31, -1; bar.warp.sync -1; st.global.u32 [%d1], %r1;""")
+    found = re.findall(r"WARPSYNC|SHFL|STG|LDG", text)
+    assert found == ["WARPSYNC", "STG", "WARPSYNC", "LDG", "WARPSYNC", "SHFL", "WARPSYNC", "STG"]
 
 
 def test_one_check_in_a_block_is_enough() -> None:

@@ -37,6 +37,7 @@ PLACED = {
     "initialiser": ("mov.u64 %d1, table;", ".shared .u32 s; .global .u64 table[1] = {s};", ""),
     "old-rounding": ("mad.f32 %f1, %f2, %f3, %f4;", "", ""),
     "map-doubles": ("add.f64 %g1, %g2, %g3;", "", ""),
+    "outside-register": ("call reads;", ".reg .b32 %a; .func reads { .reg .b32 x; mov.b32 x, %a; ret; }", ""),
     "predicate-parameter": ("call f, (%p1);", ".func f(.reg .pred a) { ret; }", ""),
     "variadic": ("", ".func f(.param .align 4 .b8 rest[]) { ret; }", ""),
     "attribute": ("", ".func .attribute(.unified(1, 2)) f { ret; }", ""),

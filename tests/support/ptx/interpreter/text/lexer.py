@@ -15,7 +15,7 @@ TOKEN = re.compile(
       | (?P<punct>[{}()\[\],;:@!|+\-<>=*&])""",
     re.VERBOSE | re.DOTALL,
 )
-LINE_DIRECTIVES = re.compile(r"^\s*\.(?:loc|file)\b[^\n]*$", re.MULTILINE)
+LINE_DIRECTIVES = re.compile(r"^\s*\.(?:loc|file)\b[^\n]*$|^#(?:line)?[ \t]+\d[^\n]*$", re.MULTILINE)
 
 
 class PtxSyntaxError(Exception):

@@ -88,6 +88,9 @@ class Reader:
         elif head == ".pragma":
             while self.next() != ";":
                 pass
+        elif head == ".reg":
+            for var in self.declaration("reg"):
+                self.unit.registers[var.name] = var.type
         elif head[1:] in SPACES:
             for var in self.declaration(head[1:], external):
                 self.unit.variables[var.name] = var
@@ -206,6 +209,7 @@ class Reader:
             return
         func = self.unit.functions[name] = Func(name, entry, params, results, defined=True)
         self.func, self.labels, self.tables, self.scopes, self.scope_count = func, {}, {}, [], 0
+        func.regs.update(self.unit.registers)
         for var in (*params, *results):
             if var.space == "reg":
                 func.regs[var.name] = var.type
@@ -352,6 +356,7 @@ class Reader:
         while self.text in ("+", "-"):
             offset += self.integer() if self.text == "-" else (self.next() and self.integer())
         self.expect("]")
+        self.accept(".unified")
         return ("mem", base, offset)
 
     def resolve(self, func: Func) -> None:

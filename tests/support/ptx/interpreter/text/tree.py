@@ -55,7 +55,8 @@ class Func:
 
 @dataclass
 class Unit:
-    """A module: variables of module scope and functions."""
+    """A module: variables of module scope, registers declared there, which each function has as its own, functions."""
 
     variables: dict[str, Var] = field(default_factory=dict)
+    registers: dict[str, str] = field(default_factory=dict)
     functions: dict[str, Func] = field(default_factory=dict)

@@ -1,0 +1,122 @@
+"""What other installed packages offer under one of our groups of entry points: names alone, nothing is imported.
+
+Source: the Python Packaging User Guide, "Entry points specification".
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from binalloc.plugins.fault import PluginFault, where_raised
+
+ALLOCATORS = "binalloc.allocators"
+POLICIES = "binalloc.policies"
+MACHINES = "binalloc.machines"
+"""The groups."""
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """One entry point. name: as users write it. package: the distribution and its version. group: what it offers.
+    value: where it lies, `module:attribute`."""
+
+    name: str
+    package: str
+    group: str
+    value: str
+
+    @property
+    def place(self) -> str:
+        """Whose it is, in words."""
+        return f"{self.package}, entry point {self.name} of {self.group}, {self.value}"
+
+    @property
+    def summary(self) -> str:
+        """For lists of names, as nothing is imported for them."""
+        return f"of the installed package {self.package}"
+
+    def load(self) -> Any:
+        """The object that it names, as it is. Raises PluginFault where that fails."""
+        try:
+            return _resolved(self.value)
+        except (Exception, SystemExit) as error:
+            raise PluginFault("cannot be imported", self.place, where_raised(error), error) from error
+
+    def sources(self) -> list[Path]:
+        """The Python files of the package or module that it lies in, sorted; none are imported."""
+        import importlib.util
+
+        try:
+            spec = importlib.util.find_spec(self.value.partition(":")[0].split(".")[0].strip())
+        except (ImportError, ValueError):
+            return []
+        if spec is None or spec.origin is None:
+            return []
+        origin = Path(spec.origin)
+        return sorted(origin.parent.rglob("*.py")) if spec.submodule_search_locations else [origin]
+
+
+def _resolved(value: str) -> Any:
+    module, _, attributes = value.partition(":")
+    found: Any = importlib.import_module(module.strip())
+    for name in filter(None, attributes.split("[")[0].strip().split(".")):
+        found = getattr(found, name)
+    return found
+
+
+def entries(group: str, own: frozenset[str]) -> dict[str, Entry]:
+    """The entry points of a group by their names, sorted. own: names of what comes with the tool, which stays what it
+    is. Names that clash are left out, with a line in the log of the package that tells whose they are."""
+    found, clashes = _entries(group, own)
+    for text in clashes:
+        _tell_once(text)
+    return dict(found)
+
+
+def clashing(group: str, own: frozenset[str], name: str) -> str:
+    """Why several packages' `name` is nobody's, "" where that is not so."""
+    return next((text for text in _entries(group, own)[1] if name not in own and text.startswith(repr(name))), "")
+
+
+@cache
+def _entries(group: str, own: frozenset[str]) -> tuple[dict[str, Entry], tuple[str, ...]]:
+    found: dict[str, list[Entry]] = {}
+    for entry in _installed(group):
+        found.setdefault(entry.name, []).append(entry)
+    alone: dict[str, Entry] = {}
+    clashes = []
+    for name, mine in sorted(found.items()):
+        places = " and ".join(entry.place for entry in mine)
+        if name in own:
+            clashes.append(f"{name!r} of {places} is ignored: binalloc has one of that name")
+        elif len(mine) > 1:
+            clashes.append(f"{name!r} is ignored, as several packages have one: {places}")
+        else:
+            alone[name] = mine[0]
+    return alone, tuple(clashes)
+
+
+def _installed(group: str) -> list[Entry]:
+    from importlib import metadata
+
+    found = {
+        Entry(point.name, _package(point), group, point.value) for point in metadata.entry_points(group=group)
+    }
+    return sorted(found)
+
+
+def _package(point: Any) -> str:
+    """The distribution that has the entry point, and its version."""
+    if point.dist is None:
+        return "an unnamed package"
+    return f"{point.dist.metadata['Name']} {point.dist.version}"
+
+
+@cache
+def _tell_once(text: str) -> None:
+    logging.getLogger("binalloc").warning(text)

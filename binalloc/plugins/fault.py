@@ -1,0 +1,59 @@
+"""A plug-in that raises or answers nonsense: whose it is and where, in one error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from binalloc.errors import BinallocError, Refused
+
+
+class PluginFault(BinallocError):
+    """What an installed package added does not work. It is no refusal: nobody goes on to try something else.
+
+    Args:
+        what: it did, "raised" or the like.
+        whose: the package and its entry point.
+        where: the function and line, or the place in a file, "" where there is none.
+        cause: what was raised, or what was wrong in words.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, whose: str, where: str, cause: BaseException | str) -> None:
+        found = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
+        super().__init__(
+            f"a plug-in {what}", file=whose, place=where or None, found=found,
+            remedy="Nothing was written. Mend that package, or leave it out.",
+        )  # fmt: skip
+
+
+def where_raised(error: BaseException) -> str:
+    """The function and line in which an error came up, outside of this tool and of the import machinery where that can
+    be told."""
+    import traceback
+
+    own = str(Path(__file__).parents[1])
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [f for f in frames if not f.filename.startswith((own, "<frozen")) and "importlib" not in f.filename]
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{Path(error.filename).name}:{error.lineno}"
+    if not theirs:
+        return ""
+    last = theirs[-1]
+    return f"{Path(last.filename).name}:{last.lineno} in {last.name}"
+
+
+@contextmanager
+def blaming(
+    whose: str, what: str = "raised", passing: tuple[type[BinallocError], ...] = (Refused,)
+) -> Iterator[None]:
+    """Errors of the plug-in's code become a PluginFault. passing: those that are an answer, or not of its making;
+    interrupts and other plug-ins' faults pass in any case."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if isinstance(error, (*passing, PluginFault)):
+            raise
+        raise PluginFault(what, whose, where_raised(error), error) from error

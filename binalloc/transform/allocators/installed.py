@@ -1,0 +1,89 @@
+"""Allocators of other installed packages: called as ours are, and held to what a plan has to be."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from types import UnionType
+from typing import Any
+
+from binalloc.errors import Refused
+from binalloc.plugins.entries import Entry
+from binalloc.plugins.fault import PluginFault, blaming
+from binalloc.transform.allocators.allocator import Allocator, Plan, Problem
+
+
+@dataclass(frozen=True)
+class InstalledAllocator:
+    """entry: names an object with `allocate(problem)`, or a class that is made without arguments. Where it has no
+    `is_feasible`, that is found by allocating."""
+
+    entry: Entry
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def summary(self) -> str:
+        return self.entry.summary
+
+    def allocate(self, problem: Problem) -> Plan:
+        found = _loaded(self.entry)
+        with blaming(self.entry.place):
+            plan = found.allocate(problem)
+        wrong = _wrong(plan, problem)
+        if wrong:
+            raise PluginFault("gave no plan", self.entry.place, f"{type(found).__name__}.allocate", wrong)
+        return plan  # type: ignore[no-any-return]  # `_wrong` has looked
+
+    def is_feasible(self, problem: Problem) -> bool:
+        found = _loaded(self.entry)
+        if not hasattr(found, "is_feasible"):
+            try:
+                self.allocate(problem)
+            except Refused:
+                return False
+            return True
+        with blaming(self.entry.place):
+            return bool(found.is_feasible(problem))
+
+
+def blamed_for(allocator: Allocator) -> AbstractContextManager[None]:
+    """Where the rest of a rewrite works on the plan of an installed allocator: what fails then is that plan's doing."""
+    if isinstance(allocator, InstalledAllocator):
+        return blaming(allocator.entry.place, "gave a plan that cannot be carried out")
+    return nullcontext()
+
+
+@cache
+def _loaded(entry: Entry) -> Any:
+    found = entry.load()
+    if isinstance(found, type):
+        with blaming(entry.place):
+            found = found()
+    if not callable(getattr(found, "allocate", None)):
+        what = f"{type(found).__name__}, which has no method `allocate`"
+        raise PluginFault("is no allocator", entry.place, "", what)
+    return found
+
+
+def _wrong(plan: object, problem: Problem) -> str:
+    """What makes it no plan for the problem, "" where nothing does."""
+    from binalloc.models.allocation.slot_plan import SlotPlan
+    from binalloc.transform.allocate.attempt import Attempt
+
+    if not isinstance(plan, Plan):
+        return f"{type(plan).__name__}, not a Plan"
+    parts: tuple[tuple[str, type | UnionType], ...] = (
+        ("attempt", Attempt), ("memory", SlotPlan), ("solver", list), ("bound", float | int | None),
+    )  # fmt: skip
+    for name, kind in parts:
+        part = getattr(plan, name)
+        if not isinstance(part, kind):
+            return f"a Plan whose `{name}` is {type(part).__name__}"
+    if plan.attempt.program is not problem.program:
+        return "a plan for another program than the problem's"
+    missing = sorted(set(problem.program.functions) - plan.attempt.allocations.keys())
+    return f"a plan without registers for {missing[0]}" if missing else ""
