@@ -20,7 +20,7 @@ def _colour(name: str) -> str:
     return f"var(--{name})"
 
 
-PAGE, TEXT, MUTED, GRID, ACCENT, BAR = map(_colour, ("page", "text", "muted", "grid", "accent", "bar"))
+TEXT, MUTED, GRID, ACCENT, BAR = map(_colour, ("text", "muted", "grid", "accent", "bar"))
 SERIES = [_colour(f"series-{n}") for n in range(1, 7)]
 _AXIS = {"labelColor": TEXT, "titleColor": TEXT, "domainColor": MUTED, "tickColor": MUTED, "gridColor": GRID,
          "titleFontWeight": "normal"}  # fmt: skip
@@ -77,8 +77,8 @@ def levels(
     field, unsure = predicted
     position = axis(along, "nominal", along, sort=None)
     length = axis(value, "quantitative", value, scale={"zero": True}, axis={"tickCount": 5})
-    stands_out, guessed = f"datum['{marked}']", f"datum['{field}'] == '{unsure}'"
-    colour = {"condition": {"test": stands_out, "value": ACCENT}, "value": BAR}
+    guessed = f"datum['{field}'] == '{unsure}'"
+    colour = {"condition": {"test": f"datum['{marked}']", "value": ACCENT}, "value": BAR}
     shown = [t for t in tooltips(rows) if t["field"] != marked]
     return chart(description, rows, {"layer": [
         {"mark": {"type": "bar", "strokeWidth": 1.5}, "encoding": {
@@ -86,8 +86,7 @@ def levels(
             "fillOpacity": {"condition": {"test": guessed, "value": _HOLLOW}, "value": 1},
             "strokeDash": {"condition": {"test": guessed, "value": [4, 2]}, "value": [1, 0]}}},
         {"mark": {"type": "text", "align": "left", "dx": 4}, "encoding": {
-            "y": position, "x": length, "text": {"field": value, "format": ".3f"},
-            "fontWeight": {"condition": {"test": stands_out, "value": "bold"}, "value": "normal"}}},
+            "y": position, "x": length, "text": {"field": value, "format": ".3f"}}},
         {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 1}}},
     ]}, _ROOM + _LEVEL_HEIGHT * len(rows))  # fmt: skip
 

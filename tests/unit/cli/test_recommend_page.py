@@ -170,7 +170,7 @@ def test_every_chart_is_drawn_and_the_console_is_silent(page: bytes, tmp_path: P
     seen = look_at(page, DRAWN, tmp_path)
     assert seen.drawn
     assert seen.console == []
-    assert len(seen.found["charts"]) == seen.found["figures"] == 14
+    assert len(seen.found["charts"]) == seen.found["figures"] == 16
     for width, height, marks, label in seen.found["charts"]:
         assert width > 300
         assert height > 100

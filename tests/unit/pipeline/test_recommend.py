@@ -108,7 +108,7 @@ def test_the_command_that_it_ends_with_does_it(tmp_path: Path) -> None:
 
 def test_several_machines_and_text() -> None:
     text = call("recommend", loom("matmul"), *launch("matmul"), "--machine", "gtx680,c2075", "--policy", "unified").out
-    assert text.count("Leave it, at ") == 2
+    assert text.count(" per SM: bound by ") == 2
     assert "matmul on gtx680" in text
     assert "matmul on c2075" in text
     assert "Blocks that the machine would hold" in text
