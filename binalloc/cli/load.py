@@ -114,7 +114,7 @@ def module_of(
         data = write_module(imported.module)
         note(
             f"{shown(file)} {what}: imported in memory for {model.name}, kernels "
-            f"{', '.join(found.name for found in imported.kernels)}{others} "
+            f"{', '.join(found.name for found in imported.kernels) or 'none'}{others} "
             "(import-ptx writes the binary and has options)"
         )
     return load_bytes(data, file), data
@@ -247,13 +247,15 @@ def imported_units(
     skip: bool = False,
     stack: int | None = None,
 ) -> Imported:
-    """The import of PTX; where kernels are refused and others would do, the error says how to get those."""
+    """The import of PTX; where kernels are refused and others would do, the error says how to get those. Says on stderr
+    which directives are ignored."""
+    from binalloc.frontend.ignored import sentence
     from binalloc.frontend.importer import import_units
     from binalloc.frontend.ir import STACK_BYTES
     from binalloc.frontend.refused import NotImportable
 
     try:
-        return import_units(
+        imported = import_units(
             units, kernels=kernels, machine=machine, block_dim=block_dim, skip_unsupported=skip,
             stack_bytes=STACK_BYTES if stack is None else stack,
         )  # fmt: skip
@@ -262,3 +264,6 @@ def imported_units(
             rest = ", ".join(error.importable)
             error.also(f"`binalloc import-ptx --skip-unsupported` imports the kernels that are not concerned: {rest}.")
         raise
+    for file in dict.fromkeys(told.file for told in imported.ignored):
+        note(f"{file}: ignored: {sentence([told for told in imported.ignored if told.file == file])}")
+    return imported

@@ -1,22 +1,25 @@
-"""Writes the table of what is not supported into PTX.md: `python -m binalloc.frontend.doc`."""
+"""Writes the tables of what is not supported and what is ignored into PTX.md: `python -m binalloc.frontend.doc`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from binalloc.frontend.unsupported import table
+from binalloc.frontend import ignored, unsupported
 
 PATH = Path(__file__).with_name("PTX.md")
-_BEGIN, _END = "<!-- table:unsupported:begin -->", "<!-- table:unsupported:end -->"
+_TABLES = {"unsupported": unsupported.table, "ignored": ignored.table}
 
 
 def render(text: str) -> str:
-    """`text` with the table in its current form. Raises ValueError where a marker is missing."""
-    if text.count(_BEGIN) != 1 or text.count(_END) != 1:
-        raise ValueError("PTX.md needs the markers of its table exactly once")
-    before, rest = text.split(_BEGIN)
-    return f"{before}{_BEGIN}\n{table()}\n{_END}{rest.split(_END)[1]}"
+    """`text` with the tables in their current form. Raises ValueError where a marker is missing."""
+    for name, table in _TABLES.items():
+        begin, end = f"<!-- table:{name}:begin -->", f"<!-- table:{name}:end -->"
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise ValueError(f"PTX.md needs the markers of the table {name} exactly once")
+        before, rest = text.split(begin)
+        text = f"{before}{begin}\n{table()}\n{end}{rest.split(end)[1]}"
+    return text
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from binalloc.collection import no_collection
 from binalloc.errors import Hint, UsageError
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
+from binalloc.frontend.ignored import Told
 from binalloc.frontend.ir import STACK_BYTES, STACK_LIMIT, Program
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
@@ -49,11 +50,13 @@ class KernelFigures:
 @dataclass
 class Imported:
     """module: scheduled for the machine asked for. kernels: figures, in the order of the text. left_out: kernels that
-    cannot be imported, with the reasons; empty unless they were to be skipped."""
+    cannot be imported, with the reasons; empty unless they were to be skipped. ignored: directives that nothing
+    comes of."""
 
     module: Module
     kernels: list[KernelFigures]
     left_out: list[LeftOut] = field(default_factory=list)
+    ignored: list[Told] = field(default_factory=list)
 
 
 def import_ptx(
@@ -127,7 +130,7 @@ def import_units(
     module = schedule(spread_over_banks(allocated.module, target), target)
     module.provenance = [_provenance(units, target.name, stack_bytes if allocated.recursive else None)]
     wanted = [name for name in allocated.figures if module.function(name).info.is_kernel]
-    return Imported(module, [_figures(name, module, allocated) for name in wanted], left_out)
+    return Imported(module, [_figures(name, module, allocated) for name in wanted], left_out, program.ignored)
 
 
 def _program(

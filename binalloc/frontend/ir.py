@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from binalloc.frontend.ignored import Told
 from binalloc.isa.instruction import ConstantVar, FunctionInfo, GlobalVar, Instr, SharedVar
 from binalloc.isa.interface.places import REG
 from binalloc.isa.interface.view import View
@@ -231,7 +232,7 @@ class Program:
 
     constants: bank -> bytes. locations: (file, source line) that Node.loc indexes. globals: module-scope variables in
     global memory, at their fixed addresses. constant_vars: those in constant banks. stack: None where no routine is in
-    a cycle.
+    a cycle. ignored: what the text says and nothing comes of.
     """
 
     routines: dict[str, Routine] = field(default_factory=dict)
@@ -241,6 +242,7 @@ class Program:
     constant_vars: list[ConstantVar] = field(default_factory=list)
     path: str = ""
     stack: Stack | None = None
+    ignored: list[Told] = field(default_factory=list)
 
 
 def dump(routine: Routine) -> str:

@@ -46,7 +46,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_NARROW = "tf32 e4m3 e5m2 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 s2f6x2 ue4m3"
+_NARROW = "e4m3 e5m2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2 e4m3x4 e5m2x4 e2m1x4 e2m3x4 e3m2x4 s2f6x2 ue4m3"
 _REBUILD = "Compile the source without it, or for an older architecture (nvcc -arch=sm_75)."
 
 FORMS: tuple[Form, ...] = (
@@ -79,8 +79,8 @@ FORMS: tuple[Form, ...] = (
     Form("texture-query", "", "", "", _set("istypep"), _set("samplerref")),
     Form("multisampled", "`tex.2dms`, `.a2dms`", "multisampled textures are not supported",
          "Use one texture for each sample.", _set("tex"), _set("2dms a2dms")),
-    Form("narrow", "`.tf32`, `.e4m3x2`, `.e5m2x2` and other formats below 32 bits",
-         "floating formats below 32 bits are not supported", "Compute in f32.", frozenset(), _set(_NARROW)),
+    Form("narrow", "`.e2m1x2`, `.ue8m0x2`, fours of small floats (`.e4m3x4`) and other formats of sm_100",
+         "floats of so few bits are not supported", "Compute in f32.", frozenset(), _set(_NARROW)),
     Form("stochastic", "`cvt` with `.rs`", "stochastic rounding is not supported", "Round by .rn.", _set("cvt"),
          _set("rs")),
     Form("oob", "`fma` with `.oob`", "operands that may be out of bounds are not supported", "Compute without .oob.",

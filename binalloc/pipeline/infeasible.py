@@ -12,6 +12,7 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget, levels
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.occupancy import registers_for_blocks
+from binalloc.pipeline.directives import obeyed
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import kernel_use
 from binalloc.printable import count
@@ -29,6 +30,8 @@ def too_few_registers(module: Module, request: Request, budget: Budget, reason: 
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
     limit = registers_for_blocks(request.machine, use.given(0), 1) or 0
     found = count(budget.registers, "register") + " per thread"
+    said = [] if request.registers is not None else obeyed(module, request).binding(budget.registers + 1)
+    found += f", as {' and '.join(said)} would have it" if said else ""
     expected, remedy = f"at least {fewest}", Hint("Ask for more {registers}.")
     if fewest is None:
         expected, remedy = "no number of registers does", Hint("Leave this kernel as it is.")
@@ -56,6 +59,7 @@ def no_baseline(module: Module, request: Request, reason: Infeasible) -> Refused
     """Not even with all the registers that one block can have the kernel runs on the machine."""
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
     most = registers_for_blocks(request.machine, use.given(0), 1) or 0
+    most = min(most, obeyed(module, request).registers or most)
     return too_few_registers(module, request, Budget(1, most, 0), reason)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.occupancy import registers_for_blocks
+from binalloc.pipeline.directives import obeyed
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.steps import (
     Version,
@@ -46,20 +47,31 @@ def baseline(module: Module, request: Request) -> Version:
     """The input, its control codes set by the same pass as the rewritten ones.
 
     A kernel that asks for more registers than the machine gives a thread, or than one block of it can have, cannot run
-    as it is: its baseline is allocator `local` with the most registers that do.
+    as it is: its baseline is allocator `local` with the most registers that do. So it is with one that asks for more
+    than its own directives allow, as its compiler would have it.
     """
     from binalloc.transform.schedule.schedule import schedule
 
+    function = module.function(request.kernel)
+    bound = obeyed(module, request).registers
+    if bound is not None and bound < function.info.registers:
+        most = registers_for_blocks(request.machine, kernel_use(function, request.launch, request.block).given(0), 1)
+        return _allocated(module, request, min(bound, most or bound))
     try:
         reached = request.prepared.graph(module, request.kernel)
         return make_version(schedule(module, request.machine), request, reached.functions)
     except Refused:
-        use = kernel_use(module.function(request.kernel), request.launch, request.block)
+        use = kernel_use(function, request.launch, request.block)
         most = registers_for_blocks(request.machine, use.given(0), 1)
         if most is None or most < 1 or most >= use.registers:
             raise
-        version = build_version(module, request, most, 0, BASELINE)
-        return replace(version, allocated=BASELINE, name=f"the original, with {version.name}")
+        return _allocated(module, request, most)
+
+
+def _allocated(module: Module, request: Request, registers: int) -> Version:
+    """The baseline of an input that has more registers than these."""
+    version = build_version(module, request, registers, 0, BASELINE)
+    return replace(version, allocated=BASELINE, name=f"the original, with {version.name}")
 
 
 def ordered_version(module: Module, request: Request, given: Version) -> Version | None:

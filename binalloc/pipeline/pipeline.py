@@ -15,6 +15,7 @@ from binalloc.isa.instruction import Module
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
 from binalloc.pipeline.block import require_block
+from binalloc.pipeline.directives import Kept, kept, obeyed
 from binalloc.pipeline.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.original import Original, baseline, run_original
@@ -65,7 +66,8 @@ class Outcome:
     (`original`). kept_original: the automatic choice is the input as it is. verified: checker passed and, where both
     were run, results are the same. parts: the speedup's factors (`split_speedup`), their product is it. rescheduling:
     cycles of the input as it came over those of `given`, its code under our control codes (1.0 where they are the same;
-    None where it was not run). local: allocator `local` at the same number of blocks."""
+    None where it was not run). local: allocator `local` at the same number of blocks. directives: the kernel's
+    own, and what they cost."""
 
     request: Request
     given: Version
@@ -79,6 +81,7 @@ class Outcome:
     parts: dict[str, float] = field(default_factory=dict)
     rescheduling: float | None = None
     local: Version | None = None
+    directives: Kept | None = None
 
     @property
     def verified(self) -> bool:
@@ -107,7 +110,7 @@ class Outcome:
     @property
     def by_order_alone(self) -> bool:
         """Whether what was chosen is the original in another order, at its own number of blocks."""
-        return not self.kept_original and self.rewritten is self.original
+        return not self.kept_original and self.rewritten is self.original and self.original is not self.given
 
     @property
     def speedups(self) -> list[float]:
@@ -145,6 +148,7 @@ class Outcome:
             "ordered": None if self.original is self.given else self.original.to_dict(),
             "rewritten": self.rewritten.to_dict(),
             "local": self.local.to_dict() if self.local else None,
+            "directives": self.directives.to_dict() if self.directives else None,
             "levels": [_tried_to_dict(t) for t in self.tried],
             "solver": self.rewritten.solver,
         }
@@ -192,9 +196,10 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     running = request.emulate and request.launch is not None
     if running:
         original = run_original(module, request, original.given)
-    if _explicit(request):
-        return _explicit_rewrite(module, request, original, running)
-    return _automatic_rewrite(module, request, original, running)
+    make = _explicit_rewrite if _explicit(request) else _automatic_rewrite
+    outcome = make(module, request, original, running)
+    outcome.directives = kept(module, request, original.given)
+    return outcome
 
 
 def explicit_budget(module: Module, request: Request) -> Budget:
@@ -203,6 +208,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
     machine = request.machine
     limit = machine.limits.registers_per_thread
+    bound = obeyed(module, request).registers or limit
     if request.registers is not None and not 1 <= request.registers <= limit:
         raise UsageError(
             f"{machine.name} cannot give a thread that many registers",
@@ -210,7 +216,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
             found=request.registers,
             expected=f"1 to {limit}",
         )
-    budget = Budget(0, limit, 0)
+    budget = Budget(0, min(limit, bound), 0)
     if request.blocks is not None:
         found = next((b for b in levels(machine, use) if b.blocks == request.blocks), None)
         if found is None:
@@ -222,7 +228,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
                 found=request.blocks,
                 expected=f"1 to {most}",
             )
-        budget = found
+        budget = replace(found, registers=min(found.registers, bound))
     registers = budget.registers if request.registers is None else request.registers
     slots = request.slots
     if slots is None:
@@ -311,13 +317,15 @@ def _automatic_rewrite(module: Module, request: Request, original: Original, run
         best = measure(best, request)
     given, base = original.given, choice.base or original.base
     if best is None:
-        kept = base is given
-        if not kept:
+        stays = base is given and not given.allocated
+        if base is not given:
             base = prove(module, request, base)
             tried.insert(0, own_level(base))
             reason += ", which is taken in another order"
+        elif given.allocated:
+            reason += f", which is allocated by {given.allocated} to fit"
         same = same_results(request, given, base) if running else None
-        return Outcome(request, given, base, base, True, same, kept, reason, tried)
+        return Outcome(request, given, base, base, True, same, stays, reason, tried)
     budget = next(t.budget for t in tried if t.version is not None and t.version.module is best.module)
     local = None
     if running:

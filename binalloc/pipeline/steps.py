@@ -126,6 +126,9 @@ def given_functions(module: Module, request: Request) -> list[Function]:
     return reachable(module, request.kernel, request.prepared.graph(module, request.kernel).functions)
 
 
+_NO_KERNEL = "Kernels alone can be run; of functions, import the PTX of both together: import-ptx A.ptx B.ptx."
+
+
 def find_kernel(module: Module, name: str | None) -> Function:
     """The kernel that `name` means (`names.kernels`), or the only one. UsageError if it means none or several."""
     kernels = module.kernels()
@@ -135,7 +138,7 @@ def find_kernel(module: Module, name: str | None) -> Function:
                 "the binary has several kernels" if kernels else "the binary has no kernel",
                 file=module.path or None,
                 found=", ".join(k.name for k in kernels) or "none",
-                remedy=Hint("Name one: {kernel}.") if kernels else None,
+                remedy=Hint("Name one: {kernel}.") if kernels else _NO_KERNEL,
             )
         return kernels[0]
     return module.function(choose_kernel(name, [k.name for k in kernels], module.path or None))

@@ -37,7 +37,7 @@ def render_import(kernels: Sequence[Figures], output: str) -> str:
         for k in kernels
     ]
     header = ["kernel", "register demand", "max live", "instructions", "shared B", "local B", "calls"]
-    text = table(header, rows)
+    text = table(header, rows) if rows else ""
     for k in kernels:
         if k.spilled:
             text += f"{k.name}: 255 registers do not hold {count(k.spilled, 'value')}, in local memory instead.\n"

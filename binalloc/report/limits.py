@@ -11,6 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from binalloc.isa.instruction import Module
+from binalloc.models.machines.model import Machine
+from binalloc.pipeline.directives import compiled
 from binalloc.pipeline.limits import in_percent, most_cycles, slower_by
 from binalloc.pipeline.steps import local_bytes
 from binalloc.printable import count
@@ -26,10 +28,17 @@ class Limits:
 
 
 def check_limits(
-    old: Module, new: Module, kernels: list[str], ran: str, cycles: dict[str, int] | None, limits: Limits
+    old: Module,
+    new: Module,
+    kernels: list[str],
+    ran: str,
+    cycles: dict[str, int] | None,
+    limits: Limits,
+    machine: Machine,
 ) -> dict[str, Any]:
     """Rows and sentences for `kernels`, which both binaries have. ran: the kernel whose `cycles` are given, of the
-    original and the rewritten one."""
+    original and the rewritten one. A kernel that has more registers than its own directives leave on `machine` is
+    judged by what the original takes there that keeps to them (`pipeline.directives.compiled`)."""
     rows = []
     if limits.slowdown is not None and cycles is not None:
         most = most_cycles(cycles["original"], limits.slowdown)
@@ -37,13 +46,16 @@ def check_limits(
     if limits.local_bytes is not None:
         for name in kernels:
             before, after = (local_bytes(module.function(name).info) for module in (old, new))
-            rows.append(_row(name, "local_bytes", before, limits.local_bytes, after))
+            found = compiled(old, name, machine, new.function(name).info.registers)
+            row = _row(name, "local_bytes", before, limits.local_bytes, max(after, found.local_bytes if found else 0))
+            rows.append(row | {"directives": list(found.binding) if found else []})
     exceeded = [_sentence(row, limits) for row in rows if row["found"] > row["limit"]]
     return {"limits": rows, "within_limits": not exceeded if rows else None, "exceeded": exceeded}
 
 
 def _row(kernel: str, counter: str, original: int, limit: int, found: int) -> dict[str, Any]:
-    return {"kernel": kernel, "counter": counter, "original": original, "limit": limit, "found": found}
+    row = {"kernel": kernel, "counter": counter, "original": original, "limit": limit, "found": found}
+    return row | {"directives": []}
 
 
 def _sentence(row: dict[str, Any], limits: Limits) -> str:
@@ -53,7 +65,8 @@ def _sentence(row: dict[str, Any], limits: Limits) -> str:
         more = slower_by(found, original)
         return f"{row['kernel']}: {count(found, 'cycle')}, {more} above the original's {original:,}; limit {allowed}"
     what = "local memory per thread, frame and spills"
-    return f"{row['kernel']}: {count(found, 'byte')} of {what}, the original {original:,}; limit {limit:,}"
+    under = f" under {' and '.join(row['directives'])}, which it does not keep to" if row["directives"] else ""
+    return f"{row['kernel']}: {count(found, 'byte')} of {what}{under}, the original {original:,}; limit {limit:,}"
 
 
 def render_limits(found: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.skew import LIMIT, change, cycles_range, cycles_text
 from binalloc.printable import count
+from binalloc.report.directives import directives_lines
 from binalloc.report.profile import profile_line
 from binalloc.report.table import table
 
@@ -31,7 +32,8 @@ def render_outcome(outcome: Outcome) -> str:
     lines = [f"{request.kernel} on {request.machine.name}, allocator {request.allocator}\n\n"]
     lines.append(_side_by_side(outcome))
     if outcome.given.allocated:
-        lines.append("\nThe input asks for more registers than the machine gives: original is allocator local there.\n")
+        lines.append(_not_as_given(outcome))
+    lines += [f"{line}\n" for line in directives_lines(outcome.directives.to_dict() if outcome.directives else None)]
     lines.append("\n")
     if outcome.kept_original:
         lines.append(f"The original is kept: {outcome.reason}.\n")
@@ -55,6 +57,16 @@ def render_outcome(outcome: Outcome) -> str:
     if len(outcome.tried) > 1:
         lines.append("\n" + _levels(outcome.tried))
     return "".join(lines)
+
+
+def _not_as_given(outcome: Outcome) -> str:
+    """Why what speedups are over is not the input."""
+    own = outcome.directives
+    said = own.obeyed.binding(own.demand) if own else []
+    more = "The input asks for more registers than the machine gives"
+    if own and said:
+        more = f"The input has {count(own.demand, 'register')}, more than {' and '.join(said)} allows"
+    return f"\n{more}: original is allocator {outcome.given.allocated} there.\n"
 
 
 def _side_by_side(outcome: Outcome) -> str:

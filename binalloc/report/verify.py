@@ -59,7 +59,7 @@ def verify_to_dict(
     found = _proof(old, new, names, machine, whole=kernel is None)
     if launch is not None and any(fn.name == ran for fn in old.kernels()):  # else a finding says that it is missing
         found |= _compare_runs(old, new, ran, launch, machine, engine, scheduler, max_cycles, progress)
-    return _judged(old, new, names, ran, found, limits)
+    return _judged(old, new, names, ran, found, limits, machine)
 
 
 def _proof(old: Module, new: Module, names: list[str], machine: Machine, *, whole: bool) -> dict[str, Any]:
@@ -85,11 +85,12 @@ def _proof(old: Module, new: Module, names: list[str], machine: Machine, *, whol
 
 
 def _judged(
-    old: Module, new: Module, names: list[str], ran: str, found: dict[str, Any], limits: Limits | None
-) -> dict[str, Any]:
+    old: Module, new: Module, names: list[str], ran: str, found: dict[str, Any], limits: Limits | None,
+    machine: Machine,
+) -> dict[str, Any]:  # fmt: skip
     """The same with limits and verdict. ran: what was run, in words."""
     if limits is not None:
-        found |= check_limits(old, new, names, ran, found["cycles"], limits)
+        found |= check_limits(old, new, names, ran, found["cycles"], limits, machine)
     sound = found["control_codes"]["ok"] is not False and found["same_results"] is not False
     found["verified"] = found["checked"] is not False and sound
     return found
@@ -126,7 +127,7 @@ def _verify_program(
         "differences": [str(d) for d in differences] + ([] if printed is None else [printed]),
         "cycles": {"original": before.cycles, "rewritten": after.cycles},
     }
-    return _judged(old, new, names, program.path or "the program", found, limits)
+    return _judged(old, new, names, program.path or "the program", found, limits, machine)
 
 
 def _kernels(old: Module, new: Module, kernel: str | None) -> list[str]:

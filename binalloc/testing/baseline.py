@@ -89,9 +89,29 @@ def baseline_text(result: LaunchResult, test: str) -> bytes:
     return f"{{\n{lines}\n}}\n".encode()
 
 
+@dataclass(frozen=True)
+class Spilling:
+    """Bytes of local memory per thread, and of spills. under: words that name the directives they are found under, with
+    a blank before them, or nothing."""
+
+    local_bytes: int
+    spill_bytes: int
+    under: str = ""
+
+
+def spilling(result: LaunchResult) -> Spilling:
+    """What a kernel spills, under its own directives where it does not keep to them. Refused where no code can."""
+    own = result.own
+    if own is None:
+        return Spilling(result.local_bytes, result.spill_bytes)
+    under = f" under {' and '.join(own.binding)} ({own.registers} of {result.registers} registers)"
+    return Spilling(max(own.local_bytes, result.local_bytes), max(own.spill_bytes, result.spill_bytes), under)
+
+
 def _figures(result: LaunchResult) -> dict[str, Any]:
     found = {key: getattr(result, key) for key in (*_LAUNCH, "cycles", "registers", "local_bytes")}
     found |= {key: list(found[key]) for key in ("grid", "block")}
+    found["local_bytes"] = spilling(result).local_bytes
     return found | {"occupancy": round(result.occupancy, _OCCUPANCY_DIGITS)}
 
 

@@ -299,7 +299,7 @@ class Device:
         check_against(bound.launch, fn.info, self.module.path or None)
         parameters = bound.launch.parameters([(p.name, p.offset, p.size) for p in fn.info.params], addresses)
         result = self._session.launch(bound.launch, parameters)
-        found = told(result, bound.launch, self.module, rescheduled=self._rescheduled)
+        found = told(result, bound.launch, self.module, self.machine, rescheduled=self._rescheduled)
         self.launches.append(found)
         return found
 

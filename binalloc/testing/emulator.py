@@ -27,6 +27,7 @@ from binalloc.testing.baseline import (
     faster,
     read_baseline,
     shown,
+    spilling,
     worse,
 )
 from binalloc.testing.device import Device, DeviceArray, DeviceSurface
@@ -131,11 +132,20 @@ class Emulator:
         __tracebackhide__ = True
         found: dict[str, tuple[float, float | None]] = {
             "cycles": (result.cycles, max_cycles), "registers": (result.registers, max_registers),
-            "local_bytes": (result.local_bytes, max_local_bytes), "spill_bytes": (result.spill_bytes, max_spill_bytes),
         }  # fmt: skip
+        under = ""
+        if max_local_bytes is not None or max_spill_bytes is not None:
+            spilled = spilling(result)
+            found |= {name: (getattr(spilled, name), most)
+                      for name, most in (("local_bytes", max_local_bytes), ("spill_bytes", max_spill_bytes))}
+            under = spilled.under
         found |= {name: (_counter(result, name), most) for name, most in (max_counters or {}).items()}
         limits = ((name, value, most) for name, (value, most) in found.items() if most is not None)
-        wrong = [f"{name} {value:,}, expected at most {most:,}" for name, value, most in limits if value > most]
+        wrong = [
+            f"{name} {value:,}{under * (name in _SPILLS)}, expected at most {most:,}"
+            for name, value, most in limits
+            if value > most
+        ]
         if min_occupancy is not None and result.occupancy < min_occupancy:
             wrong.append(f"occupancy {result.occupancy:.4g}, expected at least {min_occupancy:.4g}")
         _require(result, wrong)
@@ -189,6 +199,9 @@ class Emulator:
                 write_atomically(path, text)
             written.append((shown(path), changed))
         return written
+
+
+_SPILLS = ("local_bytes", "spill_bytes")
 
 
 def _counter(result: LaunchResult, name: str) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import bind_arrays
 from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.model import Machine
+from binalloc.pipeline.directives import Compiled, compiled
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps import find_kernel, kernel_use, local_bytes
 from binalloc.testing.loading import load_kernels
@@ -56,6 +58,13 @@ class LaunchResult:
     stats: dict[str, Any] = field(repr=False)
     run: Result = field(repr=False, compare=False)
     arrays: dict[str, Array] = field(repr=False, compare=False)
+    module: Module = field(repr=False, compare=False)
+    model: Machine = field(repr=False, compare=False)
+
+    @cached_property
+    def own(self) -> Compiled | None:
+        """What the kernel takes under its own directives; None where it keeps to them. Refused where no code can."""
+        return compiled(self.module, self.kernel, self.model, self.registers, self.dynamic_shared)
 
 
 def launch_kernel(
@@ -128,11 +137,17 @@ def launch_kernel(
         check=check, race=race, buffers=bound.buffers, textures=bound.textures,
     )  # fmt: skip
     bound.write_back(result.buffers)
-    return told(result, bound.launch, module, rescheduled=rescheduled, arrays=bound.arrays)
+    return told(result, bound.launch, module, model, rescheduled=rescheduled, arrays=bound.arrays)
 
 
 def told(
-    result: Result, launch: Launch, module: Module, *, rescheduled: bool, arrays: dict[str, Array] | None = None
+    result: Result,
+    launch: Launch,
+    module: Module,
+    model: Machine,
+    *,
+    rescheduled: bool,
+    arrays: dict[str, Array] | None = None,
 ) -> LaunchResult:
     """What a run of `launch` took. arrays: of the caller, that it was given."""
     fn = module.function(result.kernel)
@@ -158,4 +173,6 @@ def told(
         stats=result.stats,
         run=result,
         arrays=arrays or {},
+        module=module,
+        model=model,
     )

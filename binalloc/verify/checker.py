@@ -6,9 +6,10 @@
 values, under the same guards, taking the same branches, reconverging at the same points, in the original's order or one
 that differs from it inside basic blocks where words commute; between them it only moves values: copies, spills and
 reloads of its own words, exchanges, recomputed values, shifts of the slot pointer. Pure operations may be left out,
-done again, or be done elsewhere. So global, shared and user local memory see the same accesses. Reads of values that
-the original never wrote are undefined and may read anything, each time anew, also in copies; but a predicate that has
-guarded something keeps its value. They are listed in the report's notes.
+done again, or be done elsewhere; of those that may fault only what the original has executed with the same operands.
+So global, shared and user local memory see the same accesses, and no fault is added (ISA.md, "Faults"). Reads of values
+that the original never wrote are undefined and may read anything, each time anew, also in copies; but a predicate that
+has guarded something keeps its value. They are listed in the report's notes.
 
 **Names** (`webs.py`). The original's values are its webs, as the checker finds them: registers that it used for one
 value after another forbid nothing.
@@ -58,6 +59,7 @@ from dataclasses import dataclass, replace
 
 from binalloc.collection import no_collection
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
+from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
 from binalloc.isa.interface.view import NEVER, View
 from binalloc.isa.kinds import Flow
@@ -164,8 +166,7 @@ class _Checker:
         if not self._inline(old, new):
             return
         old = self.original.function(self.kernel)
-        self.banks = {bank: len(data) for bank, data in self.rewritten.constants.items()}
-        self.banks[0] = max((p.offset + p.size for p in old.info.params), default=0)
+        self.banks = bank_bytes(self.rewritten.constants, old.info.params)
         views = [v for fn in self.original.reached(old) for v in _views(fn)]
         self.follow = not _spills(views)
         self.stack = _never_written(old.info.local_stack, views)

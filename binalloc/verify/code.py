@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr
 from binalloc.isa.interface.places import PRED, PRED_BASE, REG, WORD
-from binalloc.isa.interface.view import NEVER, ConstantRead, Memory, Ref, View
+from binalloc.isa.interface.view import NEVER, Memory, Ref, View
 from binalloc.isa.kinds import Access, Flow, Space
-from binalloc.isa.sets.table import set_of
+from binalloc.isa.sets.table import may_fault, set_of
 from binalloc.verify.names import local_key, pred_key, reg_keys
 
 
@@ -72,7 +72,7 @@ class Code:
         self.adds: list[tuple[int, int, int] | None] = []
         self.packs: list[tuple[int, int, int] | None] = []
         self.unpacks: list[tuple[int, int] | None] = []
-        self.reads: list[tuple[ConstantRead, ...]] = []
+        self.faulting: list[bool] = []
         self.truths: list[tuple[int, int] | None] = []
         self.tests: list[tuple[int, int] | None] = []
         known = [(set_of(instr), instr) for instr in fn.instrs]
@@ -83,7 +83,7 @@ class Code:
                 self.adds.append(isa.add_immediate(instr))
                 self.packs.append(isa.predicate_pack(instr))
                 self.unpacks.append(isa.predicate_unpack(instr))
-                self.reads.append(isa.constant_reads(instr))
+                self.faulting.append(may_fault(instr, banks))
                 self.truths.append(isa.truth_of_predicate(instr))
                 self.tests.append(isa.predicate_of_truth(instr))
             except (KeyError, IndexError) as e:
@@ -103,9 +103,9 @@ class Code:
         return self.fn.name
 
     def constant(self, i: int) -> bool:
-        """A result that depends on nothing, under whatever guard."""
+        """A result that depends on nothing, under whatever guard, and no fault."""
         v = self.views[i]
-        return v.pure and not v.uses and bool(v.defs) and (v.memory is None or v.memory.base is None)
+        return v.pure and not v.uses and bool(v.defs) and not self.faulting[i]
 
     def opaque(self, i: int) -> bool:
         """A spill access that is not followed."""
@@ -129,30 +129,20 @@ class Code:
         return v.pure or self.locals[i] is not None or v.guard == NEVER
 
     def insertable(self, i: int) -> bool:
-        """Changes nothing but registers, predicates and spill memory, and cannot fault if its address is right (which,
-        of slots and of constants at computed places, is a question of values)."""
+        """Changes nothing but registers, predicates and spill memory. Whether it faults is a question of values: of a
+        slot's address, and of operands with which the original has executed the same (`Steps`)."""
         v = self.views[i]
         if self.nops[i]:
             return True
         if v.memory is not None and v.memory.spill:
             return self.follow and v.memory.access != Access.ATOMIC
-        return v.pure and self.readable(i)
-
-    def readable(self, i: int) -> bool:
-        """Whatever constants the instruction reads at fixed places are there, so that reading them cannot fault."""
-        return all(
-            read.indexed or read.offset + read.size <= self.banks.get(read.bank, 0) for read in self.reads[i]
-        )
-
-    def indexed(self, i: int) -> bool:
-        """Reads constants at a place that is computed: may fault."""
-        return any(read.indexed for read in self.reads[i])
+        return v.pure
 
     def stays(self, i: int) -> bool:
         """Is proven only in step with the original: has an effect, moves predicates, for whose words there are no
         names, or may fault."""
         moves = self.packs[i] is not None or self.unpacks[i] is not None
-        return not self.views[i].pure or moves or self.indexed(i)
+        return not self.views[i].pure or moves or self.faulting[i]
 
     def transparent(self, i: int) -> bool:
         """Only moves values or makes constants, so that it can be followed without a counterpart."""
@@ -160,7 +150,7 @@ class Code:
         if self.nops[i] or self.copies[i] is not None:
             return True
         if self.constant(i):
-            return self.readable(i) and not self.indexed(i)
+            return True
         return v.memory is not None and v.memory.spill and self.insertable(i)
 
 

@@ -18,7 +18,7 @@ from binalloc.verify.names import ZERO, Names, is_place
 from binalloc.verify.webs import Webs
 
 _BY_WORD = (
-    "instrs", "views", "copies", "adds", "packs", "unpacks", "reads", "special", "zeros", "nops", "locals",
+    "instrs", "views", "copies", "adds", "packs", "unpacks", "faulting", "special", "zeros", "nops", "locals",
     "truths", "tests",
 )  # fmt: skip
 

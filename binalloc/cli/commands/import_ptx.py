@@ -45,6 +45,7 @@ def import_ptx(
     import dataclasses
 
     from binalloc.isa.sets.files import write_module
+    from binalloc.report.directives import unkept
 
     _each_once(files)
     if listing:
@@ -65,17 +66,23 @@ def import_ptx(
         for refusal in left.refusals:
             inside = f" (in {refusal.function})" if refusal.function != left.kernel else ""
             note(f"{left.kernel} left out{inside}: {refusal.error}")
+    if not imported.kernels:
+        functions = count(len(imported.module.functions), "function")
+        note(f"no kernel, {functions}: nothing here can be run; import it together with the file that has the kernels")
     for kernel in imported.kernels:
         if kernel.registers > model.sm.registers_per_thread:
             most = f"{model.name} has {model.sm.registers_per_thread} per thread"
             registers = count(kernel.registers, "register")
             text = f"{kernel.name} reserves {registers}, {most}: rewrite it before it runs there"
             note(text)
+        for text in unkept(imported.module.function(kernel.name), model):
+            note(text)
     if as_json:
         rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
         left_out = [left.to_dict() for left in imported.left_out]
         inputs = [{"file": unit.path, "sha256": unit.sha256} for unit in units]
         found = {"output": output, "bytes": len(data), "inputs": inputs, "kernels": rows, "left_out": left_out}
+        found["ignored"] = [dataclasses.asdict(told) for told in imported.ignored]
         print_json({"schema_version": SCHEMA_VERSION, **found})
     elif output != "-":
         from binalloc.report.imported import render_import

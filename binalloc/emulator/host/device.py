@@ -58,7 +58,7 @@ def _freed(mask: int) -> int:
 _CLEAR_READ = [_freed(mask) for mask in range(L.BOARD_SETS)]
 
 
-_UNIT_FIGURES = ("ports", "interval", "latency")
+_UNIT_FIGURES = ("interval", "latency")
 
 
 class Sampler(Protocol):
@@ -196,8 +196,10 @@ class Device:
             "launch_interval": m.dispatch.interval, "const_latency": m.constant.latency, "dram_due": NEVER,
             **memory_figures(m, self.sms_count), **self._register_file(),
         }  # fmt: skip
-        groups = {group.name: i for i, group in enumerate(m.port_groups)}
+        groups = {group.name: i for i, group in enumerate(m.port_groups, L.UNITS)}
+        owners = [m.owners(u) for u in L.UNIT_NAMES]
         members = [[i for i, u in enumerate(L.UNIT_NAMES) if m.units[u].port_group == name] for name in groups]
+        shares = [m.units[u].ports // n for u, n in zip(L.UNIT_NAMES, owners, strict=True)]
         warps = range(min(m.schedulers.count * L.MAX_WARPS_OF_SCHEDULER, L.MAX_WARPS))
         return {
             **{name: int(value) for name, value in values.items()},
@@ -207,8 +209,9 @@ class Device:
             "bank_ready": [IDLE] * (MAX_CHANNELS * MAX_BANKS_OF_DRAM),
             **{f"unit_{name}": [getattr(m.units[u], name) for u in L.UNIT_NAMES] for name in _UNIT_FIGURES},
             "unit_group": [groups[m.units[u].port_group] for u in L.UNIT_NAMES],
-            "group_ports": [group.ports for group in m.port_groups],
-            "group_units": [sum(1 << i for i in units) for units in members],
+            "unit_own": [int(n > 1) for n in owners],
+            "set_ports": [*shares, *(g.ports // (m.schedulers.count if g.divided else 1) for g in m.port_groups)],
+            "set_units": [*(1 << i for i in range(L.UNITS)), *(sum(1 << i for i in units) for units in members)],
             "scheduler_of": [w % m.schedulers.count for w in warps],
             "bit_of": [1 << w // m.schedulers.count for w in warps],
             "lut_masks": _LUT_MASKS,

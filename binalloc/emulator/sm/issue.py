@@ -96,16 +96,16 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     if program[pc, Column.EASY]:
         if CHECKING and g.profile:
             profile_issue(g, s, program, pc)
-        take_port(g, s, unit, g.unit_interval[unit])
+        take_port(g, s, g.scheduler_of[w], unit, g.unit_interval[unit])
         sleep(g, s, program, w, program[pc, Column.STALL], Warp.STALL)
         return 0
     wait = read_registers(g, s, program, w, pc) if program[pc, Column.READS] else 0
     if CHECKING and g.profile:
         profile_issue(g, s, program, pc)
     cycles = g.unit_interval[unit] + s.passes - 1 + wait
-    take_port(g, s, unit, cycles)
+    take_port(g, s, g.scheduler_of[w], unit, cycles)
     if s.held:
-        close_path(s)
+        close_path(g, s)
         if g.logging:
             log_event(g, s, LogKind.HOLD, w, pc, 0)
     if s.waits == 0 and program[pc, Column.WBAR] != NO_BARRIER:
@@ -178,16 +178,17 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
     unit = program[pc, Column.UNIT]
     if unit == UNIT_LSU and program[first, Column.UNIT] == UNIT_LSU:
         return 0
-    if port_free(g, s, unit) > g.cycle:
+    if port_free(g, s, g.scheduler_of[w], unit) > g.cycle:
         return 0
     return can_pair(g, s, program, w, pc) if g.tagged else 1
 
 
 @device(inline=True)
-def eligible_warps(s: Sm, sch: int) -> int:
+def eligible_warps(g: Gpu, s: Sm, sch: int) -> int:
     """The scheduler's warps whose next instruction could issue now."""
     mask = 0
-    units = s.ready_units[sch] & ~s.units_busy
+    busy_still(g, s, sch + 1)
+    units = s.ready_units[sch] & ~(s.units_busy[0] | s.units_busy[sch + 1])
     while units:
         mask |= s.ready[sch, lowest_bit(units)]
         units &= units - 1
@@ -208,7 +209,7 @@ def begin_cycle(
         refresh(g, s, program)
     else:
         fire(g, s, program)
-    busy_still(g, s)
+    busy_still(g, s, 0)
     slot = -1
     if next_launch(g, s) <= g.cycle:
         slot = dispatch(g, s, program, regs, hazard, shared, local)
@@ -236,7 +237,7 @@ def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     s.turned = sch
     if s.issue_latest > g.cycle and s.issue_from[sch] > g.cycle:
         return ~Stall.REGISTER_BANK
-    eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(s, sch)
+    eligible = eligible_now(g, s, program, sch) if g.reference else eligible_warps(g, s, sch)
     if eligible == 0:
         return ~(reason(g, s, sch) if g.reference else idle_reason(s, sch))
     i = pick(g, s, sch, eligible)
@@ -285,15 +286,16 @@ def next_time(g: Gpu, s: Sm) -> int:
     best = next_event(g, s)
     if launch < NEVER and (best < 0 or launch < best):
         best = launch
-    units = 0
     for sch in range(g.schedulers):
-        units |= s.ready_units[sch]
-    while units:
-        u = lowest_bit(units)
-        units &= units - 1
-        time = max(port_free(g, s, u), soon)
-        if time < NEVER and (best < 0 or time < best):
-            best = time
+        units = s.ready_units[sch]
+        while units:
+            u = lowest_bit(units)
+            units &= units - 1
+            time = port_free(g, s, sch, u)
+            if time <= soon:
+                return soon
+            if time < NEVER and (best < 0 or time < best):
+                best = time
     return best
 
 

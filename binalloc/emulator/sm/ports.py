@@ -1,12 +1,14 @@
 """Issue ports: sets of ports per unit class and per port group.
 
 An instruction takes one port of its unit and one of its unit's group for the unit's interval, a memory access for as
-many cycles more as it needs further passes. Sets 0..UNITS-1 are units, the sets behind them groups."""
+many cycles more as it needs further passes. Sets 0..UNITS-1 are units, the sets behind them groups. Each set has an
+owner: 0 is the SM, whose ports serve all schedulers, n + 1 scheduler n, whose partition of the SM has ports of its own
+(`g.unit_own`). Owners' sets lie one behind the other: owner o's set p is o * PORT_SETS + p."""
 
 from __future__ import annotations
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import MAX_PORTS, UNIT_LSU, UNIT_TEX, UNITS
+from binalloc.emulator.state.layout import MAX_PORTS, PORT_SETS, UNIT_LSU, UNIT_TEX
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
@@ -16,91 +18,114 @@ USES = (1 << USES_SHIFT) - 1
 assert MAX_PORTS <= USES
 
 @device(inline=True)
-def port_free(g: Gpu, s: Sm, unit: int) -> int:
-    """The time from which the unit can start an instruction."""
-    return max(s.port_free[unit], s.port_free[UNITS + g.unit_group[unit]])
+def owner_of(g: Gpu, sch: int, unit: int) -> int:
+    """The owner of the ports that scheduler `sch` issues to the unit by."""
+    return (sch + 1) * g.unit_own[unit]
 
 
 @device(inline=True)
-def take_port(g: Gpu, s: Sm, unit: int, cycles: int) -> None:
-    """Occupy one port of the unit and one of its group from now on.
+def port_free(g: Gpu, s: Sm, sch: int, unit: int) -> int:
+    """The time from which the unit can start an instruction of scheduler `sch`."""
+    first = owner_of(g, sch, unit) * PORT_SETS
+    return max(s.port_free[first + unit], s.port_free[first + g.unit_group[unit]])
+
+
+@device(inline=True)
+def take_port(g: Gpu, s: Sm, sch: int, unit: int, cycles: int) -> None:
+    """Scheduler `sch` occupies one port of the unit and one of its group from now on.
 
     Occupations of one cycle are only counted, longer ones stand in the port's own entry.
     """
-    group = g.unit_group[unit]
+    owner = owner_of(g, sch, unit)
     if cycles > 1:
-        hold_port(g, s, unit, g.unit_ports[unit], 1 << unit, cycles)
-        hold_port(g, s, UNITS + group, g.group_ports[group], g.group_units[group], cycles)
+        hold_port(g, s, owner, unit, cycles)
+        hold_port(g, s, owner, g.unit_group[unit], cycles)
     else:
-        use_port(g, s, unit, g.unit_ports[unit], 1 << unit)
-        use_port(g, s, UNITS + group, g.group_ports[group], g.group_units[group])
+        use_port(g, s, owner, unit)
+        use_port(g, s, owner, g.unit_group[unit])
 
 
 @device(inline=True)
-def use_port(g: Gpu, s: Sm, p: int, ports: int, units: int) -> None:
-    """Occupy a port of set `p`, which `units` need, for this cycle."""
-    used = max(s.port_used[p], g.cycle << USES_SHIFT) + 1
-    s.port_used[p] = used
-    if s.port_long[p] > g.cycle:
-        set_free(s, p, units, next_free(s, p, ports, g.cycle), g.cycle)
-    elif used & USES >= ports:
-        set_free(s, p, units, g.cycle + 1, g.cycle)
+def use_port(g: Gpu, s: Sm, owner: int, p: int) -> None:
+    """Occupy a port of the owner's set `p` for this cycle."""
+    at = owner * PORT_SETS + p
+    used = max(s.port_used[at], g.cycle << USES_SHIFT) + 1
+    s.port_used[at] = used
+    if s.port_long[at] > g.cycle:
+        set_free(g, s, owner, p, next_free(g, s, owner, p))
+    elif used & USES >= g.set_ports[p]:
+        set_free(g, s, owner, p, g.cycle + 1)
 
 
 @device(inline=True)
-def set_free(s: Sm, p: int, units: int, time: int, now: int) -> None:
-    """Port set `p`, which `units` need, can start an instruction from `time` on."""
-    s.port_free[p] = time
-    if time > now:
-        s.units_busy |= units
+def set_free(g: Gpu, s: Sm, owner: int, p: int, time: int) -> None:
+    """The owner's set `p` can start an instruction from `time` on."""
+    s.port_free[owner * PORT_SETS + p] = time
+    if time > g.cycle:
+        s.units_busy[owner] |= g.set_units[p]
 
 
 @device
-def busy_still(g: Gpu, s: Sm) -> None:
-    """`s.units_busy`, which has all units that cannot start an instruction in this cycle, has no other one."""
-    units = s.units_busy
+def busy_still(g: Gpu, s: Sm, owner: int) -> None:
+    """`s.units_busy` of the owner, which has all units that cannot start an instruction in this cycle, has no other
+    one."""
+    units = s.units_busy[owner]
     while units:
         unit = lowest_bit(units)
         units &= units - 1
-        if port_free(g, s, unit) <= g.cycle:
-            s.units_busy &= ~(1 << unit)
+        if port_free(g, s, owner - 1, unit) <= g.cycle:
+            s.units_busy[owner] &= ~(1 << unit)
 
 
 @device
-def close_path(s: Sm) -> None:
+def close_path(g: Gpu, s: Sm) -> None:
     """No unit that goes to memory starts an instruction until `open_path`."""
-    s.port_free[UNIT_LSU] = NEVER
-    s.port_free[UNIT_TEX] = NEVER
-    s.units_busy |= 1 << UNIT_LSU | 1 << UNIT_TEX
+    for owner in range(g.schedulers + 1):
+        for unit in (UNIT_LSU, UNIT_TEX):
+            if (owner > 0) == (g.unit_own[unit] > 0):
+                s.port_free[owner * PORT_SETS + unit] = NEVER
+                s.units_busy[owner] |= 1 << unit
 
 
 @device
 def open_path(g: Gpu, s: Sm) -> None:
     """Units that go to memory start instructions again, as soon as their ports let them."""
-    s.port_free[UNIT_LSU] = next_free(s, UNIT_LSU, g.unit_ports[UNIT_LSU], g.cycle)
-    s.port_free[UNIT_TEX] = next_free(s, UNIT_TEX, g.unit_ports[UNIT_TEX], g.cycle)
+    for owner in range(g.schedulers + 1):
+        for unit in (UNIT_LSU, UNIT_TEX):
+            if (owner > 0) == (g.unit_own[unit] > 0):
+                s.port_free[owner * PORT_SETS + unit] = next_free(g, s, owner, unit)
 
 
 @device(apart=True)
-def hold_port(g: Gpu, s: Sm, p: int, ports: int, units: int, cycles: int) -> None:
-    """Occupy a port of set `p`, which `units` need, for several cycles."""
-    i = 0
-    while i < ports - 1 and s.port_until[p, i] > g.cycle:
+def hold_port(g: Gpu, s: Sm, owner: int, p: int, cycles: int) -> None:
+    """Occupy a port of the owner's set `p` for several cycles."""
+    i = first_port(g, owner, p)
+    last = i + g.set_ports[p] - 1
+    while i < last and s.port_until[p, i] > g.cycle:
         i += 1
     s.port_until[p, i] = g.cycle + cycles
-    s.port_long[p] = max(s.port_long[p], g.cycle + cycles)
-    set_free(s, p, units, next_free(s, p, ports, g.cycle), g.cycle)
+    at = owner * PORT_SETS + p
+    s.port_long[at] = max(s.port_long[at], g.cycle + cycles)
+    set_free(g, s, owner, p, next_free(g, s, owner, p))
+
+
+@device(inline=True)
+def first_port(g: Gpu, owner: int, p: int) -> int:
+    """The first of the owner's ports among all of set `p`: schedulers' shares lie one behind the other."""
+    return max(owner - 1, 0) * g.set_ports[p]
 
 
 @device(apart=True)
-def next_free(s: Sm, p: int, ports: int, now: int) -> int:
-    """The time from which port set `p` can start an instruction, given what it started up to now."""
-    busy = s.port_used[p] & USES if s.port_used[p] >> USES_SHIFT == now else 0
+def next_free(g: Gpu, s: Sm, owner: int, p: int) -> int:
+    """The time from which the owner's set `p` can start an instruction, given what it started up to now."""
+    at, ports, now = owner * PORT_SETS + p, g.set_ports[p], g.cycle
+    busy = s.port_used[at] & USES if s.port_used[at] >> USES_SHIFT == now else 0
     first = now + 1
-    if s.port_long[p] > now:
+    if s.port_long[at] > now:
         brief = busy
-        soonest = s.port_long[p]
-        for i in range(ports):
+        soonest = s.port_long[at]
+        one = first_port(g, owner, p)
+        for i in range(one, one + ports):
             if s.port_until[p, i] > now:
                 busy += 1
                 soonest = min(soonest, s.port_until[p, i])

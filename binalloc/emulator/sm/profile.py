@@ -34,7 +34,8 @@ def waits_so(g: Gpu, s: Sm, program: Grid, w: int, why: int) -> int:
     if why == Stall.PORT_BUSY:
         return 1 if state == Warp.READY else 0
     if why == Stall.PENDING:
-        return 1 if state == Warp.READY and port_free(g, s, program[next_word(s, w), Column.UNIT]) <= g.cycle else 0
+        unit = program[next_word(s, w), Column.UNIT] if state == Warp.READY else 0
+        return 1 if state == Warp.READY and port_free(g, s, g.scheduler_of[w], unit) <= g.cycle else 0
     if why == Stall.STALL_COUNT:
         return 1 if state == Warp.STALL else 0
     if why == Stall.BRANCH:

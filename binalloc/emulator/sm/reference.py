@@ -107,7 +107,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     for w in range(sch, g.warp_limit, g.schedulers):
         if s.state[w] == Warp.READY:
             unit = program[s.stack[w, s.sp[w], Entry.PC], Column.UNIT]
-            if port_free(g, s, unit) <= g.cycle:
+            if port_free(g, s, sch, unit) <= g.cycle:
                 eligible |= g.bit_of[w]
     return eligible
 

@@ -39,6 +39,7 @@ UNITS = len(UNIT_NAMES)
 UNIT_LSU = UNIT_NAMES.index("lsu")
 UNIT_TEX = UNIT_NAMES.index("tex")
 MAX_GROUPS = 16
+PORT_SETS = UNITS + MAX_GROUPS  # of one owner: the SM, or a scheduler
 MAX_PORTS = 64
 STACK_ROWS = DEEP_STACK_ENTRIES + 1  # as for REGISTER_ROWS
 BARRIERS = 16

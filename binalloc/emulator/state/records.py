@@ -34,12 +34,12 @@ from binalloc.emulator.state.layout import (
     MAX_BLOCK_WARPS,
     MAX_BLOCKS,
     MAX_BUFFERS,
-    MAX_GROUPS,
     MAX_PORTS,
     MAX_SCHEDULERS,
     MAX_TEXTURES,
     MAX_WARPS,
     NODES_PER_WARP,
+    PORT_SETS,
     PREDICATES,
     ROWS,
     STACK_COLUMNS,
@@ -199,12 +199,14 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigur
     global_base: int
     textures: int
 
-    unit_ports: Annotated[Words, UNITS]
+    # units: 1 where each scheduler has ports of its own; the port set of the unit's group
+    unit_own: Annotated[Words, UNITS]
     unit_interval: Annotated[Words, UNITS]
     unit_latency: Annotated[Words, UNITS]
     unit_group: Annotated[Words, UNITS]
-    group_ports: Annotated[Words, MAX_GROUPS]
-    group_units: Annotated[Words, MAX_GROUPS]
+    # port sets, of units and then of groups: ports of one owner, units that need one of them
+    set_ports: Annotated[Words, PORT_SETS]
+    set_units: Annotated[Words, PORT_SETS]
     buffer_start: Annotated[Words, MAX_BUFFERS]
     buffer_end: Annotated[Words, MAX_BUFFERS]
     const_start: Annotated[Words, CONST_BANKS]
@@ -232,8 +234,6 @@ class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecor
     live_warps: int
     stamp: int
     wheel_used: int
-    # mask of the units whose ports are taken
-    units_busy: int
     # the warp slot that issues now, -1 for none; the scheduler whose turn it is in this cycle, 0 between cycles; the
     # cycle in which a warp that has just issued waits for its turn again
     turn: int
@@ -320,11 +320,14 @@ class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecor
     # the last cycle of which a scheduler's slots have been entered
     entered: Annotated[Words, MAX_SCHEDULERS]
     wheel: Annotated[Grid, WHEEL, MAX_SCHEDULERS]
-    # ports of units, then of groups: free from, ends of long occupations and their latest, cycle and starts in it
-    port_free: Annotated[Words, UNITS + MAX_GROUPS]
-    port_until: Annotated[Grid, UNITS + MAX_GROUPS, MAX_PORTS]
-    port_long: Annotated[Words, UNITS + MAX_GROUPS]
-    port_used: Annotated[Words, UNITS + MAX_GROUPS]
+    # ports, by owner (the SM, then its schedulers): mask of the units whose ports are taken
+    units_busy: Annotated[Words, 1 + MAX_SCHEDULERS]
+    # and of an owner's sets: free from, latest end of long occupations, cycle and starts in it; of a set's ports, the
+    # owners' one behind the other: ends of long occupations
+    port_free: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]
+    port_long: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]
+    port_used: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]
+    port_until: Annotated[Grid, PORT_SETS, MAX_PORTS]
     # calendar queue
     bucket: Annotated[Words, CALENDAR]
     bucket_used: Annotated[Words, CALENDAR // USED_BITS]

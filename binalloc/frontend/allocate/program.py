@@ -147,7 +147,7 @@ class _Work:
         predicates, kept_as_words = allocate_predicates(routine, self.changed)
         self._use_stack(routine, callees, predicates)
         laid = lay_out(routine, order_blocks(routine), predicates, self.program.locations)
-        given = analysed(virtualise(routine, laid, self.contracts, self.changed))
+        given = analysed(virtualise(routine, laid, self.contracts, self.changed, self.program.constants))
         _forget(routine, laid.function)
         self.changed[name] = given.code.predicates
         try:

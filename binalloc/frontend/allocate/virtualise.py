@@ -15,20 +15,29 @@ from binalloc.analysis.loops import find_loops
 from binalloc.bitset import mask_from
 from binalloc.frontend.allocate.layout import LaidOut
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Node, Routine
+from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.loom import LOOM
+from binalloc.isa.sets.table import may_fault
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.virtual.code import ANYWHERE, COPY, ENTRY, INSTR, Item, VBlock, VCode, VOperand
 from binalloc.transform.virtual.contract import Contract
 
 
 def virtualise(
-    routine: Routine, laid: LaidOut, contracts: Mapping[str, Contract], changed: Mapping[str, int]
+    routine: Routine,
+    laid: LaidOut,
+    contracts: Mapping[str, Contract],
+    changed: Mapping[str, int],
+    constants: Mapping[int, bytes],
 ) -> VCode:
-    """Virtual code of `routine`; contracts, and the predicates that they may change, by callee."""
-    return _Virtualising(routine, laid, contracts, changed).run()
+    """Virtual code of `routine`; contracts, and the predicates that they may change, by callee. constants: the
+    program's banks."""
+    made = _Virtualising(routine, laid, contracts, changed)
+    made.code.banks = bank_bytes(constants, routine.info.params)  # of a function: nobody knows which kernel calls it
+    return made.run()
 
 
 def _value(unit: int) -> Value:
@@ -86,7 +95,8 @@ class _Virtualising:
         for operand in defs:
             for value in operand.values:
                 self.definitions[value] = self.definitions.get(value, 0) + 1
-        if view.constant and len(view.defs) == 1 and view.defs[0].units == 1 and defs:
+        single = len(view.defs) == 1 and view.defs[0].units == 1
+        if view.constant and single and defs and not may_fault(instr, self.code.banks):
             self.code.constants[defs[0].values[0]] = instr
         written, read = _predicates(view.defs), _predicates(view.uses)
         kind = COPY if view.copy else INSTR

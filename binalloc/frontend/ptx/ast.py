@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from binalloc.frontend.ignored import Told
+
 TYPE_BYTES = {
     "pred": 0,
     **dict.fromkeys(("b8", "u8", "s8"), 1),
@@ -188,7 +190,8 @@ class Variable:
     unsized array (extern shared). align: bytes. init: its bytes with trailing zeros left out (None: no initialiser).
     relocations: (byte offset, symbol, addend, generic) of addresses in the initialiser, 8 bytes each (generic: written
     as generic(symbol)). linkage: visible, weak, extern or common; empty: known in its file alone. array: declared with
-    brackets. path: of the file that it stands in.
+    brackets. path: of the file that it stands in. element: what an index counts in, 0 where it is not known: of vectors
+    and arrays of several dimensions.
     """
 
     name: str
@@ -202,6 +205,7 @@ class Variable:
     linkage: str = ""
     array: bool = False
     path: str = ""
+    element: int = field(default=0, compare=False)
 
     @property
     def external(self) -> bool:
@@ -221,7 +225,7 @@ class Function:
     reqntid: as written, missing ones 1, or None. min_blocks: `.minnctapersm`, or 0. noreturn: `.noreturn`.
     max_registers: `.maxnreg`, or 0. prototypes: name of a `.callprototype` or `.calltargets` -> its text.
     branch_targets: name of a `.branchtargets` -> its labels. linkage: as a variable's. path: of the file that it stands
-    in; target: its `.target`.
+    in; target: its `.target`. smem_spilling: `.pragma "enable_smem_spilling"` in its body.
     """
 
     name: str
@@ -242,6 +246,7 @@ class Function:
     linkage: str = ""
     path: str = ""
     target: str = ""
+    smem_spilling: bool = False
 
     @property
     def max_threads(self) -> int:
@@ -256,7 +261,7 @@ class Module:
     variables: module scope, in order. functions: in order of first mention; a definition takes its declaration's place.
     path: for messages. lines: number of text lines. samplers: `.target texmode_independent`. aliases: name of a
     declared function -> the function it is another name of, and where `.alias` says so. inputs: paths of the files
-    that were linked; empty: it is one file.
+    that were linked; empty: it is one file. ignored: what the text says and nothing comes of.
     """
 
     version: tuple[int, int]
@@ -270,6 +275,7 @@ class Module:
     samplers: bool = False
     aliases: dict[str, tuple[str, Place]] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
+    ignored: list[Told] = field(default_factory=list)
 
     @property
     def files_in_words(self) -> str:

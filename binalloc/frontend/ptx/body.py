@@ -103,7 +103,7 @@ class BodyParser:
         self.depth = 0
         self.body: list[Instruction | Label] = []
         self.starts: list[int] = []  # offset of each entry of the body
-        self.tables: list[_OperandTable] = [_OperandTable(OperandReader(scope, names), source)]
+        self.tables: list[_OperandTable] = [_OperandTable(OperandReader(scope, names, self._element), source)]
         self.heads: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def parse(self, at: int) -> int:
@@ -268,6 +268,11 @@ class BodyParser:
             found, expected = f"{len(call.results)}", f"{len(callee.results)}, as {callee.name} declares"
             source.fail(at, "number of results", found=found, expected=expected)
 
+    def _element(self, name: str) -> int:
+        """Bytes that an index of a variable counts in, 0 where it is not known."""
+        found = self.function.variables.get(name) or self.names.variables.get(name)
+        return found.element if found is not None else 0
+
     # -----------------------------------------------------------------------------------------------------------------
     # Everything else.
 
@@ -309,8 +314,7 @@ class BodyParser:
             tokens.unexpected("nothing, or ', function_name LABEL, inlined_at FILE LINE COLUMN'")
         if word != ".pragma":
             tokens.unexpected("an instruction, or one of .reg, .param, .shared, .local, .pragma and .loc")
-        tokens.advance()
-        return take_pragma(tokens)
+        return take_pragma(tokens, self.function)
 
     def _targets(self, tokens: Tokens) -> int:
         """`name: .callprototype ...;`, `.calltargets`, `.branchtargets`."""
@@ -350,7 +354,7 @@ class BodyParser:
         if self.depth > _MAX_SCOPES:
             self.source.fail(at, "scopes nested too deeply", expected=f"at most {_MAX_SCOPES}")
         self.scope = Scope(self.scope, f".{self.scopes}", at, self.function.registers)
-        self.tables.append(_OperandTable(OperandReader(self.scope, self.names), self.source))
+        self.tables.append(_OperandTable(OperandReader(self.scope, self.names, self._element), self.source))
 
     def _close(self) -> None:
         """Settle what is pending in the innermost scope, or hand it on to the one around it."""
@@ -407,12 +411,25 @@ class BodyParser:
         tokens.unexpected("an instruction, label or directive")
 
 
-def take_pragma(tokens: Tokens) -> int:
-    """Take the strings of `.pragma` and the semicolon; the offset behind it. Unknown strings mean nothing in PTX."""
+SMEM_SPILLING = "enable_smem_spilling"
+_PRAGMAS = ("nounroll", "frequency", "used_bytes_mask")
+
+
+def take_pragma(tokens: Tokens, function: Function | None = None) -> int:
+    """Take `.pragma`, its strings and the semicolon; the offset behind it. function: in whose body it stands."""
+    tokens.advance()
     while True:
         if tokens.kind != "string":
             tokens.unexpected("a string")
-        tokens.advance()
+        at, text = tokens.at, tokens.take()
+        words = text[1:-1].split()
+        word = words[0] if words else ""
+        if word != SMEM_SPILLING:
+            tokens.source.ignore(at, word if word in _PRAGMAS else "pragma", f".pragma {text}")
+        elif function is None or not function.is_entry:
+            tokens.source.ignore(at, "smem-place", f".pragma {text}")
+        else:
+            function.smem_spilling = True
         if not tokens.accept(","):
             break
     if tokens.value != ";":

@@ -100,6 +100,7 @@ def _alignment(tokens: Tokens) -> int:
 
 def _attribute(tokens: Tokens) -> None:
     """`.attribute(.managed)`, `.attribute(.unified(1, 2))`: placement by the host, nothing for the code."""
+    tokens.source.ignore(tokens.at, "placement", ".attribute")
     tokens.advance()
     tokens.expect("(", "after .attribute")
     while True:
@@ -118,6 +119,7 @@ def _attribute(tokens: Tokens) -> None:
 
 def _pointer(tokens: Tokens) -> None:
     """`.ptr .global .align 4`: what a kernel's pointer points to; a promise that is not used."""
+    tokens.source.ignore(tokens.at, "pointer", ".ptr")
     tokens.advance()
     if tokens.value in (".const", ".global", ".local", ".shared"):
         tokens.advance()
@@ -144,6 +146,7 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols
     out = Variable(
         name, of.space, of.type, 0, align, place, linkage=linkage, array=bool(dimensions), path=source.path
     )  # fmt: skip
+    out.element = 0 if of.width or len(dimensions) > 1 else of.element
     if linkage == "common" and of.space != "global":
         source.fail(at, "a common variable", found=f".common .{of.space}", expected=".common .global")
     unsized = bool(dimensions) and dimensions[0] is None

@@ -23,7 +23,11 @@ MODULE_DIRECTIVES = (
 
 _MAX_NUMBER = 1 << 31
 
-_IGNORED_NUMBERS = (".maxnctapersm", ".maxclusterrank", ".abi_preserve", ".abi_preserve_control")
+_IGNORED_NUMBERS = {
+    ".maxnctapersm": "max-blocks", ".maxclusterrank": "cluster-rank", ".abi_preserve": "abi",
+    ".abi_preserve_control": "abi",
+}  # fmt: skip
+"""Directives with a number that are left out, and why by key of `ignored.FORMS`."""
 _CLUSTERS = (".reqnctapercluster", ".explicitcluster", ".blocksareclusters")
 
 
@@ -114,27 +118,37 @@ def _directive(tokens: Tokens, out: Function) -> None:
         else:
             out.reqntid = sizes
     elif word in (".minnctapersm", ".maxnreg"):
-        tokens.advance()
-        number = _number(tokens, f"the number of {word}")
-        if word == ".maxnreg":
-            out.max_registers = number
-        else:
-            out.min_blocks = number
+        _bound(tokens, out, word)
     elif word in _IGNORED_NUMBERS:
         tokens.advance()
-        _number(tokens, f"the number of {word}")
+        source.ignore(at, _IGNORED_NUMBERS[word], f"{word} {_number(tokens, f'the number of {word}')}")
     elif word == ".noreturn":
         if out.is_entry or out.results:
             source.fail(at, "function that does not return", found=word, expected="a .func without results")
         tokens.advance()
         out.noreturn = True
     elif word == ".pragma":
-        tokens.advance()
         tokens.jump(take_pragma(tokens))
     elif word in _CLUSTERS:
         source.fail(at, "clusters of blocks are not supported", found=word, form="cluster")
     else:
         tokens.unexpected("'{', ';' or a directive such as .maxntid, .reqntid, .minnctapersm and .noreturn")
+
+
+def _bound(tokens: Tokens, out: Function, word: str) -> None:
+    """Take `.maxnreg N` or `.minnctapersm N`. The last of several counts."""
+    at = tokens.at
+    tokens.advance()
+    number = _number(tokens, f"the number of {word}")
+    if not number:
+        tokens.source.fail(at, "a bound of none", found=f"{word} 0", expected="a positive number")
+    before = out.max_registers if word == ".maxnreg" else out.min_blocks
+    if before:
+        tokens.source.ignore(at, "again", f"{word} {before} before {word} {number}")
+    if word == ".maxnreg":
+        out.max_registers = number
+    else:
+        out.min_blocks = number
 
 
 def _number(tokens: Tokens, what: str) -> int:

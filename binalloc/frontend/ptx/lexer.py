@@ -13,6 +13,7 @@ from bisect import bisect_right
 from typing import NoReturn
 
 from binalloc.errors import MalformedInput
+from binalloc.frontend.ignored import FORMS, Ignored
 from binalloc.frontend.ptx.ast import Place
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
@@ -61,12 +62,13 @@ class Source:
         path: the file it came from, for messages; may be empty.
     """
 
-    __slots__ = ("_starts", "path", "text")
+    __slots__ = ("_starts", "ignored", "path", "text")
 
     def __init__(self, text: str, path: str) -> None:
         self.text = text
         self.path = path
         self._starts: list[int] | None = None
+        self.ignored: list[Ignored] = []
 
     @property
     def starts(self) -> list[int]:
@@ -89,6 +91,11 @@ class Source:
             begin = max(begin, min(at - _LINE_SHOWN // 2, end - _LINE_SHOWN))
             end = begin + _LINE_SHOWN
         return " ".join(self.text[begin:end].split())
+
+    def ignore(self, at: int, key: str, text: str) -> None:
+        """Note that what stands at offset `at` is left out. key: of `ignored.FORMS`; text: as it is told."""
+        assert key in FORMS
+        self.ignored.append(Ignored(key, text, self.place(at).line))
 
     def fail(
         self,

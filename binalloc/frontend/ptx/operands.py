@@ -6,7 +6,7 @@ declares yet may be labels further down: they become Symbols and are noted in th
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import NoReturn
 
 from binalloc.frontend.ptx.ast import (
@@ -40,13 +40,15 @@ class OperandReader:
     Args:
         scope: where names are looked up.
         module_names: variables and functions of the module.
+        element: bytes that an index of a variable counts in, 0 where it is not known.
         where: index in the body of the instruction that is being read; set by the caller.
     """
 
-    __slots__ = ("module_names", "scope", "where")
+    __slots__ = ("element", "module_names", "scope", "where")
 
-    def __init__(self, scope: Scope, module_names: Container[str]) -> None:
+    def __init__(self, scope: Scope, module_names: Container[str], element: Callable[[str], int]) -> None:
         self.scope = scope
+        self.element = element
         self.module_names = module_names
         self.where = 0
 
@@ -130,10 +132,23 @@ class OperandReader:
             if tokens.value in ("+", "-"):
                 return Symbol(base.name, integer_expression(tokens, "a constant offset"))
             if tokens.value == "[":
-                tokens.source.fail(tokens.at, "indexed variable", expected="an address: [variable+offset], in bytes")
+                return self._indexed(tokens, base.name)
         elif isinstance(base, Register) and tokens.value in ("+", "-"):
             tokens.source.fail(at, "offset outside of an address", expected="[register+offset], or a register alone")
         return base
+
+    def _indexed(self, tokens: Tokens, name: str) -> Symbol:
+        """Take `[3]` behind a variable's name: the address of its fourth element."""
+        at = tokens.at
+        tokens.expect("[")
+        size = self.element(name)
+        if tokens.kind == "name" and tokens.value != "WARP_SZ":
+            tokens.source.fail(at, "indexed variable", found=tokens.value, expected="a constant, or [register+offset]")
+        index = integer_expression(tokens, "an index")
+        tokens.expect("]", "after the index")
+        if index and not size:
+            tokens.source.fail(at, "indexed variable", expected="[variable+offset], in bytes, of no plain array")
+        return Symbol(name, index * size)
 
     def _negative(self, tokens: Tokens) -> Negative:
         at = tokens.at

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from binalloc.frontend.ignored import summed
 from binalloc.frontend.ptx.ast import Function, Instruction, Module
 from binalloc.frontend.ptx.body import BodyParser, take_pragma
 from binalloc.frontend.ptx.functions import header, open_scope
@@ -56,6 +57,7 @@ class _ModuleParser:
             tokens.unexpected(".target")
         if self.narrowed >= 0:
             self._check_narrowed()
+        self.module.ignored = summed(self.source.path, self.source.ignored)
         return self.module
 
     def _check_narrowed(self) -> None:
@@ -104,7 +106,6 @@ class _ModuleParser:
         elif word == ".section":
             self._section(tokens)
         elif word == ".pragma":
-            tokens.advance()
             tokens.jump(take_pragma(tokens))
         elif word == ".alias":
             self._alias(tokens)
@@ -126,7 +127,9 @@ class _ModuleParser:
                 self.narrowed = at
             elif word == "texmode_independent":
                 self.module.samplers = True
-            elif word not in ("texmode_unified", "debug"):
+            elif word == "debug":
+                self.source.ignore(at, "debug", ".target debug")
+            elif word != "texmode_unified":
                 self.source.fail(at, "target not supported", found=word, expected="sm_NN")
             if not tokens.accept(","):
                 break
@@ -166,6 +169,7 @@ class _ModuleParser:
         if m is None:
             tokens.advance()
             self.source.fail(tokens.at, "section of debug data", expected="a name, '{', data and '}'")
+        self.source.ignore(tokens.at, "section", m[0].split("{")[0].strip())
         tokens.jump(m.end())
 
     def _alias(self, tokens: Tokens) -> None:
@@ -268,4 +272,5 @@ def _merge(declaration: Function, definition: Function) -> None:
     definition.min_blocks = definition.min_blocks or declaration.min_blocks
     definition.max_registers = definition.max_registers or declaration.max_registers
     definition.noreturn |= declaration.noreturn
+    definition.smem_spilling |= declaration.smem_spilling
     definition.linkage = definition.linkage or declaration.linkage.replace("extern", "visible")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import TRUE
 from binalloc.isa.kinds import LEAVES, Access, File, Flow, Space
+from binalloc.isa.table.faults import Faults as Faults
 
 Guard = tuple[int, bool]
 """(predicate, negated)."""
@@ -80,8 +81,10 @@ class View:
     defs, uses: Refs in operand order, without operands that are constants of the machine (a zero register, a true
     predicate); the guard is not among the uses, but in `guard`.
     guard: (predicate, negated) or None; with a guard, defs do not kill. pure: no effect but its defs, which depend on
-    its uses alone (same thread, same launch): may be recomputed or removed. constant: pure and without uses:
-    rematerialisable anywhere. convergent: exchanges values between lanes, so it may not move across control flow.
+    its uses alone (same thread, same launch), and perhaps a fault, which does, too: may be removed. faults: what it
+    hangs on whether executing it stops the run; where that cannot be (`sets.table.may_fault`) a pure instruction may be
+    executed once more, or elsewhere. constant: pure, without uses, and no faults but for BANK. convergent: exchanges
+    values between lanes, so it may not move across control flow.
     unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with modifiers and
     immediates, everything but registers, guard, control code, branch offsets and memory-offset-free; equal signatures
     and equal inputs give equal results. Its first part is the operation's name, the others are pairs (what, value),
@@ -97,6 +100,7 @@ class View:
     unit: str
     variable: bool
     pure: bool
+    faults: Faults
     constant: bool
     convergent: bool
     instr: Instr = field(repr=False, compare=False)

@@ -10,6 +10,7 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED, PREDICATES, REG
 from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
 from binalloc.isa.kinds import File, Flow, Space
+from binalloc.isa.table.faults import Faults, faults
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
@@ -28,6 +29,7 @@ from binalloc.isa.table.opcodes import (
 )
 
 _CONST, _TEXTURE = Space.CONST, Space.TEXTURE
+_FIXED = frozenset((Faults.NEVER, Faults.BANK))
 _READS_CLOCK = frozenset((22, 23, 30, 31))  # SR_CLOCKLO, SR_CLOCKHI, SR_TIMERLO, SR_TIMERHI: not the same twice
 _CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC", "LDSM.16"))
 _FILES = dict.fromkeys(("rd", "ra", "rb", "rc"), (REG, RZ))
@@ -69,6 +71,7 @@ def _view(instr: Instr) -> View:
             _drop_unreduced(instr, defs, uses)
     guard = (instr.guard, instr.guard_neg) if instr.guarded else None
     pure = kind.pure and not ("sreg" in f and f["sreg"] in _READS_CLOCK)
+    stops = faults(op, f)
     return View(
         tuple(defs),
         tuple(uses),
@@ -78,7 +81,8 @@ def _view(instr: Instr) -> View:
         op.unit,
         op.variable,
         pure,
-        pure and not uses and guard is None,
+        stops,
+        pure and not uses and guard is None and stops in _FIXED,
         kind.convergent,
         instr,
         signature,
@@ -87,8 +91,8 @@ def _view(instr: Instr) -> View:
 
 
 class _Kind(NamedTuple):
-    """Of an opcode. pure: no effect but its results, unless it reads the clock. drops: whether it may leave an operand
-    unread."""
+    """Of an opcode. pure: no effect but its results and a fault, unless it reads the clock. drops: whether it may
+    leave an operand unread."""
 
     pure: bool
     convergent: bool

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from binalloc.isa.table.faults import ELSEWHERE, STOPS, Faults, stops_by
 from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS
 from binalloc.isa.table.mnemonics import DEFAULTS
 from binalloc.isa.table.opcodes import FORM_NAMES, MODIFIERS, OPCODES, SPECIAL_REGISTERS, UNITS, Operand, OpSpec
@@ -169,6 +170,20 @@ def opcodes_table() -> str:
     return "\n\n".join(out)
 
 
+def faults_table() -> str:
+    """What stops a run, and what that hangs on; then the operations that never do."""
+    rows: list[tuple[object, ...]] = [(stop.when, f"`{stop.answer}`", stop.why) for stop in STOPS]
+    harmless = [f"`{op.name}`" for op in OPCODES.values() if not any(stop.of(op) for stop in STOPS)]
+    constants = [f"`{op.name}`" for op in OPCODES.values() if stops_by(op) == {Faults.BANK} and op.name != "LDC"]
+    elsewhere = dict.fromkeys(ELSEWHERE.values())
+    rows += [(f"of no operation in itself: {text}", f"`{Faults.STATE}`", "the way here") for text in elsewhere]
+    rows += [
+        (f"nothing: {' '.join(harmless)}", f"`{Faults.NEVER}`", "defined for all operands"),
+        (f"nothing but a constant operand: {' '.join(constants)}", f"`{Faults.NEVER}`", "defined for all operands"),
+    ]
+    return _table(("what stops the run", "hangs on", "because"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "fields": fields_table,
     "modifiers": modifiers_table,
@@ -176,6 +191,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "forms": forms_table,
     "special": special_table,
     "opcodes": opcodes_table,
+    "faults": faults_table,
 }
 
 

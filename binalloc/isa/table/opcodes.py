@@ -406,7 +406,7 @@ def _define_rest() -> None:
     _op(0x0A2, "CALL.IND", "ra", "", "bru", c, "indirect call", control="call_indirect")
     _op(0x0A3, "RET", "", "", "bru", c, "return", control="return")
     _op(0x0A4, "EXIT", "", "", "bru", c, "end of the thread", control="exit")
-    _op(0x0A5, "NOP", "", "", "alu", c, "nothing")
+    _op(0x0A5, "NOP", "", "", "bru", c, "nothing")
     _op(
         0x0A6, "BAR", "rd? pd0? barid b? ps0?", "bar", "bar", c, "block barrier, with reduction",
         variable=True, control="barrier",

@@ -36,7 +36,8 @@ class Step(NamedTuple):
     earlier than. board: taken from its end on, -1 for none; for latency cycles, and until each of (resource, cycles) of
     requests has served it and latency cycles have passed from then; places: of requests that a resource takes before it
     has served the first of them, the next waits. reads_board: another, taken for reads cycles.
-    barrier: all warps of the block that are not through come to its end before one of them goes on.
+    barrier: all warps of the block that are not through come to its end before one of them goes on. own: as uses, of
+    resources of which each scheduler has one for its own warps.
     """
 
     waits: int
@@ -50,6 +51,7 @@ class Step(NamedTuple):
     reads_board: int = -1
     reads: float = 0.0
     barrier: bool = False
+    own: tuple[tuple[int, float], ...] = ()
 
 
 def throughput(
@@ -86,6 +88,8 @@ class _Sm:
         self._issue = [0.0] * schedulers
         used = (r for steps in ways for s in steps for r, _ in (*s.uses, *s.requests))
         self._free = [0.0] * (1 + max(used, default=-1))
+        owned = 1 + max((r for steps in ways for s in steps for r, _ in s.own), default=-1)
+        self._owned = [[0.0] * owned for _ in range(schedulers)]
         self._ready = [(0.0, w) for w in range(count)]
         self._met: list[list[int]] = [[] for _ in range(blocks)]
         self._left = [warps] * blocks
@@ -133,7 +137,7 @@ class _Sm:
 
     def _take(self, w: int, step: Step) -> float:
         """The warp does the step; when it may go on. (Plain comparisons: this is where the time goes.)"""
-        _, issues, cycles, uses, board, latency, requests, places, reads_board, reads, _ = step
+        _, issues, cycles, uses, board, latency, requests, places, reads_board, reads, _, own = step
         q, free = w % len(self._issue), self._free
         start = self._issue[q]
         if start < self.now:
@@ -145,6 +149,13 @@ class _Sm:
             free[r] = until = (start if until < start else until) + taken
             if until > end:
                 end = until
+        if own:
+            free_here = self._owned[q]
+            for r, taken in own:
+                until = free_here[r]
+                free_here[r] = until = (start if until < start else until) + taken
+                if until > end:
+                    end = until
         if board >= 0 or requests:
             served = end
             for r, taken in requests:

@@ -40,6 +40,8 @@ class Steps:
         self._machine, self._asked, self._passes = machine, asked, passes
         names = sorted({unit.port_group for _, unit in machine.units.items()})
         self._numbers = {name: k for k, name in enumerate((*QUEUES, *names))}
+        self._divided = {self._numbers[group.name] for group in machine.port_groups if group.divided}
+        self._taken = {name: unit.interval * machine.owners(name) / unit.ports for name, unit in machine.units.items()}
         net, clock = machine.interconnect, machine.clock.core_mhz
         self._bytes = {
             "answers": net.response_bytes,
@@ -59,7 +61,7 @@ class Steps:
         return found
 
     def _of(self, stretch: Sequence[tuple[int, View]]) -> Iterable[Step]:
-        open_ = _Open(self._machine.schedulers.issue_width)
+        open_ = _Open(self._machine.schedulers.issue_width, self._divided)
         for word, seen in stretch:
             control, unit = seen.instr.ctrl, self._machine.units[seen.unit]
             if control.wait:
@@ -71,7 +73,7 @@ class Steps:
             again = 0.0
             if seen.memory is not None and seen.memory.space in PORT:
                 again = self._passes(word, seen.memory) - 1
-            open_.uses[group] = open_.uses.get(group, 0.0) + unit.interval / unit.ports + again
+            open_.uses[group] = open_.uses.get(group, 0.0) + self._taken[seen.unit] + again
             goes_off = seen.memory is not None and seen.memory.space in OFF_CHIP
             if control.wbar != NO_SCOREBOARD or control.rbar != NO_SCOREBOARD or goes_off:
                 yield open_.end(**self._result(word, seen))
@@ -103,10 +105,10 @@ class Steps:
 
 
 class _Open:
-    """The step that has been begun."""
+    """The step that has been begun. divided: the resources of which each scheduler has one."""
 
-    def __init__(self, width: int) -> None:
-        self._width = width
+    def __init__(self, width: int, divided: set[int]) -> None:
+        self._width, self._divided = width, divided
         self.uses: dict[int, float] = {}
         self.issues = 0.0
         self.waits, self._cycles, self.begun = 0, 0.0, False
@@ -119,7 +121,10 @@ class _Open:
         self.begun = True
 
     def end(self, **more: object) -> Step:
-        step = Step(self.waits, self.issues, self._cycles, tuple(sorted(self.uses.items())), **more)  # type: ignore[arg-type]
+        uses = sorted(self.uses.items())
+        shared = tuple(use for use in uses if use[0] not in self._divided)
+        own = tuple(use for use in uses if use[0] in self._divided)
+        step = Step(self.waits, self.issues, self._cycles, shared, own=own, **more)  # type: ignore[arg-type]
         self.uses = {}
         self.waits, self.issues, self._cycles, self.begun = 0, 0.0, 0.0, False
         return step

@@ -25,12 +25,12 @@ class Levels:
     allocate, and levels below its own differ in what else is resident alone."""
 
     def __init__(self, module: Module, request: Request, original: Version) -> None:
-        from binalloc.models.machines.budget import levels
+        from binalloc.pipeline.directives import bounded_levels
         from binalloc.pipeline.steps import kernel_use
 
         self.module, self.request, self.original = module, request, original
         use = kernel_use(module.function(request.kernel), request.launch, request.block)
-        self.every: list[Budget] = levels(request.machine, use)
+        self.every: list[Budget] = bounded_levels(module, request, use)
         if request.whole_gpu and request.launch is not None:
             share = share_of(request.launch, request.machine)
             self.every = reached(self.every, share, original.blocks_per_sm)

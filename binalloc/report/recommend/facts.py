@@ -24,7 +24,7 @@ from binalloc.report.sources import find_source, read_source
 
 _SAME = (
     "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup",
-    "speedup_error", "ordering", "original", "ordered", "levels",
+    "speedup_error", "ordering", "original", "ordered", "levels", "directives",
 )  # fmt: skip
 """Fields of an outcome that are here, too."""
 

@@ -1,4 +1,4 @@
-"""Pure instructions in other blocks, where fewer values are live for that: sinking and hoisting.
+"""Pure instructions that cannot fault in other blocks, where fewer values are live for that: sinking and hoisting.
 
 Sinking: what is only used in blocks behind is computed there, if what it reads is live there anyhow, or is itself used
 for nothing else and comes along. Hoisting: what ends the lives of more values than it begins is computed where the
@@ -161,15 +161,15 @@ class _Moves:
     # -- both
 
     def _can_move(self, k: int) -> bool:
-        """Whether item k is pure, and it and what it reads are defined once, always."""
+        """Whether item k is pure and cannot fault, and it and what it reads are defined once, always."""
         item, flat = self.flat.items[k], self.flat
-        if item.guard is not None or item.predicate_defs or item.predicate_uses or not repeatable(item):
+        code = self.given.code
+        if item.guard is not None or item.predicate_defs or item.predicate_uses or not repeatable(item, code.banks):
             return False
-        unwritten = self.given.code.unwritten
         return (
             bool(flat.defs[k])
             and all(len(self.defs[v]) == 1 for v in flat.defs[k])
-            and all(v not in unwritten and self._plain(v, k) for v in flat.uses[k])
+            and all(v not in code.unwritten and self._plain(v, k) for v in flat.uses[k])
         )
 
     def _plain(self, v: int, k: int) -> bool:

@@ -47,11 +47,13 @@ def may_pair(first: View, second: View, machine: Machine) -> bool:
     """Whether the machine can start both in one cycle, dependences apart.
 
     The rule: the schedulers issue two instructions of a warp, neither transfers control nor synchronises, they are not
-    both load/store, and their unit class and port group have ports for both.
+    both load/store, and their unit class and port group have ports for both: those of one partition, where they are
+    divided.
     """
     if machine.schedulers.issue_width < 2 or first.control or second.control:
         return False
-    if first.unit == second.unit and (first.unit == "lsu" or machine.units[first.unit].ports < 2):
+    least = 2 * machine.owners(first.unit)
+    if first.unit == second.unit and (first.unit == "lsu" or machine.units[first.unit].ports < least):
         return False
     a, b = machine.units[first.unit].port_group, machine.units[second.unit].port_group
-    return a != b or all(group.ports >= 2 for group in machine.port_groups if group.name == a)
+    return a != b or all(group.ports >= least for group in machine.port_groups if group.name == a)

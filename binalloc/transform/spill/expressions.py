@@ -1,8 +1,9 @@
 """Expressions that give a value again where it is wanted, instead of a reload (rematerialisation).
 
-A value can be recomputed at an item if the one instruction that defines it is pure and unguarded, and each operand is,
-there, still live with the content it had (then it is a leaf), or can be recomputed itself; up to MOST instructions in
-all. A carry that an instruction reads is recomputed by the instruction that wrote it, into a predicate that is free.
+A value can be recomputed at an item if the one instruction that defines it is pure and unguarded and cannot fault,
+and each operand is, there, still live with the content it had (then it is a leaf), or can be recomputed itself; up to
+MOST instructions in all. A carry that an instruction reads is recomputed by the instruction that wrote it, into a
+predicate that is free.
 (Briggs, Cooper and Torczon, "Rematerialization", 1992, take single instructions whose operands are always available.)
 
 An operand has the content it had: both definitions are the only ones of their values, that of the operand dominates
@@ -94,7 +95,7 @@ class Expressions:
 
     def _pure(self, k: int) -> bool:
         item = self.flat.items[k]
-        return item.guard is None and (item.kind == COPY or repeatable(item))
+        return item.guard is None and (item.kind == COPY or repeatable(item, self.code.banks))
 
     def _collect(self, v: int, source: int, at: int, out: Expression) -> bool:
         """Add what it takes to repeat `source`, which defines v, at item `at`."""
@@ -137,7 +138,7 @@ class Expressions:
         for j in range(k - 1, max(first, k - 24) - 1, -1):
             item = self.flat.items[j]
             if item.predicate_defs & bit:
-                return j if item.guard is None and repeatable(item) else -1
+                return j if item.guard is None and repeatable(item, self.code.banks) else -1
         return -1
 
     def _live(self, v: int, at: int) -> bool:

@@ -137,7 +137,8 @@ class VCode:
     written. predicates: those that the function may write, as bits; what callers have in others is theirs. arrives:
     argument -> the memory value that it arrives in. held: values that memory holds wherever they live -> the memory
     value, so that they are never stored. lanes: by original instruction that accesses memory, its address, where
-    accesses of other lanes of the warp count; None where they order nothing (the memory model `ptx`).
+    accesses of other lanes of the warp count; None where they order nothing (the memory model `ptx`). banks: bytes of
+    constant memory, by bank; what is read elsewhere may fault.
     """
 
     function: Function
@@ -150,6 +151,7 @@ class VCode:
     arrives: dict[Location, Value] = field(default_factory=dict)
     held: dict[Value, Value] = field(default_factory=dict)
     lanes: Mapping[int, Residue] | None = None
+    banks: Mapping[int, int] = field(default_factory=dict)
 
     def value(self, name: str = "") -> Value:
         """A new value."""

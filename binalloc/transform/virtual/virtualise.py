@@ -16,9 +16,11 @@ from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY, WebNumber
 from binalloc.bitset import mask_from
+from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Access, Flow
+from binalloc.isa.sets.table import may_fault
 from binalloc.isa.source_facts import PTX
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.transform.virtual.code import (
@@ -85,7 +87,8 @@ class _Virtualising:
         self.contracts = contracts
         self.value_of: dict[WebNumber, Value] = {}
         lanes = None if program.module.memory_model == PTX else self.analysis.addresses
-        self.code = VCode(self.analysis.fn, [], lanes=lanes)
+        banks = bank_bytes(program.module.constants, program.kernel.fn.info.params)
+        self.code = VCode(self.analysis.fn, [], lanes=lanes, banks=banks)
         self.wanted = self._wanted_arguments()
 
     def run(self) -> VCode:
@@ -131,7 +134,9 @@ class _Virtualising:
             if web.file == REG:
                 self.code.before[value] = Register(web.arch)
             if web.remat >= 0 and self.analysis.cfg.views[web.remat].defs[0].units == 1:
-                self.code.constants[value] = self.analysis.fn.instrs[web.remat]
+                instr = self.analysis.fn.instrs[web.remat]
+                if not may_fault(instr, self.code.banks):
+                    self.code.constants[value] = instr
 
     def _entry(self) -> Item:
         """Arguments, and what a kernel reads without having set it (kept apart, so that it stays what it was)."""

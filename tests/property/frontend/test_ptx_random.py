@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ptx.differential import PRINTED, differences, emulated, interpreted
+from tests.support.ptx.generator.dress import dressed
 from tests.support.ptx.generator.options import Options
 from tests.support.ptx.generator.programs import generate
 
@@ -43,6 +44,17 @@ def test_emulation_of_the_import_agrees_with_interpretation(seed: int) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_programs_of_one_kind(shape: str) -> None:
     check(1000, SHAPES[shape])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_same_program_as_other_compilers_write_it(seed: int) -> None:
+    """Braces, wide constants, accesses by name, blanks: interpreted and imported as before, and rewritten for few."""
+    program = generate(seed, Options(statements=25, functions=1))
+    other = dressed(program, seed)
+    assert all(sign in other.text for sign in ("{ %", " + 0 ]", ' .', '# 7 "')), "the program has no such line"
+    expected = interpreted(program)
+    assert differences(program, expected, interpreted(other)) == []
+    assert differences(program, expected, emulated(other, budget=(32, 4) if seed % 2 else None)) == []
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -16,6 +16,7 @@ import pytest
 from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.emulator.state.layout import GLOBAL_BASE, ExecGroup, Fault
 from binalloc.isa.instruction import Instr, make
+from binalloc.isa.interface.view import Faults
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, TEXTURE_QUERIES, OpSpec
 from binalloc.models.machines.reader import load_machine
@@ -273,3 +274,25 @@ def test_reads_and_writes_are_those_of_the_interface(name: str) -> None:
         if name not in NOT_EXECUTED:
             assert name in SILENT or watch.seen_used == watch.used, (instr, watch.used - watch.seen_used)
             assert watch.seen_defined == watch.defined, (instr, watch.defined - watch.seen_defined)
+
+
+@pytest.mark.parametrize("name", [op.name for op in OPCODES.values() if op.name not in NOT_EXECUTED])
+def test_what_is_said_never_to_fault_never_does(name: str) -> None:
+    """Whatever registers hold. What hangs on operands alone is seen to fault, and does with the same ones again."""
+    op = next(o for o in OPCODES.values() if o.name == name)
+    machine, seen = load_machine("gtx680"), dict[Faults, bool]()
+    for number, instr in enumerate(cases(op)):
+        faults = view(instr).faults
+        if faults == Faults.STATE:
+            continue
+        rng = np.random.default_rng([op.code, number])
+        before = state(rng, instr, small=False)
+        before.registers[:] = rng.integers(0, 1 << 32, (255, 32), dtype=np.uint32)
+        before.predicates[6] |= 1
+        found = SingleStep(instr, machine).run(before).fault
+        seen[faults] = seen.get(faults, False) or found != 0
+        if faults == Faults.OPERANDS:
+            assert SingleStep(instr, machine).run(before).fault == found, instr
+        else:
+            assert found == 0, (instr, found)
+    assert seen.get(Faults.OPERANDS, True), name

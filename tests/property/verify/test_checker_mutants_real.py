@@ -20,6 +20,7 @@ from binalloc.emulator.runs.run import run
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
+from binalloc.isa.source_facts import MEMORY_MODELS
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
@@ -36,6 +37,8 @@ from tests.support.paths import sample_file
 NAMES = ("callchain", "stencil3d")
 MORE = ("matmul", "nbody", "stencil2d")
 SEEDS = range(16)
+NEIGHBOURS = range(100, 106)
+"""Of programs whose lanes reach each other's words."""
 PER_KIND = 3
 Record = Callable[[str, object], None]
 
@@ -94,12 +97,12 @@ def sample_pair(name: str) -> Pair:
 
 
 @cache
-def random_pair(seed: int) -> Pair:
+def random_pair(seed: int, neighbours: str = "") -> Pair:
     rng = random.Random(f"mutants {seed}")
     registers = rng.choice((4, 6, 8, 12, 16))
     module, launch = random_program(
         seed, size=rng.choice((10, 20, 40)), registers=registers, depth=rng.choice((1, 2)),
-        callees=rng.choice((0, 2, 3)), block=32, grid=1,
+        callees=rng.choice((0, 2, 3)), block=32, grid=1, neighbours=neighbours,
     )  # fmt: skip
     budget = minimum_registers(module, "kernel") + rng.choice((0, 1))
     allocator = rng.choice(("local", "unified", "best"))
@@ -164,6 +167,12 @@ def test_mutants_of_more_rewritten_samples(name: str, record_property: Record) -
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mutants_of_rewritten_random_programs(seed: int, record_property: Record) -> None:
     go(random_pair(seed), random.Random(seed), record_property)
+
+
+@pytest.mark.parametrize("seed", NEIGHBOURS)
+@pytest.mark.parametrize("model", MEMORY_MODELS)
+def test_mutants_of_programs_whose_lanes_reach_each_other(seed: int, model: str, record_property: Record) -> None:
+    go(random_pair(seed, model), random.Random(seed), record_property)
 
 
 def test_at_least_twenty_kinds_are_made_of_real_rewrites() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from binalloc.launch.types import Argument, Init, Launch
+from tests.support.generator.faulting import handle_arguments
 from tests.support.generator.options import INPUT_BYTES, Options
 
 
@@ -30,6 +31,7 @@ def structured_launch(rng: random.Random, o: Options) -> Launch:
         Argument("scalar", "scalar", "u32", value=rng.getrandbits(32)),
         Argument("wide", "scalar", "u64", value=rng.getrandbits(63)),
         *([random_words("lanes", o.grid * o.regions // 4, 32, 1)] if o.neighbours else []),
+        *(handle_arguments(rng.randrange(1 << 30)) if o.faulting else ()),
     )
 
 

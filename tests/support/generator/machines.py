@@ -9,6 +9,7 @@ from typing import Any
 
 from binalloc.errors import BinallocError
 from binalloc.models.machines.files import list_machines
+from binalloc.models.machines.limits import LIMITS
 from binalloc.models.machines.model import (
     Coalescing,
     Dispatch,
@@ -23,6 +24,7 @@ from binalloc.models.machines.model import (
     SharedMemory,
     Units,
 )
+from binalloc.models.machines.occupancy import Rule
 from binalloc.models.machines.reader import _Reader, load_machine
 from binalloc.models.machines.unloaded import closed_bank_cycles, link_cycles
 from tests.support.kits.machines import with_small_caches
@@ -46,18 +48,30 @@ def _front(m: Machine, rng: Random) -> Machine:
     count, width = rng.choice((1, 2, 3, 4, 5, 7, 16)), rng.choice((1, 2))
     sm = replace(m.sm, warps_per_sm=max(m.sm.warps_per_sm, count))
     sm = replace(sm, threads_per_sm=32 * sm.warps_per_sm)
+    kept = count == m.schedulers.count
     return replace(
-        m, sm=sm, schedulers=Schedulers(count, width), dispatch=Dispatch(rng.choice((1, 1, 2, 5, 60, 3000)))
-    )
+        m, sm=sm, schedulers=Schedulers(count, width), dispatch=Dispatch(rng.choice((1, 1, 2, 5, 60, 3000))),
+        port_groups=tuple(replace(group, divided=kept and group.divided) for group in m.port_groups),
+    )  # fmt: skip
 
 
 def _units(m: Machine, rng: Random) -> Machine:
-    groups = tuple(PortGroup(f"g{i}", rng.choice((1, 1, 2, 3, 64))) for i in range(rng.choice((1, 2, 5))))
+    count = m.schedulers.count
+    divisible = m.occupancy_rule.rule != Rule.NVIDIA or LIMITS[m.cc].sub_partitions == count
+    drawn = []
+    for i in range(rng.choice((1, 2, 5))):
+        divided = divisible and bool(rng.randrange(2))
+        drawn.append(
+            PortGroup(f"g{i}", (count * rng.choice((1, 1, 2, 4))) if divided else rng.choice((1, 1, 2, 3, 64)), divided)
+        )
+    groups = tuple(drawn)
     units: dict[str, Any] = {}
     for name, unit in m.units.items():
         group = rng.choice(groups)
+        each = count if group.divided else 1
+        most = group.ports // each
         units[name] = replace(
-            unit, ports=rng.choice((1, rng.randint(1, group.ports), group.ports)), port_group=group.name,
+            unit, ports=each * rng.choice((1, rng.randint(1, most), most)), port_group=group.name,
             interval=rng.choice((1, 1, 2, 3, 7, 40)), latency=rng.choice((1, 2, 4, 9, 15, 16, 33, 200, 5000)),
         )  # fmt: skip
     used = {unit.port_group for unit in units.values()}

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 
 from binalloc.isa.table.opcodes import BY_NAME, SPECIAL_REGISTERS
+from tests.support.generator.faulting import faulting_kinds
 from tests.support.generator.memory import memory_kinds
 from tests.support.generator.neighbours import neighbour_kinds
 from tests.support.generator.options import BANK, BANK_BYTES, INPUT_BYTES, LOCAL_WORDS, Options, Params
@@ -73,6 +74,7 @@ class Ops:
         if options.atomics:
             self.kinds.append((1, self.reduce))
         self.kinds += memory_kinds(self, options) + warp_kinds(self, options) + neighbour_kinds(self, options)
+        self.kinds += faulting_kinds(self, options)
 
     # -- operands
 

@@ -37,9 +37,10 @@ class Options:
     not the meeting point, and of branches that state that all lanes agree. arrays, generic: computed and generic
     addresses in local memory. dynamic: words of dynamic shared memory per thread. barriers: named and reducing ones,
     under guards. leaving: guarded EXIT, in callees as well. ends: the last bytes of constant banks, indexed constants.
-    stack: "", "fixed" or "moving": frames below the local stack register. flags: all seven predicates hold a value
-    throughout. chain: entries of the reconvergence stack that a chain of functions takes, 0 = no chain. kernels: how
-    many share the callees. addresses: the other kernels call functions by address.
+    faulting: words that would fault in the threads in which they are not executed. stack: "", "fixed" or "moving":
+    frames below the local stack register. flags: all seven predicates hold a value throughout. chain: entries of the
+    reconvergence stack that a chain of functions takes, 0 = no chain. kernels: how many share the callees. addresses:
+    the other kernels call functions by address.
     neighbours: the memory model under which lanes of a warp reach each other's words, or "".
     matrices: loads of matrices by the warp from shared memory.
     structured: branches make ifs and loops; else they lead anywhere (and the program may run for ever, or fault).
@@ -79,6 +80,7 @@ class Options:
     matrices: bool = False
     structured: bool = True
     holes: float = 0.0
+    faulting: bool = False
 
     @property
     def extra(self) -> bool:
@@ -104,7 +106,7 @@ class Options:
 
 @dataclass
 class Params:
-    """Offsets of the kernel's parameters in bank 0 and of shared and local memory.
+    """Offsets of the kernel's parameters in bank 0 (handles: the first of several) and of shared and local memory.
 
     local_base: this function's frame, an address or, with a moving stack, relative to the stack register. array: where
     the array with computed addresses lies, -1 = none. dynamic_base: first byte of dynamic shared memory. stack: the
@@ -119,6 +121,7 @@ class Params:
     wide_scalar: int = 32
     lanes: int = 40
     lanes_shared: int = 0
+    handles: int = 48
     shared: list[SharedVar] = field(default_factory=list)
     local_base: int = 0
     local_bytes: int = 0

@@ -80,6 +80,7 @@ def _wide_options(seed: int) -> Options:
     if some(0.08):
         # the chain takes nearly all of the stack: what calls it may take nothing
         o = replace(o, chain=rng.choice(CHAINS), depth=0, stack="", callees=min(o.callees, 1))
+    o = replace(o, faulting=random.Random(f"faulting {seed}").random() < 0.3)
     return replace(o, neighbours=random.Random(f"neighbours {seed}").choice(["", "loom", "ptx"]))
 
 

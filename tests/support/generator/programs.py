@@ -20,6 +20,7 @@ from binalloc.isa.instruction import Function, Module, Param, SharedVar
 from binalloc.isa.source_facts import LOOM
 from binalloc.launch.types import Launch
 from tests.support.generator.chain import chain
+from tests.support.generator.faulting import HANDLES
 from tests.support.generator.flow import Body, Summary
 from tests.support.generator.holes import leave_out
 from tests.support.generator.launches import structured_launch, unstructured_launch
@@ -253,6 +254,8 @@ def _info(module: Module, o: Options, params: Params, local: int) -> None:
         if o.neighbours:
             kernel.info.params.append(Param("lanes", params.lanes, 8))
             kernel.shared.append(SharedVar("lanes", params.lanes_shared, o.regions, 16))
+        if o.faulting:
+            kernel.info.params += [Param(name, params.handles + 4 * k, 4) for k, name in enumerate(HANDLES)]
 
 
 def _registers(fn: Function) -> set[int]:

@@ -13,7 +13,7 @@ from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import PRED, REG, SLOT_ROW
 from binalloc.isa.interface.roles import Number, Roles, Taken, Way
 from binalloc.isa.interface.sums import Sum
-from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, Memory, Ref, View
+from binalloc.isa.interface.view import ALWAYS, ConstantRead, Faults, Guard, Memory, Ref, View
 from binalloc.isa.sets.table import SETS
 from tests.support.pebble.table import REGISTERS, SPECIAL, WORD_BYTES, ZERO, Row, decode, encode, make
 
@@ -107,6 +107,7 @@ class Pebble:
         pure = not row.control and not row.access
         return View(
             tuple(defs), tuple(uses), guard, row.control, memory, row.unit, row.variable, pure,
+            Faults.STATE if row.control or row.access else Faults.NEVER,
             pure and not uses and guard is None, False, instr, _signature,
             row.name == "put" and guard is None and len(defs) == len(uses) == 1,
         )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from binalloc.errors import UsageError
 from binalloc.pipeline.limits import in_percent, most_cycles, parse_share
 from binalloc.report.verify import render_verification
 from tests.support.kits.cli import call, launch, loom, refused
+from tests.support.ptx.bounded import bounded
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +105,19 @@ def test_shares_are_exact() -> None:
     assert (in_percent(Fraction(1, 50)), in_percent(Fraction(1, 400))) == ("2%", "0.25%")
     with pytest.raises(UsageError, match="Write 2%"):
         parse_share(2)
+
+
+def test_local_memory_is_judged_under_the_kernels_own_directives(tmp_path: Path) -> None:
+    """A rewrite that has more registers than the author allows hides what it would spill."""
+    source, more, kept = (str(tmp_path / name) for name in ("k.loom", "more.loom", "kept.loom"))
+    (tmp_path / "k.ptx").write_text(bounded(".maxntid 256 .minnctapersm 8"))
+    assert call("import-ptx", str(tmp_path / "k.ptx"), "--machine", "a100", "-o", source).code == 0
+    budget = ("--machine", "a100", "--slots", "0")
+    assert call("rewrite", source, *budget, "--registers", "64", "-o", more).code == 0
+    assert call("rewrite", source, *budget, "-o", kept).code == 0
+    answer = call("verify", source, more, "--max-local-bytes", "0", "--json")
+    (row,) = answer.json["limits"]
+    assert (answer.code, row["directives"]) == (1, [".minnctapersm 8"])
+    assert "under .minnctapersm 8, which it does not keep to" in answer.json["exceeded"][0]
+    answer = call("verify", source, kept, "--max-local-bytes", str(row["found"]), "--json")
+    assert (answer.code, answer.json["limits"][0]["directives"]) == (0, [])

@@ -13,6 +13,7 @@ import pytest
 from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
 from tests.support.paths import sample_file
 from tests.support.programs.indirect import INDIRECT
+from tests.support.ptx.bounded import bounded
 from tests.support.ptx.texts import MIXED
 
 PAGE = "".join((ROOT / "binalloc/report" / name).read_text() for name in ("JSON.md", "SWEEP.md"))
@@ -152,6 +153,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     assert call("run", sample, *run, "--profile", counted).code == 0
     (t / "g.lasm").write_text(GLOBALS)
     (t / "m.ptx").write_text(MIXED)
+    (t / "bounded.ptx").write_text(bounded(".maxntid 256 .maxnreg 40", '.pragma "nounroll";'))
     (t / "u.loom").write_bytes(call("asm", "-", stdin=UNINITIALISED.encode()).raw)
     (t / "i.loom").write_bytes(call("asm", "-", stdin=INDIRECT.encode()).raw)
     views = ["--sections", "--cfg", "--webs", "--live", "--pressure", "--stack"]
@@ -166,7 +168,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                             ["launch-skeleton", loom("nbody"), "-o", str(t / "nbody.toml")],
                             ["launch-skeleton", str(t / "i.loom")]],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
-        "import-ptx": [["import-ptx", str(sample_file("reduction.ptx")), "-o", str(t / "rd.loom")],
+        "import-ptx": [["import-ptx", str(t / "bounded.ptx"), "-o", str(t / "bounded.loom")],
+                       ["import-ptx", str(sample_file("reduction.ptx")), "-o", str(t / "rd.loom")],
                        ["import-ptx", "--list", str(ROOT / "tests/data/fatbin/libparts.a")],
                        ["import-ptx", str(t / "m.ptx"), "--skip-unsupported", "-o", str(t / "m.loom")]],
         "rewrite": [
@@ -175,6 +178,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["rewrite", sample, *run, "--policy", "unified", "--skews", "1"],
             ["rewrite", loom("nbody"), "--registers", "40", "--slots", "8", "--allocator", "cpsat", "--explain"],
             ["rewrite", loom("stencil3d"), *launch("stencil3d"), "--blocks", "4"],
+            ["rewrite", str(t / "bounded.ptx"), "--blocks", "2"],
         ],
         "inspect": [
             ["inspect", rewritten, *views],
@@ -209,6 +213,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["compare-allocators", str(sample_file("scalarProducts.ptx")), "--registers", "24", "--slots", "2"],
         ],
         "recommend": [["recommend", *large_grid(t), "--policy", "measured"],
+                      ["recommend", str(t / "bounded.loom")],
                       ["recommend", loom("matmul"), "--machine", "gtx680,c2075", "--launch", launch("matmul")[1]],
                       ["recommend", str(sample_file("FDTD3d.ptx")), "--policy", "unified", "--reading", "spills"]],
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",

@@ -86,3 +86,12 @@ def test_warps_that_are_through_are_not_waited_for() -> None:
         rate = throughput(uneven, 3, blocks, 4)
         assert 3 * blocks / rate / blocks < 3 * (5 * 4 + DISPATCH)
         assert rate > 0
+
+
+def test_a_resource_of_each_scheduler_serves_its_own_warps_alone() -> None:
+    """One warp gets one resource's rate, four get four where each scheduler has one, and one where they share it."""
+    own, shared = [Step(0, 1, 1, (), own=((0, 10.0),))] * 50, [Step(0, 1, 1, ((0, 10.0),))] * 50
+    assert throughput([own], 1, 1, 4) == pytest.approx(throughput([shared], 1, 1, 4))
+    assert throughput([own], 4, 1, 4) == pytest.approx(4 * throughput([own], 1, 1, 4), rel=0.01)
+    assert throughput([own], 8, 1, 4) == pytest.approx(4 / 500, rel=0.05)
+    assert throughput([shared], 4, 1, 4) == pytest.approx(1 / 500, rel=0.05)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT
-from binalloc.frontend.lower.arithmetic import pairs, wide
+from binalloc.frontend.lower.arithmetic import narrow, pairs, wide
 from binalloc.frontend.lower.arithmetic.convert import FLOATS, INTEGERS, convert, float_to_integer, saturated
 from binalloc.frontend.lower.arithmetic.floats import FLOAT_ROUNDINGS
 from binalloc.frontend.lower.arithmetic.half import SIGN, TYPES, Half
@@ -64,6 +64,9 @@ def _packed(type_: str) -> bool:
 def _cvt(ctx: Context, ins: ast.Instruction) -> None:
     if "pack" in ins.mods:
         pairs.pack(ctx, ins)
+        return
+    if not narrow.TYPES.isdisjoint(ins.mods):
+        narrow.convert(ctx, ins)
         return
     if TYPES.keys().isdisjoint(ins.mods):
         convert(ctx, ins)

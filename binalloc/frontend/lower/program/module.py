@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
+from binalloc.frontend.ignored import Told
 from binalloc.frontend.ir import STACK_BYTES, Program, Routine
 from binalloc.frontend.lower.arithmetic.library import library_modules
 from binalloc.frontend.lower.context.context import Context
@@ -50,6 +51,7 @@ def lower_module(
     thread, where functions may come back to themselves. Raises UsageError for a missing kernel and for a stack too
     large, NotImportable for kernels with contradictory bounds, and whatever cannot be lowered exactly.
     """
+    ignored = module.ignored
     module = with_runtime(module)
     wanted = _wanted(module, kernels)
     layout, left_out = _laid_out(module, wanted, stack_bytes)
@@ -65,6 +67,7 @@ def lower_module(
         raise NotImportable([left_out[kernel] for kernel in wanted if kernel in left_out], rest)
     program = state.program
     program.stack = layout.stack
+    program.ignored = [*ignored, *_unbounded(module, wanted, block_dim)]
     _add_library(state)
     program.locations = state.locations.list
     program.globals = layout.globals
@@ -77,13 +80,28 @@ def lower_module(
 
 
 def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
-    """Names of the kernels to lower, in the order of the text."""
-    there = [name for name, function in module.functions.items() if function.is_entry and function.body is not None]
+    """Names of the kernels to lower, in the order of the text; without kernels, and none asked for, of the functions
+    that other files may call, or of all where there are none: a library's."""
+    defined = {name: function for name, function in module.functions.items() if function.body is not None}
+    there = [name for name, function in defined.items() if function.is_entry]
+    if not there and defined and kernels is None:
+        return [name for name, function in defined.items() if function.linkage] or list(defined)
     if not there:
         text = f"no kernel in {module.files_in_words}"
-        raise MalformedInput(text, file=module.path or None, expected="an .entry with a body")
+        remedy = "Give the file that has the kernels, too: import-ptx links several."
+        raise MalformedInput(text, file=module.path or None, expected="an .entry with a body", remedy=remedy)
     wanted = there if kernels is None else {choose_kernel(name, there, module.path or None) for name in kernels}
     return [name for name in there if name in wanted]
+
+
+def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -> list[Told]:
+    """`.minnctapersm` of the kernels wanted whose blocks may have any size."""
+    kernels = [module.functions[name] for name in wanted] if block_dim is None else []
+    return [
+        Told(k.path, f".minnctapersm {k.min_blocks} of {k.name} without a block size", k.place.line, 1)
+        for k in kernels
+        if k.min_blocks and k.maxntid is None and k.reqntid is None
+    ]
 
 
 def _laid_out(

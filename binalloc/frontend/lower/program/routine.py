@@ -160,6 +160,7 @@ def _kernel_info(ctx: Context, info: FunctionInfo) -> None:
     info.block = ctx.block or (0, 0, 0)
     info.max_threads = function.max_threads
     info.target, info.max_registers, info.min_blocks = function.target, function.max_registers, function.min_blocks
+    info.smem_spilling = function.smem_spilling
     threads = info.block[0] * info.block[1] * info.block[2]
     if function.max_threads > BLOCK_LIMIT or threads > BLOCK_LIMIT:
         raise _bounds(

@@ -294,7 +294,7 @@ def test_recursion_through_two_files_has_frames_on_a_stack() -> None:
 
 def test_files_without_a_kernel() -> None:
     with pytest.raises(MalformedInput, match=r"a\.ptx, b\.ptx: no kernel in any of the 2 files"):
-        linked(function("f", 1), function("g", 1))
+        linked(declared("f"), declared("g"))
 
 
 def test_errors_of_a_file_name_it() -> None:

@@ -209,7 +209,6 @@ def test_to_whole_numbers_and_saturation(t: str) -> None:
         "cvt.u64.u32 %w0, %w1;",
         "cvt.u32.u64 %w0, %w1;",
         "cvt.b32.u16 %w0, %h0;",
-        "cvt.rna.tf32.f32 %w0, %f0;",
         "cvt.u32 %w0, %w1;",
         "cvt.rni.f32.f32 %w0, %f0, %f1;",
     ],

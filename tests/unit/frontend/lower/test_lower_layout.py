@@ -127,9 +127,9 @@ def test_what_does_not_fit_is_refused(head: str, body: str, message: str) -> Non
     assert caught.value.place is not None
 
 
-def test_a_file_without_kernels_is_refused() -> None:
+def test_a_file_without_code_is_refused() -> None:
     with pytest.raises(MalformedInput, match="no kernel in this file"):
-        lowered(HEAD + ".func f() { ret; }\n")
+        lowered(HEAD + ".global .u32 f;\n")
 
 
 def test_variables_of_one_name_in_several_scopes_keep_apart() -> None:

@@ -174,3 +174,21 @@ def test_marks_of_lines_blanks_in_opcodes_and_promises_of_addresses() -> None:
 def test_what_else_a_preprocessor_leaves_is_refused(text: str) -> None:
     with pytest.raises(MalformedInput, match="line 11"):
         import_ptx(kernel(text))
+
+
+def test_the_address_of_an_element() -> None:
+    """As tinygrad names local memory, and ptxas 13.0 counts: in elements."""
+    head = ".shared .align 8 .b64 wide[4]; .global .u16 halves[4] = {1, 2, 3, 4}; .shared .u32 plane[4][4];\n"
+    body = """.local .align 16 .b32 local0[8]; mov.u64 %d2, local0[0]; mov.u64 %d3, local0[2+1]; mov.u64 %d4, wide[3];
+        mov.u64 %d5, wide; mov.u64 %d6, halves[2]; mov.u64 %d7, plane[0]; mov.u64 %d8, plane; sub.u64 %d7, %d7, %d8;
+        st.local.u32 [%d3], %r0; ld.local.u32 %r1, [%d2+12]; sub.u64 %d4, %d4, %d5; cvt.u32.u64 %r2, %d4;
+        ld.global.u16 %r3, [%d6]; cvt.u32.u64 %r4, %d7; mad.lo.u32 %r1, %r2, 100, %r1; mad.lo.u32 %r1, %r3, 10000, %r1;
+        add.u32 %r1, %r1, %r4; st.global.u32 [%d1], %r1;"""
+    np.testing.assert_array_equal(both(body, head=head, compare=False), LANE + 2400 + 30000)
+
+
+@pytest.mark.parametrize("text", ["mov.u64 %d2, s[%r1];", "mov.u64 %d2, plane[1];", "mov.u64 %d2, s[1;",
+                                  "mov.u64 %d2, s[1][1];", "L: mov.u64 %d2, L[1];"])  # fmt: skip
+def test_indices_that_are_none(text: str) -> None:
+    with pytest.raises(MalformedInput, match="line 11"):
+        import_ptx(kernel(text, head=".shared .u32 s[4], plane[4][4];"))

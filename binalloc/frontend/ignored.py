@@ -1,0 +1,75 @@
+"""What PTX says and an import leaves out of the binary: every such directive and pragma, once. PTX.md's table is made
+from here, and the parser may ignore nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Form:
+    """forms: as PTX.md names them. why: it may be left out."""
+
+    forms: str
+    why: str
+
+
+FORMS = {
+    "nounroll": Form('`.pragma "nounroll"`', "loops are never unrolled here"),
+    "frequency": Form('`.pragma "frequency N"`', "how often code runs is estimated from loops, or read off a profile"),
+    "used_bytes_mask": Form('`.pragma "used_bytes_mask M"`', "a load is done whole, as it is written"),
+    "smem-place": Form('`.pragma "enable_smem_spilling"` outside of a kernel\'s body',
+                       "ptxas refuses it there; in the body it is kept"),
+    "pragma": Form("`.pragma` of any other string", "PTX gives it no meaning; ptxas, too, goes on without it"),
+    "again": Form("`.maxnreg` and `.minnctapersm` that are given again", "the last one counts, as in ptxas"),
+    "min-blocks": Form("`.minnctapersm` of a kernel with neither `.maxntid` nor `.reqntid`",
+                       "it bounds nothing, as in ptxas; the binary has it"),
+    "max-blocks": Form("`.maxnctapersm`", "PTX 2.0 did away with it, and ptxas refuses it"),
+    "cluster-rank": Form("`.maxclusterrank`", "there are no clusters of blocks; those that need one are refused"),
+    "abi": Form("`.abi_preserve`, `.abi_preserve_control`", "there is no calling convention"),
+    "section": Form("`.section`", "debug data; source lines come from `.loc`"),
+    "debug": Form("`.target` with `debug`", "nothing is left out for speed that a debugger would miss"),
+    "placement": Form("`.attribute(.managed)`, `.attribute(.unified)`", "the host keeps a variable where it likes"),
+    "pointer": Form("`.ptr` of parameters", "a promise of where a pointer leads, which is not used"),
+}  # fmt: skip
+"""By key, in the order of PTX.md."""
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """key: of FORMS. text: as it is told, `.pragma "nounroll"`. line: where it stands."""
+
+    key: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a file says and is ignored: text, the line where it stands first, and how often it is there."""
+
+    file: str
+    text: str
+    line: int
+    count: int
+
+
+def summed(path: str, found: Sequence[Ignored]) -> list[Told]:
+    """Each text once, in the order of the lines where it stands first."""
+    lines: dict[str, list[int]] = {}
+    for one in found:
+        lines.setdefault(one.text, []).append(one.line)
+    rows = [Told(path, text, min(where), len(where)) for text, where in lines.items()]
+    return sorted(rows, key=lambda row: (row.line, row.text))
+
+
+def sentence(told: Sequence[Told]) -> str:
+    """All of one file on one line: `.pragma "nounroll" (line 80, 3 times), .maxclusterrank (line 4)`."""
+    return ", ".join(f"{t.text} (line {t.line}{f', {t.count} times' if t.count > 1 else ''})" for t in told)
+
+
+def table() -> str:
+    """PTX.md's table."""
+    rows = [f"| {form.forms} | {form.why} |" for form in FORMS.values()]
+    return "\n".join(["| PTX | why it may be left out |", "|---|---|", *rows])

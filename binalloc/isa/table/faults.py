@@ -1,0 +1,157 @@
+"""What stops a run, operation by operation: the one table behind `View.faults` and the table of ISA.md.
+
+A fault ends the launch without results. So a rewrite may leave one out, but never add one: what may fault is executed
+only where the original executes it, with the same operands, too. `Faults` says what that hangs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.isa.table.fields import RZ
+from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_CONST, OPCODES, TEXTURE_QUERIES, OpSpec
+
+_CONST_FORMS = frozenset((FORM_CONST, FORM_C_CONST))
+_KIND = TEXTURE_QUERIES.index("KIND")
+_MEMORY = (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC)
+
+
+class Faults(StrEnum):
+    """What it hangs on whether an instruction stops the run. NEVER: it does not. BANK: on the size of a constant bank,
+    known from the binary, and on nothing else. OPERANDS: on what its operands hold alone; with the same ones it does
+    the same, all through a launch. STATE: on memory, other threads or the way here, too.
+
+    Of several that apply to one instruction the last of these stands."""
+
+    NEVER = "never"
+    BANK = "bank"
+    OPERANDS = "operands"
+    STATE = "state"
+
+
+_RANK = {answer: rank for rank, answer in enumerate(Faults)}
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One way in which an operation stops a run.
+
+    when: in words. answer: what that hangs on, and why in words. of: whether an operation can stop in this way at all.
+    codes: what the emulator reports then. unless: fields under which it cannot happen.
+    """
+
+    when: str
+    answer: Faults
+    why: str
+    codes: tuple[str, ...]
+    of: Callable[[OpSpec], bool]
+    unless: Callable[[Mapping[str, int]], bool] = lambda f: False
+
+
+def _named(*names: str) -> Callable[[OpSpec], bool]:
+    return lambda op: op.name in names
+
+
+def _flow(*kinds: Flow) -> Callable[[OpSpec], bool]:
+    return lambda op: op.control in kinds
+
+
+STOPS: tuple[Stop, ...] = (
+    Stop(
+        "bytes of a constant operand `c[bank][offset]` outside of its bank", Faults.BANK,
+        "the offset stands in the word, the size of the bank in the binary", ("CONST",),
+        lambda op: not _CONST_FORMS.isdisjoint(op.forms), lambda f: f.get("form") not in _CONST_FORMS,
+    ),
+    Stop(
+        "LDC without Ra: bytes outside of the bank", Faults.BANK, "likewise", ("CONST",),
+        _named("LDC"), lambda f: f["ra"] != RZ,
+    ),
+    Stop(
+        "LDC with Ra: bytes outside of the bank, or at no multiple of their size", Faults.OPERANDS,
+        "banks do not change", ("CONST", "MISALIGNED"), _named("LDC"), lambda f: f["ra"] == RZ,
+    ),
+    Stop(
+        "TXQ other than `.KIND`: a handle of neither a texture nor a surface", Faults.OPERANDS,
+        "what handles name does not change during a launch", ("TEXTURE",), _named("TXQ"),
+        lambda f: f["tquery"] == _KIND,
+    ),
+    Stop(
+        "SUADDR: a handle of no surface, or of one of another geometry; outside of it with `.TRAP`; a row shorter than "
+        "the element with `.CLAMP`", Faults.OPERANDS, "likewise", ("SURFACE",), _named("SUADDR"),
+    ),
+    Stop(
+        "TEX: a handle of no texture, or of one of another geometry; gathering from other than two dimensions",
+        Faults.STATE, "a load: it stays among the accesses of its thread", ("TEXTURE",), _named("TEX"),
+    ),
+    Stop(
+        "an access to memory outside of what the space holds, of what the heap has given out, or of what `.SPILL` may "
+        "and others may not reach; an address that is no multiple of the size", Faults.STATE,
+        "a load or store: it stays among the accesses of its thread",
+        ("GLOBAL", "SHARED", "LOCAL", "HEAP", "SPILL", "MISALIGNED"),
+        lambda op: op.access is not None and op.space in _MEMORY,
+    ),
+    Stop(
+        "an atomic operation that its type does not have; a generic one on local memory", Faults.STATE, "likewise",
+        ("ATOMIC", "LOCAL_ATOMIC"), lambda op: op.access == Access.ATOMIC,
+    ),
+    Stop(
+        "LDSM: a lane that has to give an address, or to take part, does not execute it", Faults.STATE, "other lanes",
+        ("MATRIX",), _named("LDSM.16"),
+    ),
+    Stop(
+        "WARPSYNC: a lane that is named is not here, or names others", Faults.STATE, "other lanes", ("WARPSYNC",),
+        _flow(Flow.WARPSYNC),
+    ),
+    Stop(
+        "BAR: lanes of a warp are apart, or arrivals disagree on mode or threads; all wait for one that never comes",
+        Faults.STATE, "other lanes and warps", ("BAR_DIVERGED", "BAR_COUNT", "BAR_MODE", "DEADLOCK"),
+        _flow(Flow.BARRIER),
+    ),
+    Stop(
+        "BRA, CALL, CALL.IND: no room on the reconvergence stack", Faults.STATE, "the way here", ("STACK",),
+        _flow(Flow.BRANCH, Flow.CALL, Flow.CALL_INDIRECT),
+    ),
+    Stop(
+        "BRA: lanes part although it names no reconvergence point", Faults.STATE, "other lanes", ("NO_RECONV",),
+        _flow(Flow.BRANCH),
+    ),
+    Stop(
+        "CALL.IND: an address where no function begins", Faults.STATE, "it moves control", ("CALL_TARGET",),
+        _flow(Flow.CALL_INDIRECT),
+    ),
+    Stop("RET: nobody has called", Faults.STATE, "the way here", ("RETURN",), _flow(Flow.RETURN)),
+    Stop(
+        "BAR.ALLOC, BAR.FREE, RELSSP: not executed yet", Faults.STATE, "other warps", ("NOT_EXECUTED",),
+        _flow(Flow.ALLOC, Flow.FREE, Flow.RELSSP),
+    ),
+)  # fmt: skip
+
+ELSEWHERE = {
+    "PC": "execution leaves the function's words",
+    **dict.fromkeys(("RAW", "WAW", "WAR"), "a control code is wrong"),
+    **dict.fromkeys(("POISON", "RACE", "BREAK"), "`run` was told to look for something, and found it"),
+}
+"""What else the emulator reports, of no operation in itself."""
+
+
+@cache
+def _stops(code: int) -> tuple[Stop, ...]:
+    return tuple(stop for stop in STOPS if stop.of(OPCODES[code]))
+
+
+def stops_by(op: OpSpec) -> set[Faults]:
+    """What it may hang on whether the operation stops a run, over all its fields."""
+    return {stop.answer for stop in _stops(op.code)}
+
+
+def faults(op: OpSpec, f: Mapping[str, int]) -> Faults:
+    """What it hangs on whether the instruction with these fields stops the run."""
+    found = Faults.NEVER
+    for stop in _stops(op.code):
+        if _RANK[stop.answer] > _RANK[found] and not stop.unless(f):
+            found = stop.answer
+    return found

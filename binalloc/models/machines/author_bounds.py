@@ -1,0 +1,77 @@
+"""Registers and blocks that a kernel's author bounds it to, on one machine, as ptxas reads them.
+
+Measured on ptxas 13.0, sm_75 to sm_120: `.maxnreg` below 24 is raised to 24, and above what a thread can have it is
+ignored; `.minnctapersm` bounds nothing without a block size (`.maxntid`, `.reqntid`), and where an SM has no room for
+so many blocks or threads; a block size alone leaves as many registers as one block can have. The least of all caps
+counts. Shared memory plays no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from binalloc.isa.instruction import FunctionInfo
+from binalloc.models.machines.kernel_use import KernelUse
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.occupancy import registers_for_blocks
+
+FEWEST_REGISTERS = 24
+"""Registers per thread below which ptxas keeps to no cap."""
+
+
+@dataclass(frozen=True)
+class Directive:
+    """One of a kernel's words. text: as PTX writes it. registers: at most so many a thread, blocks: at least so many on
+    an SM; None: it bounds no such thing. note: what was used instead of what it says, and why; "" if just that."""
+
+    text: str
+    registers: int | None = None
+    blocks: int | None = None
+    note: str = ""
+
+
+def directives(machine: Machine, info: FunctionInfo) -> list[Directive]:
+    """All that bound the kernel, what each bounds it to on this machine."""
+    out = []
+    if info.max_registers:
+        out.append(_max_registers(machine, info.max_registers))
+    x, y, z = info.block
+    required = any(info.block)
+    threads = prod(info.block) if required else info.max_threads
+    size = f".reqntid {x}, {y}, {z}" if required else f".maxntid {threads}"
+    if threads:
+        most = _registers(machine, threads, 1)
+        note = "" if most else f"{machine.name} holds no block of {threads} threads"
+        out.append(Directive(size, most or None, note=note))
+    if info.min_blocks:
+        out.append(_min_blocks(machine, info.min_blocks, threads))
+    return out
+
+
+def _max_registers(machine: Machine, number: int) -> Directive:
+    text, limit = f".maxnreg {number}", machine.limits.registers_per_thread
+    if number > limit:
+        return Directive(text, note=f"{machine.name} has {limit} registers per thread: it bounds nothing")
+    if number < FEWEST_REGISTERS:
+        return Directive(text, FEWEST_REGISTERS, note=f"{FEWEST_REGISTERS}, the fewest that ptxas keeps to")
+    return Directive(text, number)
+
+
+def _min_blocks(machine: Machine, blocks: int, threads: int) -> Directive:
+    text, held = f".minnctapersm {blocks}", machine.sm.blocks_per_sm
+    if not threads:
+        return Directive(text, note="it bounds nothing without .maxntid or .reqntid, as in ptxas")
+    if blocks > held:
+        return Directive(text, note=f"{machine.name} holds {held} blocks at most: it bounds nothing, as in ptxas")
+    most = _registers(machine, threads, blocks)
+    if not most:
+        found = f"{blocks} blocks of {threads} threads do not fit {machine.name}'s {machine.sm.threads_per_sm} threads"
+        return Directive(text, note=f"{found} per SM: it bounds nothing, as in ptxas")
+    return Directive(text, most, blocks)
+
+
+def _registers(machine: Machine, threads: int, blocks: int) -> int | None:
+    if threads > machine.limits.threads_per_block:
+        return None
+    return registers_for_blocks(machine, KernelUse(0, 0, threads), blocks)
