@@ -19,7 +19,7 @@ warm: $(STAMP)
 	$(BIN)/python -m tests.support.kits.warm
 
 demo: $(STAMP)
-	$(BIN)/python -m binalloc demo --host-steps
+	$(BIN)/python -m binalloc demo --machine gtx680 --host-steps
 
 test: warm
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not full'

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from binalloc.cli import terminal
 from tests.support.kits.conservation import watch_runs
 from tests.support.kits.frozen import freeze_instructions
 
 freeze_instructions()
 watch_runs()
+terminal.EVERY = float("inf")  # commands say no more on a slow machine than on a fast one
 
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"

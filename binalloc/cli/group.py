@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json
+from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, pulsing
 from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import count, one_line, plain, screen
 
@@ -71,7 +71,8 @@ class Group(click.Group):
         given = sys.argv[1:] if given is None else list(given)
         try:
             _prepare_streams()
-            with _termination():
+            name = next((word for word in given if not word.startswith("-")), "binalloc")
+            with _termination(), contextlib.nullcontext() if "--json" in given else pulsing(name):
                 code = super().main(*args, **kwargs)
             code = code if isinstance(code, int) else 0
         except SystemExit:

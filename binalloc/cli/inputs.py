@@ -20,11 +20,24 @@ def machine_model(name: str) -> Machine:
     return load_machine(name)
 
 
+def require_machine(name: str | None) -> None:
+    """Raises as `machine_model` where a machine is named, before any file is read."""
+    for one in name.split(",") if name is not None else ():
+        machine_model(one)
+
+
 def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: bool) -> Machine:
     """See `pipeline.own_machine`."""
     from binalloc.pipeline.own_machine import own_machine
 
     return own_machine(module, kernel, given, runs=runs)
+
+
+def machine_from(module: Module, kernel: str | None, given: str | None, machine: Machine) -> str:
+    """Why it is that machine; see `pipeline.own_machine`."""
+    from binalloc.pipeline.own_machine import why_that_machine
+
+    return why_that_machine(module, kernel, given, machine)
 
 
 def optional_launch(launch: str | None, size: str | None) -> Launch | None:

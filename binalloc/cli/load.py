@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.cli.files import decoded, read_file, shown
-from binalloc.cli.inputs import machine_model, require_launch_fits
+from binalloc.cli.inputs import machine_from, machine_model, machine_of, require_launch_fits
 from binalloc.cli.terminal import note
 from binalloc.errors import MalformedInput, UsageError
-from binalloc.models.machines.files import DEFAULT_MACHINE
 
 if TYPE_CHECKING:
     from binalloc.frontend.fatbin.entries import Entry
@@ -90,7 +89,8 @@ def assemble_file(file: str) -> Module:
 def load_or_import(
     file: str, machine: str | None, kernel: str | Sequence[str] | None = None
 ) -> tuple[Module, bytes]:
-    """The module of a binary, or of PTX as `import-ptx` would write it for `machine` (or the default), and its bytes.
+    """The module of a binary, or of PTX as `import-ptx` would write it for `machine` (or that of its target), and its
+    bytes.
 
     kernel: the one that the command is about, or those, if that is known; where others of a PTX file cannot be
     imported, they are imported alone. Says on stderr that PTX was imported. Raises as `load_module` and `imported_text`
@@ -108,16 +108,24 @@ def module_of(
     from binalloc.isa.sets.files import write_module
 
     if needs_import(data, file):
-        model = machine_model(DEFAULT_MACHINE if machine is None else machine)
+        model = None if machine is None else machine_model(machine)
         what = "is CUDA source" if is_cuda_source(data, file) else "holds PTX" if may_hold_code(data) else "is PTX"
         imported, others = _import(units_of(data, file, machine=model), model, kernel)
         data = write_module(imported.module)
         note(
-            f"{shown(file)} {what}: imported in memory for {model.name}, kernels "
+            f"{shown(file)} {what}: imported in memory for {imported_for(imported.module, machine)}, kernels "
             f"{', '.join(found.name for found in imported.kernels) or 'none'}{others} "
             "(import-ptx writes the binary and has options)"
         )
     return load_bytes(data, file), data
+
+
+def imported_for(module: Module, machine: str | None) -> str:
+    """The machine that PTX was imported for and, where nobody asked for it, why that one: for a line on stderr."""
+    model = machine_of(module, None, machine, runs=False)
+    if machine is not None:
+        return model.name
+    return f"{model.name} ({machine_from(module, None, machine, model)}; --machine names another)"
 
 
 def needs_import(data: bytes, file: str) -> bool:
@@ -130,11 +138,12 @@ def needs_import(data: bytes, file: str) -> bool:
 
 
 def subjects_of(
-    data: bytes, file: str, launch: Launch | None, machine: str, kernels: Sequence[str] = (), block: Three | None = None
+    data: bytes, file: str, launch: Launch | None, machine: str | None, kernels: Sequence[str] = (),
+    block: Three | None = None,
 ) -> tuple[Module, list[Subject]]:
-    """What a sweep runs of a file already read: its module for the machine, and these kernels, or the launch's, with
-    it. launch: None for those that `launch-skeleton` would suggest for blocks of `block`. Raises what is wrong with
-    any, and where the launch does not fit."""
+    """What a sweep runs of a file already read: its module for the machine, or its own, and these kernels, or the
+    launch's, with it. launch: None for those that `launch-skeleton` would suggest for blocks of `block`. Raises what is
+    wrong with any, and where the launch does not fit."""
     from binalloc.pipeline.block import require_block
     from binalloc.pipeline.skeleton.suggested import suggested_launch
     from binalloc.pipeline.steps import find_kernel
@@ -143,7 +152,7 @@ def subjects_of(
     wanted: Sequence[str | None] = kernels or [None if launch is None else launch.kernel]
     module, binary = module_of(data, file, machine, [name for name in wanted if name is not None])
     names = list(dict.fromkeys(find_kernel(module, name).name for name in wanted))
-    model = machine_model(machine)
+    model = machine_of(module, names[0], machine, runs=False)
     launches: dict[str, Launch] = {}
     for kernel in names:
         require_block(block, module.function(kernel).info, launch, module.path)
@@ -155,7 +164,7 @@ def subjects_of(
 
 
 def _import(
-    units: Sequence[Unit], machine: Machine, kernel: str | Sequence[str] | None
+    units: Sequence[Unit], machine: Machine | None, kernel: str | Sequence[str] | None
 ) -> tuple[Imported, str]:
     """All kernels of the file, or those named alone where others are refused; what to say of the others."""
     from binalloc.frontend.refused import NotImportable
@@ -240,7 +249,7 @@ def entries_of(data: bytes, file: str) -> list[Entry] | None:
 
 def imported_units(
     units: Sequence[Unit],
-    machine: Machine,
+    machine: Machine | None,
     *,
     kernels: Sequence[str] | None = None,
     block_dim: tuple[int, int, int] | None = None,

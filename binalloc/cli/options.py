@@ -96,8 +96,14 @@ machine_option = click.option(
     "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="NAME|FILE", help="Machine model."
 )
 own_machine_option = click.option(
-    "--machine", metavar="NAME|FILE", help=f"Machine model.  [default: the binary's own, else {DEFAULT_MACHINE}]"
-)
+    "--machine", metavar="NAME|FILE",
+    help="Machine model, also by a GPU's name or sm_NN.  [default: the binary's own, that of PTX's .target, else "
+    f"{DEFAULT_MACHINE}]",
+)  # fmt: skip
+own_machines_option = click.option(
+    "--machine", metavar="LIST",
+    help=f"Machine models, as gtx680,a100.  [default: the binary's own, that of PTX's .target, else {DEFAULT_MACHINE}]",
+)  # fmt: skip
 launch_option = click.option("--launch", type=click.Path(dir_okay=False), help="Launch file (TOML).")
 size_option = click.option("--size", metavar="NAME", help="Use [sizes.NAME] of the launch file.")
 samples_option = click.option("--samples", type=click.Path(file_okay=False), default="samples", show_default=True)

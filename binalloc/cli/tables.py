@@ -103,6 +103,16 @@ def allocator_option(command: Any) -> Any:
     )(command)
 
 
+def solver_limit_option(command: Any) -> Any:
+    from binalloc.transform.allocators.allocator import SOLVER_LIMIT
+
+    return click.option(
+        "--solver-limit", type=click.FloatRange(0, 1e6), metavar="SECONDS",
+        help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.  "
+        f"[default: {SOLVER_LIMIT}]",
+    )(command)  # fmt: skip
+
+
 def scheduler_option(command: Any) -> Any:
     return row_option(
         "--scheduler", "binalloc.emulator.schedulers.table", "SCHEDULERS", show_default=True,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from binalloc.collection import no_collection
 from binalloc.errors import Hint, UsageError
@@ -64,7 +65,7 @@ def import_ptx(
     path: str | Sequence[str] = "",
     *,
     kernels: Sequence[str] | None = None,
-    machine: Machine | None = None,
+    machine: Machine | str | Path | None = None,
     block_dim: tuple[int, int, int] | None = None,
     optimised: bool = True,
     skip_unsupported: bool = False,
@@ -72,14 +73,15 @@ def import_ptx(
 ) -> Imported:
     """The Loom binary of a PTX module, or of several that are linked.
 
-    text: of the file, or a list of the texts of one program's files. path: where it came from, for messages; of several
-    texts a list of as many. kernels: only these (all by default). machine: to schedule for (the default machine model
-    otherwise). block_dim: the block size all launches will have. optimised: False leaves lowering's code as it is, to
-    tell defects of the two apart. skip_unsupported: leave out kernels that cannot be imported. stack_bytes: of a
-    thread, for the frames of functions that may come back to themselves. Raises MalformedInput,
-    naming line and column, for text that is not PTX, for what cannot be imported exactly (NotImportable, which tells
-    the kernels that can; with skip_unsupported only where none can), and for files that contradict one another
-    (NotLinkable, which tells all contradictions); UsageError for a missing kernel, and for a text that is given twice.
+    text: of the file, or a list of the texts of one program's files. path: where it came from, for messages; of
+    several texts a list of as many. kernels: only these (all by default). machine: to schedule for, a model, its
+    name or its file (that of the text's `.target` otherwise). block_dim: the block size all launches will have.
+    optimised: False leaves lowering's code as it is, to tell defects of the two apart. skip_unsupported: leave out
+    kernels that cannot be imported. stack_bytes: of a thread, for the frames of functions that may come back to
+    themselves. Raises MalformedInput, naming line and column, for text that is not PTX, for what cannot be imported
+    exactly (NotImportable, which tells the kernels that can; with skip_unsupported only where none can), and for
+    files that contradict one another (NotLinkable, which tells all contradictions); UsageError for a missing
+    kernel, and for a text that is given twice.
     """
     texts = [text] if isinstance(text, str) else list(text)
     paths = [path] * len(texts) if isinstance(path, str) else list(path)
@@ -98,26 +100,24 @@ def import_units(
     units: Sequence[Unit],
     *,
     kernels: Sequence[str] | None = None,
-    machine: Machine | None = None,
+    machine: Machine | str | Path | None = None,
     block_dim: tuple[int, int, int] | None = None,
     optimised: bool = True,
     skip_unsupported: bool = False,
     stack_bytes: int = STACK_BYTES,
 ) -> Imported:
     """The Loom binary of one program's translation units, as `import_ptx` makes it of texts."""
-    from binalloc.models.machines.files import DEFAULT_MACHINE
-    from binalloc.models.machines.reader import load_machine
     from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
 
     if not 0 < stack_bytes <= STACK_LIMIT:
         expected = f"1 to {STACK_LIMIT}"
         raise UsageError("no size of a stack", place=Hint("{stack_bytes}"), found=stack_bytes, expected=expected)
-    target = machine if machine is not None else load_machine(DEFAULT_MACHINE)
     left_out: list[LeftOut] = []
     while True:
         try:
             program = _program(units, kernels, block_dim, optimised, stack_bytes)
+            target = _machine_of(program) if machine is None else _model(machine)
             allocated = _allocated(program, target, skip_unsupported)
             break
         except NotImportable as error:
@@ -149,6 +149,20 @@ def _program(
         for routine in program.routines.values():
             optimise(routine)
     return program
+
+
+def _model(machine: Machine | str | Path) -> Machine:
+    from binalloc.models.machines.reader import load_machine
+
+    return machine if isinstance(machine, Machine) else load_machine(machine)
+
+
+def _machine_of(program: Program) -> Machine:
+    """The machine of the target that the text names."""
+    from binalloc.models.machines.reader import machine_of_target
+
+    targets = (routine.info.target for routine in program.routines.values())
+    return machine_of_target(next(filter(None, targets), ""))
 
 
 def _allocated(program: Program, target: Machine, skip_unsupported: bool) -> Allocated:

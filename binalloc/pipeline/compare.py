@@ -45,11 +45,19 @@ class Compared:
         return (self.cost.cost - self.bound) / self.cost.cost if self.cost.cost else 0.0
 
 
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C. rows: of the budget under way, those that there are."""
+
+    def __init__(self, rows: list[Compared]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
 def compare_allocators(
     module: Module, request: Request, registers: Sequence[int], slots: Sequence[int], allocators: Sequence[str]
 ) -> Iterator[list[Compared]]:
     """The rows of each budget of `request.kernel`: registers by slots; as many slots as `rewrite` would give where none
-    are named. Raises Refused for a kernel that no budget can be rewritten for."""
+    are named. Raises Refused for a kernel that no budget can be rewritten for, and Stopped."""
     require_rewritable(module, request.prepared.graph(module, request.kernel))
     for count in registers:
         for asked in slots or (None,):
@@ -74,30 +82,36 @@ def _budget(module: Module, request: Request) -> Budget:
 
 def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence[str]) -> list[Compared]:
     made: dict[str, Rewrite] = {}
-    rows = []
-    for name in allocators:
-        row = Compared(request.kernel, name, budget.registers, budget.slots)
-        start = time.process_time()
-        try:
-            made[name] = _rewritten(module, request, budget, name)
-        except Refused as error:
-            rows.append(replace(row, reason=error.message))
-            continue
-        seconds = time.process_time() - start
-        require_proof(module, made[name].module, request, allocator=name)
-        info = made[name].module.function(request.kernel).info
-        rows.append(
-            replace(
-                row,
-                used=info.registers,
-                slots_used=info.slots,
-                local_bytes=info.spill_local,
-                cost=made[name].cost,
-                seconds=seconds,
-            )
-        )
+    rows: list[Compared] = []
+    try:
+        for name in allocators:
+            request.progress(f"{request.kernel}: {budget.registers} registers, {budget.slots} slots, {name}")
+            rows.append(_row_of(module, request, budget, name, made))
+    except KeyboardInterrupt as stop:
+        raise Stopped(rows) from stop
     bound = next((found.bound for found in made.values() if found.bound is not None), None)
     return [replace(row, bound=bound) if row.cost is not None else row for row in rows]
+
+
+def _row_of(module: Module, request: Request, budget: Budget, name: str, made: dict[str, Rewrite]) -> Compared:
+    """One allocator's row, without the bound; its rewrite is put into `made`."""
+    row = Compared(request.kernel, name, budget.registers, budget.slots)
+    start = time.process_time()
+    try:
+        made[name] = _rewritten(module, request, budget, name)
+    except Refused as error:
+        return replace(row, reason=error.message)
+    seconds = time.process_time() - start
+    require_proof(module, made[name].module, request, allocator=name)
+    info = made[name].module.function(request.kernel).info
+    return replace(
+        row,
+        used=info.registers,
+        slots_used=info.slots,
+        local_bytes=info.spill_local,
+        cost=made[name].cost,
+        seconds=seconds,
+    )
 
 
 def _rewritten(module: Module, request: Request, budget: Budget, allocator: str) -> Rewrite:
@@ -106,6 +120,7 @@ def _rewritten(module: Module, request: Request, budget: Budget, allocator: str)
         budget.registers,
         budget.slots,
         allocator,
+        solver_limit=request.solver_limit,
         machine=request.machine,
         dynamic_shared=request.launch.dynamic_shared if request.launch is not None else 0,
         layout=request.layout,

@@ -1,24 +1,28 @@
-"""Which machine a binary is looked at or runs on: the one asked for, or its own."""
+"""Which machine a binary is looked at or runs on: the one asked for, its own, or that of its target; and why that."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from binalloc.errors import Hint, UsageError
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.files import DEFAULT_MACHINE, list_machines
+from binalloc.models.machines.aliases import by_target
+from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import Machine
-from binalloc.models.machines.reader import load_machine
+from binalloc.models.machines.reader import load_machine, machine_of_target
+from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import find_kernel
 
 
 def own_machine(module: Module, kernel: str | None, given: Machine | str | Path | None, *, runs: bool) -> Machine:
-    """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model.
+    """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model, else the one
+    of the GPU that it was compiled for.
 
     runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known, and
     where `kernel` means no kernel.
     """
-    kernels = module.kernels() if kernel is None else [find_kernel(module, kernel)]
+    kernels = module.kernels() or list(module) if kernel is None else [find_kernel(module, kernel)]
     if given is not None:
         return given if isinstance(given, Machine) else load_machine(given)
     recorded = [fn.info.machine for fn in kernels]
@@ -29,4 +33,26 @@ def own_machine(module: Module, kernel: str | None, given: Machine | str | Path 
             file=module.path or None, found=next(filter(None, recorded)), expected=", ".join(list_machines()),
             remedy=Hint("Give its machine file, {machine} FILE."),
         )  # fmt: skip
-    return load_machine(known[0] if known else DEFAULT_MACHINE)
+    if known:
+        return load_machine(known[0])
+    return machine_of_target(next((fn.info.target for fn in kernels if fn.info.target), ""))
+
+
+def at_home(module: Module, request: Request) -> Request:
+    """The request, with the binary's own machine where it names none."""
+    if request.names_machine:
+        return request
+    kernel = request.kernel or (request.launch.kernel if request.launch else None)
+    return replace(request, machine=own_machine(module, kernel, None, runs=False))
+
+
+def why_that_machine(module: Module, kernel: str | None, given: object, machine: Machine) -> str:
+    """Why `own_machine` gave that one, in a few words: it was asked for, is that of a target, or the binary's own."""
+    if given is not None:
+        return "asked for"
+    kernels = module.kernels() or list(module) if kernel is None else [find_kernel(module, kernel)]
+    for fn in kernels:
+        named = by_target(fn.info.target)
+        if named is not None and named.machine == machine.name:
+            return f"target {fn.info.target}: {named.why}"
+    return "the binary's own" if any(fn.info.machine == machine.name for fn in kernels) else "default"

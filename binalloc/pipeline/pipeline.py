@@ -19,6 +19,7 @@ from binalloc.pipeline.directives import Kept, kept, obeyed
 from binalloc.pipeline.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.original import Original, baseline, run_original
+from binalloc.pipeline.own_machine import at_home
 from binalloc.pipeline.policies.levels import own_level
 from binalloc.pipeline.policies.table import POLICIES, UNIFIED, find_policy
 from binalloc.pipeline.request import Request
@@ -182,6 +183,7 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
     from binalloc.transform.allocate.registers import Infeasible
     from binalloc.transform.rewrite.rewrite import require_rewritable
 
+    request = at_home(module, request)
     named = request.kernel or (request.launch.kernel if request.launch else None)
     kernel = find_kernel(module, named).name
     require_rewritable(module, request.prepared.graph(module, kernel))

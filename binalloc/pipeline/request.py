@@ -33,16 +33,21 @@ def _silent(_: str) -> None:
     """Progress nobody asked for."""
 
 
+_UNNAMED = ""
+
+
 class _MachineField:
-    """A machine, given as one, by name or by the path of its file."""
+    """A machine, given as one, by name or by the path of its file; the default machine where none is."""
 
     def __get__(self, request: object, owner: type | None = None) -> Machine:
         if request is None:
-            return DEFAULT_MACHINE  # type: ignore[return-value]  # the field's default, which __set__ is handed
+            return _UNNAMED  # type: ignore[return-value]  # the field's default, which __set__ is handed
         found: Machine = vars(request)["_machine"]
         return found
 
     def __set__(self, request: object, given: Machine | str | Path) -> None:
+        vars(request)["_named"] = given != _UNNAMED
+        given = given or DEFAULT_MACHINE
         vars(request)["_machine"] = given if isinstance(given, Machine) else load_machine(given)
 
 
@@ -152,6 +157,11 @@ class Request:
     sampled: bool = False
     whole_gpu: bool = False
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
+
+    @property
+    def names_machine(self) -> bool:
+        """Whether a machine was given."""
+        return bool(vars(self)["_named"])
 
     def prepared_for(self, module: Module) -> Prepared:
         """What versions of the kernel are built from. UsageError where the profile is not the kernel's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -22,6 +22,8 @@ _HEADER = (
     "registers", "slots", "allocator", "used", "used", "local", "slot", "again", "moves", "copies",
     "cost", "bound", "gap", "CPU s",
 )  # fmt: skip
+_WIDTHS = (9, 5, 9, 4, 4, 5, 5, 5, 5, 6, 9, 9, 5, 6)
+"""Of columns, at least: rows come before those behind them are known."""
 
 
 def compare_to_dict(
@@ -31,28 +33,76 @@ def compare_to_dict(
     registers: Sequence[int],
     slots: Sequence[int],
     allocators: Sequence[str],
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """What `compare-allocators` prints of those kernels; see JSON.md. A refusal is an error where it is about the only
-    kernel."""
-    found = []
+    """What `compare-allocators` tells of those kernels; see JSON.md. A refusal is an error where it is about the only
+    kernel. say: is given the text of it piece by piece, as soon as the rows of a budget are there. Ctrl-C ends it with
+    what there is."""
+    found: list[dict[str, Any]] = []
+    partial = False
     for name in kernels:
-        given = replace(request, kernel=name)
         rows: list[Compared] = []
         reason = ""
+        printed = _Printed(f"{name} on {request.machine.name}\n\n", allocators, say)
         try:
-            for budget in compare_allocators(module, given, registers, slots, allocators):
+            for budget in compare_allocators(module, replace(request, kernel=name), registers, slots, allocators):
                 rows += budget
+                printed.rows([_row(row) for row in budget])
         except Refused as error:
             if len(kernels) == 1:
                 raise
             reason = error.message
+        except KeyboardInterrupt as stop:
+            partial, left = True, list(getattr(stop, "rows", []))
+            rows += left
+            printed.rows([_row(row) for row in left])
         info = module.function(name).info
         dynamic = request.launch.dynamic_shared if request.launch is not None else 0
         own = ptxas_slots(request.machine, info, dynamic)
         found.append({"kernel": name, "ptxas_slots": own, "reason": reason, "rows": [_row(row) for row in rows]})
+        printed.end(found[-1])
+        if partial:
+            break
     profile = None if request.profile is None else request.profile.to_dict()
     taken = {"machine": request.machine.name, "inline": request.inline, "profile": profile}
-    return {**taken, "prices": prices(local_price(request.machine)), "kernels": found}
+    told = {**taken, "prices": prices(local_price(request.machine)), "kernels": found, "partial": partial}
+    say(_end(told))
+    return told
+
+
+class _Printed:
+    """The table of one kernel, whose rows come one after the other."""
+
+    def __init__(self, title: str, allocators: Sequence[str], say: Callable[[str], None]) -> None:
+        self.title, self.say, self.begun = title, say, False
+        names = max(map(len, allocators), default=0)
+        self.widths = [max(len(h), w, names if h == "allocator" else 0) for h, w in zip(_HEADER, _WIDTHS, strict=True)]
+
+    def rows(self, rows: Sequence[dict[str, Any]]) -> None:
+        feasible = [_cells(row) for row in rows if not row["reason"]]
+        if not feasible:
+            return
+        text = table(_HEADER, feasible, left=0, widths=self.widths)
+        self.say(text.split("\n", 2)[2] if self.begun else self.title + text)
+        self.begun = True
+
+    def end(self, kernel: dict[str, Any]) -> None:
+        """What stands below the table."""
+        parts = [] if self.begun else [self.title]
+        if kernel["reason"]:
+            parts.append(f"Refused: {kernel['reason']}.\n\n")
+        else:
+            own = count(kernel["ptxas_slots"], "slot")
+            parts += ["\n"] if self.begun else []
+            parts += [*_refusals(kernel["rows"]), f"The vendor's compiler would take {own} (allocator ptxas-smem).\n\n"]
+        self.say("".join(parts))
+
+
+def _end(found: dict[str, Any]) -> str:
+    """What the columns mean, and how calls were taken."""
+    inlined = "" if found["inline"] == NONE else f"Calls inlined first: {found['inline']}.\n"
+    partial = "PARTIAL: interrupted, further rows are not known.\n" if found["partial"] else ""
+    return _legend(found["prices"], found["profile"]) + inlined + partial
 
 
 def _row(row: Compared) -> dict[str, object]:
@@ -75,24 +125,6 @@ def _row(row: Compared) -> dict[str, object]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-def render_compare(found: dict[str, Any]) -> str:
-    """A table per kernel, and what its columns mean."""
-    parts = []
-    for kernel in found["kernels"]:
-        parts.append(f"{kernel['kernel']} on {found['machine']}\n\n")
-        if kernel["reason"]:
-            parts.append(f"Refused: {kernel['reason']}.\n\n")
-            continue
-        feasible = [_cells(row) for row in kernel["rows"] if not row["reason"]]
-        if feasible:
-            parts.append(table(_HEADER, feasible, left=0) + "\n")
-        parts += _refusals(kernel["rows"])
-        own = count(kernel["ptxas_slots"], "slot")
-        parts.append(f"The vendor's compiler would take {own} (allocator ptxas-smem).\n\n")
-    inlined = "" if found["inline"] == NONE else f"Calls inlined first: {found['inline']}.\n"
-    return "".join(parts) + _legend(found["prices"], found["profile"]) + inlined
 
 
 def _refusals(rows: Sequence[dict[str, Any]]) -> list[str]:

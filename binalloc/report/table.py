@@ -15,12 +15,13 @@ class Grid(NamedTuple):
     rows: Sequence[Sequence[object]]
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1) -> str:
-    """Columns aligned right, the first `left` ones left. None prints as -, floats with three decimals, foreign text as
-    `printable` has it."""
+def table(header: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1, widths: Sequence[int] = ()) -> str:
+    """Columns aligned right, the first `left` ones left, at least `widths` wide. None prints as -, floats with three
+    decimals, foreign text as `printable` has it."""
     text = [[cell(v) for v in row] for row in rows]
     header = [one_line(h) for h in header]
-    widths = [max([len(h), *(len(r[k]) for r in text)]) for k, h in enumerate(header)]
+    least = widths or [0] * len(header)
+    widths = [max([len(h), least[k], *(len(r[k]) for r in text)]) for k, h in enumerate(header)]
     lines = []
     for row in [list(header), *text]:
         cells = [c.ljust(w) if k < left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]

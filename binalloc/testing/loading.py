@@ -14,8 +14,8 @@ from binalloc.frontend.ptx.recognise import is_ptx
 from binalloc.frontend.units import Unit
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module
+from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.model import Machine
-from binalloc.models.machines.reader import load_machine
 
 
 def load_kernels(path: str | Path, *, machine: Machine | str | Path | None = None, name: str | None = None) -> Module:
@@ -32,7 +32,7 @@ def load_kernels(path: str | Path, *, machine: Machine | str | Path | None = Non
         units = [Unit(_text(data, path), str(path))]
     else:
         return read_module(data, str(path))
-    model = machine if machine is None or isinstance(machine, Machine) else load_machine(machine)
+    model = DEFAULT_MACHINE if machine is None else machine  # which baselines that projects keep are of
     return import_units(units, machine=model, kernels=None if name is None else [name]).module
 
 

@@ -46,7 +46,7 @@ def main() -> None:
         module, _ = random_program(5, size=size, registers=40, callees=0, depth=3)
         for budget in (32, 24):
             row("random", module, budget, 6, "best")
-        crowded = import_ptx(crowded_kernel(size, LIVE)).module
+        crowded = import_ptx(crowded_kernel(size, LIVE), machine="gtx680").module
         for allocator, slots in (("best", 8), ("unified", 8), ("local", 0)):
             row("imported", crowded, 32, slots, allocator)
 

@@ -85,7 +85,8 @@ HEADER = (
 
 def kernels(files: list[Path]) -> Iterator[tuple[Module, str]]:
     for path in files:
-        module = load(path) if path.suffix == ".loom" else import_ptx(path.read_text(), str(path)).module
+        ptx = path.suffix != ".loom"
+        module = import_ptx(path.read_text(), str(path), machine="gtx680").module if ptx else load(path)
         for fn in module.kernels():
             yield module, fn.name
 

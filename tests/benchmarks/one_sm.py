@@ -27,7 +27,9 @@ def program_launches() -> list[Path]:
 def module_of(launch: Path) -> Module:
     """The sample beside its launch file."""
     ptx = launch.with_suffix(".ptx")
-    return import_ptx(ptx.read_text(), str(ptx)).module if ptx.exists() else load(launch.with_suffix(".loom"))
+    if not ptx.exists():
+        return load(launch.with_suffix(".loom"))
+    return import_ptx(ptx.read_text(), str(ptx), machine="gtx680").module
 
 
 def main(name: str = "gtx680") -> None:

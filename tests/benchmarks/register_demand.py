@@ -47,7 +47,7 @@ def main(names: list[str]) -> None:
     print(f"{'kernel':28s} {'ours':>6s} {'max live':>9s} {'ptxas':>6s} {'ratio':>7s}")
     for path in [Path(n) for n in names] or sample_files(".ptx"):
         theirs = ptxas_registers(path)
-        for kernel in import_ptx(path.read_text(), path.name).kernels:
+        for kernel in import_ptx(path.read_text(), path.name, machine="gtx680").kernels:
             other = theirs[kernel.name]
             ratio = kernel.register_demand / other
             worst = max(worst, (ratio, kernel.name))

@@ -33,7 +33,7 @@ CYCLES = {
 
 @cache
 def module(stack: int = 4096) -> Module:
-    return import_ptx(TEXT, "recursion.ptx", stack_bytes=stack).module
+    return import_ptx(TEXT, "recursion.ptx", stack_bytes=stack, machine="gtx680").module
 
 
 def values(kernel: str) -> list[Any]:
@@ -94,7 +94,7 @@ def test_structs_and_virtual_functions(kernel: str) -> None:
 @pytest.mark.parametrize("kernel", CYCLES)
 def test_not_optimised_in_a_file_and_as_text(kernel: str) -> None:
     expected = emulated(module(), kernel, values(kernel))
-    plain = import_ptx(TEXT, optimised=False, stack_bytes=8192).module
+    plain = import_ptx(TEXT, optimised=False, stack_bytes=8192, machine="gtx680").module
     again = read_module(write_module(module()), path="")
     for other in (plain, again, assemble(disassemble(module()))):
         np.testing.assert_array_equal(emulated(other, kernel, values(kernel)), expected)

@@ -34,7 +34,7 @@ def loaded(name: str) -> tuple[Module, Launch]:
     launch = load_launch(path.with_suffix(".toml"), "test")
     if path.suffix == ".loom":
         return read_module(path.read_bytes()), launch
-    return read_module(write_module(import_ptx(path.read_text(), path.name).module)), launch
+    return read_module(write_module(import_ptx(path.read_text(), path.name, machine="gtx680").module)), launch
 
 
 def emulated(name: str, scheduler: str, *, engine: str = "numba", sms: int = 1, reference: bool = False) -> Result:

@@ -47,7 +47,7 @@ class Sample:
 def sample(name: str) -> Sample:
     path = sample_file(f"{name}.ptx")
     launch = load_launch(path.with_suffix(".toml"), "test")
-    module = read_module(write_module(import_ptx(path.read_text(), path.name).module))
+    module = read_module(write_module(import_ptx(path.read_text(), path.name, machine="gtx680").module))
     expected = reference_outputs(launch, launch.make_buffers())
     return Sample(name, launch, module, expected, emulate(module, launch))
 

@@ -2,10 +2,11 @@
 
     python -m tests.foreign.imports DIR --out OUT [-I LIBRARY] [--jobs N] [--again STATE]
 
-DIR has a folder per suite. Each `.cu` in it is compiled by nvcc to PTX of its own (of folders that end in `-cuda`, one
-file each: the one with most kernels), and each PTX file goes through the command as a user would call it, in a process
-with a limit of time. What came out is in OUT/outcomes.jsonl, a line per file; a second call goes on where the first
-stopped. `--again refused` takes those files up once more, compiled as they are. The tables are printed.
+DIR has a folder per suite, or per producer of PTX. Each `.cu` in it is compiled by nvcc to PTX of its own (of folders
+that end in `-cuda`, one file each: the one with most kernels), each `.ptx` is taken as it is (`producers.compile` makes
+such), and each PTX file goes through the command as a user would call it, in a process with a limit of time. What came
+out is in OUT/outcomes.jsonl, a line per file; a second call goes on where the first stopped. `--again refused` takes
+those files up once more, compiled as they are. The tables are printed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FOLDERS = ("include", "inc", "common", "Common", "src", "utils", "util")
 OTHER_LANGUAGES = ("-hip", "-sycl", "-omp")
 KERNEL = re.compile(rb"\b__global__\b")
 ENTRY = re.compile(rb"^\s*(?:\.(?:visible|weak|extern)\s+)?\.entry\b", re.MULTILINE)
-TENSOR = re.compile(rb"\b(?:wmma|mma|wgmma|ldmatrix|tcgen05)\b[.\w]*\.")
+TENSOR = re.compile(rb"\b(?:wmma|mma|wgmma|tcgen05)\b[.\w]*\.")
 
 PARTS = "is declared but not defined in this file"
 
@@ -43,7 +44,7 @@ Outcome = dict[str, Any]
 
 
 def sources(suites: Path) -> Iterator[tuple[str, Path]]:
-    """(suite, file) of every `.cu` to be compiled, in the order of their names."""
+    """(suite, file) of every `.cu` to be compiled and of every `.ptx`, suite by suite in the order of their names."""
     for suite in sorted(p for p in suites.iterdir() if p.is_dir()):
         one_of: dict[Path, list[Path]] = {}
         for file in sorted(suite.rglob("*.cu")):
@@ -52,6 +53,7 @@ def sources(suites: Path) -> Iterator[tuple[str, Path]]:
                 yield suite.name, file
             elif folder is not None:
                 one_of.setdefault(folder, []).append(file)
+        yield from ((suite.name, file) for file in sorted(suite.rglob("*.ptx")))
         for folder in sorted(one_of):
             yield suite.name, max(one_of[folder], key=lambda f: (len(KERNEL.findall(f.read_bytes())), str(f)))
 
@@ -104,14 +106,15 @@ def _limited() -> None:
 
 def outcome(suite: str, file: Path, suites: Path, libraries: list[str], out: Path) -> Outcome:
     name = str(file.relative_to(suites))
-    ptx = out / "ptx" / (name.replace("/", "__") + ".ptx")
+    given = file.suffix == ".ptx"
+    ptx = file if given else out / "ptx" / (name.replace("/", "__") + ".ptx")
     row: Outcome = {"suite": suite, "file": name}
     row |= {"compiled": True} if ptx.exists() else compiled(file, suites / suite, libraries, ptx)
     if row["compiled"]:
         row |= described(ptx)
         if row["kernels"]:
             row |= imported([ptx])
-        if PARTS in row.get("message", ""):
+        if PARTS in row.get("message", "") and not given:
             row |= whole_program(file, suites / suite, libraries, ptx)
     return row
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.foreign.imports import STATES, described, imported, reason, sources, tables
+from tests.foreign.imports import STATES, described, imported, outcome, reason, sources, tables
 from tests.support.paths import ROOT
 
 
@@ -19,7 +19,8 @@ def test_a_file_of_each_folder_of_one_program_and_every_other_is_taken(tmp_path:
     most = _file(tmp_path / "a" / "one-cuda" / "src" / "most.cu", "__global__ void k(); __global__ void l();")
     _file(tmp_path / "a" / "one-hip" / "main.cu", "__global__ void k();")
     loose = [_file(tmp_path / "b" / name) for name in ("x.cu", "y.cu")]
-    assert list(sources(tmp_path)) == [("a", most), ("b", loose[0]), ("b", loose[1])]
+    made = _file(tmp_path / "producer" / "of" / "it.ptx")
+    assert list(sources(tmp_path)) == [("a", most), ("b", loose[0]), ("b", loose[1]), ("producer", made)]
 
 
 def test_a_census_counts_what_was_compiled_imported_and_refused() -> None:
@@ -38,6 +39,18 @@ def test_a_census_counts_what_was_compiled_imported_and_refused() -> None:
     assert "2 x depth comparison is not supported" in lines, "one reason, whatever the file and the line"
     states = {state: [r["file"] for r in rows if of(r)] for state, of in STATES.items()}
     assert states == {"uncompiled": ["not.cu"], "imported": ["right.cu"], "refused": ["a.cu", "b.cu", "tensor.cu"]}
+
+
+def test_a_file_of_a_producer_is_imported_as_it_is(tmp_path: Path) -> None:
+    own = (ROOT / "tests" / "foreign" / "own.ptx").read_text()
+    place = _file(tmp_path / "in" / "producer" / "x.ptx", own)
+    (tmp_path / "out" / "ptx").mkdir(parents=True)
+    row = outcome("producer", place, tmp_path / "in", [], tmp_path / "out")
+    assert (row["rc"], row["compiled"], row["file"], row["tensor"]) == (0, True, "producer/x.ptx", False)
+    assert place.read_text() == own
+    loads = _file(place, own + "\n// ldmatrix.sync.aligned.m8n8.x1.shared.b16")
+    assert not described(loads)["tensor"], "a load of matrices is no tensor instruction"
+    assert described(_file(place, own + "\n// mma.sync.aligned.m16n8k8"))["tensor"]
 
 
 def test_a_file_goes_through_the_command(tmp_path: Path) -> None:

@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from binalloc.cli.inputs import kernel_of, machine_model, optional_launch, optional_profile, require_launch_fits
+from binalloc.cli.inputs import (
+    kernel_of,
+    machine_from,
+    machine_of,
+    optional_launch,
+    optional_profile,
+    require_launch_fits,
+    require_machine,
+)
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     file_argument,
@@ -15,12 +23,12 @@ from binalloc.cli.options import (
     kernel_option,
     launch_option,
     layout_option,
-    machine_option,
     options,
+    own_machine_option,
     profile_option,
     size_option,
 )
-from binalloc.cli.tables import ALLOCATOR_NAMES
+from binalloc.cli.tables import ALLOCATOR_NAMES, solver_limit_option
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 
 _DIGITS = 4
@@ -46,7 +54,7 @@ class Counts(click.types.StringParamType):
 
 
 @click.command("compare-allocators")
-@options(file_argument, kernel_option, machine_option, launch_option, size_option, json_option)
+@options(file_argument, kernel_option, own_machine_option, launch_option, size_option, json_option)
 @click.option(
     "--registers", type=Counts(1), default="24,32,40", show_default=True, metavar="LIST", help="Registers per thread."
 )
@@ -57,11 +65,12 @@ class Counts(click.types.StringParamType):
 @layout_option
 @profile_option
 @inline_option
+@solver_limit_option
 @click.option("--allocators", type=ALLOCATOR_NAMES, metavar="LIST", help="By name.  [default: all]")
 def compare(
     file: str,
     kernel: str | None,
-    machine: str,
+    machine: str | None,
     launch: str | None,
     size: str | None,
     as_json: bool,
@@ -71,17 +80,21 @@ def compare(
     profile: str | None,
     inline: str,
     allocators: tuple[str, ...] | None,
+    solver_limit: float | None,
 ) -> None:
     """What each allocator makes of a binary's kernels at several budgets: spill code, its cost, and how far from the
     least possible.
 
     Of several kernels --kernel, --launch or --profile chooses one. A LIST is numbers or names with commas between, as
-    24,32,40. Every rewrite is proven; none is run or written. PTX is imported in memory first.
+    24,32,40. Every rewrite is proven; none is run or written. PTX is imported in memory first. Rows are printed as the
+    budgets are done; Ctrl-C keeps those that there are, with exit code 4.
     """
     from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.report.compare import compare_to_dict, render_compare
+    from binalloc.report.compare import compare_to_dict
+    from binalloc.transform.allocators.allocator import SOLVER_LIMIT
     from binalloc.transform.allocators.table import ALLOCATORS
 
+    require_machine(machine)
     loaded = optional_launch(launch, size)
     counted = optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)
@@ -89,14 +102,19 @@ def compare(
     names = [found.name for found in module.kernels()] if named is None else []
     names = names or [find_kernel(module, named).name]
     require_launch_fits(loaded, module, names[0])
+    model = machine_of(module, names[0], machine, runs=False)
     with progress(as_json) as show:
         request = Request(
-            machine=machine_model(machine), launch=loaded, layout=layout, profile=counted, inline=inline, progress=show
-        )
-        found = compare_to_dict(module, request, names, registers, slots or (), allocators or tuple(ALLOCATORS))
+            machine=model, launch=loaded, layout=layout, profile=counted, inline=inline, progress=show,
+            solver_limit=SOLVER_LIMIT if solver_limit is None else solver_limit,
+        )  # fmt: skip
+        tell = (lambda _: None) if as_json else say
+        chosen_allocators = allocators or tuple(ALLOCATORS)
+        found = compare_to_dict(module, request, names, registers, slots or (), chosen_allocators, tell)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
-    else:
-        say(render_compare(found))
+        chosen = {"machine_from": machine_from(module, names[0], machine, model)}
+        print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
+    if found["partial"]:
+        fail("interrupted; the rows so far are printed", 4)
     if all(row["reason"] for k in found["kernels"] for row in k["rows"]):
         fail("no allocator can do with any of these budgets", 1)

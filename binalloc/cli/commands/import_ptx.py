@@ -7,9 +7,9 @@ import os
 import click
 
 from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
-from binalloc.cli.inputs import machine_model
-from binalloc.cli.load import entries_of, imported_units, units_of
-from binalloc.cli.options import block_of, json_option, machine_option, options, output_option
+from binalloc.cli.inputs import machine_from, machine_model, machine_of
+from binalloc.cli.load import entries_of, imported_for, imported_units, units_of
+from binalloc.cli.options import block_of, json_option, options, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.printable import count
@@ -17,7 +17,7 @@ from binalloc.printable import count
 
 @click.command("import-ptx")
 @click.argument("files", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="FILE...")
-@options(output_option, machine_option, json_option)
+@options(output_option, own_machine_option, json_option)
 @click.option("--arch", "architecture", metavar="sm_NN", help="Which PTX of a file that has it for several.")
 @click.option("--list", "listing", is_flag=True, help="Only tell what code is in objects, programs and libraries.")
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
@@ -27,7 +27,7 @@ from binalloc.printable import count
 def import_ptx(
     files: tuple[str, ...],
     output: str | None,
-    machine: str,
+    machine: str | None,
     architecture: str | None,
     listing: bool,
     kernels: tuple[str, ...],
@@ -55,13 +55,16 @@ def import_ptx(
     block = block_of(block_dim)
     output = output or _default_output(files)
     not_over(output, *files, machine)
-    model = machine_model(machine)
-    units = [unit for file in files for unit in units_of(read_file(file), file, architecture, model)]
+    asked = None if machine is None else machine_model(machine)
+    units = [unit for file in files for unit in units_of(read_file(file), file, architecture, asked)]
     with progress(as_json) as show:
         show(f"{', '.join(map(shown, files))}: importing")
-        imported = imported_units(units, model, kernels=kernels or None, block_dim=block, skip=skip, stack=stack)
+        imported = imported_units(units, asked, kernels=kernels or None, block_dim=block, skip=skip, stack=stack)
         data = write_module(imported.module)
     write_output(output, data)
+    model = machine_of(imported.module, None, machine, runs=False)
+    if machine is None:
+        note(f"imported for {imported_for(imported.module, machine)}")
     for left in imported.left_out:
         for refusal in left.refusals:
             inside = f" (in {refusal.function})" if refusal.function != left.kernel else ""
@@ -82,6 +85,7 @@ def import_ptx(
         left_out = [left.to_dict() for left in imported.left_out]
         inputs = [{"file": unit.path, "sha256": unit.sha256} for unit in units]
         found = {"output": output, "bytes": len(data), "inputs": inputs, "kernels": rows, "left_out": left_out}
+        found |= {"machine": model.name, "machine_from": machine_from(imported.module, None, machine, model)}
         found["ignored"] = [dataclasses.asdict(told) for told in imported.ignored]
         print_json({"schema_version": SCHEMA_VERSION, **found})
     elif output != "-":

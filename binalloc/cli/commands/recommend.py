@@ -11,10 +11,13 @@ import click
 from binalloc.cli.files import check_page, write_output
 from binalloc.cli.inputs import (
     kernel_of,
+    machine_from,
     machine_model,
+    machine_of,
     optional_launch,
     optional_profile,
     require_launch_fits,
+    require_machine,
     require_read_paper,
     require_something_to_run,
 )
@@ -31,6 +34,7 @@ from binalloc.cli.options import (
     launch_option,
     max_cycles_option,
     options,
+    own_machines_option,
     page_option,
     profile_option,
     size_option,
@@ -38,7 +42,6 @@ from binalloc.cli.options import (
 from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import Refused
-from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.printable import one_line
 
 if TYPE_CHECKING:
@@ -56,9 +59,7 @@ if TYPE_CHECKING:
     max_cycles_option,
     json_option,
 )
-@click.option(
-    "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="LIST", help="Machine models, as gtx680,a100."
-)
+@own_machines_option
 @policy_option
 @reading_option
 @allocator_option
@@ -79,7 +80,7 @@ def recommend(
     engine: str,
     max_cycles: int | None,
     as_json: bool,
-    machine: str,
+    machine: str | None,
     policy: str | None,
     readings: tuple[str, ...],
     allocator: str,
@@ -113,10 +114,10 @@ def recommend(
     loaded, counted = optional_launch(launch, size), optional_profile(profile)
     named = kernel_of(kernel, loaded, counted)
     told: list[dict[str, Any]] = []
-    machines = {one: machine_model(one) for one in machine.split(",")}
-    for one, model in machines.items():
+    require_machine(machine)
+    machines: list[str | None] = [None] if machine is None else list(dict.fromkeys(machine.split(",")))
+    for one in machines:
         request = Request(
-            machine=model,
             launch=loaded,
             block=block_of(block, "--block"),
             policy=chosen,
@@ -135,15 +136,23 @@ def recommend(
                 module, _ = load_or_import(file, one, named)
                 name = find_kernel(module, named).name
                 require_launch_fits(loaded, module, name)
-                found = recommended(module, replace(request, kernel=name, progress=show), certify)
+                model = machine_of(module, name, one, runs=False)
+                found = recommended(module, replace(request, kernel=name, machine=model, progress=show), certify)
         except Refused as error:
-            if len(machines) == 1:
+            if one is None or len(machines) == 1:
                 raise
-            told.append(refusal_to_dict(model.name, error))
-            text = f"{model.name}: refused: {one_line(str(error))}\n"
+            refused = machine_model(one).name
+            told.append(refusal_to_dict(refused, error))
+            text = f"{refused}: refused: {one_line(str(error))}\n"
         else:
+<<<<<<< HEAD
             told.append(recommendation_to_dict(module, found, _command(found, file, one, launch, size)))
             text = render_recommendation(found.outcome, told[-1], papers)
+=======
+            told.append(recommendation_to_dict(module, found, _command(found, file, one or model.name, launch, size)))
+            told[-1]["machine_from"] = machine_from(module, name, one, model)
+            text = render_recommendation(found.outcome, told[-1])
+>>>>>>> main
         if not as_json:
             say(("\n" if len(told) > 1 else "") + text)
     if page is not None:

@@ -8,10 +8,12 @@ from binalloc.cli.commands.rewrite_program import refuse_for_program, rewrite_a_
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import (
     kernel_of,
-    machine_model,
+    machine_from,
+    machine_of,
     optional_launches,
     optional_profile,
     require_launch_fits,
+    require_machine,
     require_read_paper,
     require_something_to_run,
 )
@@ -29,16 +31,16 @@ from binalloc.cli.options import (
     kernel_option,
     launch_option,
     layout_option,
-    machine_option,
     max_cycles_option,
     options,
     output_option,
+    own_machine_option,
     profile_option,
     refuse_for_one_launch,
     size_option,
     skews_option,
 )
-from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
+from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option, solver_limit_option
 from binalloc.cli.terminal import fail, print_json, progress, say
 from binalloc.errors import UsageError
 from binalloc.transform.allocators.allocator import CPSAT, SOLVER_LIMIT
@@ -48,7 +50,7 @@ from binalloc.transform.allocators.allocator import CPSAT, SOLVER_LIMIT
 @options(
     file_argument,
     kernel_option,
-    machine_option,
+    own_machine_option,
     launch_option,
     size_option,
     block_option,
@@ -64,13 +66,7 @@ from binalloc.transform.allocators.allocator import CPSAT, SOLVER_LIMIT
 @policy_option
 @reading_option
 @allocator_option
-@click.option(
-    "--solver-limit",
-    type=click.FloatRange(0, 1e6),
-    metavar="SECONDS",
-    help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.  "
-    f"[default: {SOLVER_LIMIT}]",
-)
+@solver_limit_option
 @layout_option
 @profile_option
 @inline_option
@@ -82,7 +78,7 @@ from binalloc.transform.allocators.allocator import CPSAT, SOLVER_LIMIT
 def rewrite(
     file: str,
     kernel: str | None,
-    machine: str,
+    machine: str | None,
     launch: str | None,
     size: str | None,
     block: str | None,
@@ -122,6 +118,7 @@ def rewrite(
     from binalloc.report.rewrite import render_outcome
 
     check_output(output, as_json)
+    require_machine(machine)
     not_over(output, file, launch, machine, profile)
     if automatic or policy:
         _alone("--auto" if automatic else "--policy", (registers, slots, blocks))
@@ -134,7 +131,7 @@ def rewrite(
     if isinstance(loaded, Program):
         refuse_for_program(click.get_current_context().params, loaded)
         request = Request(
-            machine=machine_model(machine), registers=registers, slots=slots, blocks=blocks,
+            registers=registers, slots=slots, blocks=blocks,
             policy=policy or STATIC_POLICY, reading=reading_of(readings), allocator=allocator, engine=engine,
             scheduler=scheduler, solver_limit=SOLVER_LIMIT if solver_limit is None else solver_limit, layout=layout,
             inline=inline, max_cycles=max_cycles,
@@ -146,11 +143,12 @@ def rewrite(
     named = kernel_of(kernel, loaded, counted)
     module, data = load_or_import(file, machine, named)
     name = find_kernel(module, named).name
+    model = machine_of(module, name, machine, runs=False)
     require_launch_fits(loaded, module, name)
     with progress(as_json) as show:
         request = Request(
             kernel=name,
-            machine=machine_model(machine),
+            machine=model,
             launch=loaded,
             block=given_block,
             registers=registers,
@@ -176,7 +174,8 @@ def rewrite(
         write_output(output, write_module(add_provenance(outcome, data)))
     told = explanation(request.prepared_for(module).module, outcome.rewritten.explained) if explain else None
     if as_json:
-        print_json(outcome.to_dict() | ({} if told is None else {"explanation": told}))
+        chosen = {"machine_from": machine_from(module, name, machine, model)}
+        print_json(outcome.to_dict() | chosen | ({} if told is None else {"explanation": told}))
     elif output != "-":
         say(render_outcome(outcome))
         if told is not None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from binalloc.cli.files import write_output
+from binalloc.cli.inputs import machine_from, machine_of
 from binalloc.cli.load import load_or_import
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import UsageError
@@ -34,7 +35,7 @@ def refuse_for_program(given: dict[str, Any], program: Program) -> None:
 
 
 def rewrite_a_program(
-    file: str, kernel: str | None, machine: str, program: Program, request: Request, output: str | None,
+    file: str, kernel: str | None, machine: str | None, program: Program, request: Request, output: str | None,
     *, host_steps: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Rewrite it, write the binary where the results are the same, and tell."""
@@ -47,11 +48,14 @@ def rewrite_a_program(
     require_leave(program, host_steps)
     module, data = load_or_import(file, machine, program.kernels)
     only = None if kernel is None else find_kernel(module, kernel).name
+    first = only if only is not None else find_kernel(module, program.kernels[0]).name if program.kernels else None
+    model = machine_of(module, first, machine, runs=False)
+    request = replace(request, machine=model)
     with progress(as_json) as show:
         done = rewrite_program(module, data, program, replace(request, progress=show), only, host_steps=host_steps)
     if output is not None and done.verified:
         write_output(output, write_module(done.module))
-    found = rewritten_program_to_dict(done)
+    found = rewritten_program_to_dict(done) | {"machine_from": machine_from(module, first, machine, model)}
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     elif output != "-":

@@ -10,7 +10,7 @@ import click
 
 from binalloc.cli.files import check_folder, check_output, not_over, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
-from binalloc.cli.inputs import optional_launch
+from binalloc.cli.inputs import optional_launch, require_machine
 from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     Numbers,
@@ -21,13 +21,13 @@ from binalloc.cli.options import (
     launch_option,
     max_cycles_of,
     options,
+    own_machines_option,
     size_option,
 )
 from binalloc.cli.tables import ALLOCATOR_NAMES, SCHEDULER_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs, require_one_kind, workers_options
 from binalloc.errors import UsageError
-from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.printable import one_line
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ class LevelList(Numbers):
     metavar="NAME",
     help="Launch this kernel of each file, not the launch file's; may be repeated.",
 )
-@click.option(
-    "--machine", default=DEFAULT_MACHINE, show_default=True, metavar="LIST", help="Machine models, as gtx680,c2075."
-)
+@own_machines_option
 @click.option(
     "--allocators",
     type=ALLOCATOR_NAMES,
@@ -105,7 +103,7 @@ def sweep(
     max_cycles: int | None,
     as_json: bool,
     kernels: tuple[str, ...],
-    machine: str,
+    machine: str | None,
     allocators: tuple[str, ...],
     schedulers: tuple[str, ...],
     levels: str | tuple[int, ...],
@@ -127,7 +125,8 @@ def sweep(
 
     check_output(output, as_json)
     check_folder(cache)
-    machines = list(dict.fromkeys(machine.split(",")))
+    require_machine(machine)
+    machines: list[str | None] = [None] if machine is None else list(dict.fromkeys(machine.split(",")))
     given = block_of(block, "--block")
     launches = {file: launch or _beside(file, given) for file in dict.fromkeys(files)}
     not_over(output, *files, *launches.values(), *machines)
@@ -182,7 +181,7 @@ def _asked(
     launch: str | None,
     size: str | None,
     block: Three | None,
-    machines: list[str],
+    machines: list[str | None],
     kernels: tuple[str, ...],
     levels: str | tuple[int, ...],
     allocators: tuple[str, ...],

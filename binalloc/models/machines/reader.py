@@ -20,8 +20,9 @@ from typing import Any, NoReturn, TypeVar, get_type_hints
 from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.isa.timing import UNIT_CLASSES
 from binalloc.models.machines import model
-from binalloc.models.machines.aliases import by_alias, near
+from binalloc.models.machines.aliases import by_alias, by_target, near
 from binalloc.models.machines.files import (
+    DEFAULT_MACHINE,
     built_in_machines,
     installed_file,
     installed_machines,
@@ -100,6 +101,12 @@ def load_machine(name_or_path: str | Path) -> Machine:
         expected="one of " + ", ".join(list_machines()) + ", or the path of a machine file",
         remedy=Hint((f"Perhaps {' or '.join(close)}? " if close else "") + "{list_machines} lists the known ones."),
     )
+
+
+def machine_of_target(target: str) -> Machine:
+    """The machine for code that was compiled for `target`, `sm_80`; the default machine where that names none."""
+    named = by_target(target)
+    return load_machine(DEFAULT_MACHINE if named is None else named.machine)
 
 
 @functools.cache

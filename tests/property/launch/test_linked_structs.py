@@ -18,7 +18,7 @@ from tests.support.ptx.walked import NODE, NODE_TYPE, WALK
 
 @pytest.fixture(scope="module")
 def walk() -> Module:
-    return binalloc.import_ptx(WALK).module
+    return binalloc.import_ptx(WALK, machine="gtx680").module
 
 
 @st.composite

@@ -49,7 +49,7 @@ FOUND = (
     2002660, 2006713, 3007263, 8000622, 9000366, 9001103, 9001831,
 )  # fmt: skip
 
-AS_FOUND = {"halves": False, "neighbours": "", "faulting": False}
+AS_FOUND = {"halves": False, "matrices": False, "neighbours": "", "faulting": False}
 """What programs did not have when those were found."""
 
 
@@ -111,7 +111,7 @@ def test_equal_seeds_give_equal_wide_programs() -> None:
 
 def test_wide_programs_reach_the_corners() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(600):
         module, launches = generate("wide", seed)
         seen["several kernels"] += len(launches) > 1
         seen["dynamic shared memory"] += launches[0].dynamic_shared > 0

@@ -48,9 +48,9 @@ def both(
     out = np.zeros(words or count, dtype=dtype)
     text = kernel(body, head=head, params=params, size=out.dtype.itemsize, bounds=bounds)
     given = [*args, *(textures or {}).values()]
-    plain = import_ptx(text, optimised=False, stack_bytes=stack).module
+    plain = import_ptx(text, optimised=False, stack_bytes=stack, machine="gtx680").module
     found = emulate(plain, [out.copy(), *given], grid, threads, dynamic=dynamic, **options)
-    better = import_ptx(text, stack_bytes=stack).module
+    better = import_ptx(text, stack_bytes=stack, machine="gtx680").module
     optimised = emulate(better, [out.copy(), *given], grid, threads, dynamic=dynamic, **options)
     for one, other in zip(found, optimised, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -90,4 +90,4 @@ def code(body: str, **options: Any) -> str:
 
 def imported(text: str, **options: Any) -> Imported:
     """The import of a whole module."""
-    return import_ptx(text, "x.ptx", **options)
+    return import_ptx(text, "x.ptx", **{"machine": "gtx680", **options})

@@ -29,7 +29,7 @@ MACHINE = roomy_machine()
 @cache
 def imported(text: str, optimised: bool = True) -> Module:
     """The scheduled module of a PTX text."""
-    return import_ptx(text, "test.ptx", optimised=optimised).module
+    return import_ptx(text, "test.ptx", optimised=optimised, machine="gtx680").module
 
 
 def launched(

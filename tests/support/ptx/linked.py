@@ -45,7 +45,8 @@ def declared(name: str, linkage: str = ".extern ") -> str:
 def linked(*texts: str, **options: object) -> Imported:
     """The import of files a.ptx, b.ptx and so on; HEAD stands before each text."""
     paths = [f"{'abcdefgh'[number]}.ptx" for number in range(len(texts))]
-    return import_ptx([HEAD + text for text in texts], paths, **options)  # type: ignore[arg-type]
+    settings = {"machine": "gtx680", **options}
+    return import_ptx([HEAD + text for text in texts], paths, **settings)  # type: ignore[arg-type]
 
 
 def result(imported: Imported, kernel: str = "k", *, block: int = 1, dynamic: int = 0) -> int:

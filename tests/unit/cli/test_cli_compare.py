@@ -148,3 +148,45 @@ def test_a_refusal_for_several_numbers_of_slots_is_said_once() -> None:
     asked = ["--registers", "2", "--slots", "0,3,4", "--allocators", "local"]
     lines = call("compare-allocators", loom("callchain"), *asked).out.splitlines()
     assert sum("local at 2 registers, 0, 3, 4 slots: " in line for line in lines) == 1
+
+
+def test_rows_come_as_budgets_are_done_and_ctrl_c_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fourth allocation is interrupted: the rows of the three before it are there."""
+    from binalloc.pipeline import compare
+
+    real, calls = compare._rewritten, []
+
+    def rewritten(*arguments: Any) -> Any:
+        calls.append(arguments[3])
+        if len(calls) % 4 == 0:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(compare, "_rewritten", rewritten)
+    line = ("compare-allocators", loom("callchain"), "--registers", "7,8", "--slots", "4", "--allocators", "local,best")
+    answer = call(*line)
+    assert answer.code == 4
+    lines = [text.split() for text in answer.out.splitlines()[4:7]]
+    assert [(words[0], words[2]) for words in lines] == [("7", "local"), ("7", "best"), ("8", "local")]
+    assert "PARTIAL" in answer.out
+    assert answer.err == "binalloc: error: interrupted; the rows so far are printed\n"
+    calls.clear()
+    told = call(*line, "--json")
+    assert told.code == 4
+    assert told.json["partial"] is True
+    assert [row["allocator"] for row in told.json["kernels"][0]["rows"]] == ["local", "best", "local"]
+
+
+def test_the_solver_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from binalloc.pipeline import compare
+
+    real, limits = compare.rewrite_to_budget, []
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        limits.append(options["solver_limit"])
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(compare, "rewrite_to_budget", watched)
+    line = ("compare-allocators", loom("callchain"), "--registers", "7", "--slots", "4", "--allocators", "cpsat")
+    assert call(*line, "--solver-limit", "0.5").code == 0
+    assert limits == [0.5]

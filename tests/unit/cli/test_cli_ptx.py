@@ -71,7 +71,7 @@ def test_ptx_is_imported_for_the_machine_asked_for(ptx: str, tmp_path: Path) -> 
     launch = ["--launch", str(tmp_path / "k.toml"), "--engine", "python", "--json"]
     assert call("run", ptx, *launch, "--machine", "c2075").json["machine"] == "c2075"
     stdin = Path(ptx).read_bytes()
-    assert call("run", "-", *launch, stdin=stdin).json["machine"] == "gtx680"
+    assert call("run", "-", *launch, stdin=stdin).json["machine"] == "t4"
 
 
 @pytest.mark.parametrize("command", ["rewrite", "inspect"])

@@ -89,7 +89,7 @@ def test_the_exact_name_comes_first() -> None:
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     (tmp_path / "k.ptx").write_text(PTX)
-    (tmp_path / "k.loom").write_bytes(write_module(import_ptx(PTX).module))
+    (tmp_path / "k.loom").write_bytes(write_module(import_ptx(PTX, machine="gtx680").module))
     for number, kernel in enumerate(["add", "ns::k<float, 4>", "k"]):
         (tmp_path / f"{number}.toml").write_text(LAUNCH.format(kernel=kernel))
     return tmp_path

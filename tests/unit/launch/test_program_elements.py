@@ -200,7 +200,7 @@ def program(*steps: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_kernel_after_a_swap_follows_the_pointers_that_there_are() -> None:
     """Names exchange, addresses stay: heads lead to the same nodes; those that are set go by the new names."""
-    walk = binalloc.import_ptx(WALK).module
+    walk = binalloc.import_ptx(WALK, machine="gtx680").module
 
     def sums(*steps: dict[str, Any]) -> Any:
         ran = binalloc.run_program(walk, parse_program(program(*steps)), "gtx680", engine="python")

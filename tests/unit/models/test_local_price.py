@@ -43,7 +43,7 @@ def test_it_is_never_cheaper_than_a_slot_and_falls_with_the_cache() -> None:
 
 def test_where_local_memory_costs_no_more_no_register_goes_to_a_slot_pointer() -> None:
     path = sample_file("FDTD3d.ptx")
-    module = import_ptx(path.read_text(), str(path)).module
+    module = import_ptx(path.read_text(), str(path), machine="gtx680").module
     prepared = prepare(module, module.kernels()[0].name)
     dear, cheap = (rewrite_to_budget(prepared, 24, 8, machine=load_machine(name)) for name in ("gtx680", "rtx2060"))
     assert dear.plan.memory.need > 0

@@ -180,7 +180,7 @@ def test_caps_replace_those_in_the_text() -> None:
 
 
 def test_our_own_spills_are_those_of_the_rewritten_code() -> None:
-    module = import_ptx(sample_file("cfd.ptx").read_text()).module
+    module = import_ptx(sample_file("cfd.ptx").read_text(), machine="gtx680").module
     tight, wide = (rewrite(module, "cfd", budget, 0) for budget in (24, 200))
     assert our_spills(wide, "cfd").local == 0
     found = our_spills(tight, "cfd")

@@ -20,7 +20,7 @@ MACHINE = load_machine("gtx680")
 
 def module_of(name: str) -> Module:
     path = sample_file(name)
-    return load(path) if path.suffix == ".loom" else import_ptx(path.read_text(), path.stem).module
+    return load(path) if path.suffix == ".loom" else import_ptx(path.read_text(), path.stem, machine="gtx680").module
 
 
 def request_for(name: str) -> Request:

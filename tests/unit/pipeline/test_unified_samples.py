@@ -30,7 +30,7 @@ NAMES = (*TABLE_1, "heartwall")
 
 @cache
 def imported(name: str) -> Imported:
-    return import_ptx(sample_file(f"{name}.ptx").read_text(), f"{name}.ptx")
+    return import_ptx(sample_file(f"{name}.ptx").read_text(), f"{name}.ptx", machine="gtx680")
 
 
 @pytest.mark.parametrize("name", TABLE_1)

@@ -23,7 +23,7 @@ N = 40
 def result() -> LaunchResult:
     """Of a launch that left 2, 4, 6... in x."""
     x = np.arange(1, N + 1, dtype="f4")
-    module = binalloc.import_ptx(BOTH).module
+    module = binalloc.import_ptx(BOTH, machine="gtx680").module
     return binalloc.launch_kernel(module, 2, 32, [x, 2.0, N], name="scale", engine="python")
 
 

@@ -102,7 +102,7 @@ def test_a_slowed_kernel_fails_with_kernel_counter_value_and_baseline(project: P
     assert (code, re.findall(r"\d failed, \d passed", out)) == (1, ["2 failed, 4 passed"]), out
     for machine, baseline in (("gtx680", "2,903"), ("v100", "2,940")):
         message = (
-            rf"smooth on {machine}: cycles 3,\d+, baseline {baseline} \(\d\.\d+% more\); at most [\d,]+ \(2% more\) "
+            rf"smooth on {machine}: cycles 3,\d+, baseline {baseline} \([\d.]+% more\); at most [\d,]+ \(2% more\) "
         )
         assert re.search(rf"Regression: {message}allowed\. Baseline: binalloc_baselines/", out), out
     assert 'binalloc_emulator.check(result, max_slowdown="2%")' in out, "the user's line"

@@ -220,7 +220,8 @@ def test_levels_that_are_none(options: dict[str, Any], message: str) -> None:
 
 
 def runtime() -> Module:
-    return import_ptx((ROOT / "tests/data/ptx/device_runtime.ptx").read_text(), "device_runtime.ptx").module
+    text = (ROOT / "tests/data/ptx/device_runtime.ptx").read_text()
+    return import_ptx(text, "device_runtime.ptx", machine="gtx680").module
 
 
 def test_the_heap_and_what_is_printed_have_their_sizes() -> None:
@@ -276,7 +277,7 @@ def test_contents_that_are_given_are_those_of_the_launch() -> None:
 
 def test_so_are_those_of_a_program() -> None:
     program = load_program(SAMPLES / "programs/lu.toml", "test")
-    module = import_ptx((SAMPLES / "programs/lu.ptx").read_text(), "lu.ptx").module
+    module = import_ptx((SAMPLES / "programs/lu.ptx").read_text(), "lu.ptx", machine="gtx680").module
     for buffers, message in (({}, "no contents for the argument m"), ({"m": RAMP}, "contents of another size")):
         with pytest.raises(UsageError, match=message):
             run_program(module, program, "gtx680", buffers=buffers)

@@ -19,12 +19,12 @@ N = 50
 
 @pytest.fixture(scope="module")
 def both() -> Module:
-    return binalloc.import_ptx(BOTH).module
+    return binalloc.import_ptx(BOTH, machine="gtx680").module
 
 
 @pytest.fixture(scope="module")
 def store() -> Module:
-    return binalloc.import_ptx(HEAD + STORE).module
+    return binalloc.import_ptx(HEAD + STORE, machine="gtx680").module
 
 
 def ramp(dtype: str = "f4") -> Any:
@@ -156,7 +156,7 @@ def test_a_texture(tmp_path: Path) -> None:
     """imageDenoising's image as its launch file has it."""
     path = sample_file("imageDenoising.ptx")
     launch = binalloc.load_launch(sample_file("imageDenoising.toml"), "test")
-    module = binalloc.import_ptx(path.read_text()).module
+    module = binalloc.import_ptx(path.read_text(), machine="gtx680").module
     expected = binalloc.run(module, launch.kernel, launch, binalloc.load_machine("gtx680"))
     buffers, textures = launch.make_buffers(), launch.make_textures()
     args: list[object] = []

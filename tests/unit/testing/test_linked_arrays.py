@@ -37,12 +37,12 @@ SWAP = """
 
 @pytest.fixture(scope="module")
 def walk() -> Module:
-    return binalloc.import_ptx(WALK).module
+    return binalloc.import_ptx(WALK, machine="gtx680").module
 
 
 @pytest.fixture(scope="module")
 def turn() -> Module:
-    return binalloc.import_ptx(HEAD + SWAP).module
+    return binalloc.import_ptx(HEAD + SWAP, machine="gtx680").module
 
 
 def chain(values: list[float]) -> Any:
@@ -158,7 +158,7 @@ def test_structs_are_compared_field_by_field(walk: Module) -> None:
 
 def test_what_lies_between_fields_is_memory_too() -> None:
     """A kernel writes one byte of each node's padding: it and all others come back as they are."""
-    module = binalloc.import_ptx(TWICE).module
+    module = binalloc.import_ptx(TWICE, machine="gtx680").module
     plain = np.dtype([("kind", "u1"), ("value", "f4"), ("tag", "i2", 3), ("next", "u8")], align=True)
     nodes = np.zeros(4, plain)
     nodes.view("u1")[:] = np.arange(4 * NODE) % 251

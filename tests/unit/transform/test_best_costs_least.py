@@ -27,7 +27,7 @@ MACHINE = load_machine("gtx680")
 def prepared(name: str, calls: bool = False) -> Prepared:
     """calls: with a call that does nothing in front."""
     path = next(p for p in (*sample_files(".loom"), *sample_files(".ptx")) if p.stem == name)
-    module = load(path) if path.suffix == ".loom" else import_ptx(path.read_text(), str(path)).module
+    module = load(path) if path.suffix == ".loom" else import_ptx(path.read_text(), str(path), machine="gtx680").module
     if calls:
         head, first, tail = disassemble(module).partition("    S2R ")
         module = assemble(f"{head}    CALL nothing\n{first}{tail}\n.func nothing\n    RET\n.end\n")

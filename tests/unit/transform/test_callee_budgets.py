@@ -35,7 +35,7 @@ from tests.support.programs.builder import program
 def test_callees_do_not_hide_latencies_at_the_cost_of_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_price, "local_price", lambda _: LOCAL_COST)  # costs with a machine and without it
     ptx = sample_file("heartwall.ptx")
-    module = import_ptx(ptx.read_text(), "heartwall").module
+    module = import_ptx(ptx.read_text(), "heartwall", machine="gtx680").module
     kernel = module.kernels()[0].name
     machine = load_machine("gtx680")
     hidden, plain = (rewrite_to_budget(prepare(module, kernel), 24, 0, machine=m) for m in (machine, None))
@@ -175,7 +175,7 @@ def allocated(
 def test_a_limit_counts_what_a_callee_is_handed_over() -> None:
     """particles' `meet` overwrites 15 registers and has its arguments in three more: with 17 in all it spills nothing,
     and the function above it, which does not spill, needs fewer, for the kernel, which does."""
-    module = import_ptx(sample_file("particles.ptx").read_text(), "particles").module
+    module = import_ptx(sample_file("particles.ptx").read_text(), "particles", machine="gtx680").module
     kernel = module.kernels()[0].name
     first = allocate(prepare(module, kernel).program, 32, 0)
     found = with_budgets(first)
@@ -228,7 +228,7 @@ def test_a_callee_leaves_arguments_in_place_where_that_costs_it_something() -> N
 
 def test_copies_count_where_costs_are_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what a copy counts, callees of particles take registers that cost less memory and more copies, or not."""
-    module = import_ptx(sample_file("particles.ptx").read_text(), "particles").module
+    module = import_ptx(sample_file("particles.ptx").read_text(), "particles", machine="gtx680").module
     first = allocate(prepare(module, "particles").program, 40, 10, clock=Clock(load_machine("gtx680")))
     found = []
     for price in (0.0, 0.1):

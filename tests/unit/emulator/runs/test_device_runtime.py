@@ -27,7 +27,7 @@ PTX = (ROOT / "tests/data/ptx/device_runtime.ptx").read_text()
 
 @cache
 def kernels() -> Module:
-    return import_ptx(PTX, "device_runtime.ptx").module
+    return import_ptx(PTX, "device_runtime.ptx", machine="gtx680").module
 
 
 def go(kernel: str, out: Any, *scalars: Any, grid: int = 1, block: int = 32, **keys: Any) -> Result:
@@ -153,7 +153,7 @@ def test_formats_that_lie_are_faults_in_printf() -> None:
 def test_a_module_that_takes_a_name_of_the_runtime_is_refused() -> None:
     text = PTX.replace(".extern .func free", ".global .b32 __binalloc_runtime;\n.extern .func free", 1)
     with pytest.raises(MalformedInput, match="the runtime that is to be added; found __binalloc_runtime"):
-        import_ptx(text, "x.ptx")
+        import_ptx(text, "x.ptx", machine="gtx680")
 
 
 def test_a_program_with_its_own_function_of_that_name_keeps_it() -> None:
@@ -165,7 +165,7 @@ def test_a_program_with_its_own_function_of_that_name_keeps_it() -> None:
   ld.param.u64 %d0, [k_param_0]; cvta.to.global.u64 %d0, %d0; st.param.b64 [a], 1;
   call (b), malloc, (a); ld.param.b64 %d1, [b]; st.global.u64 [%d0], %d1; ret; }
 """
-    module = import_ptx(text, "x.ptx").module
+    module = import_ptx(text, "x.ptx", machine="gtx680").module
     assert [v.name for v in module.globals] == []
     launch = parse_launch({"kernel": "k", "grid": 1, "block": 1, "argument": [
         {"name": "out", "kind": "buffer", "dtype": "i64", "shape": 1}]})  # fmt: skip
@@ -208,7 +208,7 @@ def test_the_grid_of_a_cooperative_launch_meets(machine: str, grid: int, sms: in
 
 
 def test_launches_from_python_may_be_cooperative() -> None:
-    module = import_ptx(MEETING, "x.ptx").module
+    module = import_ptx(MEETING, "x.ptx", machine="gtx680").module
     out = np.zeros(8, np.int32)
     launch_kernel(module, 4, 32, [out], cooperative=True, engine="python")
     assert out[4:].tolist() == [101, 102, 103, 100]
@@ -273,7 +273,7 @@ def test_a_sequence_keeps_its_heap_and_tells_what_each_launch_prints() -> None:
 
 
 def test_a_step_may_be_cooperative() -> None:
-    module = import_ptx(MEETING, "x.ptx").module
+    module = import_ptx(MEETING, "x.ptx", machine="gtx680").module
     steps = {"argument": [{"name": "out", "kind": "buffer", "dtype": "i32", "shape": 8}]}
     launch = {"launch": "k", "grid": 4, "block": 32, "arguments": ["out"]}
     for cooperative in (True, False):

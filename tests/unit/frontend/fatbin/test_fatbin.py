@@ -19,7 +19,7 @@ def ptx(number: int = 1, name: str = "k", linkage: str = ".visible ") -> bytes:
 
 
 def imported(data: bytes, architecture: str | None = None) -> Imported:
-    return import_units(choose(entries(data, "f"), "f", architecture).units)
+    return import_units(choose(entries(data, "f"), "f", architecture).units, machine="gtx680")
 
 
 WRAPPED = {

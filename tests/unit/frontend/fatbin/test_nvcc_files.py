@@ -30,14 +30,14 @@ FILES = {
 @cache
 def imported(*names: str) -> Imported:
     units = [unit for n in names for unit in choose(entries(read_bytes(FOLDER / n), n), n, None).units]
-    return import_units(units)
+    return import_units(units, machine="gtx680")
 
 
 @cache
 def of_ptx() -> Imported:
     """The program from what `nvcc -ptx` writes."""
     names = ("main.ptx", "part.ptx")
-    return import_ptx([(FOLDER / name).read_text() for name in names], names)
+    return import_ptx([(FOLDER / name).read_text() for name in names], names, machine="gtx680")
 
 
 def check_results(found: Imported) -> None:

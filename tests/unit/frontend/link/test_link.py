@@ -251,7 +251,7 @@ def test_files_of_one_program_are_alike() -> None:
     samplers = HEAD.replace("sm_75", "sm_75, texmode_independent") + ".visible .func f { ret; }"
     for other, what in ((narrow, "sizes of addresses"), (samplers, "texture modes")):
         with pytest.raises(NotLinkable, match=what) as caught:
-            import_ptx([HEAD + kernel("mov.u32 %r1, 1;"), other], ["a.ptx", "b.ptx"])
+            import_ptx([HEAD + kernel("mov.u32 %r1, 1;"), other], ["a.ptx", "b.ptx"], machine="gtx680")
         assert "a.ptx" in str(caught.value)
         assert caught.value.file == "b.ptx"
 
@@ -307,9 +307,9 @@ def test_one_text_is_given_once() -> None:
     with pytest.raises(UsageError, match="the same file twice"):
         linked(CALLS_F, function("f", 1), CALLS_F)
     with pytest.raises(UsageError, match="a path for each"):
-        import_ptx([HEAD, HEAD], ["a.ptx"])
+        import_ptx([HEAD, HEAD], ["a.ptx"], machine="gtx680")
     with pytest.raises(UsageError, match="at least one text"):
-        import_ptx([])
+        import_ptx([], machine="gtx680")
 
 
 def test_the_binary_says_what_it_was_linked_from() -> None:

@@ -54,7 +54,7 @@ def test_the_copy_holds_what_the_launch_gives_a_constant() -> None:
     body = f"""{OFFSET} mov.u64 %d4, table; cvta.const.u64 %d5, %d4; add.s64 %d5, %d5, %d3; ld.u32 %r1, [%d5];
         add.s64 %d4, %d4, %d3; ld.const.u32 %r2, [%d4]; mul.lo.u32 %r2, %r2, 1000; add.u32 %r1, %r1, %r2;
         st.global.u32 [%d1], %r1;"""
-    module = read_module(write_module(import_ptx(kernel(body, head=TABLE)).module))
+    module = read_module(write_module(import_ptx(kernel(body, head=TABLE), machine="gtx680").module))
     launch = parse_launch({
         "kernel": "k", "grid": 1, "block": 32,
         "argument": [

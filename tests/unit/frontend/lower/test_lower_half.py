@@ -107,7 +107,7 @@ SIGN = 0x8000
 )
 def test_refused_by_one_error(text: str, message: str, expected: str | None) -> None:
     with pytest.raises(NotImportable) as caught:
-        import_ptx(kernel("\n  " + text), "x.ptx")
+        import_ptx(kernel("\n  " + text), "x.ptx", machine="gtx680")
     ((refusal,),) = [left.refusals for left in caught.value.left_out]
     error = refusal.error
     assert isinstance(error, MalformedInput)

@@ -60,7 +60,7 @@ def test_the_text_is_installed() -> None:
     ],
 )
 def test_only_what_is_called_is_added(instruction: str, t: str, calls: list[str]) -> None:
-    imported = import_ptx(kernel_text([instruction], t, 2))
+    imported = import_ptx(kernel_text([instruction], t, 2), machine="gtx680")
     assert imported.kernels[0].calls == [PREFIX + name for name in calls]
     assert len(imported.module.functions) == 1 + len(calls)
 
@@ -72,5 +72,5 @@ def test_only_what_is_called_is_added(instruction: str, t: str, calls: list[str]
 )  # fmt: skip
 def test_library_routines_need_few_registers(instruction: str, t: str, most: int) -> None:
     """They add to the caller's pressure at the call: what a division costs a kernel at its demand."""
-    module = import_ptx(kernel_text([instruction], t, 2)).module
+    module = import_ptx(kernel_text([instruction], t, 2), machine="gtx680").module
     assert max(fn.info.registers for fn in module.functions if fn.name.startswith(PREFIX)) <= most

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from binalloc import Request, rewrite_kernel
 from binalloc.errors import KernelFault, MalformedInput
 from tests.support.ptx.bodies import both, emulate, imported
 from tests.support.ptx.texts import kernel
@@ -59,6 +60,31 @@ def test_a_load_under_a_guard_that_lanes_disagree_on_faults() -> None:
         @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r10}}, [%r2];{stored(1)}"""
     with pytest.raises(KernelFault, match="not converged"):
         emulate(imported(kernel(body, head=SHARED)).module, [np.zeros(32, np.uint32)], 1, 32)
+
+
+def test_rewrites_at_two_budgets_give_what_the_original_gives() -> None:
+    """Four matrices and the same turned, summed: the groups of four registers do not fit at once."""
+    body = f"""{FILLED} ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r2];
+        ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%r4, %r5, %r6, %r7}}, [%r2];
+        ldmatrix.sync.aligned.m8n8.x2.shared.b16 {{%r8, %r9}}, [%r2];
+        add.u32 %r10, %r10, %r4; add.u32 %r11, %r11, %r5; add.u32 %r12, %r12, %r6; add.u32 %r13, %r13, %r7;
+        xor.b32 %r10, %r10, %r8; xor.b32 %r11, %r11, %r9; {stored(4)}"""
+    module = imported(kernel(body, head=SHARED, bounds=".reqntid 32")).module
+    halves = [rows()[8 * m : 8 * m + 8] for m in range(4)]
+    plain, turned = ([np.ascontiguousarray(h).reshape(-1).view(np.uint32) for h in some]
+                     for some in (halves, [h.T for h in halves]))  # fmt: skip
+    want = [p + t for p, t in zip(plain, turned, strict=True)]
+    want[0], want[1] = want[0] ^ plain[0], want[1] ^ plain[1]
+    demand = module.functions[0].info.registers
+    binaries = [module]
+    for registers in (demand - 2, demand - 4):
+        outcome = rewrite_kernel(module, Request(machine="gtx680", registers=registers, emulate=False))
+        assert outcome.checked
+        assert outcome.rewritten.registers <= registers
+        binaries.append(outcome.rewritten.module)
+    for binary in binaries:
+        (found,) = emulate(binary, [np.zeros(128, np.uint32)], 1, 32)
+        np.testing.assert_array_equal(found.reshape(32, 4).T, want)
 
 
 @pytest.mark.parametrize(("text", "message"), [

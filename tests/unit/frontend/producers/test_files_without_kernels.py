@@ -34,7 +34,7 @@ CALLER = kernel(
 
 
 def test_the_functions_that_others_may_call_and_what_they_call() -> None:
-    imported = import_ptx(LIBRARY)
+    imported = import_ptx(LIBRARY, machine="gtx680")
     module = read_module(write_module(imported.module))
     names = {fn.name for fn in module if not fn.name.startswith("__binalloc")}
     assert names == {"inner", "outer", "root"}
@@ -48,7 +48,7 @@ def test_all_functions_where_others_may_call_none() -> None:
 
 
 def test_a_library_is_linked_with_the_file_that_has_the_kernels() -> None:
-    module = import_ptx([LIBRARY, CALLER], ["library.ptx", "caller.ptx"]).module
+    module = import_ptx([LIBRARY, CALLER], ["library.ptx", "caller.ptx"], machine="gtx680").module
     assert launched(module, "k", ["out"], [np.zeros(32, np.uint32)], engine="python")["out"].tolist() == [35] * 32
 
 

@@ -37,7 +37,7 @@ def test_a_file_of_nvopencc() -> None:
         .loc\t16\t3\t0\n$LBB1_k:\n\tmov.u32 \t%r1, %tid.x;\n\tld.param.u64 \t%rd1, [__cudaparm_k_out];
         mul.wide.u32 %rd2, %r1, 4;\n\tadd.u64 %rd3, %rd1, %rd2;\n\tmul24.lo.u32 %ra1, %r1, 7;
         st.global.u32 \t[%rd3+0], %ra1;\n\texit;\n$LDWend_k:\n\t}} // k\n"""
-    module = import_ptx(text).module
+    module = import_ptx(text, machine="gtx680").module
     out = launched(module, "k", ["__cudaparm_k_out"], [np.zeros(32, np.uint32)], engine="python")
     assert out["__cudaparm_k_out"].tolist() == (7 * LANE).tolist()
 
@@ -68,7 +68,7 @@ READS = ".func look(.reg .b32 x) { .reg .b32 y; mov.u32 %ra1, x; ret; }\n"
 def test_a_value_that_goes_from_one_function_to_another_outside_of_both(head: str, body: str, line: int) -> None:
     """Refused with its place; the same without the other function imports."""
     with pytest.raises(MalformedInput, match=rf"line {line}, .*outside of functions and may hold another function's"):
-        import_ptx(kernel(body, head=OUTSIDE + head))
+        import_ptx(kernel(body, head=OUTSIDE + head), machine="gtx680")
 
 
 @pytest.mark.parametrize("text", [
@@ -78,13 +78,13 @@ def test_a_value_that_goes_from_one_function_to_another_outside_of_both(head: st
 ])  # fmt: skip
 def test_registers_outside_of_functions_that_clash(text: str) -> None:
     with pytest.raises(MalformedInput, match=r"line 4"):
-        import_ptx(kernel("", head=text))
+        import_ptx(kernel("", head=text), machine="gtx680")
 
 
 @pytest.mark.parametrize("use", ["mov.u32 %r1, a;", "@a mov.u32 %r1, 2;"])
 def test_a_register_that_is_declared_behind_its_use(use: str) -> None:
     with pytest.raises(MalformedInput, match=r"undeclared|not a predicate"):
-        import_ptx(kernel(use) + ".reg .u32 a;")
+        import_ptx(kernel(use) + ".reg .u32 a;", machine="gtx680")
 
 
 SHARED = ".shared .align 16 .b32 s[64]; .extern .shared .b8 dynamic[];\n"
@@ -137,7 +137,7 @@ def test_fences_between_proxies(text: str) -> None:
 ])  # fmt: skip
 def test_fences_that_are_none(text: str) -> None:
     with pytest.raises(MalformedInput, match="line 11, column 1"):
-        import_ptx(kernel(f"{text};"))
+        import_ptx(kernel(f"{text};"), machine="gtx680")
 
 
 def test_vectors_are_moved_as_a_whole() -> None:
@@ -158,7 +158,7 @@ def test_vectors_are_moved_as_a_whole() -> None:
 ])  # fmt: skip
 def test_vectors_that_do_not_fit(text: str) -> None:
     with pytest.raises(MalformedInput, match="line 11"):
-        import_ptx(kernel(text))
+        import_ptx(kernel(text), machine="gtx680")
 
 
 def test_marks_of_lines_blanks_in_opcodes_and_promises_of_addresses() -> None:

@@ -64,7 +64,7 @@ def test_braces_around_one_element_of_a_parameter_a_constant_and_a_mov() -> None
 )  # fmt: skip
 def test_braces_that_hold_another_number_of_elements(text: str) -> None:
     with pytest.raises(MalformedInput, match=r"line 11"):
-        import_ptx(kernel(text))
+        import_ptx(kernel(text), machine="gtx680")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_names_as_long_as_those_of_templates() -> None:
         .visible .entry kLONG(.param .u64 pLONG) {{ .reg .b64 %d1; .reg .b32 %r<2>; ld.param.u64 %d1, [pLONG];
         mov.u32 %r1, 6; call (%r1), fLONG, (%r1); st.global.u32 [%d1], %r1; ret; }}""".replace("LONG", LONG[1:])
     kernel_name, parameter = f"k{LONG[1:]}", f"p{LONG[1:]}"
-    module = read_module(write_module(import_ptx(text).module))
+    module = read_module(write_module(import_ptx(text, machine="gtx680").module))
     rewritten = rewrite(module, kernel_name, 16, 2)
     assert check(module, rewritten, kernel_name).errors == []
     for each in (module, read_module(write_module(schedule(rewritten, MACHINE)))):
@@ -132,5 +132,5 @@ def test_names_as_long_as_those_of_templates() -> None:
 )  # fmt: skip
 def test_a_longer_name_is_refused_as_such(text: str) -> None:
     with pytest.raises(MalformedInput, match=r"a name of (100000|16384) characters.*at most 16383 characters") as found:
-        import_ptx(HEAD + text)
+        import_ptx(HEAD + text, machine="gtx680")
     assert len(str(found.value)) < 400

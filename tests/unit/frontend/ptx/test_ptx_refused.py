@@ -23,7 +23,7 @@ def mixed(tmp_path: Path) -> Path:
 
 def test_all_reasons_are_found_by_kernel() -> None:
     with pytest.raises(NotImportable) as caught:
-        import_ptx(MIXED, "m.ptx")
+        import_ptx(MIXED, "m.ptx", machine="gtx680")
     error = caught.value
     assert error.importable == ["good", "good2"]
     assert [left.kernel for left in error.left_out] == ["stack", "caller"]
@@ -57,7 +57,8 @@ def test_the_others_are_imported_and_what_is_left_out_is_told(mixed: Path) -> No
     assert "line 13, column 6: " in lines[1]
     module = load(mixed.with_suffix(".loom"))
     assert [fn.name for fn in module] == ["good", "good2"]
-    alone = import_ptx(HEAD + entry("good", GOOD) + entry("good2", GOOD.replace("good_", "good2_"))).module
+    text = HEAD + entry("good", GOOD) + entry("good2", GOOD.replace("good_", "good2_"))
+    alone = import_ptx(text, machine="gtx680").module
     assert [fn.instrs for fn in module] == [fn.instrs for fn in alone]
 
 
@@ -107,7 +108,7 @@ def takes(name: str) -> str:
     ],
 )  # fmt: skip
 def test_reasons_beyond_instructions_concern_their_kernels(text: str, left: str, message: str) -> None:
-    imported = import_ptx(HEAD + text, skip_unsupported=True)
+    imported = import_ptx(HEAD + text, skip_unsupported=True, machine="gtx680")
     assert [k.name for k in imported.kernels][:1] == ["good"]
     assert [out.kernel for out in imported.left_out] == [left]
     for out in imported.left_out:
@@ -125,7 +126,7 @@ def test_every_instruction_behind_a_refused_one_is_still_looked_at(name: str) ->
     for k in chosen:
         lines[k] = f"\tfrobnicate.b32 1; // {lines[k]}"
     with pytest.raises(NotImportable) as caught:
-        import_ptx("\n".join(lines), "x.ptx")
+        import_ptx("\n".join(lines), "x.ptx", machine="gtx680")
     told = {r.error.place: r.error.message for left in caught.value.left_out for r in left.refusals}
     ours = {f"line {k + 1}, column 2" for k in chosen}
     assert ours == {place for place, message in told.items() if "frobnicate" in message}

@@ -28,7 +28,7 @@ L:  {atoms}
     ret;
 }}
 """
-    figures = import_ptx(text).kernels[0]
+    figures = import_ptx(text, machine="gtx680").kernels[0]
     assert figures.register_demand <= 5
 
 
@@ -61,7 +61,7 @@ fine:
     ret;
 }}
 """
-    module = import_ptx(text).module
+    module = import_ptx(text, machine="gtx680").module
     if limit == 32:
         assert emulate(module, [np.full(1, 99, np.uint32)], 1, 32)[0][0] in range(32)
     else:

@@ -67,7 +67,7 @@ def refusal(body: str, head: str = "", bounds: str = "", target: str = "sm_75") 
 ret; }}
 """
     try:
-        import_ptx(text, "x.ptx")
+        import_ptx(text, "x.ptx", machine="gtx680")
     except NotImportable as error:
         ((first, *_),) = [left.refusals for left in error.left_out]
         assert isinstance(first.error, MalformedInput)

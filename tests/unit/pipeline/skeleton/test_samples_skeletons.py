@@ -36,7 +36,7 @@ DTYPES_ALIKE = 0.88
 
 @cache
 def module_of(path: Path) -> Module:
-    return import_ptx(path.read_text(), path.name).module if path.suffix == ".ptx" else load(path)
+    return import_ptx(path.read_text(), path.name, machine="gtx680").module if path.suffix == ".ptx" else load(path)
 
 
 @cache
