@@ -145,14 +145,9 @@ def recommend(
             told.append(refusal_to_dict(refused, error))
             text = f"{refused}: refused: {one_line(str(error))}\n"
         else:
-<<<<<<< HEAD
-            told.append(recommendation_to_dict(module, found, _command(found, file, one, launch, size)))
-            text = render_recommendation(found.outcome, told[-1], papers)
-=======
             told.append(recommendation_to_dict(module, found, _command(found, file, one or model.name, launch, size)))
             told[-1]["machine_from"] = machine_from(module, name, one, model)
-            text = render_recommendation(found.outcome, told[-1])
->>>>>>> main
+            text = render_recommendation(found.outcome, told[-1], papers)
         if not as_json:
             say(("\n" if len(told) > 1 else "") + text)
     if page is not None:
