@@ -374,7 +374,8 @@ def measure(
     launch = request.launch
     if request.whole_gpu:
         share = share_of(launch, request.machine)
-        blocks, ideal_blocks = min(blocks or share, share), None if ideal_blocks is None else min(ideal_blocks, share)
+        blocks = min(blocks or version.blocks_per_sm, version.blocks_per_sm, share)
+        ideal_blocks = None if ideal_blocks is None else min(ideal_blocks, share)
 
     def measured(skew: int | None = None, only: range | None = None) -> Result:
         return run(

@@ -44,6 +44,8 @@ def test_a_run_has_no_more_blocks_resident_than_an_sm_gets() -> None:
     free, real = (measure(version, replace(request, whole_gpu=whole)) for whole in (False, True))
     assert free.stats["achieved_occupancy"] > 0.5
     assert 0.05 < real.stats["achieved_occupancy"] <= 2 * 4 / 64
+    many = replace(request, launch=launched("fma_bound", 8 * 17, 128, 1), whole_gpu=True)
+    assert measure(version, many).cycles, "more than fit: as many as fit are resident"
 
 
 def test_two_blocks_an_sm_whatever_fits() -> None:

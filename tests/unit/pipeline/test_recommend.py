@@ -15,6 +15,8 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.models.search.unified import reading_of
 from binalloc.pipeline.recommend import Recommendation, recommend
 from binalloc.pipeline.request import Request
+from binalloc.report.recommend.facts import recommendation_to_dict
+from binalloc.report.recommend.text import render_recommendation
 from tests.support.kits.cli import call, launch, loom
 from tests.support.kits.machines import one_sm
 from tests.support.paths import sample_file
@@ -183,7 +185,7 @@ def test_what_to_expect_where_nothing_is_run() -> None:
     assert kept.expected is None
 
 
-def test_where_values_live_by_function(tmp_path: Path) -> None:
+def test_where_values_live_by_function() -> None:
     module = load(sample_file("nbody.loom"))
     launched = load_launch(sample_file("nbody.toml"), "test")
     found = recommend(module, Request(machine="gtx680", launch=launched, registers=32, slots=6))
@@ -192,5 +194,5 @@ def test_where_values_live_by_function(tmp_path: Path) -> None:
     assert sum(v.slot_accesses for v in found.values) > 0
     assert sum(v.local_accesses for v in found.values) > 0
     assert sum(v.instructions for v in found.values) == found.chosen.instructions
-    told = call("recommend", loom("nbody"), *launch("nbody"), "--policy", "model", "--machine", one_sm(tmp_path)).out
-    assert "slot accesses" in told
+    told = recommendation_to_dict(module, found, "")
+    assert "slot accesses" in render_recommendation(found.outcome, told)
