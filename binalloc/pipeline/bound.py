@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 SATURATED = 0.8
 NEARLY = 0.6
 
-ISSUE, UNIT, BANKS, DRAM, LINK, LATENCY, BARRIER, DEPENDENCE, TAIL, FETCH = (
-    "issue", "unit", "banks", "dram", "link", "latency", "barrier", "dependence", "tail", "fetch",
+ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK, LATENCY, BARRIER, DEPENDENCE, TAIL, FETCH = (
+    "issue", "unit", "banks", "arrivals", "dram", "link", "latency", "barrier", "dependence", "tail", "fetch",
 )  # fmt: skip
-THROUGHPUT = (ISSUE, UNIT, BANKS, DRAM, LINK)
+THROUGHPUT = (ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK)
 """What more warps cannot change."""
 
 UNITS = {
@@ -76,7 +76,7 @@ class Bound:
 
 _OF = {
     ISSUE: "issue slots", UNIT: "what the units do at most", BANKS: "cycles of the shared-memory port",
-    DRAM: "an SM's share of the bandwidth", LINK: "the link's bandwidth",
+    ARRIVALS: "what the barrier unit takes", DRAM: "an SM's share of the bandwidth", LINK: "the link's bandwidth",
 }  # fmt: skip
 
 
@@ -174,6 +174,8 @@ def _resource(name: str, counts: Mapping[str, float], passes: float, machine: Ma
                if machine.units[unit].port_group == name}  # fmt: skip
     if passes > 2 and "lsu" in members:
         return BANKS, f"shared-memory bank conflicts, {passes:.1f} passes an access"
+    if name == machine.units["bar"].port_group:
+        return ARRIVALS, "arrivals at barriers (__syncthreads)"
     return UNIT, f"{UNITS.get(max(members, key=lambda unit: members[unit]), name)} issue"
 
 

@@ -22,7 +22,7 @@ KERNELS = {
     "dram_bound": (("dram",), "DRAM bandwidth"),
     "bank_bound": (("banks",), "bank conflicts"),
     "chase_bound": (("latency",), "the latency of global memory"),
-    "barrier_bound": (("barrier",), "barriers"),
+    "barrier_bound": (("barrier", "arrivals"), "barriers"),
 }
 GRIDS = {"dram_bound": (128, 256), "chase_bound": (2, 32)}
 """Blocks and threads; all others fill an SM several times."""
