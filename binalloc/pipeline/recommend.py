@@ -17,8 +17,12 @@ from binalloc.isa.sets.table import view
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.limits import KIB
 from binalloc.models.machines.occupancy import Occupancy
+from binalloc.pipeline.bound import Bound, by_run
 from binalloc.pipeline.certificate import Certificate, certificate
 from binalloc.pipeline.characterise import Character, characterise
+from binalloc.pipeline.grid import Filling, filling
+from binalloc.pipeline.hot_lines import HotLine, hot_lines
+from binalloc.pipeline.notes import Note, notes_of
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.spread import Spread, spread
@@ -27,10 +31,6 @@ from binalloc.printable import count
 
 SHARED_STEP = KIB // 4
 """Bytes between the points of the curve over shared memory."""
-FULL_WAVES = 8
-"""So many waves, and the last one hardly counts."""
-FULL = 0.9
-"""Share of the last wave that is nearly a whole one."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Recommendation:
     resource (registers per thread, user's shared bytes per block, threads per block), all else being the original's.
     expected: how many times as fast as the original policy `model`'s estimate has the recommended version; None where
     it was run, and where the original is kept. values: where the recommended version has its values, by function.
-    waves: of the grid, with the recommended blocks on every SM; None without a launch. warnings: sentences. spread,
-    certificate: see there."""
+    filled: how the grid fills the GPU with the recommended blocks; None without a launch. notes: sorted. bound: what
+    binds the original; None where nothing tells. lines: the hottest. spread, certificate: see there."""
 
     outcome: Outcome
     character: Character
@@ -76,8 +76,10 @@ class Recommendation:
     given: Occupancy
     held: Occupancy
     curves: dict[str, Curve]
-    waves: float | None
-    warnings: list[str]
+    filled: Filling | None
+    notes: list[Note]
+    bound: Bound | None
+    lines: list[HotLine]
     expected: float | None
     spread: Spread | None
     values: list[Residence]
@@ -88,6 +90,16 @@ class Recommendation:
         return self.outcome.rewritten
 
     @property
+    def waves(self) -> float | None:
+        """Of the grid, with the recommended blocks on every SM; None without a launch."""
+        return None if self.filled is None else self.filled.waves
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes that are to beware of, in words."""
+        return [note.text for note in self.notes if note.beware]
+
+    @property
     def instruction_change(self) -> float:
         """Static instructions after over before: the paper's Table 1."""
         return self.chosen.instructions / self.outcome.original.instructions
@@ -95,10 +107,10 @@ class Recommendation:
 
 def recommend(module: Module, request: Request, certify: bool = False) -> Recommendation:
     """certify: whether the exact allocator is asked for a bound (`certificate`). Raises as `rewrite_kernel` does."""
-    outcome = rewrite_kernel(module, request)
+    outcome = _judged(rewrite_kernel(module, replace(request, whole_gpu=True)))
     request = outcome.request
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
-    waves = _waves(request, outcome.rewritten)
+    filled = filling(request.launch, request.machine, outcome.rewritten.blocks_per_sm)
     return Recommendation(
         outcome,
         characterise(module, request, outcome.given, use),
@@ -106,13 +118,42 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
         _occupancy(outcome.given, request),
         _occupancy(outcome.rewritten, request),
         _curves(request, use),
-        waves,
-        _warnings(outcome, waves),
+        filled,
+        notes_of(outcome, filled),
+        _bound(module, outcome),
+        hot_lines(module, request),
         _expected(module, outcome),
         spread(outcome),
         [_residence(fn) for fn in outcome.rewritten.functions],
         certificate(module, outcome, certify),
     )
+
+
+def _judged(outcome: Outcome) -> Outcome:
+    """The outcome; where it stays as it is because of the grid, that is the reason."""
+    request, own = outcome.request, outcome.original.blocks_per_sm
+    filled = filling(request.launch, request.machine, own)
+    if filled is not None and filled.starved and (outcome.kept_original or outcome.by_order_alone):
+        per, where = count(filled.share, "block"), count(filled.sms, "SM")
+        outcome.reason = (
+            f"the grid has {count(filled.blocks, 'block')}, at most {per} for each of {where}: "
+            f"more than {own} at once never come to one"
+        )
+    return outcome
+
+
+def _bound(module: Module, outcome: Outcome) -> Bound | None:
+    """What binds the original: by its run, else by the model, with as many blocks as an SM gets."""
+    from binalloc.pipeline.estimate.demand import bound_of
+    from binalloc.pipeline.estimate.estimate import estimates_of
+
+    request, base = outcome.request, outcome.original
+    warps = kernel_use(module.function(request.kernel), request.launch, request.block).warps
+    filled = filling(request.launch, request.machine, base.blocks_per_sm)
+    if filled is not None and base.cycles is not None and base.stats:
+        return by_run(base.stats, request.machine, warps * filled.resident)
+    resident = base.blocks_per_sm if filled is None else max(1, filled.resident)
+    return bound_of(estimates_of(module, request), replace(base, blocks_per_sm=resident), request.machine)
 
 
 def _occupancy(version: Version, request: Request) -> Occupancy:
@@ -142,13 +183,6 @@ def _residence(fn: Function) -> Residence:
     )
 
 
-def _waves(request: Request, chosen: Version) -> float | None:
-    if request.launch is None:
-        return None
-    x, y, z = request.launch.grid
-    return x * y * z / (chosen.blocks_per_sm * request.machine.chip.sms)
-
-
 def _curves(request: Request, use: KernelUse) -> dict[str, Curve]:
     limits = request.machine.limits
     most = limits.threads_per_block
@@ -174,31 +208,3 @@ def _curve(request: Request, points: Iterable[int], use_at: Callable[[int], Kern
             steps.append(Step(at, blocks))
         most = at
     return Curve(steps, most)
-
-
-def _warnings(outcome: Outcome, waves: float | None) -> list[str]:
-    original, chosen = outcome.original, outcome.rewritten
-    found = []
-    if outcome.kept_original or outcome.by_order_alone:
-        found.append("no gain is expected from another number of blocks")
-    else:
-        more = chosen.local_bytes - original.local_bytes
-        if more > 0:
-            found.append(f"the number of blocks takes {count(more, 'byte')} more of local memory per thread: spills")
-        if chosen.blocks_per_sm < original.blocks_per_sm:
-            held = "" if not chosen.idle_slots else ", held down by shared memory that nothing uses"
-            found.append(f"fewer blocks are resident than before{held}")
-        elif chosen.blocks_per_sm == original.blocks_per_sm:
-            found.append("no more blocks are resident than before: what is gained is gained by allocation alone")
-    others = [name for name in chosen.limiters if name not in ("registers", "shared")]
-    if others:
-        limits = " and ".join(others)
-        found.append(f"what limits the recommended number of blocks is {limits}, not registers or shared memory")
-    if outcome.error is not None and original.sampled is not None:
-        parts = f"{original.sampled.blocks:,} of {original.sampled.grid:,} blocks"
-        found.append(f"cycles are estimated from runs of {parts}; the speedup may be {outcome.error:.1%} off")
-    if waves is not None and waves < 1:
-        found.append(f"the grid is smaller than one wave ({waves:.2f}): some blocks' room stays empty")
-    elif waves is not None and waves < FULL_WAVES and 0 < waves % 1 < FULL:
-        found.append(f"the last of {waves:.2f} waves fills {waves % 1:.0%} of the machine")
-    return found

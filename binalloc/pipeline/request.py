@@ -129,8 +129,8 @@ class Request:
     callers and callees (`models.allocation.layouts`). explain: whether versions say why values left the registers
     (`Version.explained`). profile: how often code runs, or the path of its file; without, that is estimated from
     loops. inline: which calls are inlined first (`rewrite.ways.WAYS`). sampled: whether of large grids only parts are
-    run (`sampling`). prepared: the call graph and what all versions of the kernel are built from, kept from the first
-    one on.
+    run (`sampling`). whole_gpu: whether an SM has no more blocks at once than the GPU's SMs get of the grid (`grid`).
+    prepared: the call graph and what all versions of the kernel are built from, kept from the first one on.
     """
 
     kernel: str = ""
@@ -155,6 +155,7 @@ class Request:
     profile: _ProfileField = _ProfileField()
     inline: str = NONE
     sampled: bool = False
+    whole_gpu: bool = False
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
 
     @property

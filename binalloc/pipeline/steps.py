@@ -24,6 +24,7 @@ from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.names.kernels import choose_kernel
 from binalloc.pipeline.block import Three
+from binalloc.pipeline.grid import share_of
 from binalloc.pipeline.request import Progress, Request
 from binalloc.pipeline.sampling import Sampled, sample, sampled_to_dict
 from binalloc.printable import count
@@ -371,6 +372,10 @@ def measure(
 
     assert request.launch is not None
     launch = request.launch
+    if request.whole_gpu:
+        share = share_of(launch, request.machine)
+        blocks = min(blocks or version.blocks_per_sm, version.blocks_per_sm, share)
+        ideal_blocks = None if ideal_blocks is None else min(ideal_blocks, share)
 
     def measured(skew: int | None = None, only: range | None = None) -> Result:
         return run(

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 @click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
 @click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
 @emulate_option
+@click.option("--papers", is_flag=True, help="Tell, too, in the unified paper's words: dispatch interval, Table 1.")
 @page_option
 def recommend(
     file: str,
@@ -89,6 +90,7 @@ def recommend(
     whole: bool,
     emulate: bool | None,
     certify: bool,
+    papers: bool,
     page: str | None,
 ) -> None:
     """How many blocks per SM a kernel should run with, with how many registers and slots per thread, and why.
@@ -145,13 +147,13 @@ def recommend(
         else:
             told.append(recommendation_to_dict(module, found, _command(found, file, one or model.name, launch, size)))
             told[-1]["machine_from"] = machine_from(module, name, one, model)
-            text = render_recommendation(found.outcome, told[-1])
+            text = render_recommendation(found.outcome, told[-1], papers)
         if not as_json:
             say(("\n" if len(told) > 1 else "") + text)
     if page is not None:
         from binalloc.report.recommend.page import recommendation_page
 
-        write_output(page, recommendation_page(told, file))
+        write_output(page, recommendation_page(told, file, papers))
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "recommendations": told})
     if all(entry["refused"] for entry in told):

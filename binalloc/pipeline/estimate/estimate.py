@@ -7,6 +7,7 @@ for by `traffic`; the warps of the resident blocks then all take the steps of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.walk.repeats import Again, Going
@@ -16,7 +17,7 @@ from binalloc.emulator.walk.warps import COMMON, look_at
 from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.kinds import Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
-from binalloc.models.search.contention import MOST_STEPS, throughput
+from binalloc.models.search.contention import MOST_STEPS, Step, throughput
 from binalloc.pipeline.estimate.steps import Steps
 from binalloc.pipeline.estimate.traffic import SCATTERED, Asked, Traffic
 
@@ -40,6 +41,21 @@ def estimates_of(module: Module, request: Request) -> Estimates:
         kept.estimates = Estimates(module, request)
     found: Estimates = kept.estimates
     return found
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What warps of a version do. each, words: their steps, and the code words that they are made of with the share of
+    all words that is left. asked, passes: what an access asks for, and how long it takes its port. done: how much of
+    the kernel's work the ways are; share: how much is left of them."""
+
+    each: list[list[Step]]
+    words: list[tuple[list[int], float]]
+    setting: Setting
+    asked: Callable[[int, View], Asked]
+    passes: Callable[[int, Memory], float]
+    done: float
+    share: float
 
 
 class Estimates:
@@ -81,7 +97,32 @@ class Estimates:
         return self._rates[-1][1]
 
     def _rate(self, version: Version) -> float:
-        blocks, most = version.blocks_per_sm, MOST_STEPS if self.launched else FEW_STEPS
+        followed = self.followed(version)
+        most = MOST_STEPS if self.launched else FEW_STEPS
+        schedulers = self._request.machine.schedulers.count
+        way = throughput(followed.each, self._use.warps, version.blocks_per_sm, schedulers, most)
+        return followed.done * followed.share * way
+
+    def without_barriers(self, version: Version) -> float:
+        """How many times as fast the version should be if no warp waited at barriers."""
+        followed = self.followed(version)
+        if not any(step.barrier for steps in followed.each for step in steps):
+            return 1.0
+        schedulers, warps = self._request.machine.schedulers.count, self._use.warps
+        free = {id(steps): [step._replace(barrier=False) for step in steps] for steps in followed.each}
+        ways = [free[id(steps)] for steps in followed.each]
+        rates = (throughput(one, warps, version.blocks_per_sm, schedulers, FEW_STEPS) for one in (ways, followed.each))
+        after, before = rates
+        return after / before if before else 1.0
+
+    @property
+    def warps(self) -> int:
+        """Of a block."""
+        return self._use.warps
+
+    def followed(self, version: Version) -> Followed:
+        """What warps of a version do, one after the other."""
+        blocks = version.blocks_per_sm
         setting = self._setting(version.module)
         ways = {thread: setting.walk(*thread) for thread in dict.fromkeys(self._seen.threads)}
         expanded = {thread: _expanded(walked.way, MOST_WORDS) for thread, walked in ways.items()}
@@ -103,7 +144,8 @@ class Estimates:
         complete = self._walked.complete and all(walked.complete for walked in ways.values())
         done = 1.0 if complete else _work(ways[self._seen.threads[0]], setting) / self._work
         each = [steps[thread] for thread in self._seen.threads]
-        return done * share * throughput(each, self._use.warps, blocks, machine.schedulers.count, most)
+        ways_taken = [expanded[thread] for thread in self._seen.threads]
+        return Followed(each, ways_taken, setting, asked, passes, done, share)
 
     def _mean(self, of: dict[tuple[int, int], float]) -> float:
         """Over the warps of a block, by the threads that stand for them."""

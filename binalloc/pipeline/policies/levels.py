@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
+from binalloc.pipeline.grid import reached, share_of
 from binalloc.printable import count
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class Levels:
         self.module, self.request, self.original = module, request, original
         use = kernel_use(module.function(request.kernel), request.launch, request.block)
         self.every: list[Budget] = bounded_levels(module, request, use)
+        if request.whole_gpu and request.launch is not None:
+            share = share_of(request.launch, request.machine)
+            self.every = reached(self.every, share, original.blocks_per_sm)
         self._known: dict[tuple[int, int, str], Version] = {}
 
     @property

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from binalloc.emulator.host.skew import LIMIT
 from binalloc.errors import Refused
 from binalloc.pipeline.policies.exhaustive import allocators
 from binalloc.pipeline.policies.levels import Levels, cycles_of, run_level
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 SHARE = 3
 """Of so many levels one is run."""
+NOISE = 1 + LIMIT
+"""What is not so many times as fast as the original is not told from it: cycles shift as much by resonance."""
 OTHERS = 2
 """Programs of other allocators at the level that is taken."""
 
@@ -41,7 +44,7 @@ class Measured:
     measures = True
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
-        """The fastest of those run, if it is faster than the original."""
+        """The fastest of those run, if it is faster than the original by more than noise."""
         from binalloc.pipeline.estimate.estimate import estimates_of
         from binalloc.pipeline.policies.model import expectations
         from binalloc.pipeline.steps import Tried, prove
@@ -70,9 +73,9 @@ class Measured:
             tried += _by_others(levels, next(t.budget for t in tried if t.version is best))
             best = min((t.version for t in tried if t.version is not None and t.version.cycles), key=cycles_of)
         those = f"{count(len(chosen), 'level')} run, of which the model expects most"
-        if best is base:
-            none = f"of {those}, none beats the original" if chosen else _nothing_to_run(every)
-            return Choice(tried, None, none)
+        if cycles_of(base) < cycles_of(best) * NOISE:
+            beats = "none beats the original" if best is base else f"none beats it by more than {NOISE - 1:.0%}"
+            return Choice(tried, None, f"of {those}, {beats}" if chosen else _nothing_to_run(every))
         return Choice(tried, best, f"fewest cycles of {those}")
 
 

@@ -20,7 +20,7 @@ def _colour(name: str) -> str:
     return f"var(--{name})"
 
 
-PAGE, TEXT, MUTED, GRID, ACCENT, BAR = map(_colour, ("page", "text", "muted", "grid", "accent", "bar"))
+TEXT, MUTED, GRID, ACCENT, BAR = map(_colour, ("text", "muted", "grid", "accent", "bar"))
 SERIES = [_colour(f"series-{n}") for n in range(1, 7)]
 _AXIS = {"labelColor": TEXT, "titleColor": TEXT, "domainColor": MUTED, "tickColor": MUTED, "gridColor": GRID,
          "titleFontWeight": "normal"}  # fmt: skip
@@ -35,6 +35,10 @@ _CONFIG = {
     "range": {"category": SERIES},
 }
 _HEIGHT = 220
+_LEVEL_HEIGHT = 20
+"""Of a bar that has a name of its own."""
+_HOLLOW = 0.12
+"""Opacity of the inside of bars that were not measured."""
 _BAR_HEIGHT, _ROOM = 13, 70
 """Of a bar that lies down, and of all else in a chart of such bars."""
 
@@ -64,18 +68,36 @@ def tooltips(rows: Sequence[Row]) -> list[Chart]:
     return [{"field": name.replace(".", "\\."), "type": "nominal", "title": name} for name in names]
 
 
-def bars(description: str, rows: Sequence[Row], across: str, up: str, marked: str) -> Chart:
-    """A bar for each row, with its value in it; those whose field `marked` is true stand out. A line is at 1."""
-    position = axis(across, "ordinal", across, sort=None, axis={"labelAngle": 0})
-    height = axis(up, "quantitative", up, scale={"zero": True})
+def levels(
+    description: str, rows: Sequence[Row], along: str, value: str, predicted: tuple[str, str], marked: str
+) -> Chart:
+    """A bar lying down for each row, so that many stay readable on a narrow screen, with its number behind it.
+    predicted: a field, and its value where the bar was not measured: those are hollow, with a broken edge. Rows whose
+    field `marked` is true stand out. A line is at 1."""
+    field, unsure = predicted
+    position = axis(along, "nominal", along, sort=None)
+    length = axis(value, "quantitative", value, scale={"zero": True}, axis={"tickCount": 5})
+    guessed = f"datum['{field}'] == '{unsure}'"
     colour = {"condition": {"test": f"datum['{marked}']", "value": ACCENT}, "value": BAR}
     shown = [t for t in tooltips(rows) if t["field"] != marked]
     return chart(description, rows, {"layer": [
-        {"mark": {"type": "bar"}, "encoding": {"x": position, "y": height, "color": colour, "tooltip": shown}},
-        {"mark": {"type": "text", "baseline": "top", "dy": 4, "color": PAGE}, "encoding": {
-            "x": position, "y": height, "text": {"field": up, "format": ".3f"}}},
-        {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 1}}},
-    ]})  # fmt: skip
+        {"mark": {"type": "bar", "strokeWidth": 1.5}, "encoding": {
+            "y": position, "x": length, "fill": colour, "stroke": colour, "tooltip": shown,
+            "fillOpacity": {"condition": {"test": guessed, "value": _HOLLOW}, "value": 1},
+            "strokeDash": {"condition": {"test": guessed, "value": [4, 2]}, "value": [1, 0]}}},
+        {"mark": {"type": "text", "align": "left", "dx": 4}, "encoding": {
+            "y": position, "x": length, "text": {"field": value, "format": ".3f"}}},
+        {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 1}}},
+    ]}, _ROOM + _LEVEL_HEIGHT * len(rows))  # fmt: skip
+
+
+def lying(description: str, rows: Sequence[Row], along: str, percent: str) -> Chart:
+    """A bar lying down for each row, its length a percentage."""
+    length = axis(percent, "quantitative", percent, scale={"domain": [0, 100]})
+    return chart(description, rows, {
+        "mark": {"type": "bar", "color": ACCENT},
+        "encoding": {"y": axis(along, "nominal", None, sort=None), "x": length, "tooltip": tooltips(rows)},
+    }, _ROOM + _LEVEL_HEIGHT * len(rows))  # fmt: skip
 
 
 def grouped(description: str, rows: Sequence[Row], across: str, up: str, by: str) -> Chart:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.occupancy import occupancy_to_dict
+from binalloc.names.short import short_name
+from binalloc.pipeline.bound import Bound
+from binalloc.pipeline.caps import least_cap
 from binalloc.pipeline.certificate import Certificate
+from binalloc.pipeline.grid import Filling
 from binalloc.pipeline.holding import idle_slots
+from binalloc.pipeline.hot_lines import HotLine
 from binalloc.pipeline.recommend import Recommendation, Residence
 from binalloc.pipeline.spread import Spread
 from binalloc.pipeline.steps import Version
 from binalloc.report.pressure import pressure_facts
+from binalloc.report.sources import find_source, read_source
 
 _SAME = (
     "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup",
@@ -56,6 +63,11 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
         "what_if_most": {name: curve.most for name, curve in found.curves.items()},
         "next": _next(found, command),
         "warnings": found.warnings,
+        "notes": [{"weight": n.weight, "beware": n.beware, "text": n.text} for n in found.notes],
+        "bound": _bound(found.bound),
+        "grid": _grid(found.filled),
+        "hot_lines": _lines(found.lines, module.path),
+        "name": short_name(request.kernel),
     }
 
 
@@ -75,6 +87,39 @@ def _measured(version: Version) -> dict[str, Any] | None:
         "issued_percent": round(100 * stats["issue_slots"] / total, 2),
         "stall_percent": {name: round(100 * slots / total, 2) for name, slots in stats["stalls"].items()},
     }
+
+
+def _bound(found: Bound | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "kind": found.kind,
+        "what": found.what,
+        "by_throughput": found.by_throughput,
+        "percent": None if found.share is None else round(100 * found.share, 1),
+        "measured": found.measured,
+        "text": found.text(),
+        "busy_percent": {name: round(100 * share, 1) for name, share in found.busy.items()},
+    }
+
+
+def _lines(found: Sequence[HotLine], binary: str) -> list[dict[str, Any]]:
+    """With their text, where the source is at hand."""
+    texts = {file: read_source(find_source(file, binary)) for file in sorted({one.file for one in found})}
+    out = []
+    for one in found:
+        text = texts[one.file]
+        told = text[one.line - 1].strip() if text is not None and 0 < one.line <= len(text) else None
+        out.append({"file": one.file, "line": one.line, "function": one.function, "percent": round(one.percent, 2),
+                    "text": told})  # fmt: skip
+    return out
+
+
+def _grid(found: Filling | None) -> dict[str, Any] | None:
+    """How the grid fills the GPU; None without a launch."""
+    if found is None:
+        return None
+    return {"blocks": found.blocks, "sms": found.sms, "blocks_of_an_sm": found.share, "resident": found.resident}
 
 
 def _function(found: Residence) -> dict[str, Any]:
@@ -111,7 +156,7 @@ def _next(found: Recommendation, command: str) -> dict[str, Any] | None:
     return {
         "rewrite": command,
         "launch_bounds": f"__launch_bounds__({found.use.threads}, {found.chosen.blocks_per_sm})",
-        "maxrregcount": found.chosen.registers,
+        "maxrregcount": max(found.chosen.registers, least_cap(found.outcome.request.machine)),
         "unused_shared_bytes": _unused_shared(found) or None,
     }
 

@@ -8,45 +8,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from binalloc.names.kernels import readable
+from binalloc.names.short import short_name
 from binalloc.printable import one_line
 from binalloc.report.page import charts
 from binalloc.report.page.charts import Chart
 from binalloc.report.page.make import make_page
 from binalloc.report.recommend import parts
 from binalloc.report.recommend.parts import Told
+from binalloc.report.recommend.verdict import verdict
 from binalloc.report.table import Grid
 
+MEASURED, PREDICTED = "run (emulated)", "expected by the model"
 _POINTS = 2000
 """Of a curve over the code; of longer code each point is the most of several instructions."""
 
 
-def recommendation_page(told: Sequence[Told], file: str) -> bytes:
+def recommendation_page(told: Sequence[Told], file: str, papers: bool = False) -> bytes:
     """The page of `recommend --html`, in UTF-8.
 
     Args:
         told: what `recommendation_to_dict` gave, for each machine.
         file: the binary, as the page names it.
+        papers: whether it tells in the papers' words, too.
 
     Raises UsageError where what makes pages is not installed (`binalloc[html]`).
     """
     kernel = next((one["kernel"] for one in told if not one["refused"]), "kernel")
-    machines = [_machine(one, f"machine-{n}") for n, one in enumerate(told)]
-    title = f"{one_line(kernel)}: how many blocks"
-    return make_page("recommend/page.html", title, {"file": one_line(file), "machines": machines})
+    machines = [_machine(one, f"machine-{n}", papers) for n, one in enumerate(told)]
+    short = one_line(short_name(kernel))
+    full = one_line(readable(kernel)) if short != kernel else ""
+    filled = {"file": one_line(file), "machines": machines, "full": full}
+    return make_page("recommend/page.html", f"{short}: how many blocks", filled)
 
 
-def _machine(told: Told, name: str) -> dict[str, Any]:
+def _machine(told: Told, name: str, papers: bool) -> dict[str, Any]:
     shown = {"id": name, "name": one_line(told["machine"]), "refused": told["refused"]}
     if told["refused"]:
         return shown
     chart, caption = _levels(told)
     return shown | {
-        "verdict": parts.verdict(told),
+        "verdict": verdict(told),
         "why": f"{told['reason'][:1].upper()}{told['reason'][1:]}.",
         "policy": told["policy"],
         "figures": _figures(told),
         "sentences": [line for line in (parts.expected(told), parts.spread(told)) if line],
-        "warnings": told["warnings"],
+        "notes": told["notes"],
         "next": told["next"],
         "levels_chart": chart,
         "levels_caption": caption,
@@ -57,8 +64,10 @@ def _machine(told: Told, name: str) -> dict[str, Any]:
         "functions": parts.functions(told),
         "certificate": parts.certificate(told),
         "stalls": _stalls(told),
-        "character": parts.character(told),
-        "table1": _table1(told),
+        "character": parts.character(told, papers),
+        "table1": _table1(told) if papers else None,
+        "busy": _busy(told),
+        "hot_lines": parts.hot_lines(told),
         "mix": _mix(told),
     }
 
@@ -89,18 +98,17 @@ def _levels(told: Told) -> tuple[Chart | None, str]:
     up = f"speedup, {'emulated' if emulated else 'by the model'}"
     base = told["ordered"] or told["original"]
     kept, chosen = told["recommended"] == base, told["spread"]["auto"]
-    rows = [_bar(f"original ({base['blocks_per_sm']})", base, 1.0, up, kept)]
+    rows = [_bar(f"original ({base['blocks_per_sm']})", base, 1.0, up, kept, emulated)]
     for level in _fastest(told["levels"], base, emulated):
         gain, ran = _gain(level, base, emulated), bool(level["cycles"])
         if gain is not None and not (kept and _is(level, base)):
             mine = (round(gain, 4), level["blocks_per_sm"]) == (chosen["speedup"], chosen["blocks"])
-            name = f"{level['blocks']}{'' if ran or not emulated else ' (by the model)'}"
-            rows.append(_bar(name, level, gain, up, mine and not kept))
+            rows.append(_bar(str(level["blocks"]), level, gain, up, mine and not kept, ran))
     caption = (
         f"Speedup over the original ({'emulated' if emulated else 'expected by the model'}) by blocks per SM; "
-        "the recommended level stands out"
+        "the recommended level stands out, bars of what was not run are hollow"
     )
-    return charts.bars(caption, rows, "blocks per SM", up, "recommended"), caption
+    return charts.levels(caption, rows, "blocks per SM", up, ("known", PREDICTED), "recommended"), caption
 
 
 def _gain(level: dict[str, Any], base: dict[str, Any], emulated: bool) -> float | None:
@@ -125,7 +133,7 @@ def _is(level: dict[str, Any], version: dict[str, Any]) -> bool:
     return used == [version[name] for name in ("registers", "slots", "local_bytes", "blocks_per_sm", "cycles")]
 
 
-def _bar(name: str, side: dict[str, Any], gain: float, up: str, mine: bool) -> dict[str, Any]:
+def _bar(name: str, side: dict[str, Any], gain: float, up: str, mine: bool, ran: bool) -> dict[str, Any]:
     return {
         "blocks per SM": name,
         up: round(gain, 4),
@@ -134,6 +142,7 @@ def _bar(name: str, side: dict[str, Any], gain: float, up: str, mine: bool) -> d
         "slots": side.get("slots_used", side["slots"]),
         "local bytes": side["local_bytes"],
         "cycles": side["cycles"],
+        "known": MEASURED if ran else PREDICTED,
         "recommended": mine,
     }
 
@@ -157,16 +166,17 @@ def _pressure(told: Told) -> dict[str, Any]:
     rows = []
     for first in range(0, len(places), bunch):
         function, index, taken = max(places[first : first + bunch], key=lambda place: place[2])
-        rows.append({"instruction": first, "registers": taken, "function": function["function"], "word": index})
+        name = short_name(function["function"])
+        rows.append({"instruction": first, "registers": taken, "function": name, "word": index})
     caption = f"Registers live at each instruction of the input: at most {found['max_live']}, callees included"
     if bunch > 1:
         caption += f"; of every {bunch} instructions the most"
     lines = [("registers of the input", told["original"]["registers"])]
     if told["recommended"]["registers"] != told["original"]["registers"]:
         lines.append(("recommended", told["recommended"]["registers"]))
-    peak = [[value["place"], value["function"], len(value["uses"]), value["cost"], _lines(value["lines"])]
+    peak = [[value["place"], short_name(value["function"]), len(value["uses"]), value["cost"], _lines(value["lines"])]
             for value in found["peak"]]  # fmt: skip
-    by_line = [[f"{line['file']}:{line['line']}", f["function"], line["registers"]]
+    by_line = [[f"{line['file']}:{line['line']}", short_name(f["function"]), line["registers"]]
                for f in found["functions"] for line in f["lines"]]  # fmt: skip
     return {
         "caption": caption,
@@ -197,11 +207,23 @@ def _stalls(told: Told) -> dict[str, Any] | None:
     return {"caption": caption, "chart": charts.paired(caption, rows, "slots", "percent", "version"), "grid": grid}
 
 
+def _busy(told: Told) -> dict[str, Any] | None:
+    grid = parts.busy(told)
+    if grid is None:
+        return None
+    bound = told["bound"]
+    rows = [{"resource": name, "percent": float(str(share).rstrip("%"))} for name, share in grid.rows]
+    how = "emulated" if bound["measured"] else "by the model"
+    caption = f"How busy each resource is while the original runs, in percent, {how}"
+    return {"caption": caption, "chart": charts.lying(caption, rows, "resource", "percent"), "grid": grid,
+            "text": f"{bound['text'][:1].upper()}{bound['text'][1:]}."}  # fmt: skip
+
+
 def _table1(told: Told) -> Grid:
     found = told["character"]
     head = ["kernel", "register demand", "user shared bytes per thread", "InstChange"]
     shared, change = f"{found['user_shared_bytes_per_thread']:g}", f"{found['instruction_change']:.2f}"
-    return Grid(head, [[told["kernel"], found["register_demand"], shared, change]])
+    return Grid(head, [[short_name(told["kernel"]), found["register_demand"], shared, change]])
 
 
 def _mix(told: Told) -> dict[str, Any]:

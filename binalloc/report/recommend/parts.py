@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from binalloc.names.short import short_name
 from binalloc.printable import count
 from binalloc.report.table import Grid
 
@@ -24,12 +25,8 @@ _LIMITS = {
 }
 
 
-def verdict(told: Told) -> str:
-    """What to do, in one sentence."""
-    chosen = told["recommended"]
-    verb = "Leave it as it is" if told["kept_original"] else "Run it with"
-    blocks, registers = count(chosen["blocks_per_sm"], "block"), count(chosen["registers"], "register")
-    return f"{verb}: {blocks} per SM, {registers} and {count(chosen['slots'], 'slot')} per thread."
+BUSY = {"issue": "issue slots", "dram": "DRAM", "requests": "link to L2", "answers": "link from L2"}
+"""Resources by other names than their port groups'."""
 
 
 def expected(told: Told) -> str:
@@ -76,7 +73,8 @@ def occupancy(told: Told) -> Grid:
 def functions(told: Told) -> Grid:
     """Where the recommended version has its values."""
     names = ("function", "instructions", "registers", "slot_accesses", "local_accesses")
-    return Grid([name.replace("_", " ") for name in names], [[f[name] for name in names] for f in told["functions"]])
+    rows = [[short_name(f["function"]), *(f[name] for name in names[1:])] for f in told["functions"]]
+    return Grid([name.replace("_", " ") for name in names], rows)
 
 
 def left_registers(told: Told) -> bool:
@@ -97,15 +95,38 @@ def issue_slots(told: Told) -> Grid | None:
     return Grid(["issue slots (emulated)", "original", "recommended"], [*rows, ["achieved occupancy", *occupancy]])
 
 
-def character(told: Told) -> list[str]:
-    """What the kernel is like, in sentences: the unified paper's Table 1 has such columns."""
+def character(told: Told, papers: bool = True) -> list[str]:
+    """What the kernel is like, in sentences; with `papers` in the unified paper's words (its Table 1), too."""
     found, bound = told["character"], "" if told["character"]["concurrency_bound"] else "not "
-    said = [
-        f"Mean dispatch interval {found['dispatch_interval']:.3f} cycles: {bound}concurrency bound.",
+    said = [] if told["waves"] is None else [f"The grid: {told['waves']:.2f} waves."]
+    if not papers:
+        return said
+    return [
+        (f"Mean dispatch interval (cycles between the issues of a warp's instructions, by stall counts) "
+        f"{found['dispatch_interval']:.3f}: {bound}concurrency bound (more warps would {'' if not bound else 'not '}"
+        "find idle issue cycles)."),
         (f"User's shared memory: {found['user_shared_bytes_per_thread']:g} bytes per thread. "
-        f"Instructions: {found['instruction_change']:.2f} times as many as before."),
+        f"InstChange (static instructions after over before): {found['instruction_change']:.2f}."),
+        *said,
     ]
-    return said if told["waves"] is None else [*said, f"The grid: {told['waves']:.2f} waves."]
+
+
+def busy(told: Told) -> Grid | None:
+    """How busy each resource is, where that is known."""
+    bound = told["bound"]
+    if bound is None:
+        return None
+    shares = ((name, share) for name, share in bound["busy_percent"].items() if share)
+    rows = [[BUSY.get(name, f"{name} units"), f"{share:.1f}%"] for name, share in shares]
+    return Grid([f"resource ({'emulated' if bound['measured'] else 'by the model'})", "busy"], rows)
+
+
+def hot_lines(told: Told) -> Grid | None:
+    """The source lines of which most is executed; None where the binary names none."""
+    found = told["hot_lines"]
+    places = [f"{one['file'].rsplit('/', 1)[-1]}:{one['line']}" for one in found]
+    rows = [[place, f"{one['percent']:.1f}%", one["text"]] for place, one in zip(places, found, strict=True)]
+    return Grid(["line", "of executed instructions", "text"], rows) if rows else None
 
 
 def mix(told: Told) -> Grid:

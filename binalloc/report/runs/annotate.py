@@ -7,10 +7,10 @@ it (`sm.profile` says by which rule). The hottest instructions are those with th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.printable import count, one_line
+from binalloc.report.sources import find_source, read_source
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def annotation(module: Module, kernel: Function, result: Result, most: int | Non
         functions.append({"function": fn.name, "instructions": rows})
     _mark([row for function in functions for row in function["instructions"]], HOTTEST if most is None else most)
     names = sorted({file for fn in module.reached(kernel) for file, _ in fn.lines.values()})
-    found = {name: _find(name, module.path, folder) for name in names}
-    texts = {name: _read(path) for name, path in found.items()}
+    found = {name: find_source(name, module.path, folder) for name in names}
+    texts = {name: read_source(path) for name, path in found.items()}
     for function in functions:
         function["lines"] = _lines(function["instructions"], texts, total)
     return {
@@ -146,33 +146,6 @@ def _lines(rows: list[Row], texts: dict[str, list[str] | None], total: int) -> l
             }
         )
     return out
-
-
-def _find(name: str, binary: str, folder: str | None) -> Path | None:
-    """The source file of that name: below the folder given, else beside the binary, else where the name says."""
-    path = Path(name)
-    places = [] if folder is None else [Path(folder) / path, Path(folder) / path.name]
-    places += [Path(binary).parent / path] if binary else []
-    for place in (*places, path):
-        try:
-            if place.is_file():
-                return place
-        except (OSError, ValueError):  # a name that no file can have
-            continue
-    return None
-
-
-def _read(path: Path | None) -> list[str] | None:
-    """Its lines; None where there is none, or it cannot be read."""
-    from binalloc.errors import UsageError
-    from binalloc.files import read_bytes
-
-    if path is None:
-        return None
-    try:
-        return read_bytes(path).decode("utf-8-sig", "replace").split("\n")
-    except UsageError:
-        return None
 
 
 _HEADER = (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 from binalloc.models.machines.model import ConstantLines, InstructionCache, Machine, RegisterFile
 from binalloc.models.machines.reader import load_machine
+from tests.support.paths import MACHINES
 
 
 def roomy_machine(name: str = "gtx680") -> Machine:
@@ -56,3 +59,12 @@ def with_small_caches(m: Machine, rng: Random) -> Machine:
     return replace(
         m, instruction_cache=None if which == 0 else code, constant_cache=None if which == 1 else constants
     )
+
+
+def one_sm(folder: Path, name: str = "gtx680") -> str:
+    """The path of a machine file in `folder`: that machine, with one SM, so that few blocks fill it."""
+    text = (MACHINES / f"{name}.toml").read_text()
+    text = re.sub(r"^sms = \{ value = \d+", "sms = { value = 1", text, count=1, flags=re.MULTILINE)
+    made = folder / f"one_{name}.toml"
+    made.write_text(text.replace(f'name = "{name}"', f'name = "one_{name}"', 1))
+    return str(made)

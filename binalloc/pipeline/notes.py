@@ -1,0 +1,94 @@
+"""What to know of a recommendation, the weightiest first: risks, which are to beware of, and facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from binalloc.pipeline.caps import least_cap
+from binalloc.printable import count
+
+if TYPE_CHECKING:
+    from binalloc.pipeline.grid import Filling
+    from binalloc.pipeline.pipeline import Outcome
+
+FULL_WAVES = 8
+"""So many waves, and the last one hardly counts."""
+FULL = 0.9
+"""Share of the last wave that is nearly a whole one."""
+HALF = 0.5
+"""A last wave that fills less is a risk in a grid of few."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """weight: heavier ones are told first. beware: it may make the advice wrong, or cost more than it gains. text: a
+    sentence without its end."""
+
+    weight: int
+    beware: bool
+    text: str
+
+
+def notes_of(outcome: Outcome, filled: Filling | None) -> list[Note]:
+    """By weight, then in this order. filled: how the grid fills the GPU with the recommended blocks."""
+    found = [*_of_grid(filled), *_of_choice(outcome), *_of_limits(outcome), *_of_runs(outcome)]
+    return sorted(found, key=lambda note: -note.weight)
+
+
+def _of_grid(filled: Filling | None) -> list[Note]:
+    if filled is None:
+        return []
+    waves, last = filled.waves, filled.waves % 1
+    if filled.blocks < filled.sms:
+        idle = count(filled.sms - filled.blocks, "SM")
+        text = f"the grid is smaller than one wave ({waves:.2f}): it has {count(filled.blocks, 'block')}, {idle} of "
+        return [Note(90, True, f"{text}{filled.sms} get none")]
+    if waves < 1:
+        text = f"the grid is smaller than one wave ({waves:.2f}): no SM gets more than {count(filled.share, 'block')}"
+        return [Note(90, True, text)]
+    if waves < FULL_WAVES and 0 < last < FULL:
+        text = f"the last of {waves:.2f} waves fills {last:.0%} of the machine"
+        risky = waves < FULL_WAVES / 2 and last < HALF
+        return [Note(60 if risky else 35, risky, text)]
+    return []
+
+
+def _of_choice(outcome: Outcome) -> list[Note]:
+    original, chosen, found = outcome.original, outcome.rewritten, []
+    if outcome.kept_original or outcome.by_order_alone:
+        return []
+    more = chosen.local_bytes - original.local_bytes
+    if more > 0:
+        text = f"the number of blocks takes {count(more, 'byte')} more of local memory per thread: spills"
+        found.append(Note(70, True, text))
+    if chosen.blocks_per_sm < original.blocks_per_sm:
+        held = "" if not chosen.idle_slots else ", held down by shared memory that nothing uses"
+        found.append(Note(40, False, f"fewer blocks are resident than before{held}"))
+    elif chosen.blocks_per_sm == original.blocks_per_sm:
+        text = "no more blocks are resident than before: what is gained is gained by allocation alone"
+        found.append(Note(30, False, text))
+    floor = least_cap(outcome.request.machine)
+    if chosen.registers < floor:
+        text = f"ptxas takes no cap below {floor} registers: with {floor}, other figures than these may come out"
+        found.append(Note(80, True, text))
+    return found
+
+
+def _of_limits(outcome: Outcome) -> list[Note]:
+    others = [name for name in outcome.rewritten.limiters if name not in ("registers", "shared")]
+    if not others:
+        return []
+    limits = " and ".join(others)
+    text = f"what limits the recommended number of blocks is {limits}, not registers or shared memory"
+    return [Note(20, False, text)]
+
+
+def _of_runs(outcome: Outcome) -> list[Note]:
+    original = outcome.original
+    if outcome.error is None or original.sampled is None:
+        return []
+    parts = f"{original.sampled.blocks:,} of {original.sampled.grid:,} blocks"
+    text = f"cycles are estimated from runs of {parts}; the speedup may be {outcome.error:.1%} off"
+    risky = outcome.speedup is not None and abs(outcome.speedup - 1) < outcome.error and not outcome.kept_original
+    return [Note(75 if risky else 50, risky, text)]

@@ -1,0 +1,46 @@
+"""What to do, in one sentence, and what else to know, of a recommendation's dictionary."""
+
+from __future__ import annotations
+
+from binalloc.printable import count
+from binalloc.report.recommend.parts import Told
+
+_NOTHING = 0.01
+"""A gain that is as good as none."""
+
+
+def verdict(told: Told) -> str:
+    """One sentence: what to do, what binds the kernel, and why that is so."""
+    bound = "" if told["bound"] is None else f"bound by {told['bound']['text']}"
+    chosen, base = told["recommended"], told["ordered"] or told["original"]
+    blocks = count(chosen["blocks_per_sm"], "block")
+    if told["kept_original"] or chosen == told["ordered"]:
+        what = "Leave it" if told["kept_original"] else "Change its order alone"
+        return f"{what}, at {blocks} per SM: {'; '.join(part for part in (bound, _why_kept(told)) if part)}."
+    resources = [count(chosen["registers"], "register")] + [count(chosen["slots"], "slot")] * bool(chosen["slots"])
+    gain, how = (told["speedup"], "emulated") if told["speedup"] else (told["expected_speedup"], "by the model")
+    gained = "" if gain is None else f", {gain:.2f} times as fast ({how})"
+    same = chosen["blocks_per_sm"] == base["blocks_per_sm"]
+    instead = ", as now" if same else f" instead of {base['blocks_per_sm']}"
+    was = f"; the original is {bound}" if bound else ""
+    return f"Run {blocks} per SM{instead}, with {' and '.join(resources)} per thread{gained}{was}."
+
+
+def _why_kept(told: Told) -> str:
+    """Why no other number of blocks is better."""
+    grid, bound = told["grid"], told["bound"]
+    if grid is not None and grid["blocks_of_an_sm"] <= told["recommended"]["blocks_per_sm"]:
+        each = count(grid["blocks_of_an_sm"], "block")
+        return f"the grid gives an SM {each} at most, whatever fits"
+    if bound is not None and bound["by_throughput"]:
+        best = 0.0 if told["spread"] is None else told["spread"]["best"]["speedup"] - 1
+        if best < _NOTHING:
+            return "no number of blocks changes that"
+        return f"no number of blocks gains more than {100 * best:.1f} %"
+    reason: str = told["reason"]
+    return reason
+
+
+def notes(told: Told) -> list[str]:
+    """Sentences, the weightiest first."""
+    return [f"{'Beware' if note['beware'] else 'Note'}: {note['text']}." for note in told["notes"]]
