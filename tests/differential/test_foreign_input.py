@@ -237,7 +237,7 @@ def test_outputs_that_are_no_files(output: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.loom").write_bytes(Path(loom("callchain")).read_bytes())
     for line in (["asm", str(sample_file("callchain.lasm"))], ["schedule", "x.loom"], ["disasm", "x.loom"],
-                 ["import-ptx", str(sample_file("reduction.ptx"))]):  # fmt: skip
+                 ["import-ptx", str(sample_file("sort.ptx"))]):  # fmt: skip
         refused(2, *line, "-o", output)
     assert [p.name for p in tmp_path.iterdir()] == ["x.loom"]
 

@@ -47,7 +47,7 @@ def plain(node: object) -> object:
         return None
     if dataclasses.is_dataclass(node):
         skipped = ("text", "place", "path", "lines")
-        fields = [f.name for f in dataclasses.fields(node) if f.name not in skipped]
+        fields = [f.name for f in dataclasses.fields(node) if f.compare and f.name not in skipped]
         return type(node).__name__, [plain(getattr(node, name)) for name in fields]
     if isinstance(node, dict):
         return [(key, plain(value)) for key, value in sorted(node.items())]

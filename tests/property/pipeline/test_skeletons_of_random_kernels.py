@@ -10,7 +10,7 @@ from binalloc.emulator.runs.run import run
 from binalloc.launch.schema import parse_launch
 from binalloc.pipeline.skeleton.program import skeleton
 from binalloc.report.skeleton.text import launch_text
-from tests.support.generator.programs import generate
+from tests.support.generator.programs import BEFORE, generate
 from tests.support.kits.machines import roomy_machine
 from tests.support.ptx.argument_kernels import argument_kernel
 from tests.support.ptx.generator.programs import generate as generate_ptx
@@ -53,7 +53,7 @@ def test_pointers_of_random_programs_are_buffers(preset: str) -> None:
     """Those that something is read from or written to; a number may be, where nobody uses it."""
     buffers = 0
     for seed in range(6):
-        module, launches = generate(preset, seed)
+        module, launches = generate(preset, seed, **(BEFORE if preset == "wide" else {}))
         for launch in launches:
             found = skeleton(module, launch.kernel, MACHINE).kernels[0]
             for entry in found.entries:

@@ -19,7 +19,7 @@ from binalloc.transform.allocators.unified import Unified
 from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.virtual.code import RELOAD, STORE
 from tests.support.generator.call_sequences import call_sequence
-from tests.support.generator.programs import generate
+from tests.support.generator.programs import BEFORE, generate
 from tests.support.kits.rewrite_judge import Original
 
 MOVING = [("sequence", seed) for seed in (5, 22, 69, 73, 136, 142)] + [("wide", seed) for seed in (36, 40, 45)]
@@ -37,7 +37,7 @@ class Sharing(Unified):
 
 def original(preset: str, seed: int) -> Original:
     if preset == "wide":
-        return Original(*generate("wide", seed))
+        return Original(*generate("wide", seed, **BEFORE))
     module, launch = call_sequence(seed)
     return Original(module, [launch])
 

@@ -43,6 +43,10 @@ from tests.support.generator.warps import slice_address
 from tests.support.programs.builder import Code, module_of
 
 
+BEFORE = {"matrices": False, "neighbours": "", "faulting": False}
+"""Options that leave out what came last: tests that name seeds of the wide programs found them without it."""
+
+
 def generate(preset: str, seed: int, **options: object) -> tuple[Module, list[Launch]]:
     """The program of that preset and seed, and a launch for each of its kernels; equal arguments give equal results.
 

@@ -19,7 +19,7 @@ from binalloc.transform.allocate import attempt
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocators.table import ALLOCATORS
 from binalloc.transform.rewrite.rewrite import fewest_registers, prepare, rewrite_to_budget
-from tests.support.generator.programs import generate
+from tests.support.generator.programs import BEFORE, generate
 from tests.support.kits.cli import call, launch, loom, refused
 from tests.support.paths import sample_file
 
@@ -57,7 +57,7 @@ def many_values(count: int, block: int) -> str:
 def test_the_fewest_registers_are_exact(preset: str, seed: int) -> None:
     """Random programs with calls and wide operands: no number below does, and slots change nothing about that. Whole
     registers that stay because calls hand them over make regdem ask for more."""
-    module, _ = generate(preset, seed)
+    module, _ = generate(preset, seed, **(BEFORE if preset == "wide" else {}))
     prepared = prepare(module, module.kernels()[0].name)
     least = fewest_registers(prepared)
     assert least is not None

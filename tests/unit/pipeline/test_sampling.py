@@ -137,7 +137,7 @@ def test_what_a_recommendation_says_of_it() -> None:
     assert found.outcome.error is not None
     assert found.outcome.same_results is None
     assert found.outcome.verified
-    assert any("estimated from runs of" in warning for warning in found.warnings)
+    assert any("estimated from runs of" in note.text for note in found.notes)
     exact = rewrite_kernel(assemble(MARK), replace(asked, sampled=False))
     assert exact.error is None
     assert exact.speedup == pytest.approx(found.outcome.speedup, rel=0.02)

@@ -9,7 +9,7 @@ from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
 from binalloc.frontend.emitter import Const, Emitter, imm
 from binalloc.frontend.ir import PT, RZ, Program, Registers, Routine
 from binalloc.isa.container.files import read_module, write_module
-from binalloc.isa.instruction import FunctionInfo
+from binalloc.isa.instruction import FunctionInfo, Param
 from binalloc.isa.loom.view import view
 
 
@@ -155,6 +155,7 @@ def test_more_than_255_registers_spill_and_the_demand_is_still_told() -> None:
 
 def test_constants_beyond_255_registers_are_fetched_again() -> None:
     k, b = routine()
+    k.info.params = [Param("words", 0, 1200)]  # what lies outside might fault, and is not fetched again
     values = [load(b, 4 * i) for i in range(300)]
     for i, value in enumerate(values):
         store(b, value, 4 * i)
