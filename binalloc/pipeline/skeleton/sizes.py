@@ -62,10 +62,10 @@ def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None, told: 
         x, y, z = (side or 1 for side in info.block)
         return (x, y, z), "the binary requires it (.reqntid)"
     used = [axis for axis in bits(facts.axes) if axis < _NO_AXES]
-    if any(told):
-        x, y, z = _with_told(told, used, info.max_threads)
-        if LANES <= x * y * z <= _MOST and info.max_threads in (0, x * y * z):
-            said = ", ".join(f"blockIdx.{_AXES[a]} * {n} + threadIdx.{_AXES[a]}" for a, n in enumerate(told) if n)
+    for sides in (told, (told[0], 0, 0)):  # along y a thread may have several elements, and the side be less than told
+        x, y, z = _with_told(sides, used, info.max_threads)
+        if any(sides) and LANES <= x * y * z <= _MOST and info.max_threads in (0, x * y * z):
+            said = ", ".join(f"blockIdx.{_AXES[a]} * {n} + threadIdx.{_AXES[a]}" for a, n in enumerate(sides) if n)
             return (x, y, z), f"the code computes {said}"
     most = info.max_threads or _THREADS * (2 if len(used) > 1 else 1)
     why = f"launch bound of {info.max_threads} threads (.maxntid)" if info.max_threads else "a guess"

@@ -42,11 +42,11 @@ def accepted(text: str) -> Module | None:
 
 
 def plain(node: object) -> object:
-    """A tree without places, the texts of instructions, and what the text around it says."""
+    """A tree without places, the texts of instructions, what the text around it says, and words that bind nothing."""
     if isinstance(node, Place):
         return None
     if dataclasses.is_dataclass(node):
-        skipped = ("text", "place", "path", "lines")
+        skipped = ("text", "place", "path", "lines", "ignored")
         fields = [f.name for f in dataclasses.fields(node) if f.compare and f.name not in skipped]
         return type(node).__name__, [plain(getattr(node, name)) for name in fields]
     if isinstance(node, dict):

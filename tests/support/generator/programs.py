@@ -42,7 +42,6 @@ from tests.support.generator.unstructured import unstructured_program
 from tests.support.generator.warps import slice_address
 from tests.support.programs.builder import Code, module_of
 
-
 BEFORE = {"matrices": False, "neighbours": "", "faulting": False}
 """Options that leave out what came last: tests that name seeds of the wide programs found them without it."""
 
