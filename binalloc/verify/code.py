@@ -86,6 +86,7 @@ class Code:
                 self.faulting.append(may_fault(instr, banks))
                 self.truths.append(isa.truth_of_predicate(instr))
                 self.tests.append(isa.predicate_of_truth(instr))
+                isa.sums(instr)
             except (KeyError, IndexError) as e:
                 raise Malformed(f"{fn.name}+{i} {instr.name} has reserved or missing fields: {e}") from e
         self.special = [isa.special_register(instr) for isa, instr in known]

@@ -71,7 +71,7 @@ HARMLESS = {
     **dict.fromkeys(("reconvergence at the end", "reconvergence point one word off", "lanes split and joined at once"),
                     AGREE),
     **dict.fromkeys(("reconvergence at the target", "reconvergence behind the branch"), AGREE),
-    **dict.fromkeys(("branch to the next word", "branch never taken"), NEVER),
+    **dict.fromkeys(("branch to the next word", "branch never taken", "constant read beyond its bank"), NEVER),
     **dict.fromkeys(("equal clone called", "original called in place of its clone"), EQUAL),
     **dict.fromkeys(("predicate left out of R2P", "comparison inverted", "predicate results swapped"), UNREAD),
     **dict.fromkeys(("both results in one predicate", "table of PLOP3 changed", "tables of PLOP3 swapped"), UNREAD),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _MIDDLE = 256
 """Where lane 0's place lies in the region: a lane's accesses go up to so many bytes below its own place, and above."""
+_CLEARED = REGION // 32
+"""Bytes of a region for each lane."""
 _SPACES = {"global": ("LDG", "STG", "ATOMG"), "shared": ("LDS", "STS", "ATOMS"), "generic": ("LD", "ST", "ATOM")}
 
 
@@ -64,6 +66,18 @@ def neighbours(ops: Ops) -> None:
             _between(ops, place)
             _access(ops, place, kind, own=own)
         _meet(ops)
+
+
+def clear_regions(ops: Ops) -> None:
+    """At a kernel's start: the warp's region of shared memory is zero, so that nothing is read that nobody wrote."""
+    if not ops.options.neighbours:
+        return
+    place = ops.rng.choice(ops.groups(1)[:-1])
+    ops.put("S2R", rd=place, sreg=SR["SR_TID.X"])
+    ops.put("LEA", rd=place, ra=place, rb=RZ, shift=_CLEARED.bit_length() - 1)
+    for offset in range(0, _CLEARED, 4):
+        ops.put("STS", ALWAYS, ra=place, rb=RZ, moff=ops.params.lanes_shared + offset, width=4)
+    ops.put("WARPSYNC", ALWAYS, form=IMM, imm=0xFFFFFFFF)
 
 
 def _place(ops: Ops) -> _Place | None:

@@ -25,6 +25,7 @@ from tests.support.generator.flow import Body, Summary
 from tests.support.generator.holes import leave_out
 from tests.support.generator.launches import structured_launch, unstructured_launch
 from tests.support.generator.memory import finish, prepare
+from tests.support.generator.neighbours import clear_regions
 from tests.support.generator.ops import C_CONST, IMM, RZ, SR_TID, Ops
 from tests.support.generator.options import (
     ADDRESS_BANK,
@@ -189,6 +190,7 @@ def _kernel(body: Body, size: int, o: Options, params: Params) -> None:
     if o.flags:
         ops.put("R2P", ra=ops.src(), pmask=0x7F)
     prepare(ops)
+    clear_regions(ops)
     if o.registers > 12:
         for r in rng.sample(ops.pool, min(len(ops.pool), max(4, size // 4))):
             ops.put("MOV", rd=r, form=IMM, imm=ops.imm())
