@@ -53,9 +53,9 @@ def obeyed(module: Module, request: Request) -> Obeyed:
     over: dict[str, str] = {}
     for one in said:
         if request.registers is not None and one.registers is not None:
-            over[one.text] = "--registers"
+            over[one.text] = "registers"
         elif request.blocks is not None and one.blocks is not None:
-            over[one.text] = "--blocks"
+            over[one.text] = "blocks"
     kept = [one for one in said if one.text not in over]
     return Obeyed(
         tuple(said),

@@ -54,7 +54,7 @@ def _meant(d: Told) -> str:
         bounds.append(f"at least {count(d['blocks'], 'block')} per SM")
     words = ", ".join(bounds)
     if d["overridden_by"]:
-        return f"{d['text']} is overridden by {d['overridden_by']}"
+        return f"{d['text']} is overridden by the {d['overridden_by']} asked for"
     return f"{d['text']}: " + " (".join(part for part in (words, d["note"]) if part) + ")" * bool(words and d["note"])
 
 

@@ -8,7 +8,7 @@ from binalloc.emulator.state.layout import BOARD_NUMBERS, MAX_WARPS
 MAX_CHANNELS = 128
 MAX_BANKS_OF_DRAM = 32  # dram.BANK_BITS
 FAW_ACTIVATES = 4  # tFAW counts this many activations
-MAX_REQUESTS = 1 << 17
+MAX_REQUESTS = 1 << 18
 APART = 8  # rows more than in use: or all that a record's arrays say of one row would share a set of the host's cache
 REQUEST_ROWS = MAX_REQUESTS + APART
 DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM

@@ -115,7 +115,7 @@ def _hand_over(ops: Ops) -> None:
 
 def matrices(ops: Ops) -> None:
     """Each thread writes a word, and its warp loads matrices whose rows are anywhere in what the block wrote. The lanes
-    of one warp see each other's words without a barrier."""
+    of one warp see each other's words without a barrier, but where the memory model is PTX's."""
     r, o = ops.rng, ops.options
     if not ops.uniform or ops.exits or o.block < 32:
         return
@@ -128,7 +128,7 @@ def matrices(ops: Ops) -> None:
     ops.put("S2R", rd=address, sreg=SR["SR_TID.X"])
     ops.put("SHF", rd=address, ra=address, form=IMM, imm=2, rc=RZ)
     ops.put("STS", ra=address, rb=value, moff=var.offset, width=4)
-    alone = o.block == 32 and r.random() < 0.6
+    alone = o.block == 32 and o.neighbours != "ptx" and r.random() < 0.6
     if not alone:
         ops.put("BAR", form=IMM, imm=0)
     ops.put("LOP3", rd=address, ra=row, form=IMM, imm=4 * o.block - 16 - 2 * step, lut=0xC0, rc=RZ)

@@ -23,7 +23,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]")
 OF_THE_COMMAND_LINE = {
     "isa/table/doc.py", "report/runs/run.py", "report/runs/program.py", "report/runs/printed.py",
     "report/demo/programs.py",
-    "emulator/packing/machine_code.py",
+    "emulator/packing/machine_code.py", "frontend/nvcc.py",
     "testing/baseline.py", "testing/plugin.py",
 }  # fmt: skip
 

@@ -83,8 +83,8 @@ def test_what_a_size_alone_leaves_free_is_not_in_the_text() -> None:
 @pytest.mark.parametrize(
     ("options", "overridden", "most"),
     [
-        ({"registers": 40}, {".maxnreg 32": "--registers", ".minnctapersm 8": "--registers"}, 40),
-        ({"blocks": 2}, {".minnctapersm 8": "--blocks"}, 32),
+        ({"registers": 40}, {".maxnreg 32": "registers", ".minnctapersm 8": "registers"}, 40),
+        ({"blocks": 2}, {".minnctapersm 8": "blocks"}, 32),
         ({"slots": 0}, {}, 32),
     ],
 )
@@ -96,7 +96,7 @@ def test_what_is_asked_for_overrides_them_and_that_is_told(
     assert {d["text"]: d["overridden_by"] for d in said[::2] if d["overridden_by"]} == overridden
     assert most - 8 < outcome.rewritten.registers <= most
     for text, option in overridden.items():
-        assert f"{text} is overridden by {option}." in render_outcome(outcome)
+        assert f"{text} is overridden by the {option} asked for." in render_outcome(outcome)
 
 
 def test_bounds_that_the_machine_cannot_have_bound_nothing_and_that_is_told() -> None:

@@ -17,7 +17,7 @@ from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
 from binalloc.transform.virtual.code import AGAIN, PASS, RELOAD, STORE, Item
 from tests.support.generator.arguments import handed_on
-from tests.support.generator.programs import generate
+from tests.support.generator.programs import BEFORE, generate
 from tests.support.paths import sample_file
 
 CASES = [
@@ -33,7 +33,7 @@ values in local memory (14), comebacks that were reckoned as recomputations (21)
 @cache
 def at_budgets(preset: str, seed: int) -> list[Rewrite]:
     """The fewest registers that do and two more, without slots and with some."""
-    module, _ = generate(preset, seed, halves=False)  # the cases were found without
+    module, _ = generate(preset, seed, halves=False, **BEFORE)  # the cases were found without
     prepared = prepare(module, module.kernels()[0].name)
     least = fewest_registers(prepared)
     assert least is not None
