@@ -111,7 +111,7 @@ def test_equal_seeds_give_equal_wide_programs() -> None:
 
 def test_wide_programs_reach_the_corners() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(600):
+    for seed in range(800):
         module, launches = generate("wide", seed)
         seen["several kernels"] += len(launches) > 1
         seen["dynamic shared memory"] += launches[0].dynamic_shared > 0

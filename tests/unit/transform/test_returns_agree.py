@@ -62,7 +62,8 @@ def test_results_that_have_different_homes_are_brought_together(second: int) -> 
 
 def test_early_returns_of_spilled_code_agree() -> None:
     """Found by the fuzzer: seed 700116."""
-    module, _ = generate("wide", 700116, kernels=1, addresses=False, aliases=False, odd_points=0.0, halves=False, **BEFORE)
+    plain = {"addresses": False, "aliases": False, "odd_points": 0.0, "halves": False}
+    module, _ = generate("wide", 700116, kernels=1, **plain, **BEFORE)
     rewritten = rewrite(module, "kernel", 3, 2, "best")
     report = check(module, rewritten, "kernel")
     assert report.ok, str(report)
