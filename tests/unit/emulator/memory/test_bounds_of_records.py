@@ -55,7 +55,7 @@ def test_the_records_hold_what_every_machine_may_have_under_way(name: str) -> No
 
 
 def test_a_machine_that_may_have_more_under_way_is_refused() -> None:
-    m = load_machine("h100")
+    m = load_machine("b200")
     large = replace(m, l1=replace(m.l1, mshrs=1024))
     text = ".kernel k\nEXIT\n.end\n"
     module = schedule(assemble(text, "k"), m)
