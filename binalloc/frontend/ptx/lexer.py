@@ -95,7 +95,7 @@ class Source:
     def ignore(self, at: int, key: str, text: str) -> None:
         """Note that what stands at offset `at` is left out. key: of `ignored.FORMS`; text: as it is told."""
         assert key in FORMS
-        self.ignored.append(Ignored(key, text, self.place(at).line))
+        self.ignored.append(Ignored(key, " ".join(text.split()), self.place(at).line))
 
     def fail(
         self,
