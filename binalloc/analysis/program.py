@@ -13,6 +13,7 @@ from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_dire
 from binalloc.analysis.cfg import Cfg
 from binalloc.analysis.dominators import dominators, post_dominators
 from binalloc.analysis.executions import Executions, weigh_by_executions
+from binalloc.analysis.frequencies import runs
 from binalloc.analysis.interference import InterferenceGraph, build_interference
 from binalloc.analysis.lift import Lifting, lift_local_words
 from binalloc.analysis.liveness import Liveness, Summary, build_liveness
@@ -70,6 +71,11 @@ class ProgramAnalysis:
     graph: CallGraph
     functions: dict[str, FunctionAnalysis]
     lifting: Lifting
+
+    @cached_property
+    def runs(self) -> dict[str, float]:
+        """Estimated runs of each function per run of the kernel, callers first. Nobody changes it."""
+        return runs(self.graph, {name: analysis.loops for name, analysis in self.functions.items()})
 
     @property
     def isa(self) -> InstructionSet:

@@ -1,41 +1,49 @@
 """Which accesses of the original's lanes can never touch the same bytes, whichever lanes they are of.
 
-Needs the original's code and its values' names; leaves both unchanged. A value is told as a sum of words that are the
-same in all lanes and at all times (constants, constant memory, special registers that no lane sees differently), modulo
-a power of two: what differs between lanes is a multiple of that. Two addresses whose sums differ by a number alone are
-that far apart, modulo the power of two.
+Needs the original's code, its blocks and what its calls may write; leaves them unchanged. A value is told as a sum of
+words that are the same in all lanes and at all times (constants, constant memory, special registers that no lane sees
+differently), modulo a power of two: what differs between lanes is a multiple of that. Two addresses whose sums differ
+by a number alone are that far apart, modulo the power of two.
+
+A register is told where it is read, by the definitions that reach it there: what a call may leave in it later says
+nothing of it before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Mapping
 
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import Memory
 from binalloc.isa.sets.table import set_of
-from binalloc.verify.code import Code
-from binalloc.verify.webs import Webs
+from binalloc.verify.blocks import Blocks
+from binalloc.verify.code import Code, ref_bits
 
 _WHOLE = 1 << 8 * WORD
 _NUMBER = ""
 Told = tuple[int, Mapping[Hashable, int]]
 """(modulus, factors by word; of `_NUMBER` the number itself)."""
+Spot = tuple[int, int]
+"""(word, place): what the word leaves in the place; -1 - b for the word: what is there where block b begins."""
 _NOTHING: Told = (1, {})
 
 
 class Lanes:
-    """The addresses of a function's accesses, as far as they are told."""
+    """The addresses of a function's accesses, as far as they are told. calls: by word of a call, the places that it may
+    write."""
 
-    def __init__(self, code: Code, webs: Webs) -> None:
-        self.code, self.webs = code, webs
+    def __init__(self, code: Code, blocks: Blocks, calls: Mapping[int, frozenset[int]]) -> None:
+        self.code, self.blocks, self.calls = code, blocks, calls
         self.differ = set_of(code.instrs[0]).limits.lane_registers if len(code) else frozenset()
-        self.told: dict[int, Told] = {}
-        foreign = [webs.entry, *webs.after.values()]
-        self.unknown = {name for found in foreign for name in found.values()}
-        self.made: dict[int, list[tuple[int, Sum | None]]] = {}
-        self._collect()
-        self._solve()
+        self.writers: list[dict[int, list[int]]] = [{} for _ in range(len(blocks))]
+        for b, found in enumerate(self.writers):
+            for i in range(blocks.starts[b], blocks.starts[b + 1]):
+                for place in (*(x for ref in code.views[i].defs for x in ref_bits(ref)), *sorted(calls.get(i, ()))):
+                    found.setdefault(place, []).append(i)
+        self.sums: dict[int, dict[int, Sum]] = {}
+        self.told: dict[Spot, Told | None] = {}
         self.at: dict[int, Told] = {}
 
     def apart(self, i: int, j: int) -> bool:
@@ -59,47 +67,91 @@ class Lanes:
             memory = self._memory(i)
             found = _reduced(_WHOLE, {_NUMBER: memory.offset})
             if memory.base is not None:
-                place = 0
-                for ref in self.code.views[i].uses:
-                    if ref.field == memory.base.field:
-                        break
-                    place += ref.units
-                found = _sum(found, self._value(self.webs.uses[i][place]) or _NOTHING, 1)
+                spot = self._before(i, ref_bits(memory.base)[0])
+                self._solve(spot)
+                found = _sum(found, self.told[spot] or _NOTHING, 1)
             self.at[i] = found
         return found
 
-    def _collect(self) -> None:
-        """Of each name, the words that define it, each with the sum that it writes, if it is one."""
-        for i, names in enumerate(self.webs.defs):
-            if names:
-                instr = self.code.instrs[i]
-                known = {found.result: found for found in set_of(instr).sums(instr)}
-                for place, name in enumerate(names):
-                    self.made.setdefault(name, []).append((i, known.get(place)))
+    # -- what hangs on what
 
-    def _solve(self) -> None:
-        """Names are told anew until that changes nothing. Moduli only fall, so that it ends."""
-        readers: dict[int, set[int]] = {}
-        for name, found in self.made.items():
-            for i, total in found:
-                for place, _ in total.uses if total is not None else ():
-                    readers.setdefault(self.webs.uses[i][place], set()).add(name)
-        work = dict.fromkeys(self.made)
+    def _before(self, i: int, place: int) -> Spot:
+        """What decides the place just before word i."""
+        return self._last(self.blocks.of(i), i, place)
+
+    def _last(self, b: int, end: int, place: int) -> Spot:
+        """What decides the place behind the words of block b that precede `end`."""
+        words = self.writers[b].get(place, [])
+        count = bisect_left(words, end)
+        return (words[count - 1] if count else -1 - b), place
+
+    def _needs(self, spot: Spot) -> Iterator[Spot]:
+        i, place = spot
+        if i < 0:
+            for p in self.blocks.before[-1 - i]:
+                yield self._last(p, self.blocks.starts[p + 1], place)
+        elif i not in self.calls:
+            if self.code.views[i].guard is not None:
+                yield self._before(i, place)
+            total = self._sum_of(i, place)
+            if total is not None:
+                for used, _ in total.uses:
+                    yield self._before(i, self._used(i, used))
+
+    def _used(self, i: int, number: int) -> int:
+        """The place that the operand unit of that number reads."""
+        return [x for ref in self.code.views[i].uses for x in ref_bits(ref)][number]
+
+    def _sum_of(self, i: int, place: int) -> Sum | None:
+        """What word i writes to the place, where that is a sum."""
+        found = self.sums.get(i)
+        if found is None:
+            instr, places = self.code.instrs[i], [x for ref in self.code.views[i].defs for x in ref_bits(ref)]
+            found = self.sums[i] = {places[total.result]: total for total in set_of(instr).sums(instr)}
+        return found.get(place)
+
+    # -- what is told of it
+
+    def _solve(self, spot: Spot) -> None:
+        """Tell it, and all that it hangs on, anew until that changes nothing. Moduli only fall, so that it ends."""
+        if spot in self.told:
+            return
+        readers: dict[Spot, list[Spot]] = {}
+        work, found = [spot], {spot: None}
         while work:
-            name = next(iter(work))
-            del work[name]
-            new = self._defined(name)
-            if new is not None and new != self.told.get(name):
-                self.told[name] = new
-                work.update(dict.fromkeys(sorted(readers.get(name, ()))))
+            reader = work.pop()
+            for needed in self._needs(reader):
+                readers.setdefault(needed, []).append(reader)
+                if needed not in found and needed not in self.told:
+                    found[needed] = None
+                    work.append(needed)
+        self.told.update(found)
+        anew = dict.fromkeys(reversed(found))
+        while anew:
+            at = next(iter(anew))
+            del anew[at]
+            new = self._defined(at)
+            if new is not None and new != self.told[at]:
+                self.told[at] = new
+                anew.update(dict.fromkeys(readers.get(at, ())))
 
-    def _defined(self, name: int) -> Told | None:
-        """What all definitions have in common; None where none is told yet."""
-        if name in self.unknown:
-            return _NOTHING
-        out = self.told.get(name)
-        for i, total in self.made[name]:
-            new = _NOTHING if total is None else self._evaluated(i, total)
+    def _defined(self, spot: Spot) -> Told | None:
+        """What all that reaches it has in common; None where nothing is told yet."""
+        i, place = spot
+        if i < 0:
+            b = -1 - i
+            ways = [self.told[self._last(p, self.blocks.starts[p + 1], place)] for p in self.blocks.before[b]]
+            if b == 0:
+                ways.append(_NOTHING)
+        elif i in self.calls:
+            ways = [_NOTHING]
+        else:
+            total = self._sum_of(i, place)
+            ways = [_NOTHING if total is None else self._evaluated(i, total)]
+            if self.code.views[i].guard is not None:
+                ways.append(self.told[self._before(i, place)])
+        out = self.told[spot]
+        for new in ways:
             if new is not None:
                 out = new if out is None else _common(out, new)
         return out
@@ -110,16 +162,12 @@ class Lanes:
             out = _sum(out, (_WHOLE, {("constant", bank, offset): 1}), factor)
         for special in total.special:
             out = _sum(out, _NOTHING if special in self.differ else (_WHOLE, {("special", special): 1}), 1)
-        for place, factor in total.uses:
-            value = self._value(self.webs.uses[i][place])
+        for number, factor in total.uses:
+            value = self.told[self._before(i, self._used(i, number))]
             if value is None:
                 return None
             out = _sum(out, value, factor)
         return out
-
-    def _value(self, name: int) -> Told | None:
-        """None where the name has definitions and none is told yet."""
-        return self.told.get(name) if name in self.made else _NOTHING
 
 
 def _reduced(modulus: int, factors: Mapping[Hashable, int]) -> Told:

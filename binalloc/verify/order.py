@@ -32,7 +32,7 @@ from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from binalloc.isa.interface.view import Memory, View
 from binalloc.isa.kinds import Access, Flow, Space
@@ -40,7 +40,7 @@ from binalloc.isa.source_facts import PTX
 from binalloc.verify.blocks import CLOSES, Blocks, Places
 from binalloc.verify.code import Code, LocalAccess
 from binalloc.verify.lanes import Lanes
-from binalloc.verify.webs import Webs
+from binalloc.verify.webs import Values, Webs
 
 ATTEMPTS = 16
 
@@ -64,11 +64,11 @@ def find_order(
     """See the module. loaded: the words of local memory that any function of the original loads (`loaded_words`).
     places: as `find_places` gives them. origin: the instruction map, by original word. model: the memory model that the
     original was made under."""
-    homes = find_homes(old, blocks, new, places, origin)
+    homes = find_homes(old, blocks, webs, new, places, origin)
     mapped = set(origin)
     silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
     unread = {i for i in silent if _is_unread(old.locals[i], loaded)}
-    lanes = None if model == PTX else Lanes(old, webs)
+    lanes = None if model == PTX else Lanes(old, blocks, {i: frozenset(found) for i, found in webs.after.items()})
     order = list(range(len(old)))
     changed = False
     for b, (_, ranks) in sorted(homes.items()):
@@ -93,6 +93,13 @@ def loaded_words(codes: Iterable[Code]) -> set[int]:
     return {w for access in accesses if access is not None and not access.store for w in access.words}
 
 
+class Named(Protocol):
+    """What knows the names of the values that words read and write, by position."""
+
+    uses: list[Values]
+    defs: list[Values]
+
+
 class Home(NamedTuple):
     """A block of the rewritten program, and the first counterparts there of the words of one of the original: original
     word -> place."""
@@ -107,10 +114,12 @@ def find_places(new: Code, origin: Sequence[int]) -> Places:
     return Places(new, frozenset(added))
 
 
-def find_homes(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, Home]:
+def find_homes(
+    old: Code, blocks: Blocks, names: Named, new: Code, theirs: Places, origin: Sequence[int]
+) -> dict[int, Home]:
     """By block of the original the block of the rewritten program (`theirs`) that stands for it: one that starts at a
-    meeting point for the one that does there, else that which has most of what stays (`Code.stays`), or of it
-    all. What went behind a meeting point is not what stands there."""
+    meeting point for the one that does there, else that which has most of what stays (`_stays`), or of it all. What
+    went behind a meeting point is not what stands there. names: of old's values, by old's positions."""
     met = _met(old, blocks, new, theirs, origin)
     taken = {there: b for b, there in met.items()}
     found: dict[int, dict[int, dict[int, int]]] = {b: {there: {}} for b, there in met.items()}
@@ -126,10 +135,16 @@ def find_homes(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Seq
                     found.setdefault(b, {}).setdefault(there, {}).setdefault(k, n)
     out = {}
     for b, choices in found.items():
-        weight = {t: (sum(map(old.stays, ranks)), len(ranks), -t) for t, ranks in choices.items()}
+        weight = {t: (sum(_stays(old, names, k) for k in ranks), len(ranks), -t) for t, ranks in choices.items()}
         best = max(choices, key=weight.__getitem__)
         out[b] = Home(best, choices[best])
     return out
+
+
+def _stays(old: Code, names: Named, k: int) -> bool:
+    """Is proven only in step with the original: what `Code.stays` says so of, and what writes a value that it reads,
+    whose result has no name of its own (`State.equate`)."""
+    return old.stays(k) or not set(names.uses[k]).isdisjoint(names.defs[k])
 
 
 def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, int]:

@@ -134,7 +134,7 @@ class Product(Lockstep):
 
     @cached_property
     def _homes(self) -> dict[int, Home]:
-        return find_homes(self.old, self.old.blocks, self.new, self.places, self.origin)
+        return find_homes(self.old, self.old.blocks, self.old, self.new, self.places, self.origin)
 
     def _lost(self, n: int, m: int, k: int) -> Node | None:
         """The next counterpart cannot be reached: name the original instruction that was left out or overtaken."""

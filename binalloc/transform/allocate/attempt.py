@@ -10,7 +10,6 @@ from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.analysis.web import WebNumber
 from binalloc.bitset import bits, mask_from
-from binalloc.transform.allocate.cost import emitted_copies, emitted_cost
 from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.function import OneFunction, allocate_function
 from binalloc.transform.allocate.known import Callees, Known, by_content, by_interface
@@ -157,7 +156,7 @@ class Attempt:
     def copies(self) -> float:
         """Instructions that copy registers to others and were not there before, likewise."""
         often = frequencies(self.program)
-        return sum(often[name] * emitted_copies(self.allocations[name].code) for name in self.allocations)
+        return sum(often[name] * self.allocations[name].copy_cost() for name in self.allocations)
 
     def limit(self, name: str) -> float:
         """What spill code of a function still to be allocated has to cost less than, by its own loops."""
@@ -171,7 +170,7 @@ class Attempt:
 
     def costs(self, name: str) -> float:
         """Spill code of an allocated function, in one run of it."""
-        return emitted_cost(self.allocations[name].code, self.prices)
+        return self.allocations[name].spill_cost(self.prices)
 
 
 def by_regions(attempt: Attempt, name: str) -> RegisterAllocation:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from math import inf
 
 from binalloc.transform.allocate.attempt import Attempt, by_regions, colour_functions
-from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.effort import is_large, is_searched
 from binalloc.transform.allocate.function import OneFunction
 from binalloc.transform.allocate.procedure import cost_alone
@@ -42,7 +41,7 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     if first is not None and first.rounds and is_searched(given):
         found = function.once(("further", prices, slots), lambda: search_further(first, *one, prices, slots))
         cost = cost_alone(found, own, prices)
-    accesses = (cost if found is None else emitted_cost(found.code, prices)) / prices.usual
+    accesses = (cost if found is None else found.spill_cost(prices)) / prices.usual
     if _whole_is_cheaper(function, given, accesses):
         other = function.once(("whole", given), lambda: whole_allocation(given, *one))
         if cost_alone(other, own, prices) < cost:
@@ -67,7 +66,7 @@ def without_slots(attempt: Attempt, below: float) -> Attempt | None:
     cost less than `below`."""
     program = attempt.program
     found = attempt.allocations[program.graph.kernel]
-    if is_large(found.given) and below <= ONE_MORE * emitted_cost(found.code, attempt.prices.all_local):
+    if is_large(found.given) and below <= ONE_MORE * found.spill_cost(attempt.prices.all_local):
         return None
     available = program.isa.limits.allocatable(attempt.pointer + 1)
     other = Attempt(

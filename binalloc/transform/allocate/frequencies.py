@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from binalloc.analysis.frequencies import runs
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 
 
 def frequencies(program: ProgramAnalysis) -> dict[str, float]:
     """Estimated runs of each function per run of the kernel, callers first."""
-    return runs(program.graph, {name: analysis.loops for name, analysis in program.functions.items()})
+    return program.runs
 
 
 def blocks_by_runs(program: ProgramAnalysis) -> Iterator[tuple[FunctionAnalysis, int, float]]:

@@ -9,7 +9,6 @@ from binalloc.bitset import bits, long_mask
 from binalloc.models.allocation.procedures import Event, Procedure, ProcedureCall
 from binalloc.models.allocation.slots import plan_slots
 from binalloc.models.allocation.terms import Value
-from binalloc.transform.allocate.cost import emitted_cost
 from binalloc.transform.allocate.registers import RegisterAllocation
 from binalloc.transform.spill.prices import SLOT_COST, Prices
 from binalloc.transform.virtual.code import ARRIVE, PASS, RELOAD, STORE
@@ -22,13 +21,13 @@ def cost_alone(allocation: RegisterAllocation, slots: int, prices: Prices) -> fl
     """Loop-weighted cost of a function's spill code, with slots for it as if it called nobody. slots: 0 where memory
     costs what `prices` say."""
     if not slots:
-        return emitted_cost(allocation.code, prices)
+        return allocation.spill_cost(prices)
     name = allocation.code.function.name
     nowhere = [(-1, -1) for item in allocation.code.items() if item.callee]
     procedure = replace(procedure_of(allocation, nowhere, 1.0), calls=(), stretches=())
     local = plan_slots({name: procedure}, name, slots, "cost").procedures[name].local_of
     far = frozenset(allocation.memory[v] for v in local)
-    return emitted_cost(allocation.code, Prices(SLOT_COST, far, prices.far))
+    return allocation.spill_cost(Prices(SLOT_COST, far, prices.far))
 
 
 def procedure_of(

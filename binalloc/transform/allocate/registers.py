@@ -8,15 +8,16 @@ which registers it overwrites.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Any, TypeVar
 
 from binalloc.analysis.locations import Location
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.models.allocation.terms import Register, Value
-from binalloc.transform.allocate.cost import emitted_cost
+from binalloc.transform.allocate.cost import emitted_copies, emitted_cost
 from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.assign.assign import assign, homeless, settle
 from binalloc.transform.assign.fewest import fewest_homes
@@ -25,6 +26,7 @@ from binalloc.transform.assign.placed import NoPlace, Placed
 from binalloc.transform.order.arrange import for_latency
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.spill.overlap import overlap
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import ARRIVE, ENTRY, Item, VCode
@@ -40,6 +42,8 @@ __all__ = [
     "allocate_cheapest",
     "allocate_registers",
 ]
+
+T = TypeVar("T")
 
 SLACKS = (0, 1, 2, 4, 8)
 """Registers to leave free where values live, tried in order: pairs and quads that do not find room side by side need
@@ -62,7 +66,8 @@ class TooDear(Exception):
 @dataclass
 class RegisterAllocation:
     """A coloured function: code (with spill code), colour per value, contract, and the memory values in use. given: the
-    code before any spilling, in the order that was taken. rounds: how it came to its spill code."""
+    code before any spilling, in the order that was taken. rounds: how it came to its spill code. Nobody changes it; the
+    same with another contract shares what was found of it."""
 
     code: VCode
     colour: list[Register]
@@ -70,6 +75,22 @@ class RegisterAllocation:
     memory: list[Value]
     given: Analysed
     rounds: list[Round] = field(default_factory=list)
+    _found: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, which nothing but code, colours and `what` decides."""
+        if what not in self._found:
+            self._found[what] = make()
+        found: T = self._found[what]
+        return found
+
+    def spill_cost(self, prices: Prices) -> float:
+        """Of its spill code, see `emitted_cost`."""
+        return self.once(("spill cost", prices), lambda: emitted_cost(self.code, prices))
+
+    def copy_cost(self) -> float:
+        """Of its copies, see `emitted_copies`."""
+        return self.once("copy cost", lambda: emitted_copies(self.code))
 
 
 def allocate_registers(

@@ -13,6 +13,13 @@ from binalloc.transform.virtual.live_ranges import live_ranges
 def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:
     """Per call item (a register free just before it, one free just after it), one that the function overwrites anyway
     if there is; -1 where none is free."""
+    anyway = alloc.contract.clobbers
+    busy = alloc.once("busy around calls", lambda: _busy_around_calls(alloc))
+    return [(_one(available & ~before, anyway), _one(available & ~behind, anyway)) for before, behind in busy]
+
+
+def _busy_around_calls(alloc: RegisterAllocation) -> list[tuple[int, int]]:
+    """Per call item the registers, as bits, that hold values just before it, and just behind it."""
     flat = flatten(alloc.code)
     calls = [k for k, item in enumerate(flat.items) if item.callee]
     if not calls:
@@ -25,9 +32,7 @@ def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[i
         for start, end in intervals:
             for point in points[bisect_left(points, start) : bisect_left(points, end)]:
                 busy[point] |= bit
-    around = [(available & ~busy[2 * k], available & ~busy[2 * k + 1]) for k in calls]
-    anyway = alloc.contract.clobbers
-    return [(_one(before, anyway), _one(behind, anyway)) for before, behind in around]
+    return [(busy[2 * k], busy[2 * k + 1]) for k in calls]
 
 
 def _one(registers: int, rather: int) -> int:

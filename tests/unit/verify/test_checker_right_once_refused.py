@@ -553,3 +553,33 @@ def test_what_a_callee_may_leave_is_one_value_where_it_is_read() -> None:
     within = PERHAPS_WRITTEN.replace("leave:\nRET", "leave:\nMOV R6, R4\nRET")
     assert verdict(within, mapped(within)) == set()
     assert verdict(within, STORED_LATER.replace("leave:\n5| RET", "leave:\n5| MOV R6, R4\n6| RET")) != set()
+
+
+def test_a_value_that_is_changed_where_it_lies_cannot_leave_its_block() -> None:
+    """Random programs, seed 240: the sum was thought to be made elsewhere, since the product had gone in front of the
+    branch, and the result of a word that reads what it writes has no other name."""
+    head = "S2R R8, SR_TID.X\nMOV R2, 0x40\nMOV R3, 0x0\nISETP.GT.AND P1, PT, R8, 0x3, PT"
+    numbered = "\n".join(f"{n}| {line}" for n, line in enumerate(head.splitlines()))
+    left = f"""
+.kernel k registers=12
+{head}
+@P1 BRA far, far
+IMAD R4, R8, R8, R8
+IADD3 R8, R8, R4, RZ
+far:
+STG.32 [R2], R8
+EXIT
+"""
+    gone = f"""
+.kernel k registers=12
+{numbered}
+5| IMAD R4, R8, R8, R8
+4| @P1 BRA far, far
+6| {{sum}}
+far:
+7| STG.32 [R2], R8
+8| EXIT
+"""
+    assert verdict(left, gone.format(sum="IADD3 R8, R8, R4, RZ")) == set()
+    for wrong in ("IADD3 R8, R8, R8, RZ", "IADD3 R8, R4, R4, RZ", "IADD3 R8, R8, R4, R4", "MOV R8, R4"):
+        assert verdict(left, gone.format(sum=wrong)) != set()
