@@ -179,7 +179,7 @@ MODULE = [
     (f"{HEAD}.global .b8 x = 0x10000000000000000000000;", 4, 17, "0x10000000000000000000000", "at most 22 digits"),
     (f"{HEAD}.global .b16 x = 1.5;", 4, 18, "1.5", "floating value"),
     (f"{HEAD}.global .b32 x = y;", 4, 18, "y", "undeclared name"),
-    (f"{HEAD}.global .b32 x; .global .b32 z = x;", 4, 34, "x", "64 bits"),
+    (f"{HEAD}.global .b32 x; .global .b32 z = x;", 4, 34, "x", "address in a .b32"),
     (f"{HEAD}.global .b32 y; .global .b8 x[8] = {{0xFFF(y)}};", 4, 37, "0xFFF", "0xFF, 0xFF00 and so on"),
     (f"{HEAD}.global .b32 y; .global .b8 x[8] = {{0xF(y)}};", 4, 37, "0xF", "mask of an address"),
     (f"{HEAD}.extern .global .b32 x = 1;", 4, 24, "=", "initialiser of an external"),
