@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from binalloc.bitset import bits
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, TRUE
-from binalloc.isa.kinds import Flow
+from binalloc.isa.kinds import LEAVES, Flow
 from binalloc.verify.blocks import Blocks
 from binalloc.verify.code import Code, ref_bits
 from binalloc.verify.names import Names
@@ -186,8 +186,14 @@ class _Builder:
 
     def _wanted_under(self, x: int, under: Guard | None) -> int:
         """A value is read, by the threads alone for which that holds; that wrote it themselves, if it is what it was
-        written under."""
-        return x if under is not None and self.under.get(x) == under else self.wanted(x)
+        written under, and have what was there before, if it is the opposite."""
+        if under is None:
+            return self.wanted(x)
+        others = under[0], not under[1]
+        while self.under.get(x) == others and x in self.prior:
+            before = self.prior[x]
+            x = self.live_in(-1 - before, self.place[x]) if before < 0 else before
+        return x if self.under.get(x) == under else self.wanted(x)
 
     def _beside(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
         """A definition that need not happen. under: its guard, if that alone decides."""
@@ -212,10 +218,11 @@ class _Builder:
                 after[x] = self._beside(b, current, x, under if always else None)
 
     def leave(self, i: int, places: int) -> None:
-        """At the return at word i."""
-        b = self.blocks.of(i)
+        """At the return at word i, for the threads that return there."""
+        b, guard = self.blocks.of(i), self.code.views[i].guard
+        under = None if guard is None else (self.guards[i], guard[1])
         for x in bits(places & _NAMED):
-            name = self._read(b, self.out[b], x)
+            name = self._read(b, self.out[b], x, under)
             self.union(self.exit.setdefault(x, name), name)
 
     # -- between blocks
@@ -234,11 +241,13 @@ class _Builder:
                 )
 
     def _edge(self, p: int, b: int) -> Guard | None:
-        """What holds for the threads that go from block p on to block b, if p's branch says so."""
+        """What holds for the threads that go from block p on to block b, if the branch, return or end of p says so."""
         last = self.blocks.starts[p + 1] - 1
         v = self.code.views[last]
-        if v.control != Flow.BRANCH or v.guard is None:
+        if v.guard is None or (v.control != Flow.BRANCH and v.control not in LEAVES):
             return None
+        if v.control in LEAVES:
+            return self.guards[last], not v.guard[1]
         there = self.blocks.of(self.code.fn.target(last))
         return None if there == p + 1 else (self.guards[last], v.guard[1] ^ (b != there))
 

@@ -111,6 +111,47 @@ EXIT
 9| EXIT
 """,
     ),
+    "order_behind_a_guarded_return": (  # those that go on have in R0 what was there before, not what the others return
+        """
+.kernel k registers=12
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+LDG.32 R0, [R2]
+LDG.32 R4, [R2+0x4]
+ISETP.LT.AND P2, PT, R0, 0x5, PT
+CALL f
+STG.32 [R2], R0
+STG.32 [R2+0x4], R4
+EXIT
+.func f
+ISETP.LT.AND P4, PT, R4, R0, PT
+@!P2 IADD3 R0, R0, 0x8, RZ
+@!P2 RET
+@P4 IADD3 R4, R4, R0, RZ
+IADD3 R0, R0, 0x10, RZ
+RET
+""",
+        """
+.kernel k registers=12
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| LDG.32 R0, [R2]
+3| LDG.32 R4, [R2+0x4]
+4| ISETP.LT.AND P2, PT, R0, 0x5, PT
+5| CALL f
+6| STG.32 [R2], R0
+7| STG.32 [R2+0x4], R4
+8| EXIT
+.func f
+0| ISETP.LT.AND P4, PT, R4, R0, PT
+1| @!P2 IADD3 R0, R0, 0x8, RZ
+2| @!P2 RET
+4| IADD3 R5, R0, 0x10, RZ
+3| @P4 IADD3 R4, R4, R0, RZ
+-| MOV R0, R5
+5| RET
+""",
+    ),
 }
 
 ELSEWHERE: dict[str, tuple[str, str]] = {
