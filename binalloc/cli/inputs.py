@@ -40,6 +40,11 @@ def machine_from(module: Module, kernel: str | None, given: str | None, machine:
     return why_that_machine(module, kernel, given, machine)
 
 
+def told_machine(module: Module, kernel: str | None, given: str | None, machine: Machine) -> dict[str, str]:
+    """The machine that a command took, and why that one: fields of its `--json`."""
+    return {"machine": machine.name, "machine_from": machine_from(module, kernel, given, machine)}
+
+
 def optional_launch(launch: str | None, size: str | None) -> Launch | None:
     if launch is not None:
         from binalloc.launch.file import load_launch

@@ -31,6 +31,8 @@ FORMS = {
     "section": Form("`.section`", "debug data; source lines come from `.loc`"),
     "debug": Form("`.target` with `debug`", "nothing is left out for speed that a debugger would miss"),
     "placement": Form("`.attribute(.managed)`, `.attribute(.unified)`", "the host keeps a variable where it likes"),
+    "texture-state": Form("initial values of `.texref`, `.samplerref` and `.surfref` variables",
+                          "the launch says how large textures and surfaces are and how they are filtered"),
     "pointer": Form("`.ptr` of parameters", "a promise of where a pointer leads, which is not used"),
 }  # fmt: skip
 """By key, in the order of PTX.md."""

@@ -51,10 +51,10 @@ _REBUILD = "Compile the source without it, or for an older architecture (nvcc -a
 
 FORMS: tuple[Form, ...] = (
     # -- instructions, by opcode and modifiers; the first that fits
-    Form("tensor", "`wmma`, `mma`, `wgmma`, `tcgen05`, `stmatrix`, `movmatrix`, `tensormap`; `ldmatrix` of `.m16n16` "
-         "or `.m8n16`", "tensor instructions are not supported", _REBUILD,
-         _set("wmma mma wgmma tcgen05 stmatrix movmatrix tensormap")),
-    Form("tensor", "", "", "", _set("ldmatrix"), _set("m16n16 m8n16")),
+    Form("tensor", "`wmma`, `mma`, `wgmma`, `tcgen05`, `movmatrix`, `tensormap`; `ldmatrix` and `stmatrix` of "
+         "`.m16n16`, `.m8n16` and `.m16n8`", "tensor instructions are not supported", _REBUILD,
+         _set("wmma mma wgmma tcgen05 movmatrix tensormap")),
+    Form("tensor", "", "", "", _set("ldmatrix stmatrix"), _set("m16n16 m8n16 m16n8")),
     Form("async", "`cp` with `.bulk`, `.reduce`, `.mbarrier` or a tensor; `mbarrier`, `st.async`, `st.bulk`, "
          "`red.async`",
          "copies in bulk and barriers in memory are not supported", _REBUILD, _set("cp"),

@@ -127,7 +127,7 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
         filled,
         notes_of(outcome, filled),
         _bound(module, outcome),
-        hot_lines(module, request),
+        hot_lines(module, request, outcome.original),
         _expected(module, outcome),
         spread(outcome),
         [_residence(fn) for fn in outcome.rewritten.functions],

@@ -28,13 +28,14 @@ LARGE = 3
 @dataclass(frozen=True)
 class Sampled:
     """cycles: of the whole grid, estimated. error: how far the estimates from the three places are apart, half the
-    range over the estimate. blocks: so many were run, of so many (`grid`). stats: of the longest part."""
+    range over the estimate. blocks: so many were run, of so many (`grid`). stats, counts: of the longest part."""
 
     cycles: int
     error: float
     blocks: int
     grid: int
     stats: dict[str, Any] = field(repr=False, compare=False)
+    counts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def sampled_to_dict(found: Sampled | None) -> dict[str, object]:
@@ -63,4 +64,4 @@ def sample(run: Callable[[range], Result], resident: int, grid: int) -> Sampled 
     if min(found) <= 0:
         return None
     error = (max(found) - min(found)) / 2 / estimate
-    return Sampled(round(estimate), error, PARTS * part, grid, whole.stats)
+    return Sampled(round(estimate), error, PARTS * part, grid, whole.stats, whole.counts)

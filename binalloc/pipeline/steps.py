@@ -49,7 +49,7 @@ class Version:
     it (`prove`), or there is nothing to prove. cost: of its spill code, None where no allocator made it. bound: what no
     allocation of the same budget costs less than (`Plan.bound`). sampled: what cycles are estimated from, if so.
     allocator: name of the one that made it. idle_slots: besides `slots`, slots that nothing uses, which hold the number
-    of blocks down (`holding`)."""
+    of blocks down (`holding`). counts: of its run, or of the longest part, by function (`Result.counts`)."""
 
     module: Module
     kernel: str
@@ -78,6 +78,7 @@ class Version:
     sampled: Sampled | None = None
     allocator: str = ""
     idle_slots: int = 0
+    counts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def instructions(self) -> int:
@@ -399,12 +400,13 @@ def measure(
             held = ideal_blocks or min(blocks or version.blocks_per_sm, version.blocks_per_sm)
             sampled = sample(lambda only: measured(only=only), held, prod(launch.grid))
             if sampled is not None:
-                return replace(version, cycles=sampled.cycles, stats=sampled.stats, sampled=sampled)
+                found = replace(version, cycles=sampled.cycles, stats=sampled.stats, sampled=sampled)
+                return replace(found, counts=sampled.counts)
         result = measured()
         skewed = skewed_cycles(lambda seed: measured(seed).cycles, request.skews)
     return replace(
         version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals,
-        printed=result.printed, skewed=skewed,
+        printed=result.printed, skewed=skewed, counts=result.counts,
     )  # fmt: skip
 
 

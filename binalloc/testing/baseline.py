@@ -143,9 +143,14 @@ def read_baseline(path: Path, result: LaunchResult) -> dict[str, Any]:
         if found[key] != figures[key]:
             raise UsageError(
                 "the baseline is of another launch", file=shown(path), place=key, found=quoted(found[key]),
-                expected=f"{quoted(figures[key])}, as launched", remedy=REMEDY,
+                expected=f"{quoted(figures[key])}, as launched", remedy=_other_launch(key, found[key]),
             )  # fmt: skip
     return found
+
+
+def _other_launch(key: str, kept: object) -> str:
+    """What to do about a baseline that differs there. PTX runs on the machine of its `.target` unless one is named."""
+    return f"Launch it with machine={quoted(kept)}, or w{REMEDY[1:]}" if key == "machine" else REMEDY
 
 
 def _is(value: object, expected: str) -> bool:

@@ -52,9 +52,9 @@ class Emulator:
         self._checked: dict[Path, bytes] = {}
 
     def load(self, path: str | Path, *, machine: Machine | str | Path | None = None, name: str | None = None) -> Module:
-        """The kernels of a binary (.loom), or of PTX imported for `machine` (gtx680 without); `name`: that kernel of
-        PTX alone. All tests of a run that ask for one file get the same module: do not change it. Raises as
-        `binalloc.launch_kernel` does."""
+        """The kernels of a binary (.loom), or of PTX imported for `machine` (that of its `.target` without);
+        `name`: that kernel of PTX alone. All tests of a run that ask for one file get the same module: do not change
+        it. Raises as `binalloc.launch_kernel` does."""
         place = self.test_file.parent / path
         if isinstance(machine, Machine) or not place.is_file():
             return load_kernels(place, machine=machine, name=name)

@@ -107,8 +107,8 @@ def launch_kernel(
             to take no parameter; they change in place as well, and a pointer that a kernel has changed is a `Pointer`
             afterwards, None for null, or an address where no array lies.
         name: of the kernel, where there are several; also its C++ name.
-        machine: a model, its name, or its file; without, the one that the binary was scheduled for, for PTX gtx680. A
-            binary of another machine is scheduled for this one, in memory.
+        machine: a model, its name, or its file; without, the one that the binary was scheduled for, for PTX that
+            of its `.target`, as on the command line. A binary of another machine is scheduled for this one, in memory.
         dynamic_shared: bytes per block.
         cooperative: blocks may wait for one another (`grid.sync()`): all have to run at once.
         heap, printf_buffer: bytes that the kernel can `malloc`, and for what it prints, as in launch files; 8 MiB and

@@ -14,13 +14,12 @@ from binalloc.frontend.ptx.recognise import is_ptx
 from binalloc.frontend.units import Unit
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module
-from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.model import Machine
 
 
 def load_kernels(path: str | Path, *, machine: Machine | str | Path | None = None, name: str | None = None) -> Module:
-    """The module in a binary, or in PTX as it is imported for `machine` (gtx680 without): a text, or that in an object,
-    program, library or fat binary, of each translation unit for its oldest architecture.
+    """The module in a binary, or in PTX as it is imported for `machine` (that of its `.target` without): a text, or
+    that in an object, program, library or fat binary, of each translation unit for its oldest architecture.
 
     name: of a kernel of PTX that is imported alone, so that others which cannot be imported do not matter. Raises
     UsageError where the file cannot be read, MalformedInput where it is neither, or PTX that cannot be imported.
@@ -32,8 +31,7 @@ def load_kernels(path: str | Path, *, machine: Machine | str | Path | None = Non
         units = [Unit(_text(data, path), str(path))]
     else:
         return read_module(data, str(path))
-    model = DEFAULT_MACHINE if machine is None else machine  # which baselines that projects keep are of
-    return import_units(units, machine=model, kernels=None if name is None else [name]).module
+    return import_units(units, machine=machine, kernels=None if name is None else [name]).module
 
 
 def _text(data: bytes, path: str | Path) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from binalloc.cli.inputs import machine_of
+from binalloc.cli.inputs import machine_of, told_machine
 from binalloc.cli.load import load_or_import, load_two
 from binalloc.cli.options import (
     INTEGER_LIMIT,
@@ -73,7 +73,7 @@ def inspect(
     model = machine_of(module, kernel, machine, runs=False)
     found = inspect_module(module, data, kernel, chosen, model, Excerpt(function, words, blocks), columns, given_block)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json({"schema_version": SCHEMA_VERSION, **found, **told_machine(module, kernel, machine, model)})
     else:
         say(render_inspection(found))
 

@@ -7,7 +7,7 @@ import os
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import machine_of
+from binalloc.cli.inputs import machine_of, told_machine
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     block_of,
@@ -66,5 +66,6 @@ def launch_skeleton(
     if output is not None or not as_json:
         write_output(output or "-", text.encode())
     if as_json:
-        found = {"output": output, **skeleton_to_dict(made), "text": text}
+        chosen = told_machine(module, kernel, machine, model)
+        found = {"output": output, **chosen, **skeleton_to_dict(made), "text": text}
         print_json({"schema_version": SCHEMA_VERSION, **found})

@@ -9,7 +9,7 @@ import click
 
 from binalloc.cli.commands.run_program import LISTED, Asked, refuse_for_program, run_a_program
 from binalloc.cli.files import apart, check_folder, check_output, not_over
-from binalloc.cli.inputs import machine_of, required_launches
+from binalloc.cli.inputs import machine_of, required_launches, told_machine
 from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED, refuse_alone, trace_file, trace_options, wanted_of, watch_options
 from binalloc.cli.options import (
@@ -239,7 +239,7 @@ def run(
         raise
     _tell_rest(found)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json({"schema_version": SCHEMA_VERSION, **found, **told_machine(module, named, machine, model)})
     else:
         say(render_run(found))
     if found.get("break") is not None:

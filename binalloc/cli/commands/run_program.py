@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from binalloc.cli.inputs import machine_of
+from binalloc.cli.inputs import machine_of, told_machine
 from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
@@ -72,14 +72,16 @@ def run_a_program(program: Program, asked: Asked) -> None:
     require_leave(program, asked.options["host_steps"])
     module, _ = load_or_import(asked.file, asked.machine, program.kernels)
     kernels = list(kernels_of(module, program).values())
-    model: Machine = machine_of(module, kernels[0].name if kernels else None, asked.machine, runs=True)
+    first = kernels[0].name if kernels else None
+    model: Machine = machine_of(module, first, asked.machine, runs=True)
+    chosen = told_machine(module, first, asked.machine, model)
     if asked.step is not None:
         with progress(asked.as_json) as show:
             found = launch_to_dict(
                 module, program, model, asked.options, asked.step, reference=False, save=asked.save, progress=show,
                 **asked.seen,
             )  # fmt: skip
-        _print(asked, found, render_run)
+        _print(asked, found, chosen, render_run)
         if found.get("break") is not None:
             sys.exit(EXIT_STOPPED)
         return
@@ -96,13 +98,13 @@ def run_a_program(program: Program, asked: Asked) -> None:
         if stopped.report is not None and not asked.as_json:
             say(render(stopped.report))
         raise
-    _print(asked, found, render)
+    _print(asked, found, chosen, render)
     if found.get("reference") == "differs":
         sys.exit(1)
 
 
-def _print(asked: Asked, found: dict[str, Any], render: Any) -> None:
+def _print(asked: Asked, found: dict[str, Any], chosen: dict[str, str], render: Any) -> None:
     if asked.as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
     else:
         say(render(found))

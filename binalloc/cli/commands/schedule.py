@@ -7,16 +7,16 @@ import sys
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import machine_model
+from binalloc.cli.inputs import machine_of, told_machine
 from binalloc.cli.load import load_module
-from binalloc.cli.options import file_argument, json_option, machine_option, options, output_option
+from binalloc.cli.options import file_argument, json_option, options, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json
 from binalloc.errors import UsageError
 
 
 @click.command()
-@options(file_argument, machine_option, output_option, json_option)
-def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None:
+@options(file_argument, own_machine_option, output_option, json_option)
+def schedule(file: str, machine: str | None, output: str | None, as_json: bool) -> None:
     """Set the control codes of every instruction for a machine.
 
     -o is needed, except where standard output is a pipe: the binary goes there.
@@ -29,11 +29,14 @@ def schedule(file: str, machine: str, output: str | None, as_json: bool) -> None
     output = output or _required_output(as_json)
     not_over(output, file, machine)
     module, _ = load_module(file)
-    module = run_pass(module, machine_model(machine))
+    model = machine_of(module, None, machine, runs=False)
+    chosen = told_machine(module, None, machine, model)
+    module = run_pass(module, model)
     write_output(output, write_module(module))
     if as_json:
         interval = {f.name: round(float(average_dispatch_interval(f)), 4) for f in module}
-        print_json({"schema_version": SCHEMA_VERSION, "output": output, "average_dispatch_interval": interval})
+        found = {"output": output, **chosen, "average_dispatch_interval": interval}
+        print_json({"schema_version": SCHEMA_VERSION, **found})
 
 
 def _required_output(as_json: bool) -> str:

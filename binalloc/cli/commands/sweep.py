@@ -10,7 +10,7 @@ import click
 
 from binalloc.cli.files import check_folder, check_output, not_over, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
-from binalloc.cli.inputs import optional_launch, require_machine
+from binalloc.cli.inputs import optional_launch, require_machine, told_machine
 from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     Numbers,
@@ -134,11 +134,12 @@ def sweep(
     if as_parquet:
         require_parquet()
     require_one_kind(jobs, dask)
+    chosen: list[dict[str, str]] = []
     asked = [
         one
         for file, started in launches.items()
         for one in _asked(
-            file, started, size, given, machines, kernels, levels, allocators, schedulers, engine, max_cycles
+            file, started, size, given, machines, kernels, levels, allocators, schedulers, engine, max_cycles, chosen
         )
     ]
     kept = Cache(finished_runs(cache))
@@ -153,9 +154,8 @@ def sweep(
     if written is not None:
         write_output(written, (parquet_bytes if as_parquet else csv_bytes)(rows))
     if as_json:
-        print_json(
-            {"schema_version": SCHEMA_VERSION, **sweep_to_dict(rows, tally, code != 0, str(kept.folder), written)}
-        )
+        found = sweep_to_dict(rows, tally, code != 0, str(kept.folder), written)
+        print_json({"schema_version": SCHEMA_VERSION, "machines": chosen, **found})
     else:
         _say(rows, written, partial=code != 0)
     if code:
@@ -188,8 +188,10 @@ def _asked(
     schedulers: tuple[str, ...],
     engine: str,
     max_cycles: int | None,
+    chosen: list[dict[str, str]],
 ) -> Iterator[Configuration]:
-    """What is to be run of one file. Raises what is wrong with it, its launch and the machines."""
+    """What is to be run of one file; the machines it takes, and why, go to `chosen`. Raises what is wrong with it, its
+    launch and the machines."""
     from binalloc.pipeline.sweeping.configuration import configurations
 
     loaded = optional_launch(launch, size)
@@ -197,6 +199,8 @@ def _asked(
     for machine in machines:
         module, subjects = subjects_of(data, file, loaded, machine, kernels, block)
         for subject in subjects:
+            taken = told_machine(module, subject.kernel, machine, subject.machine)
+            chosen.append({"file": subject.file, "kernel": subject.kernel, **taken})
             yield from configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
 
 

@@ -64,7 +64,7 @@ def _moved(loc: Loc, new: Mapping[int, int], known: dict[Loc, Loc | None]) -> Lo
 
 def _in_initialiser(variable: Variable, names: Mapping[str, str]) -> None:
     found = variable.relocations
-    variable.relocations = tuple([(at, names.get(name, name), addend, generic) for at, name, addend, generic in found])
+    variable.relocations = tuple([r._replace(name=names.get(r.name, r.name)) for r in found])
 
 
 def _in_body(function: Function, names: Mapping[str, str]) -> None:

@@ -182,16 +182,27 @@ class Label:
 # Declarations.
 
 
+class Relocation(NamedTuple):
+    """An address in an initialiser: from byte `at` on stand `bytes` of its bytes, from its byte `first` on. generic:
+    written as generic(name)."""
+
+    at: int
+    name: str
+    addend: int
+    generic: bool
+    first: int = 0
+    bytes: int = 8
+
+
 @dataclass(slots=True)
 class Variable:
     """A variable, or a parameter (space "param").
 
     space: global, const, shared, local, param. type: a fundamental type. size: bytes of the whole variable, 0 for an
     unsized array (extern shared). align: bytes. init: its bytes with trailing zeros left out (None: no initialiser).
-    relocations: (byte offset, symbol, addend, generic) of addresses in the initialiser, 8 bytes each (generic: written
-    as generic(symbol)). linkage: visible, weak, extern or common; empty: known in its file alone. array: declared with
-    brackets. path: of the file that it stands in. element: what an index counts in, 0 where it is not known: of vectors
-    and arrays of several dimensions.
+    relocations: addresses in the initialiser. linkage: visible, weak, extern or common; empty: known in its file
+    alone. array: declared with brackets. path: of the file that it stands in. element: bytes that an index counts in,
+    as ptxas has it: one of the fundamental type, whatever the dimensions; 0 of what is no array.
     """
 
     name: str
@@ -201,7 +212,7 @@ class Variable:
     align: int
     place: Place
     init: bytes | None = None
-    relocations: tuple[tuple[int, str, int, bool], ...] = ()
+    relocations: tuple[Relocation, ...] = ()
     linkage: str = ""
     array: bool = False
     path: str = ""

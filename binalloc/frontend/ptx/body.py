@@ -14,11 +14,13 @@ import re
 from typing import NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.ptx.ast import Function, Instruction, Label, Operand, Register, Symbol
+from binalloc.frontend.ptx.ast import Function, Instruction, Label, Operand, Register, Symbol, Variable
+from binalloc.frontend.ptx.computed import Computed
 from binalloc.frontend.ptx.declarations import SPACES
 from binalloc.frontend.ptx.lexer import COMMENT, NAME, SKIP, Source, Tokens
 from binalloc.frontend.ptx.literals import integer
 from binalloc.frontend.ptx.operands import OperandReader, undeclared
+from binalloc.frontend.ptx.pragmas import take_pragma
 from binalloc.frontend.ptx.scopes import Label as ScopeLabel
 from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_label, declare_variables
@@ -103,7 +105,9 @@ class BodyParser:
         self.depth = 0
         self.body: list[Instruction | Label] = []
         self.starts: list[int] = []  # offset of each entry of the body
-        self.tables: list[_OperandTable] = [_OperandTable(OperandReader(scope, names, self._element), source)]
+        self.computed = Computed(function.registers)
+        self.tables: list[_OperandTable] = []
+        self._push(scope)
         self.heads: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def parse(self, at: int) -> int:
@@ -192,6 +196,8 @@ class BodyParser:
         op, *mods = "".join(_COMMENTS.sub("", m[3]).split()).split(".")
         tokens = Tokens(source, m.end())
         instruction = Instruction(op, tuple(mods), (), source.place(start), condition, self.loc)
+        pending = len(self.scope.pending)
+        self.computed.begin(instruction)
         if op == "call":
             self._call(tokens, reader, instruction)
         else:
@@ -203,8 +209,11 @@ class BodyParser:
         end = tokens.at + 1
         begin = source.text.rindex("@", at, start) if m[2] else start
         instruction.text = _on_one_line(source.text[begin:end])
-        self.starts.append(start)
-        self.body.append(instruction)
+        before = self.computed.taken()
+        noted = self.scope.pending[pending:]
+        self.scope.pending[pending:] = [(name, reader.where + len(before), place) for name, _, place in noted]
+        self.starts += [start] * (len(before) + 1)
+        self.body += [*before, instruction]
         return end
 
     def _guard(self, m: re.Match[str]) -> tuple[str, bool]:
@@ -268,10 +277,9 @@ class BodyParser:
             found, expected = f"{len(call.results)}", f"{len(callee.results)}, as {callee.name} declares"
             source.fail(at, "number of results", found=found, expected=expected)
 
-    def _element(self, name: str) -> int:
-        """Bytes that an index of a variable counts in, 0 where it is not known."""
+    def _variable(self, name: str) -> Variable | None:
         found = self.function.variables.get(name) or self.names.variables.get(name)
-        return found.element if found is not None else 0
+        return found or next((v for v in self.function.parameters if v.name == name), None)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Everything else.
@@ -354,7 +362,11 @@ class BodyParser:
         if self.depth > _MAX_SCOPES:
             self.source.fail(at, "scopes nested too deeply", expected=f"at most {_MAX_SCOPES}")
         self.scope = Scope(self.scope, f".{self.scopes}", at, self.function.registers)
-        self.tables.append(_OperandTable(OperandReader(self.scope, self.names, self._element), self.source))
+        self._push(self.scope)
+
+    def _push(self, scope: Scope) -> None:
+        reader = OperandReader(scope, self.names, self._variable, self.computed)
+        self.tables.append(_OperandTable(reader, self.source))
 
     def _close(self) -> None:
         """Settle what is pending in the innermost scope, or hand it on to the one around it."""
@@ -409,32 +421,6 @@ class BodyParser:
             tokens.advance()
             tokens.unexpected("an instruction after the guard")
         tokens.unexpected("an instruction, label or directive")
-
-
-SMEM_SPILLING = "enable_smem_spilling"
-_PRAGMAS = ("nounroll", "frequency", "used_bytes_mask")
-
-
-def take_pragma(tokens: Tokens, function: Function | None = None) -> int:
-    """Take `.pragma`, its strings and the semicolon; the offset behind it. function: in whose body it stands."""
-    tokens.advance()
-    while True:
-        if tokens.kind != "string":
-            tokens.unexpected("a string")
-        at, text = tokens.at, tokens.take()
-        words = text[1:-1].split()
-        word = words[0] if words else ""
-        if word != SMEM_SPILLING:
-            tokens.source.ignore(at, word if word in _PRAGMAS else "pragma", f".pragma {text}")
-        elif function is None or not function.is_entry:
-            tokens.source.ignore(at, "smem-place", f".pragma {text}")
-        else:
-            function.smem_spilling = True
-        if not tokens.accept(","):
-            break
-    if tokens.value != ";":
-        tokens.unexpected("';'")
-    return tokens.at + 1
 
 
 def _renamed(operand: Operand, name: str, unique: str) -> Operand:

@@ -118,10 +118,10 @@ def _attribute(tokens: Tokens) -> None:
 
 
 def _pointer(tokens: Tokens) -> None:
-    """`.ptr .global .align 4`: what a kernel's pointer points to; a promise that is not used."""
+    """`.ptr .global .align 4` or `.ptr .texref`: what a kernel's pointer points to; a promise that is not used."""
     tokens.source.ignore(tokens.at, "pointer", ".ptr")
     tokens.advance()
-    if tokens.value in (".const", ".global", ".local", ".shared"):
+    if tokens.value in (".const", ".global", ".local", ".shared", ".texref", ".samplerref", ".surfref"):
         tokens.advance()
     if tokens.value == ".align":
         _alignment(tokens)
@@ -146,11 +146,13 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols
     out = Variable(
         name, of.space, of.type, 0, align, place, linkage=linkage, array=bool(dimensions), path=source.path
     )  # fmt: skip
-    out.element = 0 if of.width or len(dimensions) > 1 else of.element
+    out.element = TYPE_BYTES[of.type] if dimensions else 0
     if linkage == "common" and of.space != "global":
         source.fail(at, "a common variable", found=f".common .{of.space}", expected=".common .global")
     unsized = bool(dimensions) and dimensions[0] is None
-    if tokens.value == "=":
+    if tokens.value == "=" and of.type in _OPAQUE and of.space == "global" and not external:
+        _texture_state(tokens)
+    elif tokens.value == "=":
         if of.space not in _INITIALISED or external or of.type in _OPAQUE:
             what = "an external" if external else f"a .{of.type if of.type in _OPAQUE else of.space}"
             expected = "none; only .global and .const variables that are defined here have one"
@@ -172,6 +174,24 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols
         source.fail(at, "array without a size", found=name, expected="at least one element")
     out.size = count
     return out
+
+
+def _texture_state(tokens: Tokens) -> None:
+    """`= {filter_mode = nearest, addr_mode_0 = wrap}`: the launch has its own."""
+    at = tokens.at
+    tokens.advance()
+    tokens.expect("{", "after '='")
+    while True:
+        tokens.name("a field, such as filter_mode")
+        tokens.expect("=", "after the field")
+        if tokens.kind == "name":
+            tokens.advance()
+        else:
+            integer(tokens, "a value, such as nearest")
+        if not tokens.accept(","):
+            break
+    tokens.source.ignore(at, "texture-state", tokens.source.text[at : tokens.at] + "}")
+    tokens.expect("}", "after the fields")
 
 
 def _dimensions(tokens: Tokens) -> list[int | None]:

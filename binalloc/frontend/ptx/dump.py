@@ -146,7 +146,7 @@ def _announced(module: Module) -> list[Variable]:
     """All variables, in order, where an initialiser names a later one (which was `.extern` first); else none."""
     order = {name: at for at, name in enumerate(module.variables)}
     for variable in module.variables.values():
-        if any(order.get(name, -1) > order[variable.name] for _, name, _, _ in variable.relocations):
+        if any(order.get(name, -1) > order[variable.name] for _, name, *_ in variable.relocations):
             return list(module.variables.values())
     return []
 
@@ -174,20 +174,21 @@ def _items(variable: Variable) -> list[str]:
     """The items of an initialiser up to the last that is not zero."""
     init = variable.init or b""
     size = TYPE_BYTES[variable.type]
-    relocated = {at: (name, addend, generic) for at, name, addend, generic in variable.relocations}
-    width = 1 if size == 1 else size
-    end = max([len(init), *(at + 8 for at in relocated)])
+    relocated = {r.at: r for r in variable.relocations}
+    end = max([len(init), *(at + r.bytes for at, r in relocated.items())])
     out = []
     at = 0
     while at < end:
         if at in relocated:
-            name, addend, generic = relocated[at]
-            text = (f"generic({name})" if generic else name) + (f"+{addend}" if addend else "")
-            out += [text] if width == 8 else [f"{0xFF << 8 * i:#x}({text})" for i in range(8)]
-            at += 8
+            found = relocated[at]
+            name = f"generic({found.name})" if found.generic else found.name
+            text = f"{name}+{found.addend}" if found.addend else name
+            whole = found.bytes == size > 1
+            out += [text] if whole else [f"{0xFF << 8 * (found.first + i):#x}({text})" for i in range(found.bytes)]
+            at += max(found.bytes, size)
             continue
-        out.append(_number(variable.type, init[at : at + width].ljust(width, b"\0")))
-        at += width
+        out.append(_number(variable.type, init[at : at + size].ljust(size, b"\0")))
+        at += size
     return out
 
 

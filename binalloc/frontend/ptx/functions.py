@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from binalloc.frontend.ptx.ast import Function, Symbol, Variable
-from binalloc.frontend.ptx.body import take_pragma
 from binalloc.frontend.ptx.declarations import head, variable
 from binalloc.frontend.ptx.lexer import Source, Tokens
 from binalloc.frontend.ptx.literals import integer
+from binalloc.frontend.ptx.pragmas import take_pragma
 from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, duplicate
 

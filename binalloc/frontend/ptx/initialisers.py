@@ -2,6 +2,7 @@
 
 The bytes end with the last one that is not zero, so that a large table with few entries stays small. Lists may leave
 out inner braces, as in C. `0xFF00(symbol)` takes one byte of an address; eight of them in a row make one address.
+Of an address in an item of 32 bits the low word counts.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import struct
 from collections.abc import Container
 from dataclasses import dataclass, field
 
-from binalloc.frontend.ptx.ast import TYPE_BYTES, Float
+from binalloc.frontend.ptx.ast import TYPE_BYTES, Float, Relocation
 from binalloc.frontend.ptx.lexer import Tokens
 from binalloc.frontend.ptx.literals import Const, expression, float_value, integer_expression
 
 _MAX_BYTES = 1 << 32
 _ADDRESS_BYTES = 8
+_ADDRESSES = ("u32", "u64", "s64", "b64")
+_BYTES_OF_ADDRESSES = ("u8", "s8", "b8", *_ADDRESSES)
 
 # A flat list of plain decimal numbers, by far the most frequent form of a long one.
 _PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?>(?:\s*+,\s*+(?:0|[1-9]\d{0,18}+))*)\s*+\}", re.ASCII)
@@ -28,7 +31,7 @@ class Written:
 
     size: int
     data: bytes
-    relocations: tuple[tuple[int, str, int, bool], ...]
+    relocations: tuple[Relocation, ...]
 
 
 @dataclass(slots=True)
@@ -38,8 +41,7 @@ class _Writer:
     bytes: int
     symbols: Container[str]
     data: bytearray = field(default_factory=bytearray)
-    relocations: list[tuple[int, str, int, bool]] = field(default_factory=list)
-    masked: list[tuple[int, int, str, int, bool, int]] = field(default_factory=list)
+    relocations: list[Relocation] = field(default_factory=list)
 
 
 def initialiser(tokens: Tokens, type_: str, shape: list[int], symbols: Container[str]) -> Written:
@@ -75,8 +77,7 @@ def initialiser(tokens: Tokens, type_: str, shape: list[int], symbols: Container
         _value(writer, 0)
         if braces:
             tokens.expect("}", "after the value")
-    _join_masked(writer)
-    return Written(size, bytes(writer.data.rstrip(b"\0")), tuple(sorted(writer.relocations)))
+    return Written(size, bytes(writer.data.rstrip(b"\0")), tuple(_joined(sorted(writer.relocations))))
 
 
 def _plain(writer: _Writer, size: int) -> int:
@@ -154,9 +155,11 @@ def _pattern(writer: _Writer, value: Const | Float, offset: int) -> int:
     if isinstance(value, Float):
         if value.width == bits:
             return value.bits
-        if type_ not in ("f16", "f32", "f64"):
-            source.fail(offset, f"floating value for a .{type_}", expected="an integer")
-        return _float_pattern(float_value(value), type_)
+        if type_ == "b64":  # a single in the low word, as ptxas has it
+            return value.bits
+        if type_ not in ("f16", "f32", "f64", "b32"):
+            source.fail(offset, f"floating value for a .{type_}", expected="an integer, or a type of 32 or 64 bits")
+        return _float_pattern(float_value(value), "f32" if type_ == "b32" else type_)
     if type_ in ("f16", "f32", "f64"):
         source.fail(offset, f"integer value for a .{type_}", expected="a floating constant: 1.0, 0f... or 0d...")
     return value.value & (1 << bits) - 1  # its low bits, as ptxas has it
@@ -186,24 +189,27 @@ def _address(writer: _Writer, at: int, mask: tuple[int, int] | None) -> None:
     if name not in writer.symbols:
         tokens.source.fail(offset, "undeclared name", found=name, expected="a variable or function declared above")
     addend = integer_expression(tokens, "a constant offset") if tokens.value in ("+", "-") else 0
+    first, size = 0, writer.bytes
     if mask is not None:
         value, place = mask
-        byte = (value.bit_length() - 1) // 8
-        if writer.bytes != 1 or value != 0xFF << 8 * max(byte, 0):
-            tokens.source.fail(place, "mask of an address", expected="0xFF, 0xFF00 and so on, in an array of bytes")
-        writer.masked.append((at, byte, name, addend, generic, place))
-        return
-    if writer.bytes != _ADDRESS_BYTES:
-        tokens.source.fail(offset, f"address in a .{writer.type}", found=name, expected="a variable of 64 bits")
-    writer.relocations.append((at, name, addend, generic))
+        first, size = max(value.bit_length() - 1, 0) // 8, 1
+        if writer.type not in _BYTES_OF_ADDRESSES or value != 0xFF << 8 * first or first >= _ADDRESS_BYTES:
+            expected = "0xFF, 0xFF00 and so on, in an array of bytes or words"
+            tokens.source.fail(place, "mask of an address", expected=expected)
+    elif writer.type not in _ADDRESSES:
+        expected = "a variable of type .u32, .u64, .s64 or .b64"
+        tokens.source.fail(offset, f"address in a .{writer.type}", found=name, expected=expected)
+    writer.relocations.append(Relocation(at, name, addend, generic, first, size))
 
 
-def _join_masked(writer: _Writer) -> None:
-    """Make an address of each eight bytes of one."""
-    masked = writer.masked
-    for first in range(0, len(masked), _ADDRESS_BYTES):
-        at, _, name, addend, generic, place = masked[first]
-        wanted = [(at + i, i, name, addend, generic) for i in range(_ADDRESS_BYTES)]
-        if [m[:5] for m in masked[first : first + _ADDRESS_BYTES]] != wanted:
-            writer.tokens.source.fail(place, "part of an address", expected="all eight bytes of it, in order")
-        writer.relocations.append((at, name, addend, generic))
+def _joined(found: list[Relocation]) -> list[Relocation]:
+    """The addresses in order, each eight bytes of one that follow each other as one."""
+    out: list[Relocation] = []
+    at = 0
+    while at < len(found):
+        given = found[at]
+        run = [given._replace(at=given.at + k, first=k, bytes=1) for k in range(_ADDRESS_BYTES)]
+        whole = found[at : at + _ADDRESS_BYTES] == run
+        out.append(given._replace(bytes=_ADDRESS_BYTES) if whole else given)
+        at += _ADDRESS_BYTES if whole else 1
+    return out

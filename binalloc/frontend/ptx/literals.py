@@ -1,8 +1,9 @@
 """Literals and constant expressions (PTX ISA, section 4.5).
 
 Integers are 64 bits wide and signed, unless written with `U` or too large for that: then unsigned, and unsigned is what
-an operation yields where one of its operands is. Decimal floating literals are 64 bits wide. `expression` reads one
-constant expression from a token cursor and leaves the cursor behind it.
+an operation yields where one of its operands is. Of literals that are somewhat larger the low 64 bits count, as in
+ptxas. Decimal floating literals are 64 bits wide. `expression` reads one constant expression from a token cursor and
+leaves the cursor behind it.
 
 One difference from the manual: a minus directly before a literal gives its negative value where 64 bits hold it, so
 that -9223372036854775808 is that number and not the unsigned 2^63 of the same bits.
@@ -20,6 +21,8 @@ from binalloc.isa.instruction import LANES
 
 _MASK = (1 << 64) - 1
 _MAX_DIGITS = 400  # of a literal: more than any value needs, and far from Python's limit on conversions
+_DIGITS = {16: 22, 10: 20, 8: 22, 2: 64}
+"""By base: how many digits an integer may have beside leading zeros, as ptxas 13 counts them."""
 _MAX_DEPTH = 24  # of parentheses and unary operators: what keeps recursion away from Python's limit
 
 WARP_SIZE = LANES
@@ -70,20 +73,19 @@ def literal(tokens: Tokens) -> Const | Float:
         tokens.advance()
         return float_bits(float(text))
     digits = text.rstrip("U")
-    if kind == "x":
-        value = int(digits[2:], 16)
-    elif kind == "b":
-        value = int(digits[2:], 2)
+    base = 10
+    if kind in ("x", "b"):
+        base, digits = (16 if kind == "x" else 2), digits[2:]
     elif len(digits) > 1 and digits[0] == "0":
         if any(c in "89" for c in digits):
             tokens.source.fail(at, "not an octal number", found=text, expected="digits 0 to 7 after a leading 0")
-        value = int(digits, 8)
-    else:
-        value = int(digits)
-    if value > _MASK:
-        tokens.source.fail(at, "number too large", found=text, expected="at most 64 bits")
+        base = 8
+    if len(digits.lstrip("0")) > _DIGITS[base]:
+        tokens.source.fail(at, "number too large", found=text, expected=f"at most {_DIGITS[base]} digits")
+    whole = int(digits, base)
+    value = whole & _MASK
     tokens.advance()
-    return Const(value, digits != text or value >> 63 != 0)
+    return Const(value, text[-1] == "U" or whole >> 63 != 0)
 
 
 def integer(tokens: Tokens, what: str) -> int:

@@ -23,8 +23,10 @@ from binalloc.frontend.ptx.ast import (
     Special,
     Symbol,
     Texture,
+    Variable,
     Vector,
 )
+from binalloc.frontend.ptx.computed import Computed
 from binalloc.frontend.ptx.lexer import Source, Tokens
 from binalloc.frontend.ptx.literals import integer_expression, operand_constant
 from binalloc.frontend.ptx.scopes import Label, Scope
@@ -32,6 +34,7 @@ from binalloc.frontend.ptx.scopes import Label, Scope
 _MAX_ITEMS = 256  # of one vector operand: mma and tcgen05 have the longest, 128
 
 _DISCARD = Discard()
+_SPACES = ("global", "shared", "local", "const", "param")
 
 
 class OperandReader:
@@ -40,15 +43,19 @@ class OperandReader:
     Args:
         scope: where names are looked up.
         module_names: variables and functions of the module.
-        element: bytes that an index of a variable counts in, 0 where it is not known.
+        variable: a variable or parameter by its name in the tree.
+        computed: where operands go that need instructions of their own.
         where: index in the body of the instruction that is being read; set by the caller.
     """
 
-    __slots__ = ("element", "module_names", "scope", "where")
+    __slots__ = ("computed", "module_names", "scope", "variable", "where")
 
-    def __init__(self, scope: Scope, module_names: Container[str], element: Callable[[str], int]) -> None:
+    def __init__(
+        self, scope: Scope, module_names: Container[str], variable: Callable[[str], Variable | None], computed: Computed
+    ) -> None:
         self.scope = scope
-        self.element = element
+        self.variable = variable
+        self.computed = computed
         self.module_names = module_names
         self.where = 0
 
@@ -56,8 +63,10 @@ class OperandReader:
         """Take operands up to, and without, the semicolon."""
         if tokens.value == ";":
             return ()
+        self.computed.position = 0
         out = [self.operand(tokens)]
         while tokens.accept(","):
+            self.computed.position = len(out)
             out.append(self.operand(tokens))
         return tuple(out)
 
@@ -112,8 +121,9 @@ class OperandReader:
         tokens.advance()
         found = self.scope.find(name)
         if found is None or isinstance(found, Label):
-            if name[0] == "%" and found is None and name not in self.module_names:
-                undeclared(tokens.source, at, name)  # could be a label, but nobody calls labels so
+            branches = self.computed.ins is not None and self.computed.ins.op == "bra"
+            if name[0] == "%" and found is None and name not in self.module_names and not branches:
+                undeclared(tokens.source, at, name)  # elsewhere nothing but a register is called so
             # At the outermost level a label has the name it is written with, and so has what the module declares.
             if self.scope.parent is not None or name not in self.module_names:
                 self.scope.pending.append((name, self.where, at))
@@ -134,21 +144,44 @@ class OperandReader:
             if tokens.value == "[":
                 return self._indexed(tokens, base.name)
         elif isinstance(base, Register) and tokens.value in ("+", "-"):
-            tokens.source.fail(at, "offset outside of an address", expected="[register+offset], or a register alone")
+            return self._sum(tokens, at, base)
         return base
 
-    def _indexed(self, tokens: Tokens, name: str) -> Symbol:
-        """Take `[3]` behind a variable's name: the address of its fourth element."""
+    def _sum(self, tokens: Tokens, at: int, base: Register) -> Register:
+        """Take `+4` behind a register."""
+        found = None
+        if self.computed.is_source and tokens.value == "+":
+            found = self.computed.sum(base, integer_expression(tokens, "a constant"))
+        if found is None:
+            expected = "[register+offset], register+constant of integers, or a register alone"
+            tokens.source.fail(at, "offset outside of an address", expected=expected)
+        return found
+
+    def _indexed(self, tokens: Tokens, name: str) -> Operand:
+        """Take `[3]` or `[register+3]` behind a variable's name: the address of an element, or the memory there."""
         at = tokens.at
         tokens.expect("[")
-        size = self.element(name)
-        if tokens.kind == "name" and tokens.value != "WARP_SZ":
-            tokens.source.fail(at, "indexed variable", found=tokens.value, expected="a constant, or [register+offset]")
-        index = integer_expression(tokens, "an index")
+        found, ins = self.variable(name), self.computed.ins
+        # What it is depends on the instruction: so it is read by the token cursor alone.
+        if ins is None or not (self.computed.accesses or self.computed.is_source):
+            tokens.source.fail(at, "indexed variable", expected="a source operand, or the address of ld and st")
+        index = self._resolve(tokens) if tokens.kind == "name" and tokens.value != "WARP_SZ" else None
+        plus = index is not None and tokens.value == "+"
+        constant = integer_expression(tokens, "an index") if index is None or plus else 0
         tokens.expect("]", "after the index")
-        if index and not size:
-            tokens.source.fail(at, "indexed variable", expected="[variable+offset], in bytes, of no plain array")
-        return Symbol(name, index * size)
+        if found is None or not (found.element or (index is None and not constant)):
+            tokens.source.fail(at, "index of what is no array", expected="[variable+offset], in bytes")
+        address: Register | Symbol | None = Symbol(name, constant * found.element)
+        if index is not None:
+            address = self.computed.element(found, index, constant) if isinstance(index, Register) else None
+        if address is None:
+            tokens.source.fail(at, "not an index", expected="a constant, or an integer register of at least 16 bits")
+        if not self.computed.accesses:
+            return address
+        named = any(mod.split("::")[0] in _SPACES for mod in ins.mods)
+        if isinstance(address, Register) and not named and found.space != "global":
+            ins.mods = (found.space, *ins.mods)  # a generic access by name is one of the variable's space
+        return Address(address)
 
     def _negative(self, tokens: Tokens) -> Negative:
         at = tokens.at
@@ -172,6 +205,7 @@ class OperandReader:
 
     def _vector(self, tokens: Tokens) -> Vector:
         at = tokens.at
+        self.computed.position = -1
         tokens.expect("{")
         items: list[Operand] = []
         while True:
@@ -188,6 +222,7 @@ class OperandReader:
         return Vector(tuple(items))
 
     def _address(self, tokens: Tokens) -> Address | Texture:
+        self.computed.position = -1
         tokens.expect("[")
         if tokens.kind != "name" or tokens.value == "WARP_SZ":
             offset = integer_expression(tokens, "an address")

@@ -10,11 +10,12 @@ import re
 
 from binalloc.frontend.ignored import summed
 from binalloc.frontend.ptx.ast import Function, Instruction, Module
-from binalloc.frontend.ptx.body import BodyParser, take_pragma
+from binalloc.frontend.ptx.body import BodyParser
 from binalloc.frontend.ptx.functions import header, open_scope
 from binalloc.frontend.ptx.lexer import COMMENT, SKIP, Source, Tokens
 from binalloc.frontend.ptx.literals import integer
 from binalloc.frontend.ptx.operands import undeclared
+from binalloc.frontend.ptx.pragmas import take_pragma
 from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_module_variables
 

@@ -13,9 +13,8 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import write_module
 from binalloc.launch.file import check_against, load_launch
 from binalloc.launch.types import Launch
-from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.model import Machine
-from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.request import Progress
 from binalloc.pipeline.steps import find_kernel
 from binalloc.pipeline.sweeping.cache import Cache
@@ -30,7 +29,7 @@ def sweep_kernel(
     module: Module,
     launch: Launch | str | Path,
     *,
-    machines: Sequence[Machine | str | Path] = (DEFAULT_MACHINE,),
+    machines: Sequence[Machine | str | Path] | None = None,
     levels: Levels = ALL,
     allocators: Sequence[str] = (DEFAULT_ALLOCATOR,),
     schedulers: Sequence[str] = (DEFAULT_SCHEDULER,),
@@ -45,7 +44,7 @@ def sweep_kernel(
     Args:
         module: the binary. A kernel imported for one machine is the same code on others.
         launch: a launch or the path of its file.
-        machines: models, their names or paths of their files.
+        machines: models, their names or paths of their files; without, the binary's own, or that of its target.
         levels: "all", "upwards" (from the original's own number of blocks), or numbers of blocks.
         allocators, schedulers: by name.
         engine, max_cycles: as those of `Request`.
@@ -65,8 +64,8 @@ def sweep_kernel(
     kernel = find_kernel(module, launch.kernel)
     check_against(launch, kernel.info)
     binary, asked = write_module(module), list[Configuration]()
-    for one in machines:
-        machine = one if isinstance(one, Machine) else load_machine(one)
+    for one in [None] if machines is None else machines:
+        machine = own_machine(module, kernel.name, one, runs=False)
         subject = Subject(module.path, binary, kernel.name, launch, machine)
         asked += configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
     with tempfile.TemporaryDirectory() as folder:

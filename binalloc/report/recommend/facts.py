@@ -111,7 +111,7 @@ def _lines(found: Sequence[HotLine], binary: str) -> list[dict[str, Any]]:
         text = texts[one.file]
         told = text[one.line - 1].strip() if text is not None and 0 < one.line <= len(text) else None
         out.append({"file": one.file, "line": one.line, "function": one.function, "percent": round(one.percent, 2),
-                    "text": told})  # fmt: skip
+                    "measured": one.measured, "text": told})  # fmt: skip
     return out
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from binalloc.names.kernels import readable
 from binalloc.names.short import short_name
 from binalloc.printable import one_line
+from binalloc.report.directives import directives_lines
 from binalloc.report.page import charts
 from binalloc.report.page.charts import Chart
 from binalloc.report.page.make import make_page
@@ -54,6 +55,7 @@ def _machine(told: Told, name: str, papers: bool) -> dict[str, Any]:
         "figures": _figures(told),
         "sentences": [line for line in (parts.expected(told), parts.spread(told)) if line],
         "notes": told["notes"],
+        "directives": directives_lines(told["directives"]),
         "next": told["next"],
         "levels_chart": chart,
         "levels_caption": caption,

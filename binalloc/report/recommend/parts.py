@@ -126,7 +126,8 @@ def hot_lines(told: Told) -> Grid | None:
     found = told["hot_lines"]
     places = [f"{one['file'].rsplit('/', 1)[-1]}:{one['line']}" for one in found]
     rows = [[place, f"{one['percent']:.1f}%", one["text"]] for place, one in zip(places, found, strict=True)]
-    return Grid(["line", "of executed instructions", "text"], rows) if rows else None
+    how = "emulated" if any(one["measured"] for one in found) else "estimated"
+    return Grid(["line", f"of executed instructions ({how})", "text"], rows) if rows else None
 
 
 def mix(told: Told) -> Grid:

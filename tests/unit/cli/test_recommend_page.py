@@ -16,6 +16,7 @@ from tests.support.kits.browser import browser, look_at
 from tests.support.kits.cli import call, launch, loom, refused
 from tests.support.kits.machines import one_sm
 from tests.support.paths import sample_file
+from tests.support.ptx.bounded import bounded
 
 MOST_BYTES = 1_500_000
 
@@ -152,6 +153,17 @@ def test_where_a_machine_refuses_the_page_says_why(tmp_path: Path) -> None:
     assert call("recommend", binary, "--machine", "gtx285,gtx680", "--html", str(out)).code == 0
     page = out.read_text()
     assert page.index("Refused: ") < page.index("Leave it")
+
+
+def test_the_kernels_own_directives_are_told(tmp_path: Path) -> None:
+    source, out = tmp_path / "k.ptx", tmp_path / "k.html"
+    for directives in (".maxnreg 24", ""):
+        source.write_text(bounded(directives))
+        assert call("recommend", str(source), "--block", "128", "--html", str(out)).code == 0
+        page = out.read_text()
+        said = ("<h3>The kernel's own directives</h3>", "<p>.maxnreg 24: at most 24 registers per thread.</p>",
+                "<p>To keep to them takes 24 registers, ")  # fmt: skip
+        assert [text in page for text in said] == 3 * [bool(directives)]
 
 
 # -- in a browser

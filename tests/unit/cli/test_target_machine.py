@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from binalloc import Request, import_ptx, load, recommend, rewrite_kernel
+from binalloc import Request, import_ptx, load, load_launch, recommend, rewrite_kernel, sweep_kernel
 from binalloc.cli.main import main
 from tests.support.kits.cli import loom
 from tests.support.paths import sample_file
@@ -66,6 +66,35 @@ def test_commands_that_read_ptx_take_the_targets_machine(tmp_path: Path) -> None
     assert (advice["machine"], advice["machine_from"]) == ("t4", WHY)
 
 
+def test_commands_that_show_and_run_say_which_machine(tmp_path: Path) -> None:
+    launch = ("--launch", PTX.replace(".ptx", ".toml"), "--size", "test")
+    chosen = [
+        told("run", PTX, *launch, "--engine", "python"),
+        told("inspect", PTX),
+        told("launch-skeleton", PTX),
+        *told("sweep", PTX, *launch, "--levels", "1", "--allocators", "local", "--cache", str(tmp_path))["machines"],
+    ]
+    assert [(one["machine"], one["machine_from"]) for one in chosen] == [("t4", WHY)] * 4
+    assert (chosen[3]["file"], chosen[3]["kernel"]) == (PTX, "cfd")
+    assert told("inspect", PTX, "--machine", "a100")["machine_from"] == "asked for"
+    assert told("run", loom("callchain"), "--launch", loom("callchain").replace(".loom", ".toml"), "--size", "test",
+                "--engine", "python")["machine_from"] == "the binary's own"  # fmt: skip
+
+
+def test_a_sequence_says_which_machine() -> None:
+    program = str(sample_file("sort.ptx"))
+    answer = told("run", program, "--launch", program.replace(".ptx", ".toml"), "--size", "test", "--engine", "python")
+    assert (answer["machine"], answer["machine_from"]) == ("t4", WHY)
+
+
+def test_schedule_keeps_a_binarys_machine(tmp_path: Path) -> None:
+    first, second = str(tmp_path / "k.loom"), str(tmp_path / "again.loom")
+    ran("import-ptx", PTX, "--machine", "a100", "-o", first)
+    answer = told("schedule", first, "-o", second)
+    assert (answer["machine"], answer["machine_from"]) == ("a100", "the binary's own")
+    assert Path(second).read_bytes() == Path(first).read_bytes()
+
+
 def test_a_machine_that_is_named_is_taken(tmp_path: Path) -> None:
     answer = told("import-ptx", PTX, "--machine", "RTX 4090", "-o", str(tmp_path / "k.loom"))
     assert (answer["machine"], answer["machine_from"]) == ("rtx4090", "asked for")
@@ -85,6 +114,9 @@ def test_the_library_does_the_same() -> None:
     assert module.kernels()[0].info.machine == "t4"
     outcome = rewrite_kernel(module, Request(registers=40, slots=0, launch=PTX.replace(".ptx", ".toml"), emulate=False))
     assert outcome.request.machine.name == "t4"
+    small = load_launch(PTX.replace(".ptx", ".toml"), "test")
+    rows = sweep_kernel(module, small, levels=(1,), allocators=("local",), engine="python")
+    assert {row["machine"] for row in rows} == {"t4"}
     asked = Request(machine="gtx680", policy="model", launch=PTX.replace(".ptx", ".toml"), emulate=False)
     assert recommend(module, asked).outcome.request.machine.name == "gtx680"
     assert import_ptx(TEXT, machine="gtx680").module.kernels()[0].info.machine == "gtx680"

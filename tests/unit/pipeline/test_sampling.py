@@ -108,7 +108,7 @@ def test_where_blocks_wait_for_others_all_are_run() -> None:
 
 
 def drawn(cycles: dict[range, int]) -> Any:
-    return lambda only: SimpleNamespace(cycles=cycles[only], stats={"of": only})
+    return lambda only: SimpleNamespace(cycles=cycles[only], stats={"of": only}, counts={"of": only})
 
 
 def test_the_estimate_by_hand() -> None:

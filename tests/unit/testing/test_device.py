@@ -163,6 +163,8 @@ def test_the_fixture_has_devices_and_judges_their_arrays() -> None:
     with pytest.raises(Regression, match=r"array0\[0\]: 1, expected 0"):
         emulator.same(result, keys, np.arange(4, dtype=np.uint32))
     assert emulator.device(module()).machine.name == "gtx680"
+    assert emulator.device("sort.ptx").machine.name == emulator.load("sort.ptx").kernels()[0].info.machine == "t4"
+    assert Device(sample_file("sort.ptx")).machine.name == "t4"
 
 
 def test_engines_agree() -> None:

@@ -115,7 +115,7 @@ def test_a_wrong_kernel_fails_with_the_first_element_and_no_baseline_is_kept(pro
     (project / "test_late.py").write_text(LATE)
     code, out = run_pytest(project, "--binalloc-update")
     assert (code, re.findall(r"\d failed", out)) == (1, ["7 failed"]), out
-    message = r"smooth on gtx680: smooth_param_0\[1\]: 1.25, expected 1.0 \(tolerance; 857 of 1000 elements differ\)"
+    message = r"smooth on t4: smooth_param_0\[1\]: 1.25, expected 1.0 \(tolerance; 857 of 1000 elements differ\)"
     assert re.search(f"Regression: {message}", out), out
     assert "0 baselines written, 0 as before" in out
     assert files(project) == before

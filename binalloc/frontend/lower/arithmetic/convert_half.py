@@ -162,7 +162,7 @@ def _between(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to: H
     """Of one format a rounding to an integral value, or only .sat; else to the other format."""
     rd = ctx.dest(d, to.name)
     if to is not of:
-        rnd = said.rounds(*FLOAT_ROUNDINGS)
+        rnd = said.rounds(*FLOAT_ROUNDINGS) if said.rnd else ""  # to nearest even, as ptxas has it
         ctx.b.emit("F2H", rd=rd, b=of.single(ctx, a), hfmt=to.format, rnd2=rnd, sat2=said.sat)
         return
     source = ctx.b.unit(ctx.word(a, of.name))

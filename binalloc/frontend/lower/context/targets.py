@@ -21,9 +21,9 @@ class Targets:
     def __init__(self, module: ast.Module) -> None:
         self.module = module
         self.numbers = {name: k for k, name in enumerate(module.functions, 1)}
-        named = {symbol for v in module.variables.values() for _, symbol, _, _ in v.relocations}
+        named = {symbol for v in module.variables.values() for _, symbol, *_ in v.relocations}
         for function in module.functions.values():
-            named.update(symbol for v in function.variables.values() for _, symbol, _, _ in v.relocations)
+            named.update(symbol for v in function.variables.values() for _, symbol, *_ in v.relocations)
             for ins in function.body or ():
                 if isinstance(ins, ast.Instruction) and ins.op == "mov":
                     named.update(operand.name for operand in ins.operands[1:] if isinstance(operand, ast.Symbol))

@@ -128,7 +128,7 @@ class VariablePlaces:
         work = [v for v in self.module.variables.values() if v.name in named] + [v for _, v in local]
         seen = {id(v) for v in work}
         while work:
-            for _, symbol, _, _ in work.pop().relocations:
+            for _, symbol, *_ in work.pop().relocations:
                 other = self.module.variables.get(symbol)
                 if other is not None and id(other) not in seen:
                     seen.add(id(other))
@@ -185,14 +185,14 @@ class VariablePlaces:
         if any("const" in self.scans[name].generic for name in self.order):
             return True
         constants = {v.name for _, v in placed if v.space == "const"}
-        return any(generic and name in constants for _, v in placed for _, name, _, generic in v.relocations)
+        return any(generic and name in constants for _, v in placed for _, name, _, generic, *_ in v.relocations)
 
     def _initial(self, scope: str, v: ast.Variable) -> bytes:
         """Initial bytes of a variable, trailing zeros left out, with addresses resolved."""
         if not v.relocations:
             return v.init or b""
         image = bytearray((v.init or b"").ljust(v.size, b"\0"))
-        for offset, symbol, addend, generic in v.relocations:
+        for offset, symbol, addend, generic, first, size in v.relocations:
             place = self._fixed.get((scope, symbol)) or self._fixed.get(("", symbol))
             if place is None and not addend and self.targets.number(symbol):
                 place = "global", self.targets.number(symbol)
@@ -201,7 +201,7 @@ class VariablePlaces:
             if place is None or (place[0] != "global" and (place[0] != "const" or generic)):
                 raise self._no_initial(v, symbol)
             value = (place[1] + addend) & (1 << 64) - 1
-            image[offset : offset + 8] = value.to_bytes(8, "little")
+            image[offset : offset + size] = value.to_bytes(8, "little")[first : first + size]
         return bytes(image)
 
     def _no_initial(self, v: ast.Variable, symbol: str) -> NotSupported:

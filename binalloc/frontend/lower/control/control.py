@@ -161,9 +161,9 @@ def _threads(ctx: Context, operands: list[ast.Operand]) -> Source:
     known = constant(ctx, operands[0])
     if known is None:
         return ctx.word(operands[0], "u32")
-    if known <= 0 or known % LANES:
-        ctx.refuse(f"a barrier of {known} threads", expected=f"a positive multiple of {LANES}")
-    return imm(known)
+    if known < 0 or known % LANES:
+        ctx.refuse(f"a barrier of {known} threads", expected=f"a multiple of {LANES}")
+    return imm(known) if known else RZ
 
 
 def _barrier_nodes(ctx: Context, number: ast.Operand, threads: Source, rd: int | None, fields: Fields) -> None:

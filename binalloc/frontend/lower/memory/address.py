@@ -45,10 +45,7 @@ def wide(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
     address = operand(ctx, given)
     base, offset = address.base, address.offset
     if isinstance(base, ast.Register):
-        size = TYPE_BYTES[ctx.function.registers[base.name]]
-        if size not in (4, 8):
-            ctx.refuse(f"{base.name} cannot hold an address", expected="a register of 32 or 64 bits")
-        unit = ctx.register(base.name)
+        unit, size = _held(ctx, base.name)
         pair = unit if size == 8 else ctx.b.pair(unit, RZ)
         return (pair, offset) if _fits(offset) else (add_wide(ctx, pair, offset), 0)
     if base is None:
@@ -66,14 +63,23 @@ def narrow(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
     address = operand(ctx, given)
     base, offset = address.base, address.offset
     if isinstance(base, ast.Register):
-        if TYPE_BYTES[ctx.function.registers[base.name]] not in (4, 8):
-            ctx.refuse(f"{base.name} cannot hold an address", expected="a register of 32 or 64 bits")
-        unit = ctx.register(base.name)
+        unit, _ = _held(ctx, base.name)
         return (unit, offset) if _fits(offset) else (add(ctx, unit, offset), 0)
     place = offset + (variable(ctx, base, space) if base is not None else 0)
     if base is not None and ctx.place(base.name)[0] == "frame":
         return (ctx.frame, place) if _fits(place) else (add(ctx, ctx.frame, place), 0)
     return (RZ, place) if place >= 0 and _fits(place) else (ctx.b.unit(imm(place)), 0)
+
+
+def _held(ctx: Context, name: str) -> tuple[int, int]:
+    """(unit, bytes) of the address in a register; those of 8 and 16 bits are extended to 32 by their type."""
+    type_ = ctx.function.registers[name]
+    size = TYPE_BYTES[type_]
+    if "f" in type_ or size not in (1, 2, 4, 8):
+        ctx.refuse(f"{name} cannot hold an address", expected="an integer register of at most 64 bits")
+    if size >= 4:
+        return ctx.register(name), size
+    return ctx.b.unit(ctx.extend(ctx.register(name), size, signed=type_[0] == "s")), 4
 
 
 def _fits(offset: int) -> bool:

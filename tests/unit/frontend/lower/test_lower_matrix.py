@@ -98,3 +98,78 @@ def test_rewrites_at_two_budgets_give_what_the_original_gives() -> None:
 def test_what_is_no_ldmatrix_of_halves_is_refused(text: str, message: str) -> None:
     with pytest.raises(MalformedInput, match=message):
         imported(kernel(text + ";", head=SHARED))
+
+
+def rows_after(found: np.ndarray) -> np.ndarray:
+    """The 32 rows of shared memory, from what each lane reads at its own row."""
+    return np.ascontiguousarray(found.reshape(32, 4)).view(np.uint16)
+
+
+LOOKED_AT = """bar.sync 0; ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r2];""" + stored(4)
+GIVEN = "".join(f"mad.lo.u32 %r{4 + k}, %r0, 0x00030005, {0x01000200 * (k + 1)};" for k in range(4))
+"""%r4 to %r7: words that differ between lanes and matrices."""
+
+
+def given() -> np.ndarray:
+    return np.array([[(t * 0x00030005 + 0x01000200 * (k + 1)) & 0xFFFFFFFF for t in T] for k in range(4)], np.uint32)
+
+
+def matrices_stored(count: int, turned: bool) -> np.ndarray:
+    """Rows after a store at the rows of FILLED, where matrix m goes to rows 8 m to 8 m + 7."""
+    want = rows().copy()
+    for m in range(count):
+        matrix = given()[m].view(np.uint16).reshape(8, 8)
+        want[8 * m : 8 * m + 8] = matrix.T if turned else matrix
+    return want
+
+
+@pytest.mark.parametrize("space", [".shared", ".shared::cta", ""])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_matrices_are_stored(count: int, turned: bool, space: str) -> None:
+    to = "" if space else "cvt.u64.u32 %d3, %r2; cvta.shared.u64 %d3, %d3;"
+    at, registers = "%r2" if space else "%d3", ", ".join(f"%r{4 + k}" for k in range(count))
+    form = f"stmatrix.sync.aligned.m8n8.x{count}{'.trans' if turned else ''}{space}.b16"
+    body = f"{FILLED}{GIVEN}{to} bar.sync 0; {form} [{at}], {{{registers}}};{LOOKED_AT}"
+    found = both(body, head=SHARED, words=128, compare=False)
+    np.testing.assert_array_equal(rows_after(found), matrices_stored(count, turned))
+
+
+def test_a_store_of_matrices_is_undone_by_a_load() -> None:
+    """Rows in another order, at an offset, under a guard that all lanes agree on."""
+    body = f"""{FILLED}{GIVEN} xor.b32 %r1, %r1, 0x50; mov.u32 %r2, s; add.u32 %r2, %r2, %r1; bar.sync 0;
+        setp.lt.u32 %p1, %r0, 99; @!%p1 stmatrix.sync.aligned.m8n8.x1.shared.b16 [s], {{%r1}};
+        @%p1 stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r2+16], {{%r4, %r5, %r6, %r7}}; bar.sync 0;
+        ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%r10, %r11, %r12, %r13}}, [%r2+16];{stored(4)}"""
+    found = both(body, head=SHARED.replace("512", "528"), words=128, compare=False)
+    np.testing.assert_array_equal(found.reshape(32, 4).T, given())
+
+
+def test_a_store_of_matrices_under_a_guard_that_lanes_disagree_on_faults() -> None:
+    body = f"""{FILLED} setp.lt.u32 %p1, %r0, 16;
+        @%p1 stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {{%r0}};{LOOKED_AT}"""
+    with pytest.raises(KernelFault, match="not converged"):
+        emulate(imported(kernel(body, head=SHARED)).module, [np.zeros(128, np.uint32)], 1, 32)
+
+
+def test_rewrites_of_a_store_of_matrices_are_proven() -> None:
+    form = "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
+    body = f"{FILLED}{GIVEN} bar.sync 0; {form} [%r2], {{%r4, %r5, %r6, %r7}};{LOOKED_AT}"
+    module = imported(kernel(body, head=SHARED, bounds=".reqntid 32")).module
+    demand = module.functions[0].info.registers
+    for registers in (demand - 2, demand - 4):
+        outcome = rewrite_kernel(module, Request(machine="gtx680", registers=registers, emulate=False))
+        assert outcome.checked
+        (found,) = emulate(outcome.rewritten.module, [np.zeros(128, np.uint32)], 1, 32)
+        np.testing.assert_array_equal(rows_after(found), matrices_stored(4, True))
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r2], {%r1}", "expected 2"),
+    ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%d1}", "b32"),
+    ("stmatrix.aligned.m8n8.x1.shared.b16 [%r2], {%r1}", "not a stmatrix"),
+    ("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r2], {%r1}", "tensor instructions"),
+])  # fmt: skip
+def test_what_is_no_stmatrix_of_halves_is_refused(text: str, message: str) -> None:
+    with pytest.raises(MalformedInput, match=message):
+        imported(kernel(text + ";", head=SHARED))

@@ -268,7 +268,7 @@ def test_hints_are_accepted_and_change_nothing() -> None:
         ("st.param.u32 [out], %r1;", "st.param"),
         ("cvta.u64 %d1, %d2;", "cvta without a space"),
         ("ld.shared::cluster.u32 %r1, [%r2];", "clusters of blocks are not supported"),
-        ("ld.global.u32 %r1, [%h1];", "cannot hold an address"),
+        ("ld.global.u32 %r1, [%f1];", "cannot hold an address"),
         ("mov.u64 %d1, far;", "declared but not defined in this file"),
         ("mov.u64 %d1, %pm0_64;", "%pm0_64 is not supported"),
         ("mov.u64 %d1, %tid.x;", "size of .u64"),

@@ -187,7 +187,7 @@ def test_the_address_of_an_element() -> None:
     np.testing.assert_array_equal(both(body, head=head, compare=False), LANE + 2400 + 30000)
 
 
-@pytest.mark.parametrize("text", ["mov.u64 %d2, s[%r1];", "mov.u64 %d2, plane[1];", "mov.u64 %d2, s[1;",
+@pytest.mark.parametrize("text", ["mov.u64 %d2, s[%f1];", "mov.u64 %d2, s[1;",
                                   "mov.u64 %d2, s[1][1];", "L: mov.u64 %d2, L[1];"])  # fmt: skip
 def test_indices_that_are_none(text: str) -> None:
     with pytest.raises(MalformedInput, match="line 11"):

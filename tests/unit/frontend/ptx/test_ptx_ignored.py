@@ -16,6 +16,7 @@ from binalloc.isa.instruction import FunctionInfo
 from tests.support.kits.cli import call
 
 HEAD = ".version 8.7\n.target sm_75{}\n.address_size 64\n"
+STATE = "= {filter_mode = linear, addr_mode_0 = wrap, normalized_coords = 1}"
 SMEM = '.pragma "enable_smem_spilling";'
 
 
@@ -39,6 +40,7 @@ EXAMPLES = {
     "section": (text_of(scope=".section .debug_str { .b8 1 }"), ".section .debug_str"),
     "debug": (text_of(target=", debug"), ".target debug"),
     "placement": (text_of(scope=".global .attribute(.managed) .u32 v;"), ".attribute"),
+    "texture-state": (text_of(scope=f".global .texref t {STATE};"), STATE),
     "pointer": (text_of(parameter=".param .u64 .ptr .global .align 4 p"), ".ptr"),
 }
 
@@ -46,7 +48,7 @@ EXAMPLES = {
 @pytest.mark.parametrize("key", FORMS)
 def test_each_form_is_told_with_its_line(key: str) -> None:
     text, told = EXAMPLES[key]
-    word = "debug" if key == "debug" else told.split()[0]
+    word = {"debug": "debug", "texture-state": "filter_mode"}.get(key, told.split()[0])
     line = next(n for n, line in enumerate(text.splitlines(), 1) if word in line)
     assert import_ptx(text, "a.ptx").ignored == [Told("a.ptx", told, line, 1)]
 

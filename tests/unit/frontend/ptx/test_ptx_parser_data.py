@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from binalloc.frontend.ptx.ast import Float, Instruction, Integer, Operand, Variable
+from binalloc.frontend.ptx.ast import Float, Instruction, Integer, Operand, Relocation, Variable
 from binalloc.frontend.ptx.parser import parse
 from tests.support.ptx.texts import HEAD
 
@@ -185,15 +185,15 @@ def test_addresses_in_initialisers() -> None:
     .global .u64 self = self;
     """
     )
-    assert v["x"].relocations == ((0, "f", 0, False), (16, "y", 8, True), (24, "y", -4, False))
+    assert [r[:4] for r in v["x"].relocations] == [(0, "f", 0, False), (16, "y", 8, True), (24, "y", -4, False)]
     assert v["x"].init == bytes(8) + b"\3"
-    assert v["self"].relocations == ((0, "self", 0, False),)
+    assert v["self"].relocations == (Relocation(0, "self", 0, False),)
 
 
 def test_an_address_byte_by_byte() -> None:
     masks = ", ".join(f"{0xFF << 8 * i:#x}(generic(y)+4)" for i in range(8))
     v = variables(f".global .b32 y; .global .align 8 .b8 x[16] = {{1, 0, 0, 0, 0, 0, 0, 0, {masks}}};")
-    assert v["x"].relocations == ((8, "y", 4, True),)
+    assert v["x"].relocations == (Relocation(8, "y", 4, True),)
     assert v["x"].init == b"\1"
 
 

@@ -1,0 +1,31 @@
+"""Pragmas: one is kept, the others are ignored, and said so."""
+
+from __future__ import annotations
+
+from binalloc.frontend.ptx.ast import Function
+from binalloc.frontend.ptx.lexer import Tokens
+
+SMEM_SPILLING = "enable_smem_spilling"
+_PRAGMAS = ("nounroll", "frequency", "used_bytes_mask")
+
+
+def take_pragma(tokens: Tokens, function: Function | None = None) -> int:
+    """Take `.pragma`, its strings and the semicolon; the offset behind it. function: in whose body it stands."""
+    tokens.advance()
+    while True:
+        if tokens.kind != "string":
+            tokens.unexpected("a string")
+        at, text = tokens.at, tokens.take()
+        words = text[1:-1].split()
+        word = words[0] if words else ""
+        if word != SMEM_SPILLING:
+            tokens.source.ignore(at, word if word in _PRAGMAS else "pragma", f".pragma {text}")
+        elif function is None or not function.is_entry:
+            tokens.source.ignore(at, "smem-place", f".pragma {text}")
+        else:
+            function.smem_spilling = True
+        if not tokens.accept(","):
+            break
+    if tokens.value != ";":
+        tokens.unexpected("';'")
+    return tokens.at + 1
