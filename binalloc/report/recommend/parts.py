@@ -127,7 +127,7 @@ def hot_lines(told: Told) -> Grid | None:
     places = [f"{one['file'].rsplit('/', 1)[-1]}:{one['line']}" for one in found]
     rows = [[place, f"{one['percent']:.1f}%", one["text"]] for place, one in zip(places, found, strict=True)]
     how = "emulated" if any(one["measured"] for one in found) else "estimated"
-    return Grid(["line", f"of executed instructions ({how})", "text"], rows) if rows else None
+    return Grid(["line", f"executed ({how})", "text"], rows) if rows else None
 
 
 def mix(told: Told) -> Grid:
