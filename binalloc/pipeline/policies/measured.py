@@ -74,8 +74,8 @@ class Measured:
             best = min((t.version for t in tried if t.version is not None and t.version.cycles), key=cycles_of)
         those = f"{count(len(chosen), 'level')} run, of which the model expects most"
         if cycles_of(base) < cycles_of(best) * NOISE:
-            beats = "none beats the original" if best is base else f"none beats it by more than {NOISE - 1:.0%}"
-            return Choice(tried, None, f"of {those}, {beats}" if chosen else _nothing_to_run(every))
+            faster = "none beats" if best is base else f"none is more than {NOISE - 1:.0%} faster than"
+            return Choice(tried, None, f"of {those}, {faster} the original" if chosen else _nothing_to_run(every))
         return Choice(tried, best, f"fewest cycles of {those}")
 
 

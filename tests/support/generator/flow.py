@@ -17,7 +17,8 @@ State = tuple[set[int], set[int], set[int]]
 
 @dataclass
 class Summary:
-    """What a caller must know of a callee: values it needs, what it may change, what it leaves defined."""
+    """What a caller must know of a callee: values it needs, what it may change, what it leaves defined. barriers: it
+    waits for other lanes, so that all have to come to it. matrices: it loads some, for which no lane may have ended."""
 
     name: str
     needs: set[int]
@@ -28,6 +29,7 @@ class Summary:
     leaves_preds: set[int]
     barriers: bool
     exits: bool = False
+    matrices: bool = False
 
 
 class Body:
@@ -89,7 +91,7 @@ class Body:
         ops = self.ops
         if callee.written & ops.protected or (callee.barriers and not ops.uniform):
             return
-        if callee.exits and ops.in_loop:
+        if (callee.exits and ops.in_loop) or (callee.matrices and ops.exits):
             return
         missing = callee.needs - ops.regs
         if missing & ops.protected or not missing <= set(ops.pool):

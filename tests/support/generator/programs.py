@@ -171,12 +171,13 @@ def _callee(body: Body, size: int) -> Summary:
     for regs, preds in body.returned:
         leaves &= regs
         leaves_preds &= preds
-    has_barrier = any(i.op.control == "barrier" for i in body.code.instrs) or any(
-        c.barriers for c in body.callees if c.name in body.called
-    )
+    called = [c for c in body.callees if c.name in body.called]
+    matrices = any(i.op.name == "LDSM.16" for i in body.code.instrs) or any(c.matrices for c in called)
+    gathers = any(i.op.control in ("barrier", "warpsync") for i in body.code.instrs) or any(c.barriers for c in called)
     return Summary(
-        body.code.name, needs, needs_preds, ops.written, ops.written_preds, leaves, leaves_preds, has_barrier, ops.exits
-    )
+        body.code.name, needs, needs_preds, ops.written, ops.written_preds, leaves, leaves_preds, gathers or matrices,
+        ops.exits, matrices,
+    )  # fmt: skip
 
 
 def _kernel(body: Body, size: int, o: Options, params: Params) -> None:
