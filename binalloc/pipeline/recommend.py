@@ -15,7 +15,6 @@ from binalloc.isa.interface.places import LANES, REG
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.models.machines.kernel_use import KernelUse
-from binalloc.models.machines.limits import KIB
 from binalloc.models.machines.occupancy import Occupancy
 from binalloc.pipeline.bound import Bound, by_run
 from binalloc.pipeline.certificate import Certificate, certificate
@@ -29,8 +28,8 @@ from binalloc.pipeline.spread import Spread, spread
 from binalloc.pipeline.steps import Version, kernel_use
 from binalloc.printable import count
 
-SHARED_STEP = KIB // 4
-"""Bytes between the points of the curve over shared memory."""
+NOTHING = 0.01
+"""A gain that is as good as none."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,8 @@ class Residence:
 @dataclass(frozen=True)
 class Recommendation:
     """outcome: what the policy chose. given: how the machine holds the input; held: what was chosen. curves: by
-    resource (registers per thread, user's shared bytes per block, threads per block), all else being the original's.
+    resource (registers per thread, user's shared bytes per block, threads per block), all else being that of the
+    original, as the kernel's directives have it.
     expected: how many times as fast as the original policy `model`'s estimate has the recommended version; None where
     it was run, and where the original is kept. values: where the recommended version has its values, by function.
     filled: how the grid fills the GPU with the recommended blocks; None without a launch. notes: sorted. bound: what
@@ -88,6 +88,12 @@ class Recommendation:
     @property
     def chosen(self) -> Version:
         return self.outcome.rewritten
+
+    @property
+    def leave(self) -> bool:
+        """Whether there is nothing to do: the original is kept, or its other order gains next to nothing."""
+        gain = self.outcome.ordering
+        return self.outcome.kept_original or (self.outcome.by_order_alone and gain is not None and gain < 1 + NOTHING)
 
     @property
     def waves(self) -> float | None:
@@ -117,7 +123,7 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
         use,
         _occupancy(outcome.given, request),
         _occupancy(outcome.rewritten, request),
-        _curves(request, use),
+        _curves(request, use.given(outcome.given.registers)),
         filled,
         notes_of(outcome, filled),
         _bound(module, outcome),
@@ -137,7 +143,7 @@ def _judged(outcome: Outcome) -> Outcome:
         per, where = count(filled.share, "block"), count(filled.sms, "SM")
         outcome.reason = (
             f"the grid has {count(filled.blocks, 'block')}, at most {per} for each of {where}: "
-            f"more than {own} at once never come to one"
+            "more than that at once never come to one"
         )
     return outcome
 
@@ -178,19 +184,17 @@ def _residence(fn: Function) -> Residence:
     views = [view(instr) for instr in fn.instrs]
     spills = [v.memory.space for v in views if v.memory is not None and v.memory.spill]
     named = (ref.index + ref.units for v in views for ref in (*v.defs, *v.uses) if ref.file == REG)
-    return Residence(
-        fn.name, len(views), max(named, default=0), spills.count(Space.SHARED), spills.count(Space.LOCAL)
-    )
+    return Residence(fn.name, len(views), max(named, default=0), spills.count(Space.SHARED), spills.count(Space.LOCAL))
 
 
 def _curves(request: Request, use: KernelUse) -> dict[str, Curve]:
     limits = request.machine.limits
     most = limits.threads_per_block
+    # Shared memory is handed out by the unit: what a block has of it changes behind each.
+    shared = (0, *range(1, limits.shared_per_block, limits.shared_unit), limits.shared_per_block)
     return {
         "registers": _curve(request, range(1, limits.registers_per_thread + 1), use.given),
-        "shared_bytes": _curve(
-            request, range(0, limits.shared_per_block + 1, SHARED_STEP), lambda b: replace(use, shared_bytes=b)
-        ),
+        "shared_bytes": _curve(request, shared, lambda b: replace(use, shared_bytes=b)),
         "threads": _curve(request, range(LANES, most + 1, LANES), lambda t: replace(use, threads=t)),
     }
 

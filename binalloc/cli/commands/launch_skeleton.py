@@ -24,7 +24,10 @@ from binalloc.errors import UsageError
 
 @click.command("launch-skeleton")
 @options(file_argument, kernel_option, output_option, own_machine_option, json_option)
-@click.option("--block-dim", metavar="X[,Y[,Z]]", help="Threads of a block, where the binary does not say.")
+@click.option(
+    "--block", "--block-dim", "block", metavar="X[xY[xZ]]",
+    help="Threads of a block along x, y and z, where the binary does not say: 128, 32x16, 8x8x4.",
+)  # fmt: skip
 @click.option("--program", "sequence", is_flag=True, help="A sequence of launches, of one kernel, too.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 def launch_skeleton(
@@ -32,7 +35,7 @@ def launch_skeleton(
     kernel: str | None,
     output: str | None,
     machine: str | None,
-    block_dim: str | None,
+    block: str | None,
     sequence: bool,
     force: bool,
     as_json: bool,
@@ -53,10 +56,10 @@ def launch_skeleton(
     not_over(output, file, machine)
     if output not in (None, "-") and os.path.lexists(str(output)) and not force:
         raise UsageError("the output is there already", file=output, remedy="Give --force, or another -o FILE.")
-    block = block_of(block_dim)
+    threads = block_of(block, "--block")
     module, _ = load_or_import(file, machine, kernel)
     model = machine_of(module, kernel, machine, runs=False)
-    made = skeleton(module, kernel, model, block=block, sequence=sequence)
+    made = skeleton(module, kernel, model, block=threads, sequence=sequence)
     for name, refused in made.left_out:
         note(f"{readable(name)} left out: {refused}")
     text = launch_text(made)

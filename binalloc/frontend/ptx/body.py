@@ -147,7 +147,7 @@ class BodyParser:
                     return at
                 self._close()
             else:
-                self.loc = (int(m[8]), int(m[9]))
+                self.loc = (int(m[8]), int(m[9])) if int(m[9]) else self.loc  # line 0: code of no line
                 at = m.end()
 
     # -----------------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def _most_blocks(module: Module, request: Request, original: Original) -> int:
     from binalloc.models.machines.budget import levels
     from binalloc.pipeline.steps import kernel_use
 
-    use = kernel_use(module.function(request.kernel), request.launch)
+    use = kernel_use(module.function(request.kernel), request.launch, request.block)
     return max((level.blocks for level in levels(request.machine, use)), default=original.given.blocks_per_sm)
 
 

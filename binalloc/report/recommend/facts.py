@@ -61,7 +61,7 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
         "waves": None if found.waves is None else round(found.waves, 4),
         "what_if": {name: [asdict(step) for step in curve.steps] for name, curve in found.curves.items()},
         "what_if_most": {name: curve.most for name, curve in found.curves.items()},
-        "next": _next(found, command),
+        "next": _next(module, found, command),
         "warnings": found.warnings,
         "notes": [{"weight": n.weight, "beware": n.beware, "text": n.text} for n in found.notes],
         "bound": _bound(found.bound),
@@ -149,12 +149,15 @@ def _certificate(found: Certificate | None) -> dict[str, Any] | None:
     return {**rounded, "by": found.by or None}
 
 
-def _next(found: Recommendation, command: str) -> dict[str, Any] | None:
-    """What makes it so; None where the original is kept."""
-    if found.outcome.kept_original:
+def _next(module: Module, found: Recommendation, command: str) -> dict[str, Any] | None:
+    """What makes it so; None where there is nothing to do."""
+    if found.leave:
         return None
+    info = module.function(found.outcome.request.kernel).info
+    bounds = (info.max_threads, info.min_blocks)
     return {
         "rewrite": command,
+        "already_bound": bounds == (found.use.threads, found.chosen.blocks_per_sm),
         "launch_bounds": f"__launch_bounds__({found.use.threads}, {found.chosen.blocks_per_sm})",
         "maxrregcount": max(found.chosen.registers, least_cap(found.outcome.request.machine)),
         "unused_shared_bytes": _unused_shared(found) or None,

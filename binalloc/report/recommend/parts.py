@@ -159,6 +159,9 @@ def next_steps(told: Told) -> list[str]:
         return []
     unused = following["unused_shared_bytes"]
     held = f", launched with {unused:,} bytes of dynamic shared memory per block that nobody uses" if unused else ""
+    if following["already_bound"]:
+        words = f"the kernel has {following['launch_bounds']} already, which makes it the original above"
+        return [f"Next: {following['rewrite']}", f"In CUDA: {words}."]
     return [
         f"Next: {following['rewrite']}",
         (f"In CUDA: {following['launch_bounds']} on the kernel, or nvcc -maxrregcount={following['maxrregcount']} "

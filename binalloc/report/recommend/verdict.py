@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from binalloc.pipeline.recommend import NOTHING
 from binalloc.printable import count
 from binalloc.report.recommend.parts import Told
-
-_NOTHING = 0.01
-"""A gain that is as good as none."""
 
 
 def verdict(told: Told) -> str:
@@ -15,8 +13,9 @@ def verdict(told: Told) -> str:
     chosen, base = told["recommended"], told["ordered"] or told["original"]
     blocks = count(chosen["blocks_per_sm"], "block")
     if told["kept_original"] or chosen == told["ordered"]:
-        what = "Leave it" if told["kept_original"] else "Change its order alone"
-        return f"{what}, at {blocks} per SM: {'; '.join(part for part in (bound, _why_kept(told)) if part)}."
+        what = "Leave it" if told["next"] is None else "Change its order alone"
+        why = (bound, _why_kept(told), _order(told))
+        return f"{what}, at {blocks} per SM: {'; '.join(part for part in why if part)}."
     resources = [count(chosen["registers"], "register")] + [count(chosen["slots"], "slot")] * bool(chosen["slots"])
     gain, how = (told["speedup"], "emulated") if told["speedup"] else (told["expected_speedup"], "by the model")
     gained = "" if gain is None else f", {gain:.2f} times as fast ({how})"
@@ -34,11 +33,18 @@ def _why_kept(told: Told) -> str:
         return f"the grid gives an SM {each} at most, whatever fits"
     if bound is not None and bound["by_throughput"]:
         best = 0.0 if told["spread"] is None else told["spread"]["best"]["speedup"] - 1
-        if best < _NOTHING:
+        if best < NOTHING:
             return "no number of blocks changes that"
         return f"no number of blocks gains more than {100 * best:.1f} %"
     reason: str = told["reason"]
     return reason
+
+
+def _order(told: Told) -> str:
+    """What another order gains where that is not worth it."""
+    if told["kept_original"] or told["next"] is not None:
+        return ""
+    return f"another order gains no more than {100 * (told['ordering'] - 1):.1f} %"
 
 
 def notes(told: Told) -> list[str]:

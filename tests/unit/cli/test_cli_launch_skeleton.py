@@ -75,9 +75,10 @@ def test_several_kernels_become_a_sequence(tmp_path: Path) -> None:
 
 
 def test_block_dim_is_the_launchs() -> None:
-    table = tomllib.loads(call("launch-skeleton", str(sample_file("cfd.ptx")), "--block-dim", "64").out)
-    assert table["block"] == 64
-    assert "--block-dim" in refused(2, "launch-skeleton", loom("matmul"), "--block-dim", "0")
+    for option in ("--block", "--block-dim"):
+        table = tomllib.loads(call("launch-skeleton", str(sample_file("cfd.ptx")), option, "64").out)
+        assert table["block"] == 64
+    assert "--block is no block size" in refused(2, "launch-skeleton", loom("matmul"), "--block", "0")
 
 
 def test_what_nvcc_compiles_has_skeletons_too() -> None:

@@ -258,4 +258,4 @@ def test_what_is_on_the_page_is_printed(answers: dict[str, list[Any]]) -> None:
     for name, found in answers.items():
         shown = {path for answer in found for path, _ in fields(answer)}
         idle += [f"{name}: {path}" for path in sorted(documented(name)) if not any(map(pattern(path).match, shown))]
-    assert idle == []
+    assert idle == [], "\n".join(idle)

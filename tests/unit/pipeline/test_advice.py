@@ -73,6 +73,8 @@ def test_no_advice_of_more_blocks_than_come(tmp_path: Any) -> None:
     assert told["recommended"]["blocks_per_sm"] == told["original"]["blocks_per_sm"]
     assert told["grid"] == {"blocks": 8, "sms": 8, "blocks_of_an_sm": 1, "resident": 1}
     assert "the grid gives an SM 1 block at most, whatever fits" in verdict(told)
+    if not told["kept_original"]:
+        assert told["reason"].endswith("at most 1 block for each of 8 SMs: more than that at once never come to one")
     assert told["notes"][0]["beware"]
     assert "no SM gets more than 1 block" in told["notes"][0]["text"]
 

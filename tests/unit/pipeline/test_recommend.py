@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from binalloc.frontend.importer import import_ptx
+from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.kernel_use import KernelUse
@@ -16,17 +19,26 @@ from binalloc.models.search.unified import reading_of
 from binalloc.pipeline.recommend import Recommendation, recommend
 from binalloc.pipeline.request import Request
 from binalloc.report.recommend.facts import recommendation_to_dict
+from binalloc.report.recommend.parts import next_steps
 from binalloc.report.recommend.text import render_recommendation
+from binalloc.report.recommend.verdict import verdict
 from tests.support.kits.cli import call, launch, loom
 from tests.support.kits.machines import one_sm
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
+from tests.support.ptx.bounded import bounded
 
 
 def spills_alone(name: str, machine: str) -> Recommendation:
     """By the unified paper's policy, read so that spills alone count."""
     module = import_ptx(sample_file(f"{name}.ptx").read_text(), name, machine=load_machine(machine)).module
     return recommend(module, Request(machine=machine, policy="unified", reading=reading_of(["spills"])))
+
+
+def under_bounds(directives: str) -> tuple[Module, Recommendation]:
+    machine = load_machine("a100")
+    module = import_ptx(bounded(directives, live=80), machine=machine).module
+    return module, recommend(module, Request(machine=machine, policy="model", emulate=False))
 
 
 def test_the_mix_is_what_runs() -> None:
@@ -62,8 +74,45 @@ def test_curves_are_the_machines_answers(machine: str) -> None:
         held = [step.blocks for step in steps if step.at <= registers][-1]
         assert held == model.occupancy(found.use.given(registers)).blocks_per_sm
     assert found.curves["threads"].steps[0].at == 32
-    use = KernelUse(found.use.registers, 0, found.use.threads)
-    assert found.curves["shared_bytes"].steps[0].blocks == model.occupancy(use).blocks_per_sm
+    shared, own = found.curves["shared_bytes"].steps, found.outcome.given.registers
+    for before, step in pairwise(shared):
+        for at, blocks in ((step.at - 1, before.blocks), (step.at, step.blocks)):
+            assert model.occupancy(KernelUse(own, at, found.use.threads)).blocks_per_sm == blocks, at
+
+
+def test_curves_are_those_of_the_original_under_its_directives() -> None:
+    """More than 80 registers are wanted, .minnctapersm 4 leaves 64."""
+    _, found = under_bounds(".maxntid 256 .minnctapersm 4")
+    assert found.use.registers > found.outcome.given.registers
+    assert found.given.blocks_per_sm == 4
+    for name, own in (("shared_bytes", 0), ("threads", 256)):
+        assert [step.blocks for step in found.curves[name].steps if step.at <= own][-1] == 4, name
+
+
+@pytest.mark.parametrize(
+    ("directives", "there"), [(".maxntid 256 .minnctapersm 5", True), (".maxntid 256 .minnctapersm 4", False)]
+)
+def test_bounds_that_the_source_has_are_not_advised(directives: str, there: bool) -> None:
+    module, found = under_bounds(directives)
+    assert found.chosen.blocks_per_sm == 5
+    told = recommendation_to_dict(module, found, "binalloc rewrite")
+    assert told["next"]["already_bound"] == there
+    assert ("the kernel has __launch_bounds__(256, 5) already" in next_steps(told)[-1]) == there
+
+
+@pytest.mark.parametrize(("cycles", "advised"), [(1000, False), (1009, False), (1011, True)])
+def test_another_order_is_advised_where_it_gains(cycles: int, advised: bool) -> None:
+    """The other order takes 1,000 cycles, the input so many."""
+    module, found = under_bounds(".maxntid 256 .minnctapersm 4")
+    outcome = found.outcome
+    given, other = (replace(outcome.given, cycles=n) for n in (cycles, 1000))
+    outcome = replace(outcome, given=given, original=other, rewritten=other, kept_original=False)
+    assert outcome.by_order_alone
+    told = recommendation_to_dict(module, replace(found, outcome=outcome), "binalloc rewrite")
+    first = verdict(told)
+    assert (told["next"] is not None) == advised
+    assert first.startswith("Change its order alone, at 4" if advised else "Leave it, at 4")
+    assert (f"another order gains no more than {(cycles - 1000) / 10:.1f} %" in first) != advised
 
 
 def test_more_blocks_by_fewer_registers() -> None:

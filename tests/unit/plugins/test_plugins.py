@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.kits.installed import Installed
 from tests.support.paths import MACHINES, ROOT
+from tests.support.ptx.bounded import bounded
 
 NBODY = "samples/loom/nbody.loom"
 REWRITE = ("rewrite", NBODY, "--machine", "gtx680", "--registers", "40", "--slots", "4")
@@ -85,6 +86,12 @@ def test_the_policy_of_the_docs_chooses(documented: Installed) -> None:
     assert answer["reason"] == "one block more"
     assert answer["rewritten"]["blocks_per_sm"] == answer["original"]["blocks_per_sm"] + 1
     assert answer["verified"] is True
+
+
+def test_a_policy_is_told_the_block_that_no_launch_says(documented: Installed, tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(bounded("", live=60))
+    line = ("rewrite", str(tmp_path / "k.ptx"), "--machine", "a100", "--block", "256", "--policy", "one-more")
+    assert documented.json(*line)["reason"] == "one block more"
 
 
 def test_a_machine_is_listed_shown_and_rewritten_for(documented: Installed, tmp_path: Path) -> None:

@@ -339,6 +339,12 @@ def test_loc_with_inlining_names_the_line_itself_and_ends_with_the_function() ->
     assert end.loc is None
 
 
+def test_line_0_is_no_line() -> None:
+    """nvcc and clang write it for code that comes from no line: it stays with the line before, or has none."""
+    body = function(".loc 1 0 0\n nop;\n.loc 1 7 1\n nop;\n.loc 2 0 0\n nop;\n.loc 2 8 1\n ret;").body
+    assert [item.loc for item in body] == [None, (1, 7), (1, 7), (2, 8)]
+
+
 def test_extern_shared_in_a_body_and_at_module_scope() -> None:
     f = function(".extern .shared .align 16 .b8 dyn[]; mov.u32 %r1, dyn;", ".extern .shared .v4 .f32 other[];")
     v = f.variables["dyn"]
