@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from binalloc.pipeline.bound import DRAM, LINK
 from binalloc.pipeline.caps import least_cap
 from binalloc.printable import count
 
 if TYPE_CHECKING:
+    from binalloc.pipeline.bound import Bound
     from binalloc.pipeline.grid import Filling
     from binalloc.pipeline.pipeline import Outcome
 
@@ -30,10 +32,22 @@ class Note:
     text: str
 
 
-def notes_of(outcome: Outcome, filled: Filling | None) -> list[Note]:
-    """By weight, then in this order. filled: how the grid fills the GPU with the recommended blocks."""
-    found = [*_of_grid(filled), *_of_choice(outcome), *_of_limits(outcome), *_of_runs(outcome)]
+def notes_of(outcome: Outcome, filled: Filling | None, bound: Bound | None) -> list[Note]:
+    """By weight, then in this order. filled: how the grid fills the GPU with the recommended blocks. bound: what binds
+    the original."""
+    found = [*_of_grid(filled), *_of_choice(outcome), *_of_limits(outcome), *_of_runs(outcome), *_of_model(bound)]
     return sorted(found, key=lambda note: -note.weight)
+
+
+def _of_model(bound: Bound | None) -> list[Note]:
+    """What only a run tells: which sizes and addresses there are, and what caches keep of them."""
+    if bound is None or bound.measured:
+        return []
+    text = "nothing was run: sizes and addresses that code does not tell, and what caches keep, are the model's guesses"
+    guessed = bound.kind in (DRAM, LINK)
+    if guessed:
+        text += f", so {bound.what} may bind less than it says"
+    return [Note(85 if guessed else 45, guessed, f"{text}; --launch runs the kernel, and launch-skeleton writes one")]
 
 
 def _of_grid(filled: Filling | None) -> list[Note]:

@@ -117,6 +117,7 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
     request = outcome.request
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
     filled = filling(request.launch, request.machine, outcome.rewritten.blocks_per_sm)
+    bound = _bound(module, outcome)
     return Recommendation(
         outcome,
         characterise(module, request, outcome.given, use),
@@ -125,8 +126,8 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
         _occupancy(outcome.rewritten, request),
         _curves(request, use.given(outcome.given.registers)),
         filled,
-        notes_of(outcome, filled),
-        _bound(module, outcome),
+        notes_of(outcome, filled, bound),
+        bound,
         hot_lines(module, request, outcome.original),
         _expected(module, outcome),
         spread(outcome),

@@ -32,10 +32,11 @@ def _why_kept(told: Told) -> str:
         each = count(grid["blocks_of_an_sm"], "block")
         return f"the grid gives an SM {each} at most, whatever fits"
     if bound is not None and bound["by_throughput"]:
+        told_by = "" if bound["measured"] else "by the model "
         best = 0.0 if told["spread"] is None else told["spread"]["best"]["speedup"] - 1
         if best < NOTHING:
-            return "no number of blocks changes that"
-        return f"no number of blocks gains more than {100 * best:.1f} %"
+            return f"{told_by}no number of blocks changes that"
+        return f"{told_by}no number of blocks gains more than {100 * best:.1f} %"
     reason: str = told["reason"]
     return reason
 

@@ -245,9 +245,10 @@ def _outside(ops: Ops, guard: Guard) -> list[Word]:
     elif name == "MOV":
         word = Word(name, 1, {"form": CONST, "cbank": bank, "coff": offset})
     else:
+        counters = set(ops.protected)
         operands = [_place(ops), _place(ops)] if r.random() < 0.8 else [ops.src(), ops.src()]
         for place in operands:
-            if place in ops.protected:
+            if place in ops.protected - counters:
                 ops.put("LOP3", rd=place, ra=ops.src(), form=IMM, imm=ops.imm(), lut=0x3C, rc=RZ)
         word = Word(name, 1, {"ra": operands[0], "form": C_CONST, "rc": operands[1], "cbank": bank, "coff": offset})
     return [word]

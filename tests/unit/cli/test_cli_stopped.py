@@ -151,7 +151,7 @@ def test_a_skewed_run_that_reaches_the_limit(tmp_path: Path) -> None:
     error = found.pop("error")
     assert error["message"].startswith("with blocks that start a little later ")
     assert found.pop("saved")
-    assert found == whole
+    assert found == {name: value for name, value in whole.items() if name != "machine_from"}
     text = call(*RUN, *limit, "--skews", "8")
     assert text.code == 4
     assert text.out.startswith("callchain on gtx680: ")

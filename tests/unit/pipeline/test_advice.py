@@ -11,8 +11,10 @@ import pytest
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.bound import Bound
 from binalloc.pipeline.caps import least_cap
 from binalloc.pipeline.grid import filling, reached
+from binalloc.pipeline.notes import notes_of
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.policies import measured
 from binalloc.pipeline.policies.measured import NOISE, Measured
@@ -109,3 +111,29 @@ def test_measured_takes_no_noise_for_a_gain(cycles: int, taken: bool, monkeypatc
         assert choice.reason == f"of 1 level run, of which the model expects most, {faster}"
 
 
+
+
+@pytest.mark.parametrize(("kind", "risky"), [("dram", True), ("link", True), ("unit", False), ("latency", False)])
+def test_what_nothing_has_run_is_the_models_guess(kind: str, risky: bool) -> None:
+    """A stencil's rows are kept by caches, which the model knows nothing of without a launch."""
+    outcome = SimpleNamespace(
+        kept_original=True, by_order_alone=False, error=None, original=SimpleNamespace(sampled=None),
+        rewritten=SimpleNamespace(limiters=[]),
+    )  # fmt: skip
+    bound = Bound(kind, "DRAM bandwidth", 1.0, {}, measured=False)
+    (note,) = notes_of(cast(Any, outcome), None, bound)
+    assert note.beware == risky
+    assert note.text.startswith("nothing was run: sizes and addresses that code does not tell")
+    assert ("so DRAM bandwidth may bind less than it says" in note.text) == risky
+    assert "--launch" in note.text
+    assert notes_of(cast(Any, outcome), None, replace(bound, measured=True)) == []
+
+
+def test_the_verdict_says_when_only_the_model_speaks() -> None:
+    asked = ["recommend", PTX, "--kernel", "fma_bound", "--block", "128", "--machine", "a100", "--json"]
+    (told,) = call(*asked).json["recommendations"]
+    assert told["bound"]["by_throughput"]
+    assert not told["bound"]["measured"]
+    first = verdict(told)
+    assert "by the model no number of blocks" in first
+    assert "by the model" not in verdict({**told, "bound": {**told["bound"], "measured": True}})
