@@ -139,9 +139,8 @@ class Lanes:
         """What all that reaches it has in common; None where nothing is told yet."""
         i, place = spot
         if i < 0:
-            b = -1 - i
-            ways = [self.told[self._last(p, self.blocks.starts[p + 1], place)] for p in self.blocks.before[b]]
-            if b == 0:
+            ways = [self.told[needed] for needed in self._needs(spot)]
+            if i == -1:  # the function's entry
                 ways.append(_NOTHING)
         elif i in self.calls:
             ways = [_NOTHING]

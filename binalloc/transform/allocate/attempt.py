@@ -10,7 +10,6 @@ from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.analysis.web import WebNumber
 from binalloc.bitset import bits, mask_from
-from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.function import OneFunction, allocate_function
 from binalloc.transform.allocate.known import Callees, Known, by_content, by_interface
 from binalloc.transform.allocate.registers import (
@@ -145,7 +144,7 @@ class Attempt:
     @property
     def cost(self) -> float:
         """Estimated cost of all spill code that there is so far in one run of the kernel, in accesses to a slot."""
-        often = frequencies(self.program)
+        often = self.program.runs
         return sum(
             often[name] * self.costs(name)
             for name in self.program.graph.top_down
@@ -155,12 +154,12 @@ class Attempt:
     @property
     def copies(self) -> float:
         """Instructions that copy registers to others and were not there before, likewise."""
-        often = frequencies(self.program)
+        often = self.program.runs
         return sum(often[name] * self.allocations[name].copy_cost() for name in self.allocations)
 
     def limit(self, name: str) -> float:
         """What spill code of a function still to be allocated has to cost less than, by its own loops."""
-        often = frequencies(self.program)[name] if self.below < inf else 0.0
+        often = self.program.runs[name] if self.below < inf else 0.0
         return (self.below - self.cost) / often if often else inf
 
     @property

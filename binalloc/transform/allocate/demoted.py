@@ -11,7 +11,6 @@ from binalloc.analysis.program import ProgramAnalysis
 from binalloc.bitset import mask_from
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.demotion import Demotion, fewest, find_demotion, find_units
-from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.known import Known
 from binalloc.transform.allocate.registers import Infeasible, finish
 from binalloc.transform.allocate.scratch import scratch_registers
@@ -28,7 +27,7 @@ class Demotions:
         self.program, self.far = program, far
         self.unwritten = unwritten(program)
         self.codes = on_places(program, self.unwritten)
-        self.units = find_units(self.codes, frequencies(program))
+        self.units = find_units(self.codes, program.runs)
 
     def attempt(self, registers: int, order: str | None, *, pointer: bool) -> Attempt | None:
         """One that does with so many registers, the slot pointer's among them; None where there is none. order: as for

@@ -1,4 +1,4 @@
-"""How often each function of an analysed program runs, and its blocks."""
+"""How often each block of an analysed program runs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ from collections.abc import Iterator
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 
 
-def frequencies(program: ProgramAnalysis) -> dict[str, float]:
-    """Estimated runs of each function per run of the kernel, callers first."""
-    return program.runs
-
-
 def blocks_by_runs(program: ProgramAnalysis) -> Iterator[tuple[FunctionAnalysis, int, float]]:
     """Every basic block that can be reached: its function, its number, its estimated runs per run of the kernel."""
-    for name, often in frequencies(program).items():
+    for name, often in program.runs.items():
         f = program[name]
         for b in range(len(f.cfg.blocks)):
             if f.cfg.rpo_number[b] >= 0:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from math import inf
-from typing import Any, TypeVar
 
+from binalloc.once import Once
 from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.allocate.registers import (
     Cheapest,
@@ -27,8 +27,6 @@ from binalloc.transform.order.clock import Clock
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 
-T = TypeVar("T")
-
 
 class OneFunction:
     """One function, the registers that it may use, and what has been found of both. given: its virtual code. available:
@@ -37,14 +35,7 @@ class OneFunction:
     def __init__(self, given: Analysed, available: int, contracts: Mapping[str, Contract]) -> None:
         self.given, self.available, self.contracts = given, available, contracts
         self.count = available.bit_count()
-        self._found: dict[Hashable, Any] = {}
-
-    def once(self, what: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, which nothing but this function, its registers and `what` decides."""
-        if what not in self._found:
-            self._found[what] = make()
-        found: T = self._found[what]
-        return found
+        self.once = Once()
 
     def fitting(self, clock: Clock | None) -> RegisterAllocation | None:
         """With nothing in memory: in the order in which results come early, or as it stands. None where neither can

@@ -11,7 +11,6 @@ import numpy as np
 
 from binalloc.models.allocation.joint import JointCall, JointFunction, JointSolution, solve_jointly
 from binalloc.transform.allocate.attempt import Attempt
-from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.expressions import Expressions
 from binalloc.transform.spill.find_regions import FoundRegions, find_regions
@@ -29,7 +28,7 @@ def solve_graph(attempt: Attempt, limit: float) -> JointSolution | None:
     names = attempt.program.graph.bottom_up
     if sum(len(attempt.allocations[name].given.flat.items) for name in names) > MOST_ITEMS:
         return None
-    runs = frequencies(attempt.program)
+    runs = attempt.program.runs
     functions = [_function(attempt, name, runs[name]) for name in names]
     return solve_jointly(functions, attempt.available.bit_count(), limit=limit)
 

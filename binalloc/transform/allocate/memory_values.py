@@ -9,7 +9,6 @@ from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.allocation.slots import Procedure, SlotPlan, plan_slots
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.attempt import Attempt
-from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.procedure import procedure_of
 
 Candidate = Callable[[str, Value], bool]
@@ -39,7 +38,7 @@ def plan_memory(
 
 def memory_procedures(attempt: Attempt) -> dict[str, Procedure]:
     """The memory values of every function, callers first; numbered as in `RegisterAllocation.memory`."""
-    frequency = frequencies(attempt.program)
+    frequency = attempt.program.runs
     return {
         name: procedure_of(attempt.allocations[name], attempt.scratch[name], frequency[name])
         for name in attempt.program.graph.top_down

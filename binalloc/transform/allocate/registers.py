@@ -8,15 +8,15 @@ which registers it overwrites.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, TypeVar
 
 from binalloc.analysis.locations import Location
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.models.allocation.terms import Register, Value
+from binalloc.once import Once
 from binalloc.transform.allocate.cost import emitted_copies, emitted_cost
 from binalloc.transform.allocate.effort import is_large
 from binalloc.transform.assign.assign import assign, homeless, settle
@@ -43,8 +43,6 @@ __all__ = [
     "allocate_registers",
 ]
 
-T = TypeVar("T")
-
 SLACKS = (0, 1, 2, 4, 8)
 """Registers to leave free where values live, tried in order: pairs and quads that do not find room side by side need
 some."""
@@ -67,7 +65,7 @@ class TooDear(Exception):
 class RegisterAllocation:
     """A coloured function: code (with spill code), colour per value, contract, and the memory values in use. given: the
     code before any spilling, in the order that was taken. rounds: how it came to its spill code. Nobody changes it; the
-    same with another contract shares what was found of it."""
+    same with another contract shares `once`: what code and colours alone decide."""
 
     code: VCode
     colour: list[Register]
@@ -75,14 +73,7 @@ class RegisterAllocation:
     memory: list[Value]
     given: Analysed
     rounds: list[Round] = field(default_factory=list)
-    _found: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
-
-    def once(self, what: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, which nothing but code, colours and `what` decides."""
-        if what not in self._found:
-            self._found[what] = make()
-        found: T = self._found[what]
-        return found
+    once: Once = field(default_factory=Once, repr=False, compare=False)
 
     def spill_cost(self, prices: Prices) -> float:
         """Of its spill code, see `emitted_cost`."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from binalloc.models.allocation.slot_plan import PER_MOVE, SlotPlan
 from binalloc.transform.allocate.argument_homes import argument_homes, passes
 from binalloc.transform.allocate.attempt import Attempt
-from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import SLOT_COST
 from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, RELOAD, STORE, Item
@@ -41,7 +40,7 @@ class SpillCost:
 def spill_cost(attempt: Attempt, memory: SlotPlan) -> SpillCost:
     """Of the registers and spill code of `attempt` with memory values where `memory` has them."""
     work = _Counting(attempt, memory)
-    for name, runs in frequencies(attempt.program).items():
+    for name, runs in attempt.program.runs.items():
         work.function(name, runs)
     return SpillCost(work.local, work.slot, work.recomputed, work.moves, work.copies, work.cost)
 

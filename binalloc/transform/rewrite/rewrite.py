@@ -34,7 +34,6 @@ from binalloc.models.machines.model import Machine
 from binalloc.transform.allocate.argument_homes import argument_homes, count_passes
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.explain import Spilled, explain
-from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.allocate.solver import SolverReport
 from binalloc.transform.allocate.spill_cost import SpillCost
@@ -91,7 +90,7 @@ class Rewrite:
     def explain(self) -> list[Spilled]:
         """What left the registers, why, and where it went: callers before callees."""
         normalised, plan = self.prepared.normalised, self.plan
-        allocations, runs = plan.attempt.allocations, frequencies(self.prepared.program)
+        allocations, runs = plan.attempt.allocations, self.prepared.program.runs
         passes, access = count_passes(allocations, runs), plan.attempt.prices.usual
         told: list[Spilled] = []
         for name in self.prepared.program.graph.top_down:

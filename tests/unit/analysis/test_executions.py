@@ -11,7 +11,6 @@ from binalloc.emulator.runs.run import run
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.rewrite.normalise import expand_guarded_calls
 from binalloc.transform.rewrite.rewrite import prepare
 from binalloc.transform.schedule.schedule import schedule
@@ -83,7 +82,7 @@ def test_weights_over_calls_are_the_executions() -> None:
     assert counts["k"][0] == 4
     assert (counts["g"][0] > 4 * 3 * 4, counts["h"][0]) == (True, 0)
     prepared = prepare(module, "k", executions=counts)
-    runs = frequencies(prepared.program)
+    runs = prepared.program.runs
     for name, fn in prepared.program.functions.items():
         origin = prepared.normalised[name].origin
         for block, weight in zip(fn.cfg.blocks, fn.loops.weight, strict=True):
@@ -100,7 +99,7 @@ def test_what_never_ran_weighs_little_and_keeps_its_loops() -> None:
     assert len(unseen) == 2
     assert min(w for w in kernel.loops.weight if w != UNSEEN) > UNSEEN
     assert weighed["h"].loops.weight == plain["h"].loops.weight
-    assert 0 < frequencies(weighed)["h"] == UNSEEN
+    assert 0 < weighed.runs["h"] == UNSEEN
 
 
 def test_a_guarded_call_that_is_made_plain_keeps_its_count() -> None:

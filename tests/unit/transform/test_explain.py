@@ -11,7 +11,6 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.sets.files import load
 from binalloc.isa.sets.table import view
 from binalloc.transform.allocate.attempt import Attempt
-from binalloc.transform.allocate.frequencies import frequencies
 from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
@@ -89,7 +88,7 @@ def test_weights_are_per_run_of_the_kernel(preset: str, seed: int) -> None:
     """All together cost what the allocation does, which functions and their callers count by their own calls."""
     for found in at_budgets(preset, seed):
         attempt, plan = found.plan.attempt, found.plan.memory
-        runs, far = frequencies(attempt.program), attempt.far
+        runs, far = attempt.program.runs, attempt.far
         told = found.explain()
         cost = sum((v.loads[1] + v.stores[1]) * (far if v.slot is None else SLOT_COST) for v in told)
         cost += sum(v.recomputations[1] * RECOMPUTED for v in told)
@@ -114,7 +113,7 @@ def test_costs_are_what_the_code_costs(preset: str, seed: int) -> None:
                 continue  # the last: some of its comebacks were reckoned as recomputations
             items = [i for i in allocation.code.items() if i.memory == v.value]
             own = sum(i.weight for i in items if i.kind == STORE or i.serves == v.value)
-            runs = frequencies(found.plan.attempt.program)[v.function]
+            runs = found.plan.attempt.program.runs[v.function]
             reckoned = v.whys[0].chosen.cost if v.whys else 0.0
             assert unit * runs * own <= reckoned + v.passed * unit * runs + 1e-9
 
