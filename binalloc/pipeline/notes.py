@@ -35,11 +35,12 @@ class Note:
 def notes_of(outcome: Outcome, filled: Filling | None, bound: Bound | None) -> list[Note]:
     """By weight, then in this order. filled: how the grid fills the GPU with the recommended blocks. bound: what binds
     the original."""
-    found = [*_of_grid(filled), *_of_choice(outcome), *_of_limits(outcome), *_of_runs(outcome), *_of_model(bound)]
+    found = [*_of_grid(filled), *_of_choice(outcome), *_of_limits(outcome), *_of_runs(outcome)]
+    found += _of_model(outcome, bound)
     return sorted(found, key=lambda note: -note.weight)
 
 
-def _of_model(bound: Bound | None) -> list[Note]:
+def _of_model(outcome: Outcome, bound: Bound | None) -> list[Note]:
     """What only a run tells: which sizes and addresses there are, and what caches keep of them."""
     if bound is None or bound.measured:
         return []
@@ -47,7 +48,10 @@ def _of_model(bound: Bound | None) -> list[Note]:
     guessed = bound.kind in (DRAM, LINK)
     if guessed:
         text += f", so {bound.what} may bind less than it says"
-    return [Note(85 if guessed else 45, guessed, f"{text}; --launch runs the kernel, and launch-skeleton writes one")]
+    remedy = "a run of the launch tells them"
+    if outcome.request.launch is None:
+        remedy = "with a launch, as `binalloc launch-skeleton` writes it, the kernel runs and tells them"
+    return [Note(85 if guessed else 45, guessed, f"{text}; {remedy}")]
 
 
 def _of_grid(filled: Filling | None) -> list[Note]:

@@ -44,8 +44,8 @@ lay.
 
 **What is not.** The order in which lanes of a warp, or warps, come to an access: where a branch was inverted its sides
 change places; and that in which a thread's own accesses reach the others where nothing orders them (`order.py`).
-Control codes: `hazards` is their proof. Where the original has spill accesses of its own (it was
-rewritten before), they are accesses like any other, and none may be added.
+Control codes: `hazards` is their proof. Spill accesses that the original itself has (it was rewritten before) are
+accesses like any other, and none may be added.
 
 This package shares no code with allocator or rewriter but the list of a mask's bits (`bitset`) and when Python looks
 for garbage (`collection`); it stands on the instruction interface. `check` raises nothing: what it cannot prove, or
@@ -292,9 +292,8 @@ class _Checker:
         loaded = loaded_words(n.code for n in self.named.values())
         model = self.original.memory_model
         order = find_order(named.code, named.blocks, values, loaded, new, places, origin, model)
-        at = dict(zip(order, range(len(order)), strict=True)) if order is not None else {}
         old = Original(named.code, named.blocks, values, self.names, order)
-        return Product(old, new, places, [at.get(k, k) for k in origin] if at else origin)
+        return Product(old, new, places, old.positions(origin))
 
     def _map_is_usable(self, old: Function, new: Function, origin: Origin | None) -> bool:
         if origin is None:

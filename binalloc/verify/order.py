@@ -60,7 +60,7 @@ _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 def find_order(
     old: Code, blocks: Blocks, webs: Webs, loaded: Set[int], new: Code, places: Places, origin: Sequence[int],
     model: str,
-) -> list[int] | None:  # fmt: skip
+) -> Order | None:  # fmt: skip
     """See the module. loaded: the words of local memory that any function of the original loads (`loaded_words`).
     places: as `find_places` gives them. origin: the instruction map, by original word. model: the memory model that the
     original was made under."""
@@ -70,6 +70,7 @@ def find_order(
     unread = {i for i in silent if _is_unread(old.locals[i], loaded)}
     lanes = None if model == PTX else Lanes(old, blocks, {i: frozenset(found) for i, found in webs.after.items()})
     order = list(range(len(old)))
+    alone: set[int] = set()
     changed = False
     for b, (_, ranks) in sorted(homes.items()):
         words = sorted(ranks)
@@ -78,9 +79,10 @@ def find_order(
         start, end = blocks.starts[b], blocks.starts[b + 1]
         proposal = _Block(old, webs, lanes, silent, unread, start, end).arrange(ranks)
         if proposal is not None:
-            order[start:end] = proposal
+            order[start:end], overtakers = proposal
+            alone |= overtakers
             changed = True
-    return order if changed else None
+    return Order(order, frozenset(alone)) if changed else None
 
 
 def _is_unread(access: LocalAccess | None, loaded: Set[int]) -> bool:
@@ -91,6 +93,14 @@ def loaded_words(codes: Iterable[Code]) -> set[int]:
     """The words of local memory that the functions load at fixed addresses; other loads reach none that is silent."""
     accesses = (access for code in codes for access in code.locals)
     return {w for access in accesses if access is not None and not access.store for w in access.words}
+
+
+class Order(NamedTuple):
+    """words: the original's, in an order that does the same. alone: those of them that each program executes when its
+    own turn comes, whatever the map says: their counterparts come too early to be matched."""
+
+    words: list[int]
+    alone: frozenset[int]
 
 
 class Named(Protocol):
@@ -204,23 +214,32 @@ class _Block:
             at += ref.units
         return None
 
-    def arrange(self, ranks: dict[int, int]) -> list[int] | None:
-        """The block's words in the order of their counterparts; None where that is not the same program. A pure word
-        that stands in the way is tried as one that has no counterpart here."""
+    def arrange(self, ranks: dict[int, int]) -> tuple[list[int], set[int]] | None:
+        """The block's words in the order of their counterparts, and those that overtake (`_culprit`); None where that
+        is not the same program. A pure word that stands in the way is tried as one that has no counterpart here."""
         ranks = {k: n for k, n in ranks.items() if k < self.end - 1 or not self._closed()}
+        overtakers: set[int] = set()
         for _ in range(ATTEMPTS):
             keys = self._keys(ranks)
             order = [*sorted(keys, key=keys.__getitem__), *range(self.end - self._closed(), self.end)]
-            culprit = self._culprit(order)
-            if culprit is None:
-                return order
-            if culprit not in ranks:
+            found = self._culprit(order)
+            if found is None:
+                return order, overtakers
+            culprit, overtaker = found
+            if overtaker in ranks and self._has_name(overtaker):
+                culprit = overtaker
+                overtakers.add(overtaker)
+            elif culprit not in ranks:
                 # it came no later than what it needs, and that too late
                 culprit = next((k for k, n in ranks.items() if n == keys[culprit][0]), culprit)
             if not self.old.views[culprit].pure or culprit not in ranks:
                 return None
             del ranks[culprit]
         return None
+
+    def _has_name(self, i: int) -> bool:
+        """Whether what the word makes is known wherever it is made again (`_stays`)."""
+        return self.old.views[i].pure and not _stays(self.old, self.webs, i)
 
     def _closed(self) -> bool:
         return self.old.views[self.end - 1].control in CLOSES
@@ -246,21 +265,22 @@ class _Block:
                 touched[x] = max(touched.get(x, keys[i]), keys[i])
         return keys
 
-    def _culprit(self, order: list[int]) -> int | None:
-        """The first word that comes behind one that it must precede, or None."""
+    def _culprit(self, order: list[int]) -> tuple[int, int] | None:
+        """The first word that comes behind one that it must precede, and that one, the overtaker, if it wrote what the
+        first reads or writes, else -1; or None. It is the overtaker that is better made again: the first, made earlier,
+        is known no more when its counterpart's turn comes, as what it read or wrote is written again before."""
         defined: dict[int, int] = {}
         used: dict[int, int] = {}
         effects = _Effects(self.lanes)
         for i in order:
-            for x in self.uses[i]:
+            for x in (*self.uses[i], *self.defs[i]):
                 if defined.get(x, -1) > i:
-                    return i
-            for x in self.defs[i]:
-                if defined.get(x, -1) > i or used.get(x, -1) > i:
-                    return i
+                    return i, defined[x]
+            if any(used.get(x, -1) > i for x in self.defs[i]):
+                return i, -1
             view = self.old.views[i]
             if not view.pure and i not in self.silent and not effects.follow(i, view, self.bases.get(i)):
-                return i
+                return i, -1
             for x in self.uses[i]:
                 used[x] = max(used.get(x, i), i)
             for x in self.defs[i]:

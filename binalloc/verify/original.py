@@ -15,6 +15,7 @@ from binalloc.verify.blocks import Blocks
 from binalloc.verify.code import Code, LocalAccess, text
 from binalloc.verify.conditions import Cond
 from binalloc.verify.names import ZERO, Names, is_place
+from binalloc.verify.order import Order
 from binalloc.verify.webs import Webs
 
 _BY_WORD = (
@@ -28,20 +29,26 @@ class Original(Code):
     guard's, -1 without one. webs: names at the entry, at calls, at returns and between blocks."""
 
     def __init__(
-        self, code: Code, blocks: Blocks, webs: Webs, names: Names, order: Sequence[int] | None = None
+        self, code: Code, blocks: Blocks, webs: Webs, names: Names, order: Order | None = None
     ) -> None:
         vars(self).update(vars(code))
         self.blocks, self.webs, self.names = blocks, webs, names
         self.uses, self.defs, self.guards = webs.uses, webs.defs, webs.guards
         self._read_in: dict[int, tuple[frozenset[int], dict[int, int]]] = {}
-        self.numbers: Sequence[int] = range(len(code)) if order is None else order
+        self.numbers: Sequence[int] = range(len(code)) if order is None else order.words
+        self._alone = frozenset[int]() if order is None else order.alone
         if order is not None:
             for name in _BY_WORD:
                 values = getattr(code, name)
-                setattr(self, name, [values[i] for i in order])
-            self.uses = [webs.uses[i] for i in order]
-            self.defs = [webs.defs[i] for i in order]
-            self.guards = [webs.guards[i] for i in order]
+                setattr(self, name, [values[i] for i in order.words])
+            self.uses = [webs.uses[i] for i in order.words]
+            self.defs = [webs.defs[i] for i in order.words]
+            self.guards = [webs.guards[i] for i in order.words]
+
+    def positions(self, origin: Sequence[int]) -> list[int]:
+        """An instruction map by words as one by positions; none for words that come when their own turn does."""
+        at = {i: -1 if i in self._alone else m for m, i in enumerate(self.numbers)}
+        return [at.get(k, k) for k in origin]
 
     def number(self, m: int) -> int:
         """The word at position m (any other number stays)."""

@@ -112,20 +112,22 @@ def test_measured_takes_no_noise_for_a_gain(cycles: int, taken: bool, monkeypatc
 
 
 
-
 @pytest.mark.parametrize(("kind", "risky"), [("dram", True), ("link", True), ("unit", False), ("latency", False)])
 def test_what_nothing_has_run_is_the_models_guess(kind: str, risky: bool) -> None:
     """A stencil's rows are kept by caches, which the model knows nothing of without a launch."""
     outcome = SimpleNamespace(
         kept_original=True, by_order_alone=False, error=None, original=SimpleNamespace(sampled=None),
-        rewritten=SimpleNamespace(limiters=[]),
+        rewritten=SimpleNamespace(limiters=[]), request=SimpleNamespace(launch=None),
     )  # fmt: skip
     bound = Bound(kind, "DRAM bandwidth", 1.0, {}, measured=False)
     (note,) = notes_of(cast(Any, outcome), None, bound)
     assert note.beware == risky
     assert note.text.startswith("nothing was run: sizes and addresses that code does not tell")
     assert ("so DRAM bandwidth may bind less than it says" in note.text) == risky
-    assert "--launch" in note.text
+    assert note.text.endswith("with a launch, as `binalloc launch-skeleton` writes it, the kernel runs and tells them")
+    outcome.request.launch = object()
+    (note,) = notes_of(cast(Any, outcome), None, bound)
+    assert note.text.endswith("; a run of the launch tells them")
     assert notes_of(cast(Any, outcome), None, replace(bound, measured=True)) == []
 
 

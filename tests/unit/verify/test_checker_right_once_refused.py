@@ -583,3 +583,44 @@ far:
     assert verdict(left, gone.format(sum="IADD3 R8, R8, R4, RZ")) == set()
     for wrong in ("IADD3 R8, R8, R8, RZ", "IADD3 R8, R4, R4, RZ", "IADD3 R8, R8, R4, R4", "MOV R8, R4"):
         assert verdict(left, gone.format(sum=wrong)) != set()
+
+
+def test_a_value_may_be_made_again_before_the_last_reader_of_what_it_replaces() -> None:
+    """Random programs, seed 4617: the reader was taken for the word that stands elsewhere, and what a reader made early
+    is known no more once its operand is written again."""
+    original = """
+.kernel k registers=12
+S2R R4, SR_TID.X
+MOV R2, 0x40
+MOV R3, 0x0
+again:
+IADD3 R8, P0, R4, R2, RZ
+IADD3.X R9, R4, RZ, RZ, P0
+POPC R4, 0x3e
+STG.64 [R2], R8
+ISETP.LT.AND P1, PT, R8, 0x1000, PT
+@P1 BRA again, done
+done:
+STG.32 [R2+0x8], R4
+EXIT
+"""
+    rewritten = """
+.kernel k registers=12
+0| S2R R4, SR_TID.X
+1| MOV R2, 0x40
+2| MOV R3, 0x0
+again:
+5| POPC {early}, 0x3e
+3| IADD3 R8, P0, R4, R2, RZ
+4| IADD3.X R9, R4, RZ, RZ, P0
+-| MOV R4, {late}
+6| STG.64 [R2], R8
+7| ISETP.LT.AND P1, PT, R8, 0x1000, PT
+8| @P1 BRA again, done
+done:
+9| STG.32 [R2+0x8], R4
+10| EXIT
+"""
+    assert verdict(original, rewritten.format(early="R6", late="R6")) == set()
+    assert verdict(original, rewritten.format(early="R4", late="R4")) != set()
+    assert verdict(original, rewritten.format(early="R6", late="R8")) != set()
