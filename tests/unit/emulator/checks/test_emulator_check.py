@@ -217,6 +217,30 @@ def test_ordered_accesses_do_not_race_with_one_another() -> None:
     run([*LANE, *NEXT, WRITE, marked[1], op("EXIT", wait=1)], bad="race", **how)
 
 
+def test_of_several_ordered_writes_the_last_alone_is_remembered() -> None:
+    """ISA.md, "Races": all lanes' atomics act on one word, lane 31's last; then one lane writes plainly."""
+    atomic = op("ATOMS", rd=6, ra=255, rb=0, aop=0, wbar=0)
+    plain = op("STS", guard=(0, False), ra=255, rb=0, width=4, rbar=1)
+    how = {"race": True, "shared_bytes": 4, "memory_model": "ptx"}
+    for lane, found in ((0, "race"), (31, "")):
+        only = op("ISETP", pd0=0, ra=0, form=1, imm=lane, icmp=2)
+        run([only, atomic, plain, op("EXIT", wait=3)], bad=found, **how)
+
+
+def test_fences_order_nothing_for_races() -> None:
+    """ISA.md, "Races": what is handed on by a flag behind MEMBAR is ordered, and reported all the same."""
+    split = [op("ISETP", pd0=0, ra=0, form=1, imm=32, icmp=1), op("MOV", rd=9, form=1, imm=1)]
+    give = [op("STS", ra=255, rb=9, width=4, moff=4, rbar=0), op("MEMBAR", wait=1),
+            op("STS", ra=255, rb=9, width=4, cache=3, rbar=0), op("BRA", target=5)]  # fmt: skip
+    take = [op("LDS", rd=6, ra=255, width=4, cache=3, wbar=0), op("ISETP", pd0=1, ra=6, rb=255, icmp=2, wait=1),
+            op("BRA", guard=(1, False), target=-3, diverges=1, reconv=0), op("MEMBAR"),
+            op("LDS", rd=6, ra=255, width=4, moff=4, wbar=0)]  # fmt: skip
+    split.append(op("BRA", guard=(0, True), target=len(give), diverges=1, reconv=len(give) + len(take)))
+    code = [*split, *give, *take, op("EXIT", wait=1)]
+    run(code, threads=64, shared_bytes=8)
+    assert "was written in k+7" in run(code, bad="race", race=True, threads=64, shared_bytes=8)
+
+
 def test_an_arrival_orders_what_came_before_it() -> None:
     split = [
         op("ISETP", pd0=0, ra=0, form=1, imm=32, icmp=1),
