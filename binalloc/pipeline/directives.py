@@ -13,6 +13,7 @@ from binalloc.errors import Refused
 from binalloc.models.machines.author_bounds import Directive, directives
 from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
 from binalloc.models.machines.ptxas_slots import ptxas_slots
+from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Kept:
 
 def kept(module: Module, request: Request, given: Version) -> Kept:
     """given: the input as it is on the machine, or what takes its place there (`original.baseline`)."""
-    bound = obeyed(module, request)
+    bound = _fitting(obeyed(module, request), module, request)
     info = module.function(request.kernel).info
     if bound.registers is None:
         return Kept(bound, (), info.registers)
@@ -134,6 +135,22 @@ def kept(module: Module, request: Request, given: Version) -> Kept:
     found = (_version(module, request, bound.registers, slots, name) for name, slots in asked.items())
     costs = tuple(_cost(version, version.allocator) for version in found if version is not None)
     return Kept(bound, costs, info.registers)
+
+
+def _fitting(bound: Obeyed, module: Module, request: Request) -> Obeyed:
+    """With as many blocks as shared memory has room for, where the directives ask for more, and that as their note."""
+    from binalloc.pipeline.steps import kernel_use
+
+    use = kernel_use(module.function(request.kernel), request.launch, request.block)
+    most = max((level.blocks for level in levels(request.machine, use)), default=0)
+    if not most or bound.blocks is None or bound.blocks <= most:
+        return bound
+    room = f"{use.shared_bytes:,} bytes of shared memory leave room for {count(most, 'block')} on {request.machine.name}"
+    said = tuple(
+        replace(one, note=f"{room}: so many are kept to") if one.blocks is not None and one.blocks > most else one
+        for one in bound.said
+    )
+    return replace(bound, said=said, blocks=most)
 
 
 def _cost(version: Version, allocator: str) -> Cost:

@@ -189,7 +189,7 @@ def make_version(module: Module, request: Request, functions: Collection[str]) -
     use = kernel_use(kernel, request.launch, request.block)
     occupancy = request.machine.occupancy(use)
     if occupancy.blocks_per_sm == 0:
-        raise no_room(request.machine, use, occupancy, request.launch)
+        raise no_room(request.machine, use, occupancy, request.launch, kernel.info)
     return Version(
         module=module,
         kernel=request.kernel,

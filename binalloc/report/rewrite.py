@@ -65,7 +65,8 @@ def _not_as_given(outcome: Outcome) -> str:
     said = own.obeyed.binding(own.demand) if own else []
     more = "The input asks for more registers than the machine gives"
     if own and said:
-        more = f"The input has {count(own.demand, 'register')}, more than {' and '.join(said)} allows"
+        allow = "allows" if len(said) == 1 else "allow"
+        more = f"The input has {count(own.demand, 'register')}, more than {' and '.join(said)} {allow}"
     return f"\n{more}: original is allocator {outcome.given.allocated} there.\n"
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from binalloc.errors import Hint, Refused, UsageError
-from binalloc.isa.instruction import Function
+from binalloc.isa.instruction import Function, FunctionInfo
 from binalloc.launch.types import Launch
+from binalloc.models.machines.author_bounds import block_size
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import Occupancy, registers_for_blocks
@@ -61,8 +62,13 @@ def require_together(machine: Machine, launch: Launch, resident: int, sms: int) 
     )  # fmt: skip
 
 
-def no_room(machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch | None) -> Refused:
-    """The refusal of a block that does not fit on an SM, which names the launch's keys that ask for what is short."""
+def no_room(
+    machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch | None, info: FunctionInfo | None = None
+) -> Refused:
+    """The refusal of a block that does not fit on an SM, which names the launch's keys that ask for what is short, or
+    the directive of the kernel, whose record is `info`, that has such blocks."""
+    size, threads = block_size(info) if info is not None and launch is None else ("", 0)
+    said = f" (as {size} has it)" if threads == use.threads else ""
     keys: set[str] = set()
     if launch is not None:
         asks = {"warps": "block", "registers": "block", "shared": "dynamic_shared" if launch.dynamic_shared else ""}
@@ -73,7 +79,7 @@ def no_room(machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch 
         f"no block fits on an SM of {machine.name}",
         file=launch.path if launch is not None and keys and launch.path else None,
         place=", ".join(sorted(keys)) or None,
-        found=f"{count(use.threads, 'thread')}, {count(use.registers, 'register')} each, {use.block_shared:,} bytes of "
+        found=f"{count(use.threads, 'thread')}{said}, {count(use.registers, 'register')} each, {use.block_shared:,} bytes of "
         "shared memory",
         expected="resources of one block within one SM; limited by " + ", ".join(answer.limiters) + thread,
         remedy=_makes_room(machine, use, answer),

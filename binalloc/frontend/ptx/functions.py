@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from binalloc.frontend.ptx.ast import Function, Symbol, Variable
@@ -21,7 +22,8 @@ MODULE_DIRECTIVES = (
 )
 """What may follow the declaration of a function."""
 
-_MAX_NUMBER = 1 << 31
+_MAX_NUMBER = (1 << 32) - 1
+"""ptxas takes larger ones of no directive."""
 
 _IGNORED_NUMBERS = {
     ".maxnctapersm": "max-blocks", ".maxclusterrank": "cluster-rank", ".abi_preserve": "abi",
@@ -111,12 +113,15 @@ def _directive(tokens: Tokens, out: Function) -> None:
         tokens.advance()
         sizes = _sizes(tokens, at, word)
         previous = out.maxntid if word == ".maxntid" else out.reqntid
-        if previous is not None and previous != sizes:
-            source.fail(at, "contradictory bounds", found=word, expected=f"the {word} given before, or only one")
+        if previous is not None:
+            source.ignore(at, "again", f"{_written(word, previous)} before {_written(word, sizes)}")
         if word == ".maxntid":
             out.maxntid = sizes
         else:
             out.reqntid = sizes
+        if previous is None and out.maxntid is not None and out.reqntid is not None:
+            both = f"{_written('.maxntid', out.maxntid)} beside {_written('.reqntid', out.reqntid)}"
+            source.ignore(at, "beside", both)
     elif word in (".minnctapersm", ".maxnreg"):
         _bound(tokens, out, word)
     elif word in _IGNORED_NUMBERS:
@@ -154,8 +159,8 @@ def _bound(tokens: Tokens, out: Function, word: str) -> None:
 def _number(tokens: Tokens, what: str) -> int:
     at = tokens.at
     number = integer(tokens, what)
-    if not 0 <= number < _MAX_NUMBER:
-        tokens.source.fail(at, "number too large", expected=what)
+    if not 0 <= number <= _MAX_NUMBER:
+        tokens.source.fail(at, "number too large", expected=f"{what}, 0 to {_MAX_NUMBER}")
     return number
 
 
@@ -167,9 +172,12 @@ def _sizes(tokens: Tokens, at: int, word: str) -> tuple[int, int, int]:
         tokens.source.fail(at, "too many dimensions", found=word, expected="at most three")
     x, y, z = [*sizes, 1, 1][:3]
     if not 1 <= x * y * z <= MAX_THREADS:
-        written = f"{word} {', '.join(map(str, sizes))}"
-        tokens.source.fail(at, "size of a block", found=written, expected=f"1 to {MAX_THREADS} threads")
+        tokens.source.fail(at, "size of a block", found=_written(word, sizes), expected=f"1 to {MAX_THREADS} threads")
     return x, y, z
+
+
+def _written(word: str, sizes: Sequence[int]) -> str:
+    return f"{word} {', '.join(map(str, sizes))}"
 
 
 def _check_bounds(source: Source, at: int, out: Function) -> None:

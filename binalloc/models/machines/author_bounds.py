@@ -36,10 +36,7 @@ def directives(machine: Machine, info: FunctionInfo) -> list[Directive]:
     out = []
     if info.max_registers:
         out.append(_max_registers(machine, info.max_registers))
-    x, y, z = info.block
-    required = any(info.block)
-    threads = prod(info.block) if required else info.max_threads
-    size = f".reqntid {x}, {y}, {z}" if required else f".maxntid {threads}"
+    size, threads = block_size(info)
     if threads:
         most = _registers(machine, threads, 1)
         note = "" if most else f"{machine.name} holds no block of {threads} threads"
@@ -47,6 +44,13 @@ def directives(machine: Machine, info: FunctionInfo) -> list[Directive]:
     if info.min_blocks:
         out.append(_min_blocks(machine, info.min_blocks, threads))
     return out
+
+
+def block_size(info: FunctionInfo) -> tuple[str, int]:
+    """The directive that says how large the kernel's blocks are, and the threads that it says; "" and 0 without one."""
+    if any(info.block):
+        return f".reqntid {', '.join(map(str, info.block))}", prod(info.block)
+    return (f".maxntid {info.max_threads}", info.max_threads) if info.max_threads else ("", 0)
 
 
 def _max_registers(machine: Machine, number: int) -> Directive:

@@ -55,6 +55,7 @@ def test_a_kernel_is_allocated_under_its_own_bounds(directives: str, registers: 
     assert local["spill_bytes"] > best["spill_bytes"]
     assert (local["slots"], best["slots"] > 0) == (0, True)
     assert f"The input has {demand} registers, more than ." in render_outcome(outcome)
+    assert " allows: original" in render_outcome(outcome)
 
 
 def test_the_rewritten_binary_keeps_them() -> None:
@@ -105,6 +106,24 @@ def test_bounds_that_the_machine_cannot_have_bound_nothing_and_that_is_told() ->
     text = render_outcome(outcome)
     assert ".maxnreg 300: a100 has 255 registers per thread: it bounds nothing." in text
     assert ".minnctapersm 9: 9 blocks of 256 threads do not fit a100's 2048 threads per SM" in text
+
+
+def test_blocks_that_shared_memory_has_no_room_for_are_told_with_those_that_fit() -> None:
+    outcome = outcome_of(imported(".maxntid 256 .minnctapersm 8", ".shared .b8 s[30000];"))
+    found = told(outcome)
+    assert (found["blocks"], outcome.rewritten.blocks_per_sm) == (5, 5)
+    room = "30,000 bytes of shared memory leave room for 5 blocks on a100: so many are kept to"
+    assert [d["note"] for d in found["said"]] == ["", room]
+    line = f".minnctapersm 8: at most 32 registers per thread, at least 8 blocks per SM ({room})."
+    assert line in directives_lines(found)
+
+
+def test_blocks_that_no_sm_holds_are_refused_with_the_directive_that_has_them() -> None:
+    old = load_machine("gtx285")
+    for size in (".maxntid 1024", ".reqntid 1024, 1, 1"):
+        module = import_ptx(bounded(size, live=20), machine=old).module
+        with pytest.raises(Refused, match=rf"no block fits .* 1,024 threads \(as {size} has it\)"):
+            rewrite_kernel(module, Request(machine=old, policy="model", emulate=False))
 
 
 def test_a_bound_below_the_fewest_of_the_real_compiler_is_raised_and_that_is_told() -> None:

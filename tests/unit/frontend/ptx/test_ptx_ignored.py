@@ -13,6 +13,8 @@ from binalloc.frontend.ignored import FORMS, Told, sentence
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import FunctionInfo
+from binalloc.models.machines.author_bounds import directives
+from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import call
 
 HEAD = ".version 8.7\n.target sm_75{}\n.address_size 64\n"
@@ -33,6 +35,7 @@ EXAMPLES = {
     "smem-place": (text_of(scope=SMEM), SMEM[:-1]),
     "pragma": (text_of(body='.pragma "something else";'), '.pragma "something else"'),
     "again": (text_of(".maxnreg 24 .maxnreg 32"), ".maxnreg 24 before .maxnreg 32"),
+    "beside": (text_of(".reqntid 8, 4 .maxntid 64"), ".maxntid 64, 1, 1 beside .reqntid 8, 4, 1"),
     "min-blocks": (text_of(".minnctapersm 8"), ".minnctapersm 8 of k without a block size"),
     "max-blocks": (text_of(".maxnctapersm 8"), ".maxnctapersm 8"),
     "cluster-rank": (text_of(".maxclusterrank 8"), ".maxclusterrank 8"),
@@ -93,6 +96,34 @@ def test_linked_files_keep_their_own_words() -> None:
 
 def facts(info: FunctionInfo) -> tuple[str, int, int, bool]:
     return info.target, info.max_registers, info.min_blocks, info.smem_spilling
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"), [(".maxnreg", "max_registers"), (".minnctapersm", "min_blocks"), (".maxntid", "max_threads")]
+)
+def test_the_last_of_several_counts_and_the_others_are_told(word: str, kept: str) -> None:
+    """As in ptxas 13.0, which compiles a kernel of `.maxntid 128 .maxntid 1024` for 1,024 threads, and the other way
+    round for 128."""
+    for first, last in ((64, 96), (96, 64)):
+        imported = import_ptx(text_of(f".maxntid 32 {word} {first} {word} {last}"))
+        assert getattr(imported.module.function("k").info, kept) == last
+        assert any(f"before {word} {last}" in told.text for told in imported.ignored)
+
+
+def test_the_last_size_of_a_block_counts() -> None:
+    imported = import_ptx(text_of(".reqntid 64 .reqntid 8, 4"))
+    assert imported.module.function("k").info.block == (8, 4, 1)
+    assert [told.text for told in imported.ignored] == [".reqntid 64, 1, 1 before .reqntid 8, 4, 1"]
+
+
+@pytest.mark.parametrize("word", [".maxnreg", ".minnctapersm"])
+def test_numbers_of_32_bits_are_kept_and_bound_nothing(word: str) -> None:
+    """As in ptxas, which warns that it ignores 4294967295, and refuses what is larger."""
+    info = import_ptx(text_of(f".maxntid 64 {word} 4294967295")).module.function("k").info
+    assert max(info.max_registers, info.min_blocks) == 0xFFFFFFFF
+    assert [d.registers for d in directives(load_machine("h100"), info) if d.text.startswith(word)] == [None]
+    with pytest.raises(MalformedInput, match="number too large.*0 to 4294967295"):
+        parse(text_of(f".maxntid 64 {word} 4294967296"))
 
 
 @pytest.mark.parametrize("bounds", [".maxnreg 0", ".maxntid 64 .minnctapersm 0", ".maxntid 0", ".reqntid 2048"])

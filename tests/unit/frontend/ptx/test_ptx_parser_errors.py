@@ -162,7 +162,6 @@ MODULE = [
     (f"{HEAD}.entry k .reqntid 0 {{ ret; }}", 4, 10, ".reqntid 0", "1 to 1024 threads"),
     (f"{HEAD}.entry k .reqntid 1,1,1,1 {{ ret; }}", 4, 10, ".reqntid", "at most three"),
     (f"{HEAD}.entry k .maxntid 64 .reqntid 128 {{ ret; }}", 4, 8, "k", "contradictory bounds"),
-    (f"{HEAD}.entry k .maxntid 64 .maxntid 32 {{ ret; }}", 4, 22, ".maxntid", "contradictory bounds"),
     (f"{HEAD}.entry k .minnctapersm 99999999999 {{ ret; }}", 4, 24, "99999999999", "too large"),
     (f"{HEAD}.entry k .noreturn {{ ret; }}", 4, 10, ".noreturn", "does not return"),
     (f"{HEAD}.entry k .explicitcluster {{ ret; }}", 4, 10, ".explicitcluster", "clusters"),
