@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from binalloc.plugins.fault import PluginFault, where_raised
+from binalloc.plugins.fault import blaming
 
 ALLOCATORS = "binalloc.allocators"
 POLICIES = "binalloc.policies"
@@ -42,10 +42,8 @@ class Entry:
 
     def load(self) -> Any:
         """The object that it names, as it is. Raises PluginFault where that fails."""
-        try:
+        with blaming(self.place, "cannot be imported", passing=()):
             return _resolved(self.value)
-        except (Exception, SystemExit) as error:
-            raise PluginFault("cannot be imported", self.place, where_raised(error), error) from error
 
     def sources(self) -> list[Path]:
         """The Python files of the package or module that it lies in, sorted; none are imported."""

@@ -22,11 +22,23 @@ class PluginFault(BinallocError):
     exit_code = 1
 
     def __init__(self, what: str, whose: str, where: str, cause: BaseException | str) -> None:
-        found = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
+        found = cause if isinstance(cause, str) else _in_words(cause)
         super().__init__(
             f"a plug-in {what}", file=whose, place=where or None, found=found,
             remedy="Nothing was written. Mend that package, or leave it out.",
         )  # fmt: skip
+
+
+def _in_words(cause: BaseException) -> str:
+    """The kind of an error and what it says, if anything: its own `__str__` is the plug-in's code, too."""
+    kind = type(cause).__name__
+    try:
+        said = str(cause)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return f"{kind}, whose text cannot be had ({type(error).__name__})"
+    return f"{kind}: {said}" if said else kind
 
 
 def where_raised(error: BaseException) -> str:
@@ -49,11 +61,11 @@ def where_raised(error: BaseException) -> str:
 def blaming(
     whose: str, what: str = "raised", passing: tuple[type[BinallocError], ...] = (Refused,)
 ) -> Iterator[None]:
-    """Errors of the plug-in's code become a PluginFault. passing: those that are an answer, or not of its making;
+    """Whatever the plug-in's code raises becomes a PluginFault. passing: what is an answer, or not of its making;
     interrupts and other plug-ins' faults pass in any case."""
     try:
         yield
-    except (Exception, SystemExit) as error:
-        if isinstance(error, (*passing, PluginFault)):
+    except BaseException as error:
+        if isinstance(error, (*passing, PluginFault, KeyboardInterrupt)):
             raise
         raise PluginFault(what, whose, where_raised(error), error) from error

@@ -12,6 +12,8 @@ from binalloc.plugins.fault import PluginFault, blaming
 
 DEFAULT_MACHINE = "gtx680"
 _DIRECTORY = Path(__file__).parent
+_SHOWN = 200
+"""Characters of what is no path that an error shows."""
 
 
 def list_machines() -> list[str]:
@@ -41,6 +43,14 @@ def installed_file(entry: Entry) -> Path:
     if callable(found):
         with blaming(entry.place):
             found = found()
-    if not isinstance(found, str | os.PathLike) or not Path(found).is_file():
-        raise PluginFault("names no machine file", entry.place, "", f"{found!r}, which is no file's path")
+    if not isinstance(found, str | os.PathLike) or not _is_file(found):
+        raise PluginFault("names no machine file", entry.place, "", f"{repr(found)[:_SHOWN]}, which is no file's path")
     return Path(found)
+
+
+def _is_file(path: str | os.PathLike[str]) -> bool:
+    """As `Path.is_file`, which raises for what no file system takes as a name."""
+    try:
+        return Path(path).is_file()
+    except (OSError, TypeError, ValueError):
+        return False

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
+from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.plugins.entries import Entry
 from binalloc.plugins.fault import PluginFault, blaming
@@ -19,6 +22,17 @@ if TYPE_CHECKING:
 
 _PASSING = (Refused, LimitHit, KernelFault, UsageError)
 """What comes of what a policy builds and runs."""
+
+_FIGURES = (
+    *("kernel", "registers", "slots", "local_bytes", "shared_bytes"),
+    *("blocks_per_sm", "occupancy", "limiters"),
+)
+"""Of a version, what its binary tells."""
+_SAID: tuple[tuple[str, type | UnionType], ...] = (
+    ("solver", list), ("explained", list), ("allocated", str), ("copies", int), ("name", str), ("allocator", str),
+    ("idle_slots", int), ("bound", float | int | None),
+)  # fmt: skip
+"""Of a version, what only its maker can tell, and what that is."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +62,30 @@ class InstalledPolicy:
         if wrong:
             raise PluginFault("gave no choice", self.entry.place, f"{type(found).__name__}.search", wrong)
         request.prepared.proven.clear()  # what was proven may have been changed since: the proof is ours
-        best = None if choice.best is None else replace(choice.best, proven=False)
-        base = choice.base
+        best, base = choice.best, choice.base
         if base is not None and base is not original.given and base is not original.base:
-            base = replace(base, proven=False)
-        return replace(choice, best=best, base=base)  # type: ignore[no-any-return]  # `_wrong` has looked
+            base = _ours(base, module, request)
+        if best is None:
+            return replace(choice, base=base)  # type: ignore[no-any-return]  # `_wrong` has looked
+        taken = _ours(best, module, request)
+        tried = [replace(t, version=taken) if _same(t.version, best) else t for t in choice.tried]
+        return replace(choice, tried=tried, best=taken, base=base)  # type: ignore[no-any-return]
+
+
+def _same(one: Version | None, other: Version) -> bool:
+    return one is not None and one.module is other.module
+
+
+def _ours(version: Version, module: Module, request: Request) -> Version:
+    """Proven and run by ourselves, whatever the policy says of it."""
+    from binalloc.pipeline.steps import measure, prove
+
+    unrun = replace(
+        version, proven=False, cycles=None, stats={}, buffers={}, globals={}, printed=None, skewed=(), sampled=None,
+        counts={},
+    )  # fmt: skip
+    proven = prove(module, request, unrun)
+    return measure(proven, request) if request.emulate and request.launch is not None else proven
 
 
 @cache
@@ -82,12 +115,14 @@ def _wrong(choice: object, module: Module, request: Request, original: Original)
     for tried in choice.tried:
         if text := _no_level(tried, request, most):
             return text
-    best = choice.best
+    best, base = choice.best, choice.base
+    if base is not None and (text := _no_version(base, request)):
+        return f"a base that is {text}"
     if best is None:
         return ""
     if not any(t.version is not None and t.version.module is getattr(best, "module", None) for t in choice.tried):
         return "a best version that is of none of the levels tried"
-    return _other_figures(best, request)
+    return _no_version(best, request)
 
 
 def _most_blocks(module: Module, request: Request, original: Original) -> int:
@@ -99,12 +134,40 @@ def _most_blocks(module: Module, request: Request, original: Original) -> int:
 
 
 def _no_level(tried: Tried, request: Request, most: int) -> str:
-    budget, limit = tried.budget, request.machine.limits.registers_per_thread
-    bounds = (("blocks", budget.blocks, most), ("registers", budget.registers, limit))
-    for what, value, bound in bounds:
-        if not isinstance(value, int) or not 1 <= value <= bound:
-            return f"a level with {value!r} {what}, where there are 1 to {bound}"
-    return "" if isinstance(budget.slots, int) and budget.slots >= 0 else f"a level with {budget.slots!r} slots"
+    from binalloc.models.machines.budget import Budget
+
+    budget, limits = tried.budget, request.machine.limits
+    if not isinstance(budget, Budget):
+        return f"a level whose budget is {type(budget).__name__}"
+    bounds = (
+        ("blocks", budget.blocks, 1, most), ("registers", budget.registers, 1, limits.registers_per_thread),
+        ("slots", budget.slots, 0, limits.shared_per_block // SLOT_ROW),
+    )  # fmt: skip
+    for what, value, least, bound in bounds:
+        if type(value) is not int or not least <= value <= bound:
+            return f"a level with {value!r} {what}, where there are {least} to {bound}"
+    if not isinstance(tried.reason, str):
+        return f"a level whose reason is {type(tried.reason).__name__}"
+    if tried.expected is not None and not (isinstance(tried.expected, int | float) and 0 < tried.expected < inf):
+        return f"a level that is expected to be {tried.expected!r} times as fast"
+    return "" if tried.version is None else _no_version(tried.version, request)
+
+
+def _no_version(version: object, request: Request) -> str:
+    """Whether it is one, and what it says of itself is what its binary is."""
+    from binalloc.pipeline.steps import Version
+
+    if not isinstance(version, Version):
+        return f"{type(version).__name__}, not a Version"
+    for name, kind in _SAID:
+        if not isinstance(getattr(version, name), kind):
+            return f"a version whose `{name}` is {type(getattr(version, name)).__name__}"
+    cycles = version.cycles
+    if cycles is not None and not (type(cycles) is int and cycles > 0):
+        return f"a version of {cycles!r} cycles"
+    if cycles is not None and not (request.emulate and request.launch is not None):
+        return f"a version of {cycles} cycles, where nothing is run"
+    return _other_figures(version, request)
 
 
 def _other_figures(best: Version, request: Request) -> str:
@@ -112,7 +175,7 @@ def _other_figures(best: Version, request: Request) -> str:
     from binalloc.pipeline.steps import make_version
 
     found = make_version(best.module, request, {fn.name for fn in best.functions})
-    for name in ("kernel", "registers", "local_bytes", "blocks_per_sm"):
+    for name in _FIGURES:
         told, has = getattr(best, name), getattr(found, name)
         if told != has:
             return f"a version with {told!r} for {name}, where its binary has {has!r}"

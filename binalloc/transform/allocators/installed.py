@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from types import UnionType
 from typing import Any
 
@@ -83,6 +84,8 @@ def _wrong(plan: object, problem: Problem) -> str:
         part = getattr(plan, name)
         if not isinstance(part, kind):
             return f"a Plan whose `{name}` is {type(part).__name__}"
+    if plan.bound is not None and not 0 <= plan.bound < inf:
+        return f"a Plan whose `bound` is {plan.bound}"
     if plan.attempt.program is not problem.program:
         return "a plan for another program than the problem's"
     missing = sorted(set(problem.program.functions) - plan.attempt.allocations.keys())

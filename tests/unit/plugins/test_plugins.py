@@ -120,10 +120,16 @@ WRONG_REGISTERS = """\
 WRONG_PLANS = {
     "raises": ("        return 1 // 0", "ZeroDivisionError", ":8 in allocate"),
     "ends the process": ("        raise SystemExit(0)", "SystemExit", ":8 in allocate"),
+    "raises what is no Exception": ("        raise GeneratorExit('x')", "GeneratorExit: x", ":8 in allocate"),
+    "raises what cannot be told": (
+        "        class E(Exception):\n            __str__ = None\n        raise E", "whose text cannot be had", "",
+    ),
     "no plan": ("        return 'registers'", "str, not a Plan", ""),
     "nothing": ("        return None", "NoneType, not a Plan", ""),
     "wrong parts": ("        return replace(BEST.allocate(problem), memory=7)", "a Plan whose `memory` is int", ""),
     "a bound that is none": ("        return replace(BEST.allocate(problem), bound='low')", "`bound` is str", ""),
+    "a bound of nan": ("        return replace(BEST.allocate(problem), bound=float('nan'))", "`bound` is nan", ""),
+    "a bound below none": ("        return replace(BEST.allocate(problem), bound=-1)", "`bound` is -1", ""),
     "registers too many": (
         "        return BEST.allocate(replace(problem, registers=48))", "where there are 40 and 4", "",
     ),
@@ -161,6 +167,7 @@ def test_an_allocator_that_is_wrong_is_named(what: str, tmp_path: Path) -> None:
         ("def f(:", "crooked:A", "SyntaxError"),
         ("B = 1", "crooked:A", "AttributeError"),
         ("A = 7", "crooked:A", "no method `allocate`"),
+        ("class B(BaseException): pass\nraise B('odd')", "crooked:A", "B: odd"),
         ("class A:\n    def __init__(self):\n        raise OSError('no disk')\n", "crooked:A", "no disk"),
         ("", "other_module:A", "ModuleNotFoundError"),
     ],
@@ -203,6 +210,23 @@ WRONG_CHOICES = {
     "other figures": (
         "        version = replace(version, registers=8)\n" + LEVEL.format("2, 32, 0"), "8 for registers",
     ),
+    "raises what is no Exception": ("        raise GeneratorExit", "GeneratorExit"),
+    "slots that no block has": (LEVEL.format("2, 32, 10**9"), "a level with 1000000000 slots"),
+    "blocks that are no number": (LEVEL.format("True, 32, 0"), "a level with True blocks"),
+    "no budget": (LEVEL.format("2, 32, 0").replace("Budget(2, 32, 0)", "None"), "whose budget is NoneType"),
+    "cycles of nan": (
+        "        version = replace(version, cycles=float('nan'))\n" + LEVEL.format("2, 32, 0"), "of nan cycles",
+    ),
+    "cycles that nothing took": (
+        "        version = replace(version, cycles=7)\n" + LEVEL.format("2, 32, 0"), "7 cycles, where nothing is run",
+    ),
+    "other slots": ("        version = replace(version, slots=9)\n" + LEVEL.format("2, 32, 0"), "9 for slots"),
+    "no version": (LEVEL.format("2, 32, 0").replace("version)]", "'fast')]"), "str, not a Version"),
+    "a base that is none": (LEVEL.format("2, 32, 0").replace("'so')", "'so', 'base')"), "a base that is str"),
+    "a nameless version": (
+        "        version = replace(version, name=None)\n" + LEVEL.format("2, 32, 0"), "`name` is NoneType",
+    ),
+    "no speedup": (LEVEL.format("2, 32, 0").replace("version)]", "version, '', float('nan'))]"), "nan times as fast"),
     "no level": ("        return Choice(['two'], None, 'so')", "no list of Tried"),
 }  # fmt: skip
 
@@ -230,9 +254,20 @@ def test_what_a_policy_calls_proven_is_proven_again(tmp_path: Path) -> None:
     assert not (tmp_path / "out.loom").exists()
 
 
+def test_the_cycles_of_what_a_policy_takes_are_run_again(tmp_path: Path) -> None:
+    found = Installed(tmp_path / "packages")
+    body = "        version = replace(version, cycles=7)\n" + LEVEL.format("2, 32, 0")
+    found.add("liar", POLICY.format(body=body), policies={"liar": "liar:P"})
+    line = [word for word in BY_POLICY if word != "--no-emulate"]
+    answer = found.json(*line, "--size", "test", "--policy", "liar")
+    assert answer["rewritten"]["cycles"] > 1000
+    assert [level["cycles"] for level in answer["levels"]] == [answer["rewritten"]["cycles"]]
+
+
 @pytest.mark.parametrize(
     ("code", "told"),
     [
+        ("m = 'a' * 9000", "which is no file's path"),
         ("m = 5", "5, which is no file's path"),
         ("m = '/nowhere/at.toml'", "which is no file's path"),
         ("def m():\n    raise ValueError('lost')\n", "ValueError: lost"),
