@@ -36,7 +36,7 @@ def notes_of(outcome: Outcome, filled: Filling | None, bound: Bound | None) -> l
     """By weight, then in this order. filled: how the grid fills the GPU with the recommended blocks. bound: what binds
     the original."""
     found = [*_of_grid(filled), *_of_choice(outcome), *_of_limits(outcome), *_of_runs(outcome)]
-    found += _of_model(outcome, bound)
+    found += [*_of_model(outcome, bound), *_of_few(outcome, filled)]
     return sorted(found, key=lambda note: -note.weight)
 
 
@@ -70,6 +70,15 @@ def _of_grid(filled: Filling | None) -> list[Note]:
         risky = waves < FULL_WAVES / 2 and last < HALF
         return [Note(60 if risky else 35, risky, text)]
     return []
+
+
+def _of_few(outcome: Outcome, filled: Filling | None) -> list[Note]:
+    """Emulated cycles are of one SM that goes through the grid, with no more blocks at once than it has on the GPU."""
+    if filled is None or outcome.original.cycles is None or filled.share >= outcome.original.blocks_per_sm:
+        return []
+    held = count(filled.share, "block")
+    text = f"cycles are of one SM that goes through the grid with {held} resident, as an SM of the GPU has"
+    return [Note(25, False, f"{text}; `binalloc run` takes as many as fit, and has other cycles")]
 
 
 def _of_choice(outcome: Outcome) -> list[Note]:

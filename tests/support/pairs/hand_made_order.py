@@ -111,6 +111,34 @@ EXIT
 9| EXIT
 """,
     ),
+    "order_before_a_guarded_exit": (  # likewise those that do not exit: they read no R0 that the others wrote
+        """
+.kernel k registers=12
+MOV R2, c[0][0x0]
+MOV R3, c[0][0x4]
+LDG.64 R0, [R2]
+ISETP.LT.AND P2, PT, R0, 0x5, PT
+@!P2 IADD3 R0, R0, 0x8, RZ
+@P2 IADD3 R1, R1, R0, RZ
+@!P2 STG.32 [R2], R0
+@!P2 EXIT
+STG.64 [R2+0x8], R0
+EXIT
+""",
+        """
+.kernel k registers=12
+0| MOV R2, c[0][0x0]
+1| MOV R3, c[0][0x4]
+2| LDG.64 R0, [R2]
+3| ISETP.LT.AND P2, PT, R0, 0x5, PT
+5| @P2 IADD3 R1, R1, R0, RZ
+4| @!P2 IADD3 R0, R0, 0x8, RZ
+6| @!P2 STG.32 [R2], R0
+7| @!P2 EXIT
+8| STG.64 [R2+0x8], R0
+9| EXIT
+""",
+    ),
     "order_behind_a_guarded_return": (  # those that go on have in R0 what was there before, not what the others return
         """
 .kernel k registers=12

@@ -81,6 +81,21 @@ def test_no_advice_of_more_blocks_than_come(tmp_path: Any) -> None:
     assert "no SM gets more than 1 block" in told["notes"][0]["text"]
 
 
+def test_cycles_of_a_small_grid_are_with_as_many_blocks_as_come() -> None:
+    """`run` takes as many as fit; beside its cycles those of `recommend` look wrong."""
+    outcome = SimpleNamespace(
+        kept_original=True, by_order_alone=False, error=None, rewritten=SimpleNamespace(limiters=[]),
+        original=SimpleNamespace(sampled=None, cycles=1000, blocks_per_sm=4), request=SimpleNamespace(launch=None),
+    )  # fmt: skip
+    few, many = (filling(launched("fma_bound", n, 128), load_machine("gtx680"), 4) for n in (8, 64))
+    (told,) = [n for n in notes_of(cast(Any, outcome), few, None) if n.text.startswith("cycles are")]
+    assert "with 1 block resident" in told.text
+    assert not told.beware
+    assert not [n for n in notes_of(cast(Any, outcome), many, None) if n.text.startswith("cycles are")]
+    outcome.original.cycles = None
+    assert not [n for n in notes_of(cast(Any, outcome), few, None) if n.text.startswith("cycles are")]
+
+
 def test_a_register_cap_is_one_that_ptxas_takes() -> None:
     machines = ("gtx680", "v100", "rtx2060", "a100", "h100")
     assert [least_cap(load_machine(name)) for name in machines] == [1, 1, 24, 24, 24]
@@ -116,7 +131,7 @@ def test_measured_takes_no_noise_for_a_gain(cycles: int, taken: bool, monkeypatc
 def test_what_nothing_has_run_is_the_models_guess(kind: str, risky: bool) -> None:
     """A stencil's rows are kept by caches, which the model knows nothing of without a launch."""
     outcome = SimpleNamespace(
-        kept_original=True, by_order_alone=False, error=None, original=SimpleNamespace(sampled=None),
+        kept_original=True, by_order_alone=False, error=None, original=SimpleNamespace(sampled=None, cycles=None),
         rewritten=SimpleNamespace(limiters=[]), request=SimpleNamespace(launch=None),
     )  # fmt: skip
     bound = Bound(kind, "DRAM bandwidth", 1.0, {}, measured=False)
