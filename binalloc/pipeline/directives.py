@@ -145,7 +145,8 @@ def _fitting(bound: Obeyed, module: Module, request: Request) -> Obeyed:
     most = max((level.blocks for level in levels(request.machine, use)), default=0)
     if not most or bound.blocks is None or bound.blocks <= most:
         return bound
-    room = f"{use.shared_bytes:,} bytes of shared memory leave room for {count(most, 'block')} on {request.machine.name}"
+    room = f"{use.shared_bytes:,} bytes of shared memory leave room for {count(most, 'block')}"
+    room = f"{room} on {request.machine.name}"
     said = tuple(
         replace(one, note=f"{room}: so many are kept to") if one.blocks is not None and one.blocks > most else one
         for one in bound.said

@@ -79,8 +79,8 @@ def no_room(
         f"no block fits on an SM of {machine.name}",
         file=launch.path if launch is not None and keys and launch.path else None,
         place=", ".join(sorted(keys)) or None,
-        found=f"{count(use.threads, 'thread')}{said}, {count(use.registers, 'register')} each, {use.block_shared:,} bytes of "
-        "shared memory",
+        found=f"{count(use.threads, 'thread')}{said}, {count(use.registers, 'register')} each, "
+        f"{use.block_shared:,} bytes of shared memory",
         expected="resources of one block within one SM; limited by " + ", ".join(answer.limiters) + thread,
         remedy=_makes_room(machine, use, answer),
     )

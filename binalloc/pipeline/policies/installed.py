@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
 from types import UnionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.interface.places import SLOT_ROW
@@ -136,7 +136,7 @@ def _most_blocks(module: Module, request: Request, original: Original) -> int:
 def _no_level(tried: Tried, request: Request, most: int) -> str:
     from binalloc.models.machines.budget import Budget
 
-    budget, limits = tried.budget, request.machine.limits
+    limits, budget = request.machine.limits, cast("object", tried.budget)
     if not isinstance(budget, Budget):
         return f"a level whose budget is {type(budget).__name__}"
     bounds = (
@@ -146,8 +146,9 @@ def _no_level(tried: Tried, request: Request, most: int) -> str:
     for what, value, least, bound in bounds:
         if type(value) is not int or not least <= value <= bound:
             return f"a level with {value!r} {what}, where there are {least} to {bound}"
-    if not isinstance(tried.reason, str):
-        return f"a level whose reason is {type(tried.reason).__name__}"
+    reason = cast("object", tried.reason)
+    if not isinstance(reason, str):
+        return f"a level whose reason is {type(reason).__name__}"
     if tried.expected is not None and not (isinstance(tried.expected, int | float) and 0 < tried.expected < inf):
         return f"a level that is expected to be {tried.expected!r} times as fast"
     return "" if tried.version is None else _no_version(tried.version, request)

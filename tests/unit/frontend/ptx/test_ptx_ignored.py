@@ -122,7 +122,7 @@ def test_numbers_of_32_bits_are_kept_and_bound_nothing(word: str) -> None:
     info = import_ptx(text_of(f".maxntid 64 {word} 4294967295")).module.function("k").info
     assert max(info.max_registers, info.min_blocks) == 0xFFFFFFFF
     assert [d.registers for d in directives(load_machine("h100"), info) if d.text.startswith(word)] == [None]
-    with pytest.raises(MalformedInput, match="number too large.*0 to 4294967295"):
+    with pytest.raises(MalformedInput, match=r"number too large.*0 to 4294967295"):
         parse(text_of(f".maxntid 64 {word} 4294967296"))
 
 
