@@ -1,4 +1,4 @@
-"""What is worked out once of something that nobody changes any more."""
+"""A memory of what was worked out of something that nobody changes any more."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class Once:
-    """What has been found of one thing, by what was asked."""
+    """It keeps what has been found of one thing, by what was asked."""
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}
 
     def __call__(self, what: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, which nothing but that thing and `what` decides; it is called the first time only."""
+        """It answers what `make` gives, called the first time only: nothing but that thing and `what` decides it."""
         if what not in self._found:
             self._found[what] = make()
         found: T = self._found[what]

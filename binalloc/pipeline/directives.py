@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.models.machines.author_bounds import Directive, directives
-from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
+from binalloc.models.machines.budget import Budget, levels, most_blocks, slots_for_blocks
 from binalloc.models.machines.ptxas_slots import ptxas_slots
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
@@ -138,15 +138,15 @@ def kept(module: Module, request: Request, given: Version) -> Kept:
 
 
 def _fitting(bound: Obeyed, module: Module, request: Request) -> Obeyed:
-    """With as many blocks as shared memory has room for, where the directives ask for more, and that as their note."""
+    """The directives ask for no more blocks than shared memory has room for; where they did, their note says so."""
     from binalloc.pipeline.steps import kernel_use
 
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
-    most = max((level.blocks for level in levels(request.machine, use)), default=0)
+    most = most_blocks(request.machine, use)
     if not most or bound.blocks is None or bound.blocks <= most:
         return bound
-    room = f"{use.shared_bytes:,} bytes of shared memory leave room for {count(most, 'block')}"
-    room = f"{room} on {request.machine.name}"
+    held = f"{count(most, 'block')} on {request.machine.name}"
+    room = f"{use.shared_bytes:,} bytes of shared memory leave room for {held}"
     said = tuple(
         replace(one, note=f"{room}: so many are kept to") if one.blocks is not None and one.blocks > most else one
         for one in bound.said

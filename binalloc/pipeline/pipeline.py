@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
-from binalloc.models.machines.budget import Budget, levels, slots_for_blocks
+from binalloc.models.machines.budget import Budget, levels, most_blocks, slots_for_blocks
 from binalloc.pipeline.block import require_block
 from binalloc.pipeline.directives import Kept, kept, obeyed
 from binalloc.pipeline.holding import IDLE_SLOTS, hold
@@ -222,7 +222,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
     if request.blocks is not None:
         found = next((b for b in levels(machine, use) if b.blocks == request.blocks), None)
         if found is None:
-            most = max((b.blocks for b in levels(machine, use)), default=0)
+            most = most_blocks(machine, use)
             raise Refused(
                 f"{machine.name} has no room at once for {count(request.blocks, 'block')} of "
                 f"{count(use.threads, 'thread')}",

@@ -65,8 +65,8 @@ def require_together(machine: Machine, launch: Launch, resident: int, sms: int) 
 def no_room(
     machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch | None, info: FunctionInfo | None = None
 ) -> Refused:
-    """The refusal of a block that does not fit on an SM, which names the launch's keys that ask for what is short, or
-    the directive of the kernel, whose record is `info`, that has such blocks."""
+    """This is the refusal of a block that does not fit on an SM. It names the launch's keys that ask for what is short.
+    Without a launch it names the directive that such blocks are of; info: the kernel's record, which has it."""
     size, threads = block_size(info) if info is not None and launch is None else ("", 0)
     said = f" (as {size} has it)" if threads == use.threads else ""
     keys: set[str] = set()

@@ -51,3 +51,8 @@ def levels(machine: Machine, use: KernelUse) -> list[Budget]:
         if budget is not None:
             out.append(budget)
     return out
+
+
+def most_blocks(machine: Machine, use: KernelUse) -> int:
+    """The most blocks of this kernel that an SM can hold, whatever their registers; 0 if it holds none."""
+    return max((budget.blocks for budget in levels(machine, use)), default=0)

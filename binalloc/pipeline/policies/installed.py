@@ -126,11 +126,11 @@ def _wrong(choice: object, module: Module, request: Request, original: Original)
 
 
 def _most_blocks(module: Module, request: Request, original: Original) -> int:
-    from binalloc.models.machines.budget import levels
+    from binalloc.models.machines.budget import most_blocks
     from binalloc.pipeline.steps import kernel_use
 
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
-    return max((level.blocks for level in levels(request.machine, use)), default=original.given.blocks_per_sm)
+    return most_blocks(request.machine, use) or original.given.blocks_per_sm
 
 
 def _no_level(tried: Tried, request: Request, most: int) -> str:
@@ -155,7 +155,7 @@ def _no_level(tried: Tried, request: Request, most: int) -> str:
 
 
 def _no_version(version: object, request: Request) -> str:
-    """Whether it is one, and what it says of itself is what its binary is."""
+    """What is wrong with it: it is no Version, or its binary has other figures than it says; "" where nothing is."""
     from binalloc.pipeline.steps import Version
 
     if not isinstance(version, Version):
@@ -172,7 +172,7 @@ def _no_version(version: object, request: Request) -> str:
 
 
 def _other_figures(best: Version, request: Request) -> str:
-    """Whether what it says of itself is what its binary is."""
+    """The first figure that its binary has otherwise, in words; "" where there is none."""
     from binalloc.pipeline.steps import make_version
 
     found = make_version(best.module, request, {fn.name for fn in best.functions})
