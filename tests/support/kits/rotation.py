@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
 from functools import cache
-from typing import TypeVar
 
 from tests.support.paths import ROOT
 
-T = TypeVar("T")
 PARTS = 3
 COMMIT = "BINALLOC_ROTATE"
 """The variable of the environment that names the commit, or any other text; unset or empty: all cases run."""
@@ -37,8 +34,3 @@ def taken(group: str, place: int) -> bool:
     """Whether the case of that place in a group runs; of each group a third does, from a place that its name gives."""
     now = part()
     return now is None or (place + now + int(hashlib.sha256(group.encode()).hexdigest(), 16)) % PARTS == 0
-
-
-def rotated(cases: Sequence[T], group: str) -> list[T]:
-    """A third of the cases that a test goes through by itself; at least one."""
-    return [case for place, case in enumerate(cases) if taken(group, place)] or list(cases[:1])
