@@ -131,3 +131,15 @@ def test_the_policies_page_has_every_policy_and_every_reading() -> None:
     allocators = re.search(r"^\| \[`exhaustive`.*\| ([^|]*), or the one of", text, re.MULTILINE)
     assert allocators is not None
     assert tuple(re.findall(r"`(\w+)`", allocators[1])) == OF_EVERY_LEVEL
+
+
+def test_the_changelog_goes_by_versions() -> None:
+    """The version on top may be to come; all others have their dates, and the one that is installed is among them."""
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    found = [re.fullmatch(r"(\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d|not released yet)", heading) for heading in headings]
+    dates = {match[1]: match[2] for match in found if match is not None}
+    assert len(dates) == len(headings)
+    numbers = [tuple(int(part) for part in version.split(".")) for version in dates]
+    assert numbers == sorted(numbers, reverse=True)
+    assert "not released yet" not in [*dates.values()][1:]
+    assert dates.get(binalloc.__version__, "not released yet") != "not released yet"
