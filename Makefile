@@ -76,7 +76,7 @@ $(DOCS_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $(DOCS_STAMP)
 
-# The README's picture of a page. Needs chromium.
+# The picture, in docs, of a page. Needs chromium.
 screenshot: $(STAMP)
 	$(BIN)/python docs/screenshot.py
 

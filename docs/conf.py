@@ -12,7 +12,7 @@ version = release = VERSION
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/*.md", "binalloc/**/*.md", "samples/README.md"]
+include_patterns = ["*.md", "docs/*.md", "docs/*/*.md", "binalloc/**/*.md", "samples/README.md"]
 myst_heading_anchors = 4
 
 # Docstrings put code between single backticks.

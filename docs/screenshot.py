@@ -1,4 +1,4 @@
-"""`make screenshot`: the README's picture of the page that `recommend --html` writes. Needs chromium."""
+"""`make screenshot`: the picture, in docs, of the page that `recommend --html` writes. Needs chromium."""
 
 import subprocess
 import sys

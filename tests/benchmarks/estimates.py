@@ -45,7 +45,7 @@ def main() -> None:
         expected = launch.blocks * kernel_use(kernel, launch).warps / estimates.rate(version)
         seconds = time.process_time() - before
         ran = run(version.module, kernel.name, launch, machine).cycles
-        hangs = "" if estimates.sure else "hangs on data"
+        hangs = "" if estimates.sure else "depends on data"
         rows.append([path.stem, round(expected), ran, f"{expected / ran:.2f}", f"{seconds:.2f}", hangs])
     print(table(["sample", "expected", "emulated", "quotient", "s", "walk"], rows, left=1))
 

@@ -1,8 +1,8 @@
 """Prints what each part of the memory system does to every sample: `python -m tests.benchmarks.memory_parts [MACHINE]`.
 
 The binaries that `demo` makes of a sample at full size on the machine (the original, the one that spills to local
-memory, the best), run on the machine and on copies of it with one part less: the table of docs/memory_system.md.
-Some minutes a machine.
+memory, the best), run on the machine and on copies of it with one part less: the table of
+docs/measured/memory_system.md. Some minutes a machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Prints how far one SM with its share is from the whole GPU: `python -m tests.benchmarks.one_sm [MACHINE]`.
 
-Each sample at full size, as it comes, once on one SM and once on all: the table of docs/one_sm.md. Some minutes.
+Each sample at full size, as it comes, once on one SM and once on all: the table of docs/measured/one_sm.md.
+Some minutes.
 """
 
 from __future__ import annotations

@@ -17,14 +17,16 @@ from tests.support.paths import ROOT
 
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "samples/*.md", "binalloc/**/*.md", "tests/**/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "samples/*.md", "binalloc/**/*.md", "tests/**/*.md")
     for path in ROOT.glob(pattern)
     if path.is_file()
 )
+QUESTIONS = [f"docs/questions/{path.name}" for path in PAGES if path.parent.name == "questions"]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 _TOP = ("binalloc/", "tests/", "samples/", "docs/", ".ci/")
 _CODE = re.compile(r"`([^`\n]+)`")
+_PLACE = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)[^)]*\)")
 
 
@@ -37,15 +39,16 @@ def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text()
     for target in _LINK.findall(text):
         assert (page.parent / target).exists(), target
-    headings = {slug(h) for h in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
-    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
+    for target, heading in _PLACE.findall(text):
+        other = page.parent / target if target else page
+        assert heading in {slug(h) for h in re.findall(r"^#+ (.*)$", other.read_text(), re.MULTILINE)}, heading
 
 
 def paths(text: str) -> list[str]:
     return [code for code in _CODE.findall(text) if code.startswith(_TOP) and " " not in code]
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "README.md", "CHANGELOG.md", "samples/README.md"])
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "README.md", "CHANGELOG.md", "samples/README.md", *QUESTIONS])
 def test_paths_exist(name: str) -> None:
     for path in paths((ROOT / name).read_text()):
         assert path.startswith(("build/",)) or list(ROOT.glob(path)), path
@@ -128,3 +131,15 @@ def test_the_policies_page_has_every_policy_and_every_reading() -> None:
     allocators = re.search(r"^\| \[`exhaustive`.*\| ([^|]*), or the one of", text, re.MULTILINE)
     assert allocators is not None
     assert tuple(re.findall(r"`(\w+)`", allocators[1])) == OF_EVERY_LEVEL
+
+
+def test_the_changelog_goes_by_versions() -> None:
+    """The version on top may be to come; all others have their dates, and the one that is installed is among them."""
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    found = [re.fullmatch(r"(\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d|not released yet)", heading) for heading in headings]
+    dates = {match[1]: match[2] for match in found if match is not None}
+    assert len(dates) == len(headings)
+    numbers = [tuple(int(part) for part in version.split(".")) for version in dates]
+    assert numbers == sorted(numbers, reverse=True)
+    assert "not released yet" not in [*dates.values()][1:]
+    assert dates.get(binalloc.__version__, "not released yet") != "not released yet"

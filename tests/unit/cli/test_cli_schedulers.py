@@ -58,6 +58,6 @@ def test_shells_complete_its_names() -> None:
 
 
 def test_the_pages_tell_every_row() -> None:
-    for page in ("README.md", "CHANGELOG.md", "binalloc/emulator/TIMING.md"):
+    for page in ("docs/questions/which_instruction_waits.md", "CHANGELOG.md", "binalloc/emulator/TIMING.md"):
         text = (ROOT / page).read_text()
         assert [name for name in SCHEDULERS if f"`{name}`" not in text] == [], page

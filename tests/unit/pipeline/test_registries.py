@@ -31,10 +31,12 @@ def test_tables_name_what_exists() -> None:
 
 
 def test_the_pages_tell_every_row() -> None:
-    readme, fields = (ROOT / "README.md").read_text(), (ROOT / "binalloc/report/JSON.md").read_text()
-    rows = re.findall(r"^\| `([\w-]+)` \|", readme.split("| allocator | places")[1], re.MULTILINE)
+    fields, questions = (ROOT / "binalloc/report/JSON.md").read_text(), ROOT / "docs/questions"
+    allocators = (questions / "allocators.md").read_text().split("| allocator | places")[1]
+    rows = re.findall(r"^\| `([\w-]+)` \|", allocators, re.MULTILINE)
     assert rows[: len(ALLOCATORS)] == [*ALLOCATORS]
-    assert [name for name in POLICIES if f"`--policy {name}`" not in readme] == []
+    blocks = (questions / "how_many_blocks.md").read_text()
+    assert [name for name in POLICIES if f"`--policy {name}`" not in blocks] == []
     row = re.findall(r"^\| `allocator` \| (.*) \|$", fields, re.MULTILINE)[0]
     assert re.findall(r"`([\w-]+)`", row) == [*ALLOCATORS]
 

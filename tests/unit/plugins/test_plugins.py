@@ -22,14 +22,14 @@ BY_POLICY = ("rewrite", "samples/loom/stencil2d.loom", "--machine", "gtx680", "-
 
 
 def code_of_the_docs() -> str:
-    """The allocator and the policy that docs/api.md shows, as one module."""
-    text = (ROOT / "docs" / "api.md").read_text()
+    """The allocator and the policy that docs/questions/own_allocator.md shows, as one module."""
+    text = (ROOT / "docs" / "questions" / "own_allocator.md").read_text()
     return "\n\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
 
 
 @pytest.fixture(scope="module")
 def documented(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """A package with what docs/api.md shows, and a machine."""
+    """A package with what the page shows, and a machine."""
     found = Installed(tmp_path_factory.mktemp("documented"))
     machine = found.folder / "prototype.toml"
     toy = (MACHINES / "gtx680.toml").read_text().replace('name = "gtx680"', 'name = "prototype"')
