@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
     from binalloc.models.machines.occupancy import occupancy
     from binalloc.models.machines.reader import load_machine
+    from binalloc.pipeline.advice.recommend import Recommendation, recommend
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
     from binalloc.pipeline.policies.policy import Choice
     from binalloc.pipeline.program import run_program
-    from binalloc.pipeline.recommend import Recommendation, recommend
-    from binalloc.pipeline.steps import Tried, build_version
+    from binalloc.pipeline.steps.build import build_version
+    from binalloc.pipeline.steps.version import Tried
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
     from binalloc.report.recommend.facts import recommendation_to_dict
     from binalloc.report.recommend.page import recommendation_page
@@ -141,8 +142,9 @@ _HOMES = {
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
     "pipeline.policies.policy": ("Choice",),
     "pipeline.program": ("run_program",),
-    "pipeline.recommend": ("Recommendation", "recommend"),
-    "pipeline.steps": ("Tried", "build_version"),
+    "pipeline.advice.recommend": ("Recommendation", "recommend"),
+    "pipeline.steps.build": ("build_version",),
+    "pipeline.steps.version": ("Tried",),
     "pipeline.sweeping.kernel": ("sweep_kernel",),
     "report.recommend.facts": ("recommendation_to_dict",),
     "report.recommend.page": ("recommendation_page",),

@@ -68,7 +68,7 @@ def load_two(
 def _scheduled_for(data: bytes, file: str, kernel: str | None) -> str | None:
     """The known machine that a binary's kernel is scheduled for; None where it is none, or the file is no binary."""
     from binalloc.models.machines.files import list_machines
-    from binalloc.pipeline.steps import find_kernel
+    from binalloc.pipeline.steps.kernels import find_kernel
 
     if needs_import(data, file):
         return None
@@ -146,7 +146,7 @@ def subjects_of(
     wrong with any, and where the launch does not fit."""
     from binalloc.pipeline.block import require_block
     from binalloc.pipeline.skeleton.suggested import suggested_launch
-    from binalloc.pipeline.steps import find_kernel
+    from binalloc.pipeline.steps.kernels import find_kernel
     from binalloc.pipeline.sweeping.configuration import Subject
 
     wanted: Sequence[str | None] = kernels or [None if launch is None else launch.kernel]

@@ -14,7 +14,8 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.pipeline import explicit_budget
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import knows_threads, require_proof
+from binalloc.pipeline.steps.kernels import knows_threads
+from binalloc.pipeline.steps.proof import require_proof
 from binalloc.transform.allocate.spill_cost import SpillCost
 from binalloc.transform.rewrite.rewrite import Rewrite, require_rewritable, rewrite_to_budget
 

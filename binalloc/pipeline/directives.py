@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from binalloc.models.machines.kernel_use import KernelUse
     from binalloc.models.machines.model import Machine
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Version
+    from binalloc.pipeline.steps.version import Version
 
 PTXAS_SMEM = "ptxas-smem"
 """The allocator that spills to shared memory as ptxas does."""
@@ -139,7 +139,7 @@ def kept(module: Module, request: Request, given: Version) -> Kept:
 
 def _fitting(bound: Obeyed, module: Module, request: Request) -> Obeyed:
     """The directives ask for no more blocks than shared memory has room for; where they did, their note says so."""
-    from binalloc.pipeline.steps import kernel_use
+    from binalloc.pipeline.steps.kernels import kernel_use
 
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
     most = most_blocks(request.machine, use)
@@ -161,7 +161,7 @@ def _cost(version: Version, allocator: str) -> Cost:
 
 def _slots(module: Module, request: Request, registers: int) -> int:
     """As many as leave room for the blocks that so many registers do."""
-    from binalloc.pipeline.steps import kernel_use
+    from binalloc.pipeline.steps.kernels import kernel_use
 
     use = kernel_use(module.function(request.kernel), request.launch, request.block).given(registers)
     blocks = request.machine.occupancy(use).blocks_per_sm
@@ -169,7 +169,7 @@ def _slots(module: Module, request: Request, registers: int) -> int:
 
 
 def _version(module: Module, request: Request, registers: int, slots: int, allocator: str) -> Version | None:
-    from binalloc.pipeline.steps import build_unproven
+    from binalloc.pipeline.steps.build import build_unproven
 
     try:
         return build_unproven(module, replace(request, explain=False), registers, slots, allocator)
@@ -192,7 +192,7 @@ class Compiled:
 def compiled(module: Module, kernel: str, machine: Machine, registers: int, dynamic_shared: int = 0) -> Compiled | None:
     """`kernel` under its own directives, spilling to local memory, and with the pragma to as many slots as ptxas gives;
     None where they leave it `registers`. Raises Refused where no code keeps to them, naming them."""
-    from binalloc.pipeline.steps import local_bytes
+    from binalloc.pipeline.steps.kernels import local_bytes
     from binalloc.transform.allocate.registers import Infeasible
     from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 

@@ -14,7 +14,7 @@ from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.pipeline.directives import obeyed
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import kernel_use
+from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.printable import count
 
 if TYPE_CHECKING:

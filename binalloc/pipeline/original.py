@@ -13,16 +13,11 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.pipeline.directives import obeyed
 from binalloc.pipeline.request import Preparations, Request
-from binalloc.pipeline.steps import (
-    Version,
-    build_unproven,
-    build_version,
-    kernel_use,
-    make_version,
-    measure,
-    prove,
-    same_results,
-)
+from binalloc.pipeline.steps.build import build_unproven, build_version
+from binalloc.pipeline.steps.kernels import kernel_use
+from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.proof import prove
+from binalloc.pipeline.steps.version import Version, make_version
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE

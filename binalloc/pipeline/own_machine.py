@@ -11,7 +11,7 @@ from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine, machine_of_target
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import find_kernel
+from binalloc.pipeline.steps.kernels import find_kernel
 
 
 def own_machine(module: Module, kernel: str | None, given: Machine | str | Path | None, *, runs: bool) -> Machine:

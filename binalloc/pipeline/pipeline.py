@@ -16,27 +16,19 @@ from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, most_blocks, slots_for_blocks
 from binalloc.pipeline.block import require_block
 from binalloc.pipeline.directives import Kept, kept, obeyed
-from binalloc.pipeline.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.original import Original, baseline, run_original
 from binalloc.pipeline.own_machine import at_home
 from binalloc.pipeline.policies.levels import own_level
 from binalloc.pipeline.policies.table import POLICIES, UNIFIED, find_policy
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.sampling import sampled_to_dict
-from binalloc.pipeline.steps import (
-    Tried,
-    Version,
-    build_unproven,
-    build_version,
-    find_kernel,
-    given_functions,
-    kernel_use,
-    measure,
-    prove,
-    reachable,
-    same_results,
-)
+from binalloc.pipeline.steps.build import build_unproven, build_version
+from binalloc.pipeline.steps.holding import IDLE_SLOTS, hold
+from binalloc.pipeline.steps.kernels import find_kernel, kernel_use, reachable
+from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.proof import prove
+from binalloc.pipeline.steps.sampling import sampled_to_dict
+from binalloc.pipeline.steps.version import Tried, Version, given_functions
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE

@@ -13,7 +13,7 @@ from binalloc.launch.program.types import Program
 from binalloc.models.machines.model import Machine
 from binalloc.names.kernels import readable
 from binalloc.pipeline.own_machine import own_machine
-from binalloc.pipeline.steps import find_kernel
+from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.printable import one_line
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.directives import compiled
 from binalloc.pipeline.limits import in_percent, most_cycles, slower_by
-from binalloc.pipeline.steps import local_bytes
+from binalloc.pipeline.steps.kernels import local_bytes
 from binalloc.printable import count
 
 

@@ -144,7 +144,7 @@ def _check(
 ) -> tuple[list[str], list[str], list[str]]:
     """Findings and notes about all these kernels, and which of them were left to be as they are, unchecked. `whole`:
     they are all there should be."""
-    from binalloc.pipeline.holding import declared_idle
+    from binalloc.pipeline.steps.holding import declared_idle
     from binalloc.verify.checker import check
     from binalloc.verify.resources import check_data
     from binalloc.verify.surroundings import changed_kernels, check_surroundings
@@ -220,7 +220,7 @@ def _compare_runs(
 ) -> dict[str, Any]:
     from binalloc.emulator.runs.run import run_launch
     from binalloc.launch.file import check_against, compare, compare_globals, variable_name
-    from binalloc.pipeline.steps import run_progress
+    from binalloc.pipeline.steps.measure import run_progress
 
     machine = options.machine
     rescheduled = any(fn.info.machine != machine.name for fn in old)

@@ -25,7 +25,7 @@ from binalloc.launch.linked import Pointer, put_addresses, without_objects
 from binalloc.launch.types import Array
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
-from binalloc.pipeline.steps import find_kernel
+from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.printable import quoted
 from binalloc.testing.launching import LaunchResult, told
 from binalloc.testing.loading import load_kernels

@@ -20,7 +20,7 @@ from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.directives import Compiled, compiled
 from binalloc.pipeline.own_machine import own_machine
-from binalloc.pipeline.steps import find_kernel, kernel_use, local_bytes
+from binalloc.pipeline.steps.kernels import find_kernel, kernel_use, local_bytes
 from binalloc.testing.loading import load_kernels
 from binalloc.transform.schedule.schedule import schedule
 

@@ -17,7 +17,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.estimate.estimate import Estimates
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import find_kernel, kernel_use
+from binalloc.pipeline.steps.kernels import find_kernel, kernel_use
 from binalloc.report.table import table
 from tests.benchmarks.one_sm import module_of, program_launches
 

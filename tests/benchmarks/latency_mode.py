@@ -15,7 +15,9 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.occupancy import registers_for_blocks
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.original import baseline
-from binalloc.pipeline.steps import Request, build_version, find_kernel, kernel_use
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps.build import build_version
+from binalloc.pipeline.steps.kernels import find_kernel, kernel_use
 from tests.benchmarks.one_sm import module_of, program_launches
 
 WORSE = 1.01

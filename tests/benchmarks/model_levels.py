@@ -19,7 +19,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import rewrite_kernel
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version
+from binalloc.pipeline.steps.version import Version
 from tests.benchmarks.model_policy import module_of
 from tests.support.paths import sample_files
 

@@ -24,7 +24,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version
+from binalloc.pipeline.steps.version import Version
 from binalloc.report.samples import APART
 from binalloc.report.table import table
 from binalloc.transform.allocators.table import DEFAULT

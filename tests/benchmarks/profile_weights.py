@@ -20,7 +20,10 @@ from binalloc.models.machines.local_price import local_price
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.profile import profile_of
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version, build_version, find_kernel, measure
+from binalloc.pipeline.steps.build import build_version
+from binalloc.pipeline.steps.kernels import find_kernel
+from binalloc.pipeline.steps.measure import measure
+from binalloc.pipeline.steps.version import Version
 from binalloc.transform.allocate.spill_cost import prices
 from binalloc.transform.schedule.schedule import schedule
 from tests.benchmarks.one_sm import module_of, program_launches

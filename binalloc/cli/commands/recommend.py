@@ -39,7 +39,7 @@ from binalloc.printable import one_line
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
-    from binalloc.pipeline.recommend import Recommendation
+    from binalloc.pipeline.advice.recommend import Recommendation
 
 
 @click.command()
@@ -70,9 +70,9 @@ def recommend(
     --policy or --no-emulate say otherwise. No binary is written: the report ends with the command that does it. PTX
     is imported in memory first. --html needs binalloc[html].
     """
+    from binalloc.pipeline.advice.recommend import recommend as recommended
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.pipeline.policies.table import DEFAULT, MEASURED, STATIC
-    from binalloc.pipeline.recommend import recommend as recommended
     from binalloc.report.recommend.facts import recommendation_to_dict, refusal_to_dict
     from binalloc.report.recommend.text import render_recommendation
 

@@ -15,7 +15,7 @@ from binalloc.pipeline.estimate.steps import OFF_CHIP
 if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
     from binalloc.pipeline.estimate.estimate import Estimates
-    from binalloc.pipeline.steps import Version
+    from binalloc.pipeline.steps.version import Version
 
 _SPACES = {
     Space.GLOBAL: "global memory", Space.GENERIC: "global memory", Space.LOCAL: "local memory",

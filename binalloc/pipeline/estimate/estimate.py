@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Function, Module
     from binalloc.isa.interface.view import Memory, View
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Version
+    from binalloc.pipeline.steps.version import Version
 
 MOST_WORDS = 30_000
 """Of a way; a longer one is taken with fewer rounds of its loops."""
@@ -64,7 +64,7 @@ class Estimates:
     def __init__(self, module: Module, request: Request) -> None:
         """Raises UsageError as a run does where launch and kernel contradict each other."""
         from binalloc.analysis.program import analyse
-        from binalloc.pipeline.steps import kernel_use
+        from binalloc.pipeline.steps.kernels import kernel_use
 
         self.module, self._request = module, request
         self._use = kernel_use(module.function(request.kernel), request.launch, request.block)

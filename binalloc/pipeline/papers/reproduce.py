@@ -14,13 +14,13 @@ from functools import cached_property
 from binalloc.emulator.runs.options import USUAL, RunOptions
 from binalloc.isa.instruction import Module
 from binalloc.models.search.unified import PRINTED, Counted, Exhausted, Reading
-from binalloc.pipeline.characterise import Character, characterise
+from binalloc.pipeline.advice.characterise import Character, characterise
 from binalloc.pipeline.papers.unified import Benchmark, Claim, Measured, claims
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.policies.model import Model
 from binalloc.pipeline.policies.unified import Unified
 from binalloc.pipeline.request import Progress, Request
-from binalloc.pipeline.steps import kernel_use
+from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import ALL, Subject, configurations
 from binalloc.pipeline.sweeping.executors import Executor

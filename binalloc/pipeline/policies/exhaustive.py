@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from binalloc.models.machines.budget import Budget
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Tried
+    from binalloc.pipeline.steps.version import Tried
 
 LEAST = 1.001
 """What is not so many times as fast as the original is not worth another binary."""
@@ -54,7 +54,8 @@ def allocators(request: Request) -> Sequence[str]:
 
 def _at(levels: Levels, budget: Budget, names: Sequence[str], tried: Sequence[Tried]) -> list[Tried]:
     """The level's programs, each once; those that another level has, too, with the run that they had there."""
-    from binalloc.pipeline.steps import Tried, prove
+    from binalloc.pipeline.steps.proof import prove
+    from binalloc.pipeline.steps.version import Tried
 
     request = levels.request
     found: list[Tried] = []

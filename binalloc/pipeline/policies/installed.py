@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Tried, Version
+    from binalloc.pipeline.steps.version import Tried, Version
 
 _PASSING = (Refused, LimitHit, KernelFault, UsageError)
 """What comes of what a policy builds and runs."""
@@ -78,7 +78,8 @@ def _same(one: Version | None, other: Version) -> bool:
 
 def _ours(version: Version, module: Module, request: Request) -> Version:
     """Proven and run by ourselves, whatever the policy says of it."""
-    from binalloc.pipeline.steps import measure, prove
+    from binalloc.pipeline.steps.measure import measure
+    from binalloc.pipeline.steps.proof import prove
 
     unrun = replace(
         version, proven=False, cycles=None, stats={}, buffers={}, globals={}, printed=None, skewed=(), sampled=None,
@@ -103,7 +104,7 @@ def _loaded(entry: Entry) -> Any:
 
 def _wrong(choice: object, module: Module, request: Request, original: Original) -> str:
     """What makes it no choice for the kernel, "" where nothing does."""
-    from binalloc.pipeline.steps import Tried
+    from binalloc.pipeline.steps.version import Tried
 
     if not isinstance(choice, Choice):
         return f"{type(choice).__name__}, not a Choice"
@@ -127,7 +128,7 @@ def _wrong(choice: object, module: Module, request: Request, original: Original)
 
 def _most_blocks(module: Module, request: Request, original: Original) -> int:
     from binalloc.models.machines.budget import most_blocks
-    from binalloc.pipeline.steps import kernel_use
+    from binalloc.pipeline.steps.kernels import kernel_use
 
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
     return most_blocks(request.machine, use) or original.given.blocks_per_sm
@@ -156,7 +157,7 @@ def _no_level(tried: Tried, request: Request, most: int) -> str:
 
 def _no_version(version: object, request: Request) -> str:
     """What is wrong with it: it is no Version, or its binary has other figures than it says; "" where nothing is."""
-    from binalloc.pipeline.steps import Version
+    from binalloc.pipeline.steps.version import Version
 
     if not isinstance(version, Version):
         return f"{type(version).__name__}, not a Version"
@@ -173,7 +174,7 @@ def _no_version(version: object, request: Request) -> str:
 
 def _other_figures(best: Version, request: Request) -> str:
     """The first figure that its binary has otherwise, in words; "" where there is none."""
-    from binalloc.pipeline.steps import make_version
+    from binalloc.pipeline.steps.version import make_version
 
     found = make_version(best.module, request, {fn.name for fn in best.functions})
     for name in _FIGURES:

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
-from binalloc.pipeline.grid import reached, share_of
+from binalloc.pipeline.steps.grid import reached, share_of
 from binalloc.printable import count
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.budget import Budget
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Tried, Version
+    from binalloc.pipeline.steps.version import Tried, Version
 
 
 ANY = -1
@@ -26,7 +26,7 @@ class Levels:
 
     def __init__(self, module: Module, request: Request, original: Version) -> None:
         from binalloc.pipeline.directives import bounded_levels
-        from binalloc.pipeline.steps import kernel_use
+        from binalloc.pipeline.steps.kernels import kernel_use
 
         self.module, self.request, self.original = module, request, original
         use = kernel_use(module.function(request.kernel), request.launch, request.block)
@@ -56,7 +56,7 @@ class Levels:
     def version(self, budget: Budget, allocator: str | None = None) -> Version:
         """Unproven; below the original's level so that no more blocks are resident (`holding.hold`). Raises Refused
         where the budget is infeasible, or so few blocks are."""
-        from binalloc.pipeline.holding import hold
+        from binalloc.pipeline.steps.holding import hold
 
         if not self.is_below(budget):
             return self._built(budget, allocator)
@@ -64,7 +64,7 @@ class Levels:
 
     def _built(self, budget: Budget, allocator: str | None) -> Version:
         """As asked before; what needed neither slots nor local memory is the same with more slots."""
-        from binalloc.pipeline.steps import build_unproven
+        from binalloc.pipeline.steps.build import build_unproven
 
         name = allocator or self.request.allocator
         for slots in (budget.slots, ANY):
@@ -79,7 +79,7 @@ class Levels:
 def own_level(ordered: Version) -> Tried:
     """The original's own number of blocks, where `ordered` is the original in another order."""
     from binalloc.models.machines.budget import Budget
-    from binalloc.pipeline.steps import Tried
+    from binalloc.pipeline.steps.version import Tried
 
     return Tried(Budget(ordered.blocks_per_sm, ordered.registers, 0), ordered, "the original in another order")
 
@@ -103,7 +103,7 @@ def _code(version: Version) -> list[list[object]]:
 
 def run_level(version: Version, request: Request, original: Version) -> Version:
     """The version with its run. Refused where that leaves other results than the original's."""
-    from binalloc.pipeline.steps import measure, same_results
+    from binalloc.pipeline.steps.measure import measure, same_results
 
     ran = measure(version, request)
     if same_results(request, original, ran) is False:

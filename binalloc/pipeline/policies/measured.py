@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from binalloc.models.machines.budget import Budget
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Tried
+    from binalloc.pipeline.steps.version import Tried
 
 SHARE = 3
 """Of so many levels one is run."""
@@ -47,7 +47,8 @@ class Measured:
         """The fastest of those run, if it is faster than the original by more than noise."""
         from binalloc.pipeline.estimate.estimate import estimates_of
         from binalloc.pipeline.policies.model import expectations
-        from binalloc.pipeline.steps import Tried, prove
+        from binalloc.pipeline.steps.proof import prove
+        from binalloc.pipeline.steps.version import Tried
 
         base = original.base
         levels = Levels(module, request, base)
@@ -96,7 +97,8 @@ def _programs(tried: Sequence[Tried], request: Request) -> int:
 def _by_others(levels: Levels, budget: Budget) -> list[Tried]:
     """What allocators but the request's own make of the level, run; `local` has its turn where the factors of the
     speedup are found. Nothing where its own has spilled nothing."""
-    from binalloc.pipeline.steps import Tried, prove
+    from binalloc.pipeline.steps.proof import prove
+    from binalloc.pipeline.steps.version import Tried
 
     request, own = levels.request, levels.version(budget)
     found: list[Tried] = []

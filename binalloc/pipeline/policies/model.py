@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.estimate.estimate import Estimates
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Tried, Version
+    from binalloc.pipeline.steps.version import Tried, Version
 
 GAIN = 1.025
 """What a level has to be expected to gain."""
@@ -45,7 +45,7 @@ class Model:
         """The version that gets through most warps a cycle (`most_promising`). Where the original was not run, the
         model judges its orders, too."""
         from binalloc.pipeline.estimate.estimate import estimates_of
-        from binalloc.pipeline.steps import prove
+        from binalloc.pipeline.steps.proof import prove
 
         estimates = estimates_of(module, request)
         base = original.base
@@ -72,7 +72,8 @@ def _taken(
 ) -> tuple[Version | None, float]:
     """The most promising version that can be proven, and what it is expected to gain; None where none gains more than
     so much. Those that cannot are marked so."""
-    from binalloc.pipeline.steps import Tried, prove
+    from binalloc.pipeline.steps.proof import prove
+    from binalloc.pipeline.steps.version import Tried
 
     while max((expected for _, expected in judged), default=0.0) > least:
         found, expected = one = most_promising(judged)
@@ -117,7 +118,7 @@ def expectations(
 ) -> Iterator[tuple[Tried, float]]:
     """The levels of these budgets, and how many times as fast as the original each should be; 0 where there is none,
     where it is the same program as one before, and where that could hardly be `least` were nothing spilled."""
-    from binalloc.pipeline.steps import Tried
+    from binalloc.pipeline.steps.version import Tried
 
     tried: list[Tried] = []
     hopeless = _hopeless(levels, budgets, estimates, least)
@@ -154,7 +155,7 @@ def _expected(
     budget: Budget, version: Version, tried: Sequence[Tried], estimates: Estimates, before: float
 ) -> tuple[Tried, float]:
     """before: the original's rate."""
-    from binalloc.pipeline.steps import Tried
+    from binalloc.pipeline.steps.version import Tried
 
     again = the_same(version, tried)
     if again is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Tried, Version
+    from binalloc.pipeline.steps.version import Tried, Version
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from binalloc.models.search.unified import Level
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.request import Request
-    from binalloc.pipeline.steps import Tried, Version
+    from binalloc.pipeline.steps.version import Tried, Version
 
 
 class Unified:
@@ -29,7 +29,8 @@ class Unified:
         """The level that the paper's listing ends at; the reason is its path of decisions. The paper's original is what
         it was given: here the input, whatever order would make of it."""
         from binalloc.models.search.unified import SearchProblem, unified_search
-        from binalloc.pipeline.steps import dispatch_interval, kernel_use
+        from binalloc.pipeline.steps.counts import dispatch_interval
+        from binalloc.pipeline.steps.kernels import kernel_use
 
         given = original.given
         use = kernel_use(module.function(request.kernel), request.launch, request.block)
@@ -64,7 +65,8 @@ class Unified:
 
 def _try(levels: Levels, budget: Budget | None, blocks: int) -> Tried:
     from binalloc.models.machines.budget import Budget
-    from binalloc.pipeline.steps import Tried, prove
+    from binalloc.pipeline.steps.proof import prove
+    from binalloc.pipeline.steps.version import Tried
 
     if budget is None:
         return Tried(Budget(blocks, 0, 0), None, "not resident on this machine")
@@ -78,7 +80,7 @@ def _try(levels: Levels, budget: Budget | None, blocks: int) -> Tried:
 
 def _level(version: Version | None) -> Level:
     from binalloc.models.search.unified import Level
-    from binalloc.pipeline.steps import dispatch_interval, static_counts
+    from binalloc.pipeline.steps.counts import dispatch_interval, static_counts
 
     if version is None:
         return Level(0, 0, Fraction(0), 0, False)

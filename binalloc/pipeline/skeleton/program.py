@@ -14,7 +14,7 @@ from binalloc.names.kernels import readable
 from binalloc.pipeline.skeleton.make import skeleton_of
 from binalloc.pipeline.skeleton.sizes import Three
 from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton, sides
-from binalloc.pipeline.steps import find_kernel
+from binalloc.pipeline.steps.kernels import find_kernel
 
 
 @dataclass

@@ -15,7 +15,7 @@ from binalloc.launch.types import Launch
 from binalloc.models.machines.budget import Budget, levels
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
-from binalloc.pipeline.steps import kernel_use
+from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.sweeping.keys import binary_digest, launch_digest
 from binalloc.transform.allocators.table import find_allocator
 

@@ -17,7 +17,7 @@ from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.request import Progress
-from binalloc.pipeline.steps import find_kernel
+from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import ALL, Configuration, Levels, Subject, configurations
 from binalloc.pipeline.sweeping.executors import Here, Processes

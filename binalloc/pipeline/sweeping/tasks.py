@@ -26,7 +26,9 @@ from binalloc.launch.file import compare, compare_globals, variable_name
 from binalloc.launch.types import ArgumentKind, Array, CompareMode, Launch
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version, build_version, dispatch_interval
+from binalloc.pipeline.steps.build import build_version
+from binalloc.pipeline.steps.counts import dispatch_interval
+from binalloc.pipeline.steps.version import Version
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
 from binalloc.pipeline.sweeping.keys import binary_digest, key_of, package_digest

@@ -10,15 +10,15 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.occupancy import occupancy_to_dict
 from binalloc.names.short import short_name
+from binalloc.pipeline.advice.caps import least_cap
+from binalloc.pipeline.advice.certificate import Certificate
+from binalloc.pipeline.advice.hot_lines import HotLine
+from binalloc.pipeline.advice.recommend import Recommendation, Residence
+from binalloc.pipeline.advice.spread import Spread
 from binalloc.pipeline.bound import Bound
-from binalloc.pipeline.caps import least_cap
-from binalloc.pipeline.certificate import Certificate
-from binalloc.pipeline.grid import Filling
-from binalloc.pipeline.holding import idle_slots
-from binalloc.pipeline.hot_lines import HotLine
-from binalloc.pipeline.recommend import Recommendation, Residence
-from binalloc.pipeline.spread import Spread
-from binalloc.pipeline.steps import Version
+from binalloc.pipeline.steps.grid import Filling
+from binalloc.pipeline.steps.holding import idle_slots
+from binalloc.pipeline.steps.version import Version
 from binalloc.report.pressure import pressure_facts
 from binalloc.report.sources import find_source, read_source
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.pipeline.recommend import NOTHING
+from binalloc.pipeline.advice.recommend import NOTHING
 from binalloc.printable import count
 from binalloc.report.recommend.parts import Told
 

@@ -64,7 +64,8 @@ def run_to_dict(
     from binalloc.emulator.accelsim.trace import AccelsimTrace
     from binalloc.emulator.runs.run import run_launch
     from binalloc.launch.file import check_against
-    from binalloc.pipeline.steps import find_kernel, run_progress
+    from binalloc.pipeline.steps.kernels import find_kernel
+    from binalloc.pipeline.steps.measure import run_progress
 
     run = run_launch if runner is None else runner
     fn = find_kernel(module, launch.kernel if kernel is None else kernel)

@@ -42,7 +42,8 @@ from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.original import Original
 from binalloc.pipeline.policies.policy import Choice
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Tried, build_version
+from binalloc.pipeline.steps.build import build_version
+from binalloc.pipeline.steps.version import Tried
 
 
 class SixLess:

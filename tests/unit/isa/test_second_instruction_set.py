@@ -18,7 +18,7 @@ from binalloc.isa.instruction import Instr, Module
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.sets.table import set_of, view
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import build_version
+from binalloc.pipeline.steps.build import build_version
 from binalloc.report.diff import diff_modules
 from binalloc.report.inspect import VIEWS, inspect_module, render_inspection
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite

@@ -11,15 +11,16 @@ import pytest
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.budget import Budget
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.advice.caps import least_cap
+from binalloc.pipeline.advice.notes import notes_of
 from binalloc.pipeline.bound import Bound
-from binalloc.pipeline.caps import least_cap
-from binalloc.pipeline.grid import filling, reached
-from binalloc.pipeline.notes import notes_of
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.policies import measured
 from binalloc.pipeline.policies.measured import NOISE, Measured
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Tried, measure
+from binalloc.pipeline.steps.grid import filling, reached
+from binalloc.pipeline.steps.measure import measure
+from binalloc.pipeline.steps.version import Tried
 from binalloc.report.recommend.verdict import verdict
 from tests.support.kits.bounds import PTX, bounds, launched
 from tests.support.kits.cli import call

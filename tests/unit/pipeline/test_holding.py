@@ -15,10 +15,13 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import assemble, load, write_module
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.holding import IDLE_SLOTS, declared_idle, hold
+from binalloc.pipeline.advice.recommend import recommend
 from binalloc.pipeline.pipeline import Request, add_provenance, rewrite_kernel
-from binalloc.pipeline.recommend import recommend
-from binalloc.pipeline.steps import Version, build_unproven, kernel_use, prove
+from binalloc.pipeline.steps.build import build_unproven
+from binalloc.pipeline.steps.holding import IDLE_SLOTS, declared_idle, hold
+from binalloc.pipeline.steps.kernels import kernel_use
+from binalloc.pipeline.steps.proof import prove
+from binalloc.pipeline.steps.version import Version
 from binalloc.report.recommend.facts import recommendation_to_dict
 from binalloc.verify.checker import check
 from tests.support.kits.cli import call

@@ -8,7 +8,7 @@ import pytest
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.launch.file import load_launch
-from binalloc.pipeline.recommend import Recommendation, recommend
+from binalloc.pipeline.advice.recommend import Recommendation, recommend
 from binalloc.pipeline.request import Request
 from binalloc.report.recommend.facts import recommendation_to_dict
 from binalloc.report.recommend.text import render_recommendation

@@ -15,7 +15,7 @@ from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.policies import measured
 from binalloc.pipeline.policies.levels import Levels
 from binalloc.pipeline.request import Preparations, Request
-from binalloc.pipeline.steps import Tried
+from binalloc.pipeline.steps.version import Tried
 from tests.support.paths import sample_file
 
 

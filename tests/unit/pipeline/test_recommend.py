@@ -16,7 +16,7 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.reader import load_machine
 from binalloc.models.search.unified import reading_of
-from binalloc.pipeline.recommend import Recommendation, recommend
+from binalloc.pipeline.advice.recommend import Recommendation, recommend
 from binalloc.pipeline.request import Request
 from binalloc.report.recommend.facts import recommendation_to_dict
 from binalloc.report.recommend.parts import next_steps

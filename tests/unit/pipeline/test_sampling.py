@@ -14,12 +14,12 @@ from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault, UsageError
 from binalloc.launch.schema import parse_launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.advice.recommend import recommend
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.pipeline import rewrite_kernel
-from binalloc.pipeline.recommend import recommend
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.sampling import PARTS, WAVES, sample
-from binalloc.pipeline.steps import measure, same_results
+from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.sampling import PARTS, WAVES, sample
 
 MARK = """.kernel k
 .param out, 8

@@ -19,7 +19,7 @@ from binalloc.models.machines.budget import levels
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.pipeline import Request, measure, rewrite_kernel
-from binalloc.pipeline.steps import kernel_use
+from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.sweeping.configuration import UPWARDS, Subject
 from binalloc.pipeline.sweeping.rows import COLUMNS
 from binalloc.pipeline.sweeping.tasks import Build, Judge, Run

@@ -12,7 +12,7 @@ from binalloc.isa.instruction import Origin
 from binalloc.isa.text.assembler import assemble
 from binalloc.isa.timing import LONGEST_STALL, UnitLatencies, by_scoreboard
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.steps import require_no_hazard
+from binalloc.pipeline.steps.proof import require_no_hazard
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.hazards.check import Hazard, find_hazards
 

@@ -19,7 +19,7 @@ from binalloc.pipeline.estimate.estimate import Estimates, _expanded
 from binalloc.pipeline.estimate.traffic import Traffic
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import build_version
+from binalloc.pipeline.steps.build import build_version
 from tests.support.paths import sample_file
 
 MACHINE = load_machine("gtx680")

@@ -23,7 +23,7 @@ from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.skeleton.program import skeleton
-from binalloc.pipeline.steps import find_kernel
+from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.report.skeleton.text import launch_text
 from tests.support.paths import SAMPLES, sample_file, sample_files
 

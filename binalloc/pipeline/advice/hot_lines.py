@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from binalloc.isa.instruction import Function, Module
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version
+from binalloc.pipeline.steps.version import Version
 
 MOST = 8
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from binalloc.pipeline.advice.caps import least_cap
 from binalloc.pipeline.bound import DRAM, LINK
-from binalloc.pipeline.caps import least_cap
 from binalloc.printable import count
 
 if TYPE_CHECKING:
     from binalloc.pipeline.bound import Bound
-    from binalloc.pipeline.grid import Filling
     from binalloc.pipeline.pipeline import Outcome
+    from binalloc.pipeline.steps.grid import Filling
 
 FULL_WAVES = 8
 """So many waves, and the last one hardly counts."""

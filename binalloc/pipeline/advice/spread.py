@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from binalloc.pipeline.pipeline import Outcome
-from binalloc.pipeline.steps import Tried
+from binalloc.pipeline.steps.version import Tried
 
 
 class Reached(NamedTuple):

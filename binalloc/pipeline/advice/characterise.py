@@ -14,7 +14,8 @@ from binalloc.isa.interface.view import View
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.search.unified import is_concurrency_bound
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version, dispatch_interval
+from binalloc.pipeline.steps.counts import dispatch_interval
+from binalloc.pipeline.steps.version import Version
 
 CONTROL = "control"
 

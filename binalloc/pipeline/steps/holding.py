@@ -17,7 +17,9 @@ from binalloc.models.machines.budget import slots_for_blocks
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.steps import Version, given_functions, kernel_use, make_version, reads_slots_place
+from binalloc.pipeline.steps.kernels import kernel_use
+from binalloc.pipeline.steps.proof import reads_slots_place
+from binalloc.pipeline.steps.version import Version, given_functions, make_version
 from binalloc.printable import count
 
 IDLE_SLOTS = "idle_slots"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.pipeline import Outcome
-from binalloc.pipeline.steps import Version, build_unproven
+from binalloc.pipeline.steps.build import build_unproven
+from binalloc.pipeline.steps.version import Version
 from binalloc.transform.allocators.allocator import CPSAT
 
 

@@ -16,16 +16,17 @@ from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.occupancy import Occupancy
+from binalloc.pipeline.advice.certificate import Certificate, certificate
+from binalloc.pipeline.advice.characterise import Character, characterise
+from binalloc.pipeline.advice.hot_lines import HotLine, hot_lines
+from binalloc.pipeline.advice.notes import Note, notes_of
+from binalloc.pipeline.advice.spread import Spread, spread
 from binalloc.pipeline.bound import Bound, by_run
-from binalloc.pipeline.certificate import Certificate, certificate
-from binalloc.pipeline.characterise import Character, characterise
-from binalloc.pipeline.grid import Filling, filling
-from binalloc.pipeline.hot_lines import HotLine, hot_lines
-from binalloc.pipeline.notes import Note, notes_of
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
-from binalloc.pipeline.spread import Spread, spread
-from binalloc.pipeline.steps import Version, kernel_use
+from binalloc.pipeline.steps.grid import Filling, filling
+from binalloc.pipeline.steps.kernels import kernel_use
+from binalloc.pipeline.steps.version import Version
 from binalloc.printable import count
 
 NOTHING = 0.01

@@ -1,0 +1,46 @@
+"""What is counted of a version without running it, as the unified paper does."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+from binalloc.isa.kinds import Space
+from binalloc.isa.sets.table import view
+from binalloc.pipeline.steps.version import Version
+
+if TYPE_CHECKING:
+    pass
+
+OFF_CHIP = frozenset((Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE))
+
+
+def dispatch_interval(version: Version) -> Fraction:
+    """AD_int of the unified paper (section 4) over all functions: mean static dispatch interval, in cycles."""
+    from binalloc.transform.schedule.schedule import average_dispatch_interval
+
+    return average_dispatch_interval([i for fn in version.functions for i in fn.instrs])
+
+
+class StaticCounts(NamedTuple):
+    """Static instructions over the call graph: off_chip accesses, and compute, which is all others; of the off-chip
+    ones, spills are spill accesses and textures texture fetches."""
+
+    compute: int
+    off_chip: int
+    spills: int
+    textures: int
+
+
+def static_counts(version: Version) -> StaticCounts:
+    """The instructions that the unified paper's CI_pred (section 4.2) is made of."""
+    off = spills = textures = total = 0
+    for fn in version.functions:
+        for instr in fn.instrs:
+            total += 1
+            memory = view(instr).memory
+            if memory is not None and memory.space in OFF_CHIP:
+                off += 1
+                spills += memory.spill
+                textures += memory.space == Space.TEXTURE
+    return StaticCounts(total - off, off, spills, textures)

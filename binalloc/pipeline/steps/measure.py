@@ -1,0 +1,78 @@
+"""A version emulated, and two of them compared by what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.host.skew import skewed_cycles
+from binalloc.errors import running
+from binalloc.pipeline.request import Progress, Request
+from binalloc.pipeline.steps.grid import share_of
+from binalloc.pipeline.steps.sampling import sample
+from binalloc.pipeline.steps.version import Version
+from binalloc.printable import count
+
+if TYPE_CHECKING:
+    pass
+
+
+def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
+    """A `progress` for emulated runs that tells `show` in words how far the run of `what` is."""
+
+    def tell(cycles: int, ended: int, blocks: int) -> None:
+        show(f"{what}: {cycles:,} cycles, {ended} of {count(blocks, 'block')} ended")
+
+    return tell
+
+
+def measure(
+    version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
+) -> Version:
+    """The version with cycles, statistics and output buffers of an emulated run. Needs a launch. Of a large grid, where
+    the request says so, cycles and statistics of parts alone (`sampling`)."""
+    from binalloc.emulator.runs.run import Result, run_launch
+
+    assert request.launch is not None
+    launch = request.launch
+    if request.whole_gpu:
+        share = share_of(launch, request.machine)
+        blocks = min(blocks or version.blocks_per_sm, version.blocks_per_sm, share)
+        ideal_blocks = None if ideal_blocks is None else min(ideal_blocks, share)
+
+    tell = run_progress(request.kernel, request.progress)
+    options = replace(request.options, blocks_per_sm=blocks, ideal_blocks=ideal_blocks, progress=tell)
+
+    def measured(skew: int | None = None, only: range | None = None) -> Result:
+        return run_launch(version.module, request.kernel, launch, replace(options, skew=skew, only=only))
+
+    resident = f", {count(ideal_blocks, 'block')} per SM as if registers were free" if ideal_blocks else ""
+    with running(f"{version.name}{resident}"):
+        if request.sampled:
+            held = ideal_blocks or min(blocks or version.blocks_per_sm, version.blocks_per_sm)
+            sampled = sample(lambda only: measured(only=only), held, prod(launch.grid))
+            if sampled is not None:
+                found = replace(version, cycles=sampled.cycles, stats=sampled.stats, sampled=sampled)
+                return replace(found, counts=sampled.counts)
+        result = measured()
+        skewed = skewed_cycles(lambda seed: measured(seed).cycles, options.skews)
+    return replace(
+        version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals,
+        printed=result.printed, skewed=skewed, counts=result.counts,
+    )  # fmt: skip
+
+
+def same_results(request: Request, a: Version, b: Version) -> bool | None:
+    """Whether both runs left the same global buffers, in the sense the launch file gives each buffer, the same bits in
+    the module's global variables, and printed the same. None where parts of the grid were run alone."""
+    from binalloc.launch.file import compare, compare_globals
+
+    assert request.launch is not None
+    if a.sampled is not None or b.sampled is not None:
+        return None
+    launch = request.launch
+    if a.printed is not None and b.printed is not None and a.printed.differs(b.printed):
+        return False
+    return not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
