@@ -32,12 +32,6 @@ RANDOM = ("tests/property/",)
 """Where cases are drawn: `make test` runs a third of them each time (`rotation`), and so of those marked `rotates`."""
 
 
-def pytest_report_header() -> str:
-    now = rotation.part()
-    which = "all of them" if now is None else f"part {now + 1} of {rotation.PARTS}, all by `make test-full`"
-    return f"random cases: {which} ({rotation.COMMIT}={os.environ.get(rotation.COMMIT, '')})"
-
-
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     left = [item for item in items if not _taken(item)]
@@ -76,6 +70,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
                 if name == MUTANTS:
                     for kind, counts in value.items():
                         mutants.setdefault(kind, Counter()).update(counts)
+    now = rotation.part()
+    if now is not None:
+        which = f"part {now + 1} of {rotation.PARTS} ran ({rotation.COMMIT}={os.environ[rotation.COMMIT]})"
+        terminalreporter.write_line(f"random cases: {which}; make test-full runs all")
     if rewrites:
         _rewrites(terminalreporter, rewrites)
     if wide:

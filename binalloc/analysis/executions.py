@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from binalloc.analysis.callgraph import CallGraph
-from binalloc.analysis.cfg import FIRST_BLOCK
-from binalloc.analysis.loops import LoopNest
+from binalloc.analysis.flow.callgraph import CallGraph
+from binalloc.analysis.flow.cfg import FIRST_BLOCK
+from binalloc.analysis.flow.loops import LoopNest
 
 GRAIN = 2.0**-8
 """Weights are multiples of it, so that costs are exact multiples of what an exact solver counts in."""

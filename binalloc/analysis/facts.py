@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.analysis.backward import BlockOrder, Rows, literal
-from binalloc.analysis.cfg import Cfg
+from binalloc.analysis.flow.backward import BlockOrder, Rows, literal
+from binalloc.analysis.flow.cfg import Cfg
 from binalloc.analysis.locations import PRED_MASK, Location, location
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES
 from binalloc.isa.interface.view import Ref

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from binalloc.analysis.callgraph import CallGraph
-from binalloc.analysis.loops import LoopNest
+from binalloc.analysis.flow.callgraph import CallGraph
+from binalloc.analysis.flow.loops import LoopNest
 
 
 def runs(graph: CallGraph, loops: Mapping[str, LoopNest]) -> dict[str, float]:

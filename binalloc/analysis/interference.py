@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binalloc.analysis.cfg import BlockNumber
+from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.locations import PRED_MASK, locations_in
 from binalloc.analysis.web import WebNumber, Webs
 from binalloc.isa.interface.places import PRED

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.analysis.callgraph import CallGraph
 from binalloc.analysis.facts import LiftedAccess
+from binalloc.analysis.flow.callgraph import CallGraph
 from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import LOCAL_BASE, REG, WORD

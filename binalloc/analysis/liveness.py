@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from binalloc.analysis.backward import BackwardSolver
-from binalloc.analysis.callgraph import CallGraph, require_direct, require_static
-from binalloc.analysis.cfg import FIRST_BLOCK, BlockNumber, Cfg
 from binalloc.analysis.facts import Facts, build_facts, changed_predicates, flow_of
+from binalloc.analysis.flow.backward import BackwardSolver
+from binalloc.analysis.flow.callgraph import CallGraph, require_direct, require_static
+from binalloc.analysis.flow.cfg import FIRST_BLOCK, BlockNumber, Cfg
 from binalloc.analysis.lift import Lifting
 from binalloc.analysis.locations import REG_MASK, Location, locations_in
 from binalloc.isa.instruction import NO_REGISTER

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_direct, require_static
-from binalloc.analysis.cfg import Cfg
-from binalloc.analysis.dominators import dominators, post_dominators
 from binalloc.analysis.executions import Executions, weigh_by_executions
+from binalloc.analysis.flow.callgraph import CallGraph, build_callgraph, require_direct, require_static
+from binalloc.analysis.flow.cfg import Cfg
+from binalloc.analysis.flow.dominators import dominators, post_dominators
+from binalloc.analysis.flow.loops import LoopNest, find_loops
 from binalloc.analysis.frequencies import runs
 from binalloc.analysis.interference import InterferenceGraph, build_interference
 from binalloc.analysis.lift import Lifting, lift_local_words
 from binalloc.analysis.liveness import Liveness, Summary, build_liveness
-from binalloc.analysis.loops import LoopNest, find_loops
 from binalloc.analysis.residues import Residue, addresses
 from binalloc.analysis.webs import Webs, build_webs
 from binalloc.dominance import DominatorTree

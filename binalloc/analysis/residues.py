@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from binalloc.analysis.cfg import Cfg
+from binalloc.analysis.flow.cfg import Cfg
 from binalloc.analysis.web import CALL, MEMORY, Point, WebNumber, Webs
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.sums import Sum

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, NewType
 
-from binalloc.analysis.cfg import BlockNumber, Cfg
+from binalloc.analysis.flow.cfg import BlockNumber, Cfg
+from binalloc.analysis.flow.loops import LoopNest
 from binalloc.analysis.liveness import Liveness
 from binalloc.analysis.locations import Location, file_of, index_of, locations_in, name_of
-from binalloc.analysis.loops import LoopNest
 from binalloc.isa.kinds import File
 
 GUARD, CALL, ENTRY, RETURN = -1, -2, -3, -4

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import NewType
 
-from binalloc.analysis.callgraph import CallGraph
-from binalloc.analysis.cfg import BlockNumber
 from binalloc.analysis.facts import LiftedAccess
+from binalloc.analysis.flow.callgraph import CallGraph
+from binalloc.analysis.flow.cfg import BlockNumber
+from binalloc.analysis.flow.loops import LoopNest, find_loops
 from binalloc.analysis.liveness import Liveness, Summary
 from binalloc.analysis.locations import Location, location, locations_in, span
-from binalloc.analysis.loops import LoopNest, find_loops
 from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, Point, Web, WebGroup, WebNumber, Webs
 from binalloc.errors import MalformedInput
 from binalloc.isa.interface.places import LOCAL_BASE, PRED

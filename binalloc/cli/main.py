@@ -9,14 +9,14 @@ from binalloc.cli.commands.compare import compare
 from binalloc.cli.commands.demo import demo
 from binalloc.cli.commands.import_ptx import import_ptx
 from binalloc.cli.commands.inspect import diff, inspect
+from binalloc.cli.commands.laboratory.reproduce import reproduce
+from binalloc.cli.commands.laboratory.smem_cost import smem_cost
 from binalloc.cli.commands.launch_skeleton import launch_skeleton
 from binalloc.cli.commands.machines import machines
 from binalloc.cli.commands.recommend import recommend
-from binalloc.cli.commands.reproduce import reproduce
 from binalloc.cli.commands.rewrite import rewrite
 from binalloc.cli.commands.run import run
 from binalloc.cli.commands.schedule import schedule
-from binalloc.cli.commands.smem_cost import smem_cost
 from binalloc.cli.commands.sweep import sweep
 from binalloc.cli.commands.verify import verify
 from binalloc.cli.group import Group
@@ -29,7 +29,7 @@ def _show_version(context: click.Context, parameter: click.Parameter, asked: boo
     """Versions of the tool, and where its machine code comes from."""
     if not asked or context.resilient_parsing:
         return
-    from binalloc.emulator.host.engine import described
+    from binalloc.emulator.host.engines.engine import described
 
     say(f"binalloc, version {VERSION}\n{one_line(f'emulator: compiled code {described()}')}\n")
     context.exit()

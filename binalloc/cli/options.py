@@ -10,7 +10,7 @@ import click
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.errors import UsageError
-from binalloc.models.allocation.layouts import DEFAULT_LAYOUT, LAYOUTS
+from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT, LAYOUTS
 from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.printable import quoted
 from binalloc.transform.rewrite.ways import NONE, WAYS

@@ -34,7 +34,7 @@ def require_one_kind(jobs: int | None, dask: str | None) -> None:
 
 def finished_runs(cache: str | None) -> Path:
     """Where finished runs are kept."""
-    from binalloc.emulator.host.cache import cache_folder, is_temporary
+    from binalloc.emulator.host.engines.cache import cache_folder, is_temporary
 
     if cache is not None:
         return Path(cache)

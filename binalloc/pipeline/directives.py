@@ -193,7 +193,7 @@ def compiled(module: Module, kernel: str, machine: Machine, registers: int, dyna
     """`kernel` under its own directives, spilling to local memory, and with the pragma to as many slots as ptxas gives;
     None where they leave it `registers`. Raises Refused where no code keeps to them, naming them."""
     from binalloc.pipeline.steps.kernels import local_bytes
-    from binalloc.transform.allocate.registers import Infeasible
+    from binalloc.transform.allocate.functions.registers import Infeasible
     from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 
     info = module.function(kernel).info

@@ -18,7 +18,7 @@ from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.printable import count
 
 if TYPE_CHECKING:
-    from binalloc.transform.allocate.registers import Infeasible
+    from binalloc.transform.allocate.functions.registers import Infeasible
 
 
 def too_few_registers(module: Module, request: Request, budget: Budget, reason: Infeasible) -> Refused:

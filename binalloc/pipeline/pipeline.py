@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from binalloc.errors import Hint, Refused, UsageError
 from binalloc.isa.instruction import Module
-from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
+from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, most_blocks, slots_for_blocks
 from binalloc.pipeline.block import require_block
 from binalloc.pipeline.directives import Kept, kept, obeyed
@@ -172,7 +172,7 @@ def _explicit(request: Request) -> bool:
 
 def rewrite_kernel(module: Module, request: Request) -> Outcome:
     """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
-    from binalloc.transform.allocate.registers import Infeasible
+    from binalloc.transform.allocate.functions.registers import Infeasible
     from binalloc.transform.rewrite.rewrite import require_rewritable
 
     request = at_home(module, request)
@@ -234,7 +234,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
 
 
 def _explicit_rewrite(module: Module, request: Request, original: Original, running: bool) -> Outcome:
-    from binalloc.transform.allocate.registers import Infeasible
+    from binalloc.transform.allocate.functions.registers import Infeasible
 
     budget = explicit_budget(module, request)
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from binalloc.analysis.callgraph import build_callgraph
+from binalloc.analysis.flow.callgraph import build_callgraph
 from binalloc.emulator.runs.program import Ran, run_steps
 from binalloc.errors import Hint, Refused, UsageError, running
 from binalloc.isa.instruction import Module

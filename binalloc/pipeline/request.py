@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.isa.instruction import Module
-from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
+from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.model import Machine
 from binalloc.models.search.unified import PRINTED, Reading
 from binalloc.pipeline.block import Three
@@ -19,7 +19,7 @@ from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 from binalloc.transform.rewrite.ways import NONE
 
 if TYPE_CHECKING:
-    from binalloc.analysis.callgraph import CallGraph
+    from binalloc.analysis.flow.callgraph import CallGraph
     from binalloc.launch.file import Launch
     from binalloc.transform.rewrite.rewrite import Prepared
 
@@ -75,7 +75,7 @@ class Preparations:
 
     def graph(self, module: Module, kernel: str) -> CallGraph:
         """The kernel's call graph in the binary as it came; see `build_callgraph`."""
-        from binalloc.analysis.callgraph import build_callgraph
+        from binalloc.analysis.flow.callgraph import build_callgraph
 
         if self._graph is None or self._module is not module or self._graph.kernel != kernel:
             self._module, self._graph = module, build_callgraph(module, kernel)

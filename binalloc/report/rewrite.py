@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.host.skew import LIMIT, change, cycles_range, cycles_text
+from binalloc.emulator.host.figures.skew import LIMIT, change, cycles_range, cycles_text
 from binalloc.printable import count
 from binalloc.report.directives import directives_lines
 from binalloc.report.profile import profile_line

@@ -28,20 +28,30 @@ from binalloc.bitset import bits
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, SLOT_ROW
 from binalloc.isa.kinds import Flow
-from binalloc.verify.code import Code
-from binalloc.verify.conditions import NONE, Facts, Set
-from binalloc.verify.footprint import Footprint
-from binalloc.verify.lattice import State
 from binalloc.verify.lockstep import Edge, Node, NodeBlock, Position
-from binalloc.verify.meet import meet
-from binalloc.verify.names import WHOLE, Names, const_of, is_copy, pred_key, reg_key, shift_slots, slot_key, slot_of
 from binalloc.verify.original import Original
 from binalloc.verify.product import Product
+from binalloc.verify.reading.code import Code
+from binalloc.verify.reading.footprint import Footprint
+from binalloc.verify.reading.names import (
+    WHOLE,
+    Names,
+    const_of,
+    is_copy,
+    pred_key,
+    reg_key,
+    shift_slots,
+    slot_key,
+    slot_of,
+)
+from binalloc.verify.reading.webs import TRUE_VALUE
 from binalloc.verify.report import Finding
-from binalloc.verify.tidy import needed, prune
 from binalloc.verify.transfer import Effects, Steps
-from binalloc.verify.unwritten import without_others
-from binalloc.verify.webs import TRUE_VALUE
+from binalloc.verify.values.conditions import NONE, Facts, Set
+from binalloc.verify.values.lattice import State
+from binalloc.verify.values.meet import meet
+from binalloc.verify.values.tidy import needed, prune
+from binalloc.verify.values.unwritten import without_others
 
 MAX_VISITS = 400
 TIDY = 64

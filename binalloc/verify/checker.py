@@ -65,17 +65,17 @@ from binalloc.isa.interface.view import NEVER, View
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of, view
 from binalloc.names.kernels import readable
-from binalloc.verify.blocks import Blocks
 from binalloc.verify.calls import ContextResult, Contexts, Pair, Setting, TooMuch, collect
-from binalloc.verify.code import Code, Malformed
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
-from binalloc.verify.footprint import footprint, live_after_calls, summarise
-from binalloc.verify.inlined import NotInlined, with_inlined
-from binalloc.verify.lattice import State
-from binalloc.verify.names import Names, reg_key
-from binalloc.verify.order import find_order, find_places, loaded_words
 from binalloc.verify.original import Original
 from binalloc.verify.product import Product
+from binalloc.verify.reading.blocks import Blocks
+from binalloc.verify.reading.code import Code, Malformed
+from binalloc.verify.reading.footprint import footprint, live_after_calls, summarise
+from binalloc.verify.reading.inlined import NotInlined, with_inlined
+from binalloc.verify.reading.names import Names, reg_key
+from binalloc.verify.reading.order import find_order, find_places, loaded_words
+from binalloc.verify.reading.webs import Summary, Webs, webs
 from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import (
     changed_registers,
@@ -86,7 +86,7 @@ from binalloc.verify.resources import (
     check_reserved,
 )
 from binalloc.verify.surroundings import check_surroundings
-from binalloc.verify.webs import Summary, Webs, webs
+from binalloc.verify.values.lattice import State
 
 MAX_CHAIN = 64
 STEPS_PER_WORD = 300

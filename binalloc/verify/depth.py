@@ -24,8 +24,8 @@ from binalloc.bitset import bits
 from binalloc.isa.interface.places import LANES, STACK_ENTRIES
 from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import Flow
-from binalloc.verify.code import Code
 from binalloc.verify.product import Product
+from binalloc.verify.reading.code import Code
 
 MANY = 1 << 20
 MOST_CALLS = 2

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.verify.code import Code
-from binalloc.verify.conditions import Cond
 from binalloc.verify.original import Original
+from binalloc.verify.reading.code import Code
+from binalloc.verify.values.conditions import Cond
 
 Position = tuple[int, int]
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Flow
-from binalloc.verify.blocks import Blocks
-from binalloc.verify.code import Code, LocalAccess, text
-from binalloc.verify.conditions import Cond
-from binalloc.verify.names import ZERO, Names, is_place
-from binalloc.verify.order import Order
-from binalloc.verify.webs import Webs
+from binalloc.verify.reading.blocks import Blocks
+from binalloc.verify.reading.code import Code, LocalAccess, text
+from binalloc.verify.reading.names import ZERO, Names, is_place
+from binalloc.verify.reading.order import Order
+from binalloc.verify.reading.webs import Webs
+from binalloc.verify.values.conditions import Cond
 
 _BY_WORD = (
     "instrs", "views", "copies", "adds", "packs", "unpacks", "faulting", "special", "zeros", "nops", "locals",

@@ -21,16 +21,16 @@ from __future__ import annotations
 from functools import cached_property
 
 from binalloc.isa.kinds import ENDS, LEAVES, Flow
-from binalloc.verify.blocks import Places
-from binalloc.verify.code import Code, text
-from binalloc.verify.conditions import Cond
-from binalloc.verify.exchanges import find_exchanges
 from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
-from binalloc.verify.order import Home, find_homes
 from binalloc.verify.original import Original
+from binalloc.verify.reading.blocks import Places
+from binalloc.verify.reading.code import Code, text
+from binalloc.verify.reading.exchanges import find_exchanges
+from binalloc.verify.reading.order import Home, find_homes
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
 from binalloc.verify.remade import told_by
 from binalloc.verify.report import Finding
+from binalloc.verify.values.conditions import Cond
 
 
 class Product(Lockstep):

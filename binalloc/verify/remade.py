@@ -21,10 +21,10 @@ from collections.abc import Collection
 from itertools import islice, product
 from typing import TypeVar
 
-from binalloc.verify.conditions import NONE
-from binalloc.verify.lattice import State
-from binalloc.verify.names import const_of, copy_key, is_token
 from binalloc.verify.original import Original
+from binalloc.verify.reading.names import const_of, copy_key, is_token
+from binalloc.verify.values.conditions import NONE
+from binalloc.verify.values.lattice import State
 
 MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried where the original told none
 MOST_EQUAL = 2  # further values that an operand is a copy of, or they of it

@@ -15,8 +15,8 @@ from binalloc.isa.interface.places import REG, SLOT_ROW
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import Space
 from binalloc.isa.source_facts import LOOM, SourceFacts
-from binalloc.verify.code import Code, at_fixed_place, text
 from binalloc.verify.product import Product
+from binalloc.verify.reading.code import Code, at_fixed_place, text
 from binalloc.verify.report import Finding
 
 REGISTER_UNIT = 8

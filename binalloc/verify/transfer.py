@@ -28,15 +28,25 @@ from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, WORD
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Access, Flow, Space
-from binalloc.verify.code import Code, ref_keys, text, word_keys
-from binalloc.verify.conditions import Cond
-from binalloc.verify.lattice import State
-from binalloc.verify.meet import meet_sides
-from binalloc.verify.names import TRUTH, UNWRITTEN, ZERO, Names, pred_key, reg_key, row_name, slot_key, slot_of
 from binalloc.verify.original import Original
+from binalloc.verify.reading.code import Code, ref_keys, text, word_keys
+from binalloc.verify.reading.names import (
+    TRUTH,
+    UNWRITTEN,
+    ZERO,
+    Names,
+    pred_key,
+    reg_key,
+    row_name,
+    slot_key,
+    slot_of,
+)
 from binalloc.verify.remade import made_by_rows, made_of_values, note_copies
 from binalloc.verify.report import Finding
-from binalloc.verify.unwritten import predicates, settle, stands, undecided
+from binalloc.verify.values.conditions import Cond
+from binalloc.verify.values.lattice import State
+from binalloc.verify.values.meet import meet_sides
+from binalloc.verify.values.unwritten import predicates, settle, stands, undecided
 
 
 class Effects:

@@ -27,8 +27,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from binalloc.analysis.callgraph import build_callgraph
-from binalloc.analysis.loops import find_loops
+from binalloc.analysis.flow.callgraph import build_callgraph
+from binalloc.analysis.flow.loops import find_loops
 from binalloc.errors import BinallocError
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from binalloc.analysis.callgraph import build_callgraph
-from binalloc.analysis.dominators import dominators, post_dominators
+from binalloc.analysis.flow.callgraph import build_callgraph
+from binalloc.analysis.flow.dominators import dominators, post_dominators
+from binalloc.analysis.flow.loops import find_loops
 from binalloc.analysis.interference import build_interference
 from binalloc.analysis.liveness import build_liveness
-from binalloc.analysis.loops import find_loops
-from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import analyse
+from binalloc.analysis.views.max_live import build_max_live
 from binalloc.analysis.webs import build_webs
 from binalloc.isa.instruction import Function
 from tests.support.programs.lines import add, bra, const, dadd, function, leave, load, module, mov, setp, store

@@ -26,7 +26,7 @@ from binalloc.models.allocation.cpsat import Solution
 from binalloc.models.allocation.spills import Spills
 from binalloc.models.machines.reader import load_machine
 from binalloc.report.table import table
-from binalloc.transform.allocate import solver
+from binalloc.transform.allocate.functions import solver
 from binalloc.transform.allocators.allocator import SOLVER_LIMIT, Plan, Problem
 from binalloc.transform.allocators.table import find_allocator
 from binalloc.transform.rewrite.rewrite import Prepared, prepare

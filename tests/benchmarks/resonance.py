@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from binalloc.emulator.host.skew import change
+from binalloc.emulator.host.figures.skew import change
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch

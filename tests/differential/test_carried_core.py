@@ -17,8 +17,8 @@ from numpy.testing import assert_equal
 
 from binalloc.emulator.carried import core
 from binalloc.emulator.carried.core import NEEDS, Core, find_core
-from binalloc.emulator.host import engine
-from binalloc.emulator.host.engine import name_of_build
+from binalloc.emulator.host.engines import engine
+from binalloc.emulator.host.engines.engine import name_of_build
 from binalloc.emulator.packing.machine_code import BUILDS, CPU, LINKER, make_core
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result, run

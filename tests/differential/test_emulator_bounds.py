@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.engine import ENGINES
+from binalloc.emulator.host.engines.engine import ENGINES
 from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import GLOBAL_VARIABLES, Instr, Module

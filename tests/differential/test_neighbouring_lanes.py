@@ -14,7 +14,7 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check

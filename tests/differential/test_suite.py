@@ -19,7 +19,7 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import check_against, compare, load_launch, reference_outputs
 from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check

@@ -27,7 +27,7 @@ from binalloc.isa.text.disassembler import disassemble
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from binalloc.report.inspect import inspect_module, render_inspection
+from binalloc.report.views.inspect import inspect_module, render_inspection
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import MACHINES, sample_file, sample_files
 from tests.support.programs.words import corrupt, smash_words

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.engine import bounds_checked
+from binalloc.emulator.host.engines.engine import bounds_checked
 from binalloc.emulator.runs.run import run
 from binalloc.emulator.runs.warm import warm_up
 from binalloc.errors import BinallocError, LimitHit

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from binalloc.analysis.callgraph import build_callgraph
-from binalloc.analysis.dump import (
+from binalloc.analysis.flow.callgraph import build_callgraph
+from binalloc.analysis.program import ProgramAnalysis, analyse
+from binalloc.analysis.views.dump import (
     callgraph_networkx,
     callgraph_text,
     cfg_networkx,
@@ -17,7 +18,6 @@ from binalloc.analysis.dump import (
     program_dict,
     program_text,
 )
-from binalloc.analysis.program import ProgramAnalysis, analyse
 from tests.support.programs.lines import (
     add,
     bra,

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from binalloc.analysis.program import analyse
-from binalloc.report.excerpt import Excerpt
-from binalloc.report.live import live_of
-from binalloc.report.pressure import pressure_of
+from binalloc.report.views.excerpt import Excerpt
+from binalloc.report.views.live import live_of
+from binalloc.report.views.pressure import pressure_of
 from tests.golden.test_analysis_dump import program
 
 GOLDEN = Path(__file__).with_name("live_view.txt")

@@ -60,8 +60,8 @@ def inspect(
 
     PTX is imported in memory first.
     """
-    from binalloc.report.excerpt import Excerpt
-    from binalloc.report.inspect import inspect_module, render_inspection
+    from binalloc.report.views.excerpt import Excerpt
+    from binalloc.report.views.inspect import inspect_module, render_inspection
 
     given = {"--function": function, "--words": words, "--blocks": blocks, "--columns": columns != "auto"}
     option = next((name for name, value in given.items() if value), None)
@@ -84,7 +84,7 @@ def inspect(
 @all_of(kernel_option, json_option)
 def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> None:
     """Old and new code side by side, by the instruction map."""
-    from binalloc.report.diff import diff_modules, render_diff
+    from binalloc.report.views.diff import diff_modules, render_diff
 
     old, new = load_two(original, rewritten, None, kernel)
     rows = diff_modules(old, new, kernel)

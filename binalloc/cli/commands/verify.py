@@ -75,8 +75,8 @@ def verify(
     """
     from binalloc.emulator.runs.program import require_leave
     from binalloc.launch.program.types import Program
-    from binalloc.report.limits import Limits
-    from binalloc.report.verify import render_verification, verify_to_dict
+    from binalloc.report.proofs.limits import Limits
+    from binalloc.report.proofs.verify import render_verification, verify_to_dict
 
     if max_slowdown is not None and launch is None:
         raise UsageError("--max-slowdown compares emulated runs", remedy="Give --launch FILE, too.")

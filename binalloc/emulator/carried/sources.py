@@ -23,9 +23,9 @@ ROOMS = ("arithmetic", "checks", "execute", "memory", "pages", "policies", "sm",
 
 _OTHERS = (
     "binalloc.emulator.carried.core",
-    "binalloc.emulator.host.compile_costs",
-    "binalloc.emulator.host.compiling",
-    "binalloc.emulator.host.engine",
+    "binalloc.emulator.host.engines.compile_costs",
+    "binalloc.emulator.host.engines.compiling",
+    "binalloc.emulator.host.engines.engine",
     "binalloc.emulator.packing.machine_code",
     "binalloc.isa.instruction",
     "binalloc.isa.interface.places",

@@ -11,13 +11,13 @@ import numpy as np
 from binalloc.emulator.arithmetic.integer import table_masks
 from binalloc.emulator.checks.history import HISTORY_COLUMNS, RaceModel
 from binalloc.emulator.checks.lane_races import CLOCK_ROWS
-from binalloc.emulator.host.engine import Engine, Value
+from binalloc.emulator.host.engines.engine import Engine, Value
+from binalloc.emulator.host.figures.series import Series
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.kept import Kept
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
 from binalloc.emulator.host.resources import Resources
-from binalloc.emulator.host.series import Series
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
 from binalloc.emulator.state import layout as L

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator.host.engine import Engine, Records, Value
+from binalloc.emulator.host.engines.engine import Engine, Records, Value
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.state.memories import Array

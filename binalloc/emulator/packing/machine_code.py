@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from binalloc.emulator.carried.core import ENTRY, FAILED, FOLDER, IDENTITY, NEEDS, Label, kind_of
-from binalloc.emulator.host.compile_costs import Untyped, replace
-from binalloc.emulator.host.compiling import one_program
-from binalloc.emulator.host.engine import build, name_of_build
+from binalloc.emulator.host.engines.compile_costs import Untyped, replace
+from binalloc.emulator.host.engines.compiling import one_program
+from binalloc.emulator.host.engines.engine import build, name_of_build
 from binalloc.emulator.state.memories import Memories
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of
 from binalloc.errors import Refused, UsageError

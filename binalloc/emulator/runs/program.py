@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from binalloc.emulator.host.figures.stats import Stats
 from binalloc.emulator.host.runtime import HeapUse, Printed
-from binalloc.emulator.host.stats import Stats
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.runs.session import Session

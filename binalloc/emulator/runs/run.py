@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.engine import Engine, engine
+from binalloc.emulator.host.engines.engine import Engine, engine
+from binalloc.emulator.host.figures.accounting import account_until
+from binalloc.emulator.host.figures.stats import Stats, collect
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources, require_together, resident_blocks
 from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
-from binalloc.emulator.host.stats import Stats, collect
 from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
 from binalloc.emulator.pages.table import pages_number
 from binalloc.emulator.policies.dispatchers.table import dispatcher_number

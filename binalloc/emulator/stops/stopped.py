@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from binalloc.emulator.host.accounting import account_until
 from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.figures.accounting import account_until
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.layout import Column
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from binalloc.analysis.loops import WEIGHT_BASE
+from binalloc.analysis.flow.loops import WEIGHT_BASE
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.walk.repeats import Again, Going, Repeats

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from binalloc.analysis.backward import ALWAYS, literal
+from binalloc.analysis.flow.backward import ALWAYS, literal
 from binalloc.bitset import mask_from
 from binalloc.frontend.ir import FIRST_REGISTER, Node, Routine, indices
 from binalloc.isa.interface.places import PRED, REG

@@ -28,7 +28,7 @@ from binalloc.isa.loom.view import recall, rename
 from binalloc.isa.sets.loom import LOOM
 from binalloc.models.allocation.homes import Homes
 from binalloc.models.allocation.regions import Choice, choose
-from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, Spilling, allocate_fewest
+from binalloc.transform.allocate.functions.registers import Infeasible, RegisterAllocation, Spilling, allocate_fewest
 from binalloc.transform.rewrite.emit import Emitted, MemoryPlan, emit
 from binalloc.transform.rewrite.normalise import Normalised
 from binalloc.transform.spill.prices import LOCAL_COST, Prices

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from binalloc.analysis.cfg import NO_BLOCK, build_cfg
+from binalloc.analysis.flow.cfg import NO_BLOCK, build_cfg
+from binalloc.analysis.flow.loops import find_loops
 from binalloc.analysis.locations import Location
-from binalloc.analysis.loops import find_loops
 from binalloc.bitset import mask_from
 from binalloc.frontend.allocate.layout import LaidOut
 from binalloc.frontend.ir import FIRST_REGISTER, RZ, Node, Routine

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from binalloc.bitset import bits, lowest
-from binalloc.models.allocation.slot_colouring import search_order
+from binalloc.models.allocation.stack.slot_colouring import search_order
 
 
 class Proof(StrEnum):

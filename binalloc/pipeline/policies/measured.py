@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.host.skew import LIMIT
+from binalloc.emulator.host.figures.skew import LIMIT
 from binalloc.errors import Refused
 from binalloc.pipeline.policies.exhaustive import allocators
 from binalloc.pipeline.policies.levels import Levels, cycles_of, run_level

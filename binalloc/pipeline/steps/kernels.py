@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def reachable(module: Module, kernel: str, known: Collection[str] | None = None) -> list[Function]:
     """The kernel and every function it may call, kernel first, then as in the file. known: their names, if at hand."""
-    from binalloc.analysis.callgraph import build_callgraph
+    from binalloc.analysis.flow.callgraph import build_callgraph
 
     names = set(build_callgraph(module, kernel).functions if known is None else known)
     return sorted((fn for fn in module if fn.name in names), key=lambda fn: fn.name != kernel)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.host.skew import skewed_cycles
+from binalloc.emulator.host.figures.skew import skewed_cycles
 from binalloc.errors import running
 from binalloc.pipeline.request import Progress, Request
 from binalloc.pipeline.steps.grid import share_of

@@ -59,8 +59,8 @@ def require_no_hazard(module: Module, machine: Machine) -> None:
 def _unproven(module: Module, request: Request, findings: Sequence[Finding], allocator: str) -> BinallocError:
     """Why no proof was found: the binary is beyond the checker's limits, the original depends on what was in a register
     at launch or on where slots lie, or a defect of ours, or of the package that the allocator is from."""
-    from binalloc.analysis.dump import summary_dict
     from binalloc.analysis.program import analyse
+    from binalloc.analysis.views.dump import summary_dict
     from binalloc.transform.allocators.table import wrong_plan
 
     limit = next((f for f in findings if f.kind == "limit"), None)

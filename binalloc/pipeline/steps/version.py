@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from binalloc.emulator.host.figures.skew import cycles_range
 from binalloc.emulator.host.resources import no_room
-from binalloc.emulator.host.skew import cycles_range
 from binalloc.isa.instruction import Function, Module
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.request import Request

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from binalloc.analysis.callgraph import build_callgraph
+from binalloc.analysis.flow.callgraph import build_callgraph
 from binalloc.emulator.policies.schedulers.table import policy_number
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Refused, UsageError

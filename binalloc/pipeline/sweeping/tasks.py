@@ -203,7 +203,7 @@ def same_outputs(launch: Launch, one: Mapping[str, str], other: Mapping[str, str
 def perform(task: Task) -> Outcome:
     """Do it. What is wrong with the kernel, its budget or its run is an outcome; what is wrong with the files of the
     launch is raised, as MalformedInput."""
-    from binalloc.transform.allocate.registers import Infeasible
+    from binalloc.transform.allocate.functions.registers import Infeasible
 
     try:
         return {"status": OK, "reason": "", **task.figures()}

@@ -10,7 +10,7 @@ import hashlib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from binalloc.emulator.host.cache import cache_folder
+from binalloc.emulator.host.engines.cache import cache_folder
 from binalloc.errors import UsageError
 from binalloc.files import write_atomically
 

@@ -19,8 +19,8 @@ from binalloc.pipeline.bound import Bound
 from binalloc.pipeline.steps.grid import Filling
 from binalloc.pipeline.steps.holding import idle_slots
 from binalloc.pipeline.steps.version import Version
-from binalloc.report.pressure import pressure_facts
 from binalloc.report.sources import find_source, read_source
+from binalloc.report.views.pressure import pressure_facts
 
 _SAME = (
     "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from binalloc.emulator.host.stats import per
+from binalloc.emulator.host.figures.stats import per
 from binalloc.errors import Interrupted, LimitHit, UsageError
 from binalloc.names.kernels import readable
 from binalloc.pipeline.program import kernels_of, told_by

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binalloc.emulator.host.skew import cycles_range, cycles_text, skewed_cycles
+from binalloc.emulator.host.figures.skew import cycles_range, cycles_text, skewed_cycles
 from binalloc.errors import Interrupted, LimitHit, UsageError
 from binalloc.files import write_atomically
 from binalloc.pipeline.profile import Profile, profile_bytes, profile_of

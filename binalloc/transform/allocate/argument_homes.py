@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from binalloc.analysis.locations import Location
-from binalloc.models.allocation.slot_plan import ProcedurePlan
-from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.models.allocation.stack.slot_plan import ProcedurePlan
+from binalloc.transform.allocate.functions.registers import RegisterAllocation
 from binalloc.transform.virtual.code import PASS, Item
 
 

@@ -10,16 +10,16 @@ from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.analysis.web import WebNumber
 from binalloc.bitset import bits, mask_from
-from binalloc.transform.allocate.function import OneFunction, allocate_function
-from binalloc.transform.allocate.known import Callees, Known, by_content, by_interface
-from binalloc.transform.allocate.registers import (
+from binalloc.transform.allocate.functions.function import OneFunction, allocate_function
+from binalloc.transform.allocate.functions.registers import (
     Infeasible,
     NeedsMemory,
     RegisterAllocation,
     Spilling,
     allocate_registers,
 )
-from binalloc.transform.allocate.scratch import scratch_registers
+from binalloc.transform.allocate.functions.scratch import scratch_registers
+from binalloc.transform.allocate.known import Callees, Known, by_content, by_interface
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, WISH, Prices
 from binalloc.transform.virtual.analysed import Analysed, without_dead_copies

@@ -13,9 +13,9 @@ from math import inf
 
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.transform.allocate.attempt import Attempt, Spill, by_regions, colour_functions
+from binalloc.transform.allocate.functions.registers import Infeasible, TooDear
 from binalloc.transform.allocate.known import Known
 from binalloc.transform.allocate.passing import allocate_passing, with_arguments_in_memory
-from binalloc.transform.allocate.registers import Infeasible, TooDear
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.spill.prices import LOCAL_COST
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from math import inf
 
 from binalloc.transform.allocate.attempt import Attempt, by_regions, colour_functions
-from binalloc.transform.allocate.effort import is_large, is_searched
-from binalloc.transform.allocate.function import OneFunction
-from binalloc.transform.allocate.procedure import cost_alone
-from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, TooDear
-from binalloc.transform.allocate.search_further import search_further
-from binalloc.transform.allocate.whole import whole_allocation, whole_cost, whole_cost_at_least
+from binalloc.transform.allocate.functions.effort import is_large, is_searched
+from binalloc.transform.allocate.functions.function import OneFunction
+from binalloc.transform.allocate.functions.procedure import cost_alone
+from binalloc.transform.allocate.functions.registers import Infeasible, RegisterAllocation, TooDear
+from binalloc.transform.allocate.functions.search_further import search_further
+from binalloc.transform.allocate.functions.whole import whole_allocation, whole_cost, whole_cost_at_least
 from binalloc.transform.virtual.analysed import Analysed
 
 ONE_MORE = 0.75

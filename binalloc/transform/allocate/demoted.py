@@ -11,9 +11,9 @@ from binalloc.analysis.program import ProgramAnalysis
 from binalloc.bitset import mask_from
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.demotion import Demotion, fewest, find_demotion, find_units
+from binalloc.transform.allocate.functions.registers import Infeasible, finish
+from binalloc.transform.allocate.functions.scratch import scratch_registers
 from binalloc.transform.allocate.known import Known
-from binalloc.transform.allocate.registers import Infeasible, finish
-from binalloc.transform.allocate.scratch import scratch_registers
 from binalloc.transform.assign.placed import Placed
 from binalloc.transform.spill.demote import demote
 from binalloc.transform.virtual.places import OnPlaces, on_places

@@ -14,9 +14,9 @@ import numpy as np
 
 from binalloc.analysis.locations import Location
 from binalloc.isa.instruction import Instr
-from binalloc.models.allocation.slots import ProcedurePlan
+from binalloc.models.allocation.stack.slots import ProcedurePlan
 from binalloc.models.allocation.terms import Value
-from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.allocate.functions.registers import RegisterAllocation
 from binalloc.transform.spill.spill import Round
 from binalloc.transform.virtual.code import AGAIN, ENTRY, RELOAD, STORE
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from binalloc.transform.allocate.function import OneFunction
+from binalloc.transform.allocate.functions.function import OneFunction
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binalloc.bitset import mask_from
-from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
-from binalloc.models.allocation.slots import Procedure, SlotPlan, plan_slots
+from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT
+from binalloc.models.allocation.stack.slots import Procedure, SlotPlan, plan_slots
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.attempt import Attempt
-from binalloc.transform.allocate.procedure import procedure_of
+from binalloc.transform.allocate.functions.procedure import procedure_of
 
 Candidate = Callable[[str, Value], bool]
 """Whether a memory value of a function may have a slot."""

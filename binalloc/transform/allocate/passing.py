@@ -22,8 +22,8 @@ from binalloc.transform.allocate.attempt import (
     colour_functions,
     in_registers,
 )
+from binalloc.transform.allocate.functions.registers import Infeasible, RegisterAllocation, TooDear
 from binalloc.transform.allocate.known import Known
-from binalloc.transform.allocate.registers import Infeasible, RegisterAllocation, TooDear
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.transform.virtual.code import ENTRY, STORE

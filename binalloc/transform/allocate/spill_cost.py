@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.models.allocation.slot_plan import PER_MOVE, SlotPlan
+from binalloc.models.allocation.stack.slot_plan import PER_MOVE, SlotPlan
 from binalloc.transform.allocate.argument_homes import argument_homes, passes
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.spill.comeback import RECOMPUTED

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
+from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT
 
 if TYPE_CHECKING:
     from binalloc.analysis.program import ProgramAnalysis
-    from binalloc.models.allocation.slots import SlotPlan
+    from binalloc.models.allocation.stack.slots import SlotPlan
     from binalloc.models.machines.model import Machine
     from binalloc.transform.allocate.attempt import Attempt
-    from binalloc.transform.allocate.solver import SolverReport
+    from binalloc.transform.allocate.functions.solver import SolverReport
     from binalloc.transform.allocate.spill_cost import SpillCost
     from binalloc.transform.order.clock import Clock
 

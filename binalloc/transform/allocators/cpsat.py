@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from binalloc.models.allocation.joint import JointSolution
     from binalloc.transform.allocate.attempt import Attempt
-    from binalloc.transform.allocate.registers import RegisterAllocation
-    from binalloc.transform.allocate.solver import SolverReport
+    from binalloc.transform.allocate.functions.registers import RegisterAllocation
+    from binalloc.transform.allocate.functions.solver import SolverReport
 
 
 class Cpsat:
@@ -52,7 +52,7 @@ class Cpsat:
 
 def _plans(problem: Problem, like: Attempt, ways: Iterable[bool]) -> list[Plan]:
     """One for each of `ways`, with the slot pointer or without, that can be."""
-    from binalloc.transform.allocate.registers import Infeasible
+    from binalloc.transform.allocate.functions.registers import Infeasible
 
     plans = []
     for pointer in ways:
@@ -110,7 +110,7 @@ def _way(problem: Problem, like: Attempt, *, pointer: bool) -> Attempt:
 def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
     """like: an attempt for the same kernel."""
     from binalloc.transform.allocate.attempt import colour_functions
-    from binalloc.transform.allocate.solver import improve
+    from binalloc.transform.allocate.functions.solver import improve
 
     reports: list[SolverReport] = []
     way = _way(problem, like, pointer=pointer)
@@ -132,7 +132,7 @@ def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
 
 def _unused(attempt: Attempt, plans: list[Plan], slots: int) -> list[SolverReport]:
     """What the solver said, where `attempt` is taken, which it had no part in."""
-    from binalloc.transform.allocate.procedure import cost_alone
+    from binalloc.transform.allocate.functions.procedure import cost_alone
 
     said = next((plan for plan in plans if (plan.attempt.pointer < 0) == (attempt.pointer < 0)), plans[0])
     slots = slots if attempt.pointer >= 0 else 0

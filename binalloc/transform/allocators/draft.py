@@ -16,7 +16,7 @@ from binalloc.transform.allocators.allocator import Plan, Problem
 if TYPE_CHECKING:
     from binalloc.models.allocation.terms import Value
     from binalloc.transform.allocate.attempt import Attempt
-    from binalloc.transform.allocate.registers import RegisterAllocation
+    from binalloc.transform.allocate.functions.registers import RegisterAllocation
     from binalloc.transform.spill.spill import Round
     from binalloc.transform.virtual.analysed import Analysed
     from binalloc.transform.virtual.contract import Contract
@@ -96,7 +96,7 @@ class DraftFunction:
     def to_memory(self, *values: int) -> None:
         """Those values live in memory from now on, in all of the function: each is stored behind what writes it and
         loaded before what reads it. Raises ValueError for numbers that are no value that may leave."""
-        from binalloc.transform.allocate.whole import round_to_memory
+        from binalloc.transform.allocate.functions.whole import round_to_memory
 
         wrong = [v for v in values if not (isinstance(v, int) and 0 <= v < self._own) or v in self._away]
         if wrong or not values:
@@ -114,7 +114,7 @@ class DraftFunction:
     def _settled(self, make_room: Callable[[DraftFunction], None]) -> RegisterAllocation:
         """Registers for what stays. Pairs and quads that find no room side by side want more registers free; what even
         that does not help leaves in part."""
-        from binalloc.transform.allocate.registers import SLACKS, NeedsMemory, allocate_registers
+        from binalloc.transform.allocate.functions.registers import SLACKS, NeedsMemory, allocate_registers
 
         for self._slack in SLACKS:
             make_room(self)

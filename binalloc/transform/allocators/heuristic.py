@@ -26,8 +26,8 @@ class Heuristic:
 
     def is_feasible(self, problem: Problem) -> bool:
         """No way of spilling does with fewer registers than another: what has to be there at once stays."""
+        from binalloc.transform.allocate.functions.registers import Infeasible
         from binalloc.transform.allocate.passing import allocate_passing
-        from binalloc.transform.allocate.registers import Infeasible
 
         try:
             allocate_passing(problem.program, problem.registers, 0, clock=problem.clock, far=problem.far)

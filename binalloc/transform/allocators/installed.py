@@ -72,7 +72,7 @@ def _loaded(entry: Entry) -> Any:
 
 def _wrong(plan: object, problem: Problem) -> str:
     """What makes it no plan for the problem, "" where nothing does."""
-    from binalloc.models.allocation.slot_plan import SlotPlan
+    from binalloc.models.allocation.stack.slot_plan import SlotPlan
     from binalloc.transform.allocate.attempt import Attempt
 
     if not isinstance(plan, Plan):

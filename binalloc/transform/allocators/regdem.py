@@ -52,7 +52,7 @@ class RegDem:
         raise work.refusal(problem.registers)
 
     def is_feasible(self, problem: Problem) -> bool:
-        from binalloc.transform.allocate.registers import Infeasible
+        from binalloc.transform.allocate.functions.registers import Infeasible
 
         try:
             self.allocate(problem)

@@ -19,11 +19,11 @@ from binalloc.transform.allocators.heuristic import Heuristic
 
 if TYPE_CHECKING:
     from binalloc.transform.allocate.attempt import Attempt
-    from binalloc.transform.allocate.registers import RegisterAllocation
+    from binalloc.transform.allocate.functions.registers import RegisterAllocation
 
 
 def _whole(attempt: Attempt, name: str) -> RegisterAllocation:
-    from binalloc.transform.allocate.whole import whole_allocation
+    from binalloc.transform.allocate.functions.whole import whole_allocation
 
     return whole_allocation(attempt.virtual(name), attempt.available, attempt.contracts)
 
@@ -33,8 +33,8 @@ class Unified(Heuristic):
 
     def attempt(self, problem: Problem) -> Attempt:
         from binalloc.transform.allocate.attempt import as_it_stands, colour_functions
+        from binalloc.transform.allocate.functions.registers import Infeasible
         from binalloc.transform.allocate.passing import allocate_passing
-        from binalloc.transform.allocate.registers import Infeasible
 
         asked = problem.program, problem.registers, problem.slots
         first = allocate_passing(*asked, _whole, fits=as_it_stands, far=problem.far)

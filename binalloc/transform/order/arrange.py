@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from binalloc.analysis.backward import ALWAYS
+from binalloc.analysis.flow.backward import ALWAYS
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.order.dependences import dependences, divided, stretches

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from binalloc.analysis.backward import ALWAYS
+from binalloc.analysis.flow.backward import ALWAYS
 from binalloc.analysis.residues import Residue
 from binalloc.analysis.webs import UnionFind
 from binalloc.bitset import bits

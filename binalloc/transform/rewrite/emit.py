@@ -18,7 +18,7 @@ from binalloc.isa.interface.instruction_set import InstructionSet
 from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.isa.postdom import unusual_points
 from binalloc.models.allocation.terms import Register
-from binalloc.transform.allocate.registers import RegisterAllocation
+from binalloc.transform.allocate.functions.registers import RegisterAllocation
 from binalloc.transform.rewrite.normalise import Normalised
 from binalloc.transform.virtual.code import (
     ARRIVE,

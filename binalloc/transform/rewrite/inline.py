@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from binalloc.analysis.callgraph import CallGraph
 from binalloc.analysis.executions import Executions
+from binalloc.analysis.flow.callgraph import CallGraph
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.isa.kinds import Flow

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from binalloc.analysis.callgraph import CallGraph, build_callgraph, require_static
 from binalloc.analysis.executions import Executions
+from binalloc.analysis.flow.callgraph import CallGraph, build_callgraph, require_static
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.collection import no_collection
@@ -28,14 +28,14 @@ from binalloc.isa.interface.names import NAME_LIMIT
 from binalloc.isa.interface.places import SLOT_ROW, WORD
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import set_of, view
-from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
+from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT
 from binalloc.models.allocation.terms import Register
 from binalloc.models.machines.model import Machine
 from binalloc.transform.allocate.argument_homes import argument_homes, count_passes
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.explain import Spilled, explain
-from binalloc.transform.allocate.registers import Infeasible
-from binalloc.transform.allocate.solver import SolverReport
+from binalloc.transform.allocate.functions.registers import Infeasible
+from binalloc.transform.allocate.functions.solver import SolverReport
 from binalloc.transform.allocate.spill_cost import SpillCost
 from binalloc.transform.allocators.allocator import SOLVER_LIMIT, Allocator, Plan, Problem
 from binalloc.transform.allocators.installed import blamed_for

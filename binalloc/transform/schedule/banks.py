@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.analysis.callgraph import CallGraph, build_callgraph
+from binalloc.analysis.flow.callgraph import CallGraph, build_callgraph
+from binalloc.analysis.flow.loops import find_loops
 from binalloc.analysis.frequencies import runs
-from binalloc.analysis.loops import find_loops
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.places import REG
 from binalloc.isa.sets.table import set_of

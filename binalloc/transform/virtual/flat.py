@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from binalloc.analysis.backward import literal
+from binalloc.analysis.flow.backward import literal
 from binalloc.transform.virtual.code import Item, VCode, VOperand
 
 

@@ -19,7 +19,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.analysis.backward import ALWAYS, NEVER
+from binalloc.analysis.flow.backward import ALWAYS, NEVER
 from binalloc.bitset import rows_of_bits
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.virtual.flat import Flat

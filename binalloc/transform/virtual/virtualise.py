@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from binalloc.analysis.cfg import NO_BLOCK
 from binalloc.analysis.facts import changed_predicates, refs_mask
+from binalloc.analysis.flow.cfg import NO_BLOCK
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import MEMORY, WebNumber

@@ -27,11 +27,11 @@ from binalloc.bitset import bits
 from binalloc.collection import no_collection
 from binalloc.isa.instruction import Module
 from binalloc.isa.timing import LONGEST_STALL, NO_SCOREBOARD, UnitLatencies
-from binalloc.verify.code import text
 from binalloc.verify.hazards.code import HazardCode, place_names
 from binalloc.verify.hazards.flow import HazardFlow
 from binalloc.verify.hazards.graph import HazardGraph
 from binalloc.verify.hazards.trace import Suspect, Tracer
+from binalloc.verify.reading.code import text
 
 LIMIT = 200
 """Hazards that are traced and reported; one is enough to refuse a binary."""

@@ -4,7 +4,7 @@ Opcodes are in bits 0..11 of a word, guards in bits 12..15. Control flow, for th
 (targets listed in the attribute 0x34) and BSSY with BSYNC, which goes on at the place that BSSY named. For sm_80 ptxas
 also writes jumps within a function as CALL.REL: what the symbol table has no function at is no callee. Subroutines lie
 behind the kernel in its section, or in sections of their own that relocations name. Loops and weights are
-`binalloc.analysis.loops`: 10 per depth, as for our own code.
+`binalloc.analysis.flow.loops`: 10 per depth, as for our own code.
 
 Bytes are those that `ptxas -v` prints for the same functions, on every architecture, but for `Spilled.library`: the
 slow paths of divisions and roots save registers, too, and ptxas does not speak of it.
@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import cast
 
-from binalloc.analysis.cfg import Cfg
-from binalloc.analysis.loops import find_loops
+from binalloc.analysis.flow.cfg import Cfg
+from binalloc.analysis.flow.loops import find_loops
 from tests.benchmarks.judge.cubin import WORD, Code
 
 LDL, STL, LDS, STS = 0x983, 0x387, 0x984, 0x388

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import networkx as nx
 import pytest
 
-from binalloc.analysis.cfg import build_cfg
-from binalloc.analysis.dominators import dominators, post_dominators
+from binalloc.analysis.flow.cfg import build_cfg
+from binalloc.analysis.flow.dominators import dominators, post_dominators
+from binalloc.analysis.flow.loops import find_loops
 from binalloc.analysis.liveness import Liveness
 from binalloc.analysis.locations import PRED_MASK, REG_MASK, bits
-from binalloc.analysis.loops import find_loops
-from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import ProgramAnalysis
+from binalloc.analysis.views.max_live import build_max_live
 from binalloc.analysis.webs import CALL, RETURN
 from tests.support.generator.graphs import random_function
 from tests.support.kits.analysis import analysed_program

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from binalloc.analysis.backward import literal
+from binalloc.analysis.flow.backward import literal
 from binalloc.analysis.locations import PRED_BASE, bits
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.isa.instruction import Function

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from binalloc.analysis.backward import literal
+from binalloc.analysis.flow.backward import literal
 from binalloc.analysis.locations import PRED_BASE, bits, location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.webs import MEMORY

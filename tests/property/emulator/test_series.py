@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.series import MOST_INTERVALS
+from binalloc.emulator.host.figures.series import MOST_INTERVALS
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.memory_layout import Queue
@@ -142,7 +142,7 @@ def test_what_is_left_after_the_most_intervals_is_one_more(monkeypatch: pytest.M
         (5, 2, [2, 2, 2, 2, 1], None), (9, 1, [1] * 9, None), (8, 1, [1] * 9, 8), (4, 2, [2, 2, 2, 2, 1], 8),
         (4, 1, [1, 1, 1, 1, 5], 4), (1, 1, [1, 8], 1),
     ):  # fmt: skip
-        monkeypatch.setattr("binalloc.emulator.host.series.MOST_INTERVALS", most)
+        monkeypatch.setattr("binalloc.emulator.host.figures.series.MOST_INTERVALS", most)
         for reference in (False, True):
             found = go(code, every=every, reference=reference)
             assert [interval["cycles"] for interval in found.series] == lengths

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 
-from binalloc.analysis.backward import BackwardSolver, BlockOrder, Rows
+from binalloc.analysis.flow.backward import BackwardSolver, BlockOrder, Rows
 from binalloc.bitset import bits, mask_from
 from binalloc.frontend.allocate.flat_routine import FIRST_LINE, flat_routine
 from binalloc.frontend.ir import FIRST_PREDICATE, PT, Node, Routine

@@ -9,8 +9,8 @@ import pytest
 
 from binalloc import bitset
 from binalloc.bitset import bits, long_mask, mask_from, rows_of_bits
-from binalloc.models.allocation.procedures import Procedure
-from binalloc.models.allocation.slot_colouring import search_order
+from binalloc.models.allocation.stack.procedures import Procedure
+from binalloc.models.allocation.stack.slot_colouring import search_order
 
 
 def _numbers(rng: random.Random, most: int) -> set[int]:

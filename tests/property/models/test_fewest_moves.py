@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.procedures import Procedure, ProcedureCall
-from binalloc.models.allocation.slots import SlotPlan, plan_slots
+from binalloc.models.allocation.stack.procedures import Procedure, ProcedureCall
+from binalloc.models.allocation.stack.slots import SlotPlan, plan_slots
 
 GRAPHS = 300
 

@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.exact_pruning import prune_exactly
-from binalloc.models.allocation.slot_colouring import colour_slots, search_order
-from binalloc.models.allocation.slots import (
+from binalloc.models.allocation.stack.exact_pruning import prune_exactly
+from binalloc.models.allocation.stack.slot_colouring import colour_slots, search_order
+from binalloc.models.allocation.stack.slots import (
     PRIORITIES,
     Procedure,
     ProcedureCall,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from binalloc.bitset import bits, mask_from
-from binalloc.models.allocation.procedures import Event, Procedure, ProcedureCall
-from binalloc.models.allocation.slot_plan import Move, SlotPlan
-from binalloc.models.allocation.slots import plan_slots
-from binalloc.models.allocation.stays import share_moves
+from binalloc.models.allocation.stack.procedures import Event, Procedure, ProcedureCall
+from binalloc.models.allocation.stack.slot_plan import Move, SlotPlan
+from binalloc.models.allocation.stack.slots import plan_slots
+from binalloc.models.allocation.stack.stays import share_moves
 
 PROGRAMS = 1500
 LEAVES = {"f": 1, "g": 2, "h": 3, "none": 0}

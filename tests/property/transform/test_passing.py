@@ -14,7 +14,7 @@ from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.transform.allocate import budgets, passing
 from binalloc.transform.allocate.attempt import Attempt, allocate
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.virtual.virtualise import may_be_stored
 from tests.support.generator.call_sequences import call_sequence

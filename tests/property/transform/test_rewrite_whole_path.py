@@ -13,7 +13,7 @@ import pytest
 
 from binalloc.errors import UsageError
 from binalloc.isa.loom.view import view
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.verify.report import CheckReport
 from tests.conftest import REWRITES

@@ -9,8 +9,8 @@ import pytest
 from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
-from binalloc.models.allocation import slots as planning
-from binalloc.models.allocation.stays import share_moves
+from binalloc.models.allocation.stack import slots as planning
+from binalloc.models.allocation.stack.stays import share_moves
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.memory_values import memory_procedures
 from binalloc.transform.allocators.allocator import Plan, Problem

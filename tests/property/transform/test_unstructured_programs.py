@@ -12,7 +12,7 @@ from binalloc.errors import BinallocError, LimitHit, Refused
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check

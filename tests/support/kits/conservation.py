@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.stats import collect
+from binalloc.emulator.host.figures.stats import collect
 from binalloc.emulator.runs import run as emulator
 from binalloc.emulator.runs.profile import COUNTED, REASONS, collect_profile
 from binalloc.emulator.state.layout import LANES, Column

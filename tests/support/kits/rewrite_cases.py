@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from tests.support.generator.programs import random_program
 from tests.support.kits.rewrite_judge import HEURISTICS, Original

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.host.engine import engine
+from binalloc.emulator.host.engines.engine import engine
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.staging import check_registers

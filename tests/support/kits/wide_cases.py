@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from binalloc.errors import BinallocError, Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.reader import load_machine
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 from binalloc.transform.rewrite.ways import WAYS
 from binalloc.transform.schedule.banks import spread_over_banks

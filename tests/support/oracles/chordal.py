@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.slot_colouring import search_order
+from binalloc.models.allocation.stack.slot_colouring import search_order
 
 
 def is_chordal(adjacency: Sequence[int], wanted: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from binalloc.analysis.backward import BackwardSolver, BlockOrder, Rows, literal
+from binalloc.analysis.flow.backward import BackwardSolver, BlockOrder, Rows, literal
 from binalloc.bitset import bits, mask_from
 from binalloc.isa.interface.places import PREDICATES
 from binalloc.transform.virtual.code import RELOAD, STORE, Item, VCode

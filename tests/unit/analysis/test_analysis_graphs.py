@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.analysis.callgraph import build_callgraph, require_static
-from binalloc.analysis.cfg import Cfg, build_cfg
-from binalloc.analysis.dominators import dominators, post_dominators
-from binalloc.analysis.loops import find_loops
+from binalloc.analysis.flow.callgraph import build_callgraph, require_static
+from binalloc.analysis.flow.cfg import Cfg, build_cfg
+from binalloc.analysis.flow.dominators import dominators, post_dominators
+from binalloc.analysis.flow.loops import find_loops
 from binalloc.analysis.program import analyse
 from binalloc.dominance import NONE
 from binalloc.errors import MalformedInput, Refused, UsageError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from binalloc.analysis.locations import file_of, index_of, location, name_of, names, words
-from binalloc.analysis.max_live import MAX_CONTEXTS, build_max_live, register_demand
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
+from binalloc.analysis.views.max_live import MAX_CONTEXTS, build_max_live, register_demand
 from binalloc.analysis.webs import CALL, ENTRY, MEMORY, RETURN, Point
 from binalloc.bitset import bits
 from binalloc.errors import MalformedInput

@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
-from binalloc.analysis.live_rows import Mark, live_rows
 from binalloc.analysis.locations import PRED_MASK
-from binalloc.analysis.max_live import build_max_live
-from binalloc.analysis.peak import peak_values
 from binalloc.analysis.program import FunctionAnalysis, analyse
+from binalloc.analysis.views.live_rows import Mark, live_rows
+from binalloc.analysis.views.max_live import build_max_live
+from binalloc.analysis.views.peak import peak_values
 from binalloc.analysis.web import WebNumber
 from binalloc.bitset import mask_from
 from tests.support.generator.programs import generate

@@ -168,7 +168,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 def test_a_long_run_says_where_its_series_has_no_more_intervals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binalloc.emulator.host.series.MOST_INTERVALS", 3)
+    monkeypatch.setattr("binalloc.emulator.host.figures.series.MOST_INTERVALS", 3)
     path = tmp_path / "s.json"
     answer = call(*CALLCHAIN, "--series", str(path), "--every", "500", "--json")
     content = json.loads(path.read_text())

@@ -179,7 +179,7 @@ def test_which_version_was_stopped(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_of_a_skewed_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from binalloc.emulator.host import skew
+    from binalloc.emulator.host.figures import skew
 
     def interrupted(*_: object) -> tuple[int, ...]:
         raise KeyboardInterrupt

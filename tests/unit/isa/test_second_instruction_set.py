@@ -11,16 +11,16 @@ from dataclasses import replace
 
 import pytest
 
-from binalloc.analysis.max_live import build_max_live
 from binalloc.analysis.program import analyse
+from binalloc.analysis.views.max_live import build_max_live
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Instr, Module
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.sets.table import set_of, view
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.build import build_version
-from binalloc.report.diff import diff_modules
-from binalloc.report.inspect import VIEWS, inspect_module, render_inspection
+from binalloc.report.views.diff import diff_modules
+from binalloc.report.views.inspect import VIEWS, inspect_module, render_inspection
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check

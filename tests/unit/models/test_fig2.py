@@ -16,9 +16,9 @@ import pytest
 from binalloc.bitset import bits
 from binalloc.models.allocation.colouring import ColouringProblem, Group, colour
 from binalloc.models.allocation.cpsat import solve
-from binalloc.models.allocation.slot_colouring import colour_slots
-from binalloc.models.allocation.slots import Procedure, plan_slots
 from binalloc.models.allocation.spills import NONE, Comeback, Spills
+from binalloc.models.allocation.stack.slot_colouring import colour_slots
+from binalloc.models.allocation.stack.slots import Procedure, plan_slots
 
 V1, V2, V3, V4, V5 = range(5)
 POINTS = [0b01111, 0b11000]

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from binalloc.models.allocation.matching import cheapest_matching
+from binalloc.models.allocation.stack.matching import cheapest_matching
 
 
 @pytest.mark.parametrize("seed", range(60))

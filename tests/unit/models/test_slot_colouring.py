@@ -6,7 +6,7 @@ import pytest
 
 from binalloc.bitset import bits
 from binalloc.models.allocation.exact_colouring import Proof, colour_exactly
-from binalloc.models.allocation.slot_colouring import colour_slots
+from binalloc.models.allocation.stack.slot_colouring import colour_slots
 from tests.benchmarks.dimacs import read_graph
 from tests.support.paths import DATA
 

@@ -8,9 +8,9 @@ import pytest
 
 from binalloc.bitset import bits, mask_from
 from binalloc.errors import Refused
-from binalloc.models.allocation.layouts import LAYOUTS
-from binalloc.models.allocation.slot_colouring import colour_slots
-from binalloc.models.allocation.slots import (
+from binalloc.models.allocation.stack.layouts import LAYOUTS
+from binalloc.models.allocation.stack.slot_colouring import colour_slots
+from binalloc.models.allocation.stack.slots import (
     PRIORITIES,
     Move,
     Procedure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import Refused
-from binalloc.models.allocation.stack_layout import StackCall, moving_moves, stack_layouts
+from binalloc.models.allocation.stack.stack_layout import StackCall, moving_moves, stack_layouts
 
 FRAMES = {"A": 4, "B": 4, "C": 4}
 CALLS = [StackCall("A", "B", (0, 2)), StackCall("B", "C", (1, 2))]

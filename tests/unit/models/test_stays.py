@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from binalloc.models.allocation.procedures import Event, Procedure
-from binalloc.models.allocation.slot_plan import Move, ProcedurePlan, SitePlan
-from binalloc.models.allocation.stays import share_moves
+from binalloc.models.allocation.stack.procedures import Event, Procedure
+from binalloc.models.allocation.stack.slot_plan import Move, ProcedurePlan, SitePlan
+from binalloc.models.allocation.stack.stays import share_moves
 
 V, U, W = 0, 1, 2
 CALL = -1

@@ -16,7 +16,7 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, rewrite_kernel
 from binalloc.transform.allocate import attempt
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.allocators.table import ALLOCATORS
 from binalloc.transform.rewrite.rewrite import fewest_registers, prepare, rewrite_to_budget
 from tests.support.generator.programs import BEFORE, generate

@@ -8,8 +8,8 @@ from math import isclose, prod
 
 import pytest
 
-from binalloc.analysis import callgraph
-from binalloc.analysis.cfg import build_cfg
+from binalloc.analysis.flow import callgraph
+from binalloc.analysis.flow.cfg import build_cfg
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.container import files as container
 from binalloc.isa.sets.files import load

@@ -10,7 +10,7 @@ import pytest
 
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
-from binalloc.models.allocation.slots import PRIORITIES
+from binalloc.models.allocation.stack.slots import PRIORITIES
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.policies import exhaustive
 from binalloc.pipeline.policies.table import POLICIES, find_policy

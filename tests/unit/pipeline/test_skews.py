@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.host import skew
-from binalloc.emulator.host.skew import change, cycles_range, cycles_text, skewed_cycles
+from binalloc.emulator.host.figures import skew
+from binalloc.emulator.host.figures.skew import change, cycles_range, cycles_text, skewed_cycles
 from binalloc.emulator.runs.run import run
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch

@@ -16,10 +16,10 @@ from binalloc.transform.allocate import budgets
 from binalloc.transform.allocate.attempt import allocate
 from binalloc.transform.allocate.budgets import allocate_with_budgets, with_budgets
 from binalloc.transform.allocate.cheaper import by_regions_or_whole
-from binalloc.transform.allocate.function import OneFunction
+from binalloc.transform.allocate.functions.function import OneFunction
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.allocate.known import Callees, Known
 from binalloc.transform.allocate.passing import allocate_passing
-from binalloc.transform.allocate.registers import Infeasible
 from binalloc.transform.order.clock import Clock
 from binalloc.transform.rewrite.rewrite import prepare, rewrite, rewrite_to_budget
 from binalloc.transform.spill.prices import LOCAL_COST

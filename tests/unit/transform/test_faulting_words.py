@@ -10,7 +10,7 @@ from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.types import Argument, ArgumentKind, Init, InitKind, Launch, Texture
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.kits.rewrite_judge import MACHINE, Original

@@ -8,7 +8,7 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_of
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.demoted import Demotions
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, prepare, rewrite, rewrite_to_budget
 from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.verify.checker import check

@@ -7,7 +7,7 @@ import pytest
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.sets.files import load, write_module
 from binalloc.isa.text.assembler import assemble
-from binalloc.transform.allocate.registers import Infeasible
+from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, prepare, rewrite, rewrite_to_budget
 from binalloc.verify.checker import check
 from tests.support.pairs.random_pairs import random_original

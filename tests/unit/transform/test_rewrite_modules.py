@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from binalloc.analysis.callgraph import build_callgraph
+from binalloc.analysis.flow.callgraph import build_callgraph
 from binalloc.emulator.runs.run import run
 from binalloc.errors import KernelFault
 from binalloc.isa.container.files import read_module, write_module

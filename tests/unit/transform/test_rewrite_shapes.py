@@ -13,7 +13,7 @@ from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module, Param
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.report.inspect import inspect_module
+from binalloc.report.views.inspect import inspect_module
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check

@@ -10,10 +10,10 @@ from binalloc.isa.instruction import Module
 from binalloc.verify import calls
 from binalloc.verify.calls import TIDY, _Run
 from binalloc.verify.checker import check
-from binalloc.verify.lattice import State
 from binalloc.verify.lockstep import Node
-from binalloc.verify.names import DEFINED, Names, const_key, const_of
-from binalloc.verify.tidy import prune
+from binalloc.verify.reading.names import DEFINED, Names, const_key, const_of
+from binalloc.verify.values.lattice import State
+from binalloc.verify.values.tidy import prune
 from tests.support.pairs.random_pairs import random_original, random_rewrite
 from tests.support.pairs.scrambled import scramble
 from tests.support.pairs.verdict import verdict

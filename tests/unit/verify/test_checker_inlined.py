@@ -13,7 +13,7 @@ from binalloc.isa.sets.table import set_of
 from binalloc.transform.rewrite.inline import inlinable
 from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 from binalloc.verify.checker import check
-from binalloc.verify.inlined import NotInlined, with_inlined
+from binalloc.verify.reading.inlined import NotInlined, with_inlined
 from tests.support.oracles.hash_machine import same_traces
 from tests.support.pairs.mutants import ALWAYS_WRONG, mutants
 from tests.support.pairs.random_pairs import random_original

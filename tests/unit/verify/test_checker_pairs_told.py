@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from binalloc.verify.lattice import State
-from binalloc.verify.names import Names
+from binalloc.verify.reading.names import Names
 from binalloc.verify.remade import made_by_rows, made_of_values
+from binalloc.verify.values.lattice import State
 
 SUM = ("DADD",)
 NAMED = 4

@@ -10,7 +10,7 @@ from __future__ import annotations
 from binalloc.frontend.emitter import Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
-from binalloc.frontend.lower.arithmetic.float32 import flushed
+from binalloc.frontend.lower.arithmetic.floating.float32 import flushed
 from binalloc.frontend.lower.arithmetic.integer import narrow_extreme
 from binalloc.frontend.lower.context.context import Context, Fields
 from binalloc.frontend.lower.context.modifiers import INTEGER_ROUNDINGS, RND, Modifiers

@@ -11,7 +11,7 @@ from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT
 from binalloc.frontend.lower.arithmetic import narrow, pairs, wide
 from binalloc.frontend.lower.arithmetic.convert import FLOATS, INTEGERS, convert, float_to_integer, saturated
-from binalloc.frontend.lower.arithmetic.floats import FLOAT_ROUNDINGS
+from binalloc.frontend.lower.arithmetic.floating.floats import FLOAT_ROUNDINGS
 from binalloc.frontend.lower.arithmetic.half import SIGN, TYPES, Half
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.context.modifiers import INTEGER_ROUNDINGS, RND, Modifiers

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT, RZ
-from binalloc.frontend.lower.arithmetic.approx import mufu, tanh
 from binalloc.frontend.lower.arithmetic.compare import Comparison
-from binalloc.frontend.lower.arithmetic.floats import FLOAT_ROUNDINGS
+from binalloc.frontend.lower.arithmetic.floating.approx import mufu, tanh
+from binalloc.frontend.lower.arithmetic.floating.floats import FLOAT_ROUNDINGS
 from binalloc.frontend.lower.arithmetic.logic import AND, OR, XOR
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.context.modifiers import RND, Modifiers

@@ -6,7 +6,7 @@ from __future__ import annotations
 from binalloc.frontend.emitter import Imm, Source, imm
 from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
-from binalloc.frontend.lower.arithmetic.floats import FLOAT_ROUNDINGS
+from binalloc.frontend.lower.arithmetic.floating.floats import FLOAT_ROUNDINGS
 from binalloc.frontend.lower.arithmetic.integer import narrow_extreme
 from binalloc.frontend.lower.arithmetic.logic import AND
 from binalloc.frontend.lower.arithmetic.multiply import half

@@ -7,21 +7,18 @@ instruction is lowered into fresh units which are then moved under the guard. EF
 from __future__ import annotations
 
 from binalloc.frontend.lower.arithmetic import (
-    approx,
     bits,
     compare,
     convert_half,
     divide,
-    float32,
-    float64,
     half,
     integer,
     logic,
     move,
     multiply,
     pairs,
-    quotient,
 )
+from binalloc.frontend.lower.arithmetic.floating import approx, float32, float64, quotient
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.control import calls, control, warp
 from binalloc.frontend.lower.memory import async_copy, atomic, conversions, hints, matrix, memory, surface, texture

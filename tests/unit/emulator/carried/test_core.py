@@ -14,7 +14,7 @@ import pytest
 
 from binalloc.emulator.carried import core
 from binalloc.emulator.carried.core import NEEDS, Core, Label, find_core
-from binalloc.emulator.host import engine
+from binalloc.emulator.host.engines import engine
 
 GARBAGE = b"\x7fELF and what follows is none"
 GOOD = Label.here("plain", "x86-64-v3", [])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.engine import ENGINES
+from binalloc.emulator.host.engines.engine import ENGINES
 from binalloc.errors import KernelFault, MalformedInput
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.engine import build
+from binalloc.emulator.host.engines.engine import build
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
 from tests.support.kits.emulator import address, go, module, op, store

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.emulator.host import cache
+from binalloc.emulator.host.engines import cache
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.host.compile_costs import save_costs
-from binalloc.emulator.host.compiling import strange
+from binalloc.emulator.host.engines.compile_costs import save_costs
+from binalloc.emulator.host.engines.compiling import strange
 from binalloc.emulator.state.device import REGISTRY
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host import compiling
-from binalloc.emulator.host.compiling import REPLACED, device_function, one_program, strange
+from binalloc.emulator.host.engines import compiling
+from binalloc.emulator.host.engines.compiling import REPLACED, device_function, one_program, strange
 
 TEXT = """
 def leaf(words, i, by):

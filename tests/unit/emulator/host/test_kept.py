@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.engine import engine
+from binalloc.emulator.host.engines.engine import engine
 from binalloc.emulator.host.kept import STAGED, Kept, Spare
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.memory.replacement import BUSY

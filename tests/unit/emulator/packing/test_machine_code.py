@@ -13,7 +13,7 @@ import pytest
 
 from binalloc.emulator.carried import core
 from binalloc.emulator.carried.core import NEEDS, Core, Label, find_core, kind_of
-from binalloc.emulator.host.compiling import device_function
+from binalloc.emulator.host.engines.compiling import device_function
 from binalloc.emulator.packing import machine_code
 from binalloc.emulator.packing.machine_code import CPU, linked, object_file
 from binalloc.errors import Refused, UsageError

@@ -108,7 +108,7 @@ def test_a_signal_waits_for_the_end_of_the_cycle_and_the_second_does_not(interru
 
 INTERRUPTED = """
 import os, signal, sys
-from binalloc.emulator.host.engine import Engine
+from binalloc.emulator.host.engines.engine import Engine
 from binalloc.emulator.sm import device_loop
 from binalloc.emulator.sm.issue import begin_cycle
 from binalloc.cli.main import main

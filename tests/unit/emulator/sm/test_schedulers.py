@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.emulator.host.engine import source_hash
+from binalloc.emulator.host.engines.engine import source_hash
 from binalloc.emulator.policies.events import Kind, event_text
 from binalloc.emulator.policies.schedulers.loose_round_robin import LRR
 from binalloc.emulator.policies.schedulers.oldest import OLDEST
@@ -37,7 +37,7 @@ YOUNGEST = WarpScheduler("youngest", "the warp in the highest slot", youngest)
 '''
 COMPILED = """
 import numpy as np
-from binalloc.emulator.host.engine import build, source_hash
+from binalloc.emulator.host.engines.engine import build, source_hash
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of
 pick = build("binalloc.emulator.policies.schedulers.table.pick", cache=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binalloc.emulator.host.engine import _ints
+from binalloc.emulator.host.engines.engine import _ints
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import STATS, Stat
 from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_ROWS, Outside

@@ -9,11 +9,11 @@ from tests.support.paths import ROOT
 ALLOWED = {
     "arithmetic/bits_numba.py": 22,  # Numba's typing contexts and LLVM's builders have no types
     "state/scan_numba.py": 7,
-    "host/compile_costs.py": 2,  # one name for all of Numba that it replaces
-    "host/engine.py": 4,  # dispatchers, and a record field that is an int or an array
+    "host/engines/compile_costs.py": 2,  # one name for all of Numba that it replaces
+    "host/engines/engine.py": 4,  # dispatchers, and a record field that is an int or an array
     "runs/options.py": 2,  # fields of a record by name
     "runs/run.py": 2,  # the same, as keywords
-    "host/stats.py": 2,  # numbers and tables of numbers by name, as JSON has them
+    "host/figures/stats.py": 2,  # numbers and tables of numbers by name, as JSON has them
     "state/memories.py": 2,  # arrays of any type that a launch brings
 }
 

@@ -1,0 +1,1 @@
+"""Control flow: blocks and edges, dominators, loops, the call graph."""

@@ -1,0 +1,55 @@
+"""Dominator and post-dominator trees of a function's blocks.
+
+Needs a `Cfg`; leaves it untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from binalloc.analysis.flow.cfg import Cfg
+from binalloc.dominance import DominatorTree, dominator_tree
+from binalloc.isa.kinds import LEAVES
+
+
+def dominators(cfg: Cfg) -> DominatorTree:
+    """Dominators of the reachable blocks; root is block 0."""
+    reach = cfg.rpo_number
+    preds = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds]
+    return dominator_tree(len(cfg.blocks), 0, cfg.succs, preds)
+
+
+def post_dominators(cfg: Cfg) -> DominatorTree:
+    """Post-dominators of the reachable blocks; root is the virtual exit, numbered len(cfg.blocks).
+
+    Blocks that end in RET or EXIT (guarded or not) have an edge to the virtual exit. Of the blocks that reach no exit,
+    the last in reverse postorder gets one too, until all do: an infinite loop leaves at its lowest block.
+    """
+    count = len(cfg.blocks)
+    reach = cfg.rpo_number
+    succs: list[list[int]] = [[*s] for s in cfg.succs]
+    preds: list[list[int]] = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds]
+    succs.append([])
+    preds.append([])
+    leaving = [b for b in cfg.rpo if cfg.views[cfg.blocks[b].end - 1].control in LEAVES]
+    done = [False] * count
+    _mark(leaving, preds, done)
+    for b in reversed(cfg.rpo):
+        if not done[b]:
+            leaving.append(b)
+            _mark([b], preds, done)
+    for b in leaving:
+        succs[b].append(count)
+        preds[count].append(b)
+    return dominator_tree(count + 1, count, preds, succs)
+
+
+def _mark(start: Sequence[int], preds: Sequence[Sequence[int]], done: list[bool]) -> None:
+    work = [b for b in start if not done[b]]
+    for b in work:
+        done[b] = True
+    while work:
+        for p in preds[work.pop()]:
+            if not done[p]:
+                done[p] = True
+                work.append(p)

@@ -1,0 +1,1 @@
+"""Commands for experiments of papers."""

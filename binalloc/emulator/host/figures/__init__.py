@@ -1,0 +1,1 @@
+"""What a run has counted: totals, intervals, ranges of cycles."""

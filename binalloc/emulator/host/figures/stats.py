@@ -1,0 +1,119 @@
+"""Statistics of a run as plain numbers, from the counters in the state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from binalloc.emulator.host.engines.engine import Engine, Records
+from binalloc.emulator.policies.gates.table import STALL_NAMES
+from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.counters import Stat
+from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, Queue, TaggedStat
+from binalloc.models.machines.model import Machine
+
+Stats = dict[str, Any]
+"""Numbers, and the numbers of `stalls`, `units` and `queues`, by name."""
+
+
+def collect(engine: Engine, g: Records, sms: Records, machine: Machine) -> Stats:
+    """Every counter of a run that has ended, summed over the SMs simulated, and what follows from them: `count`, and
+    `ratios`."""
+    out = count(engine, g, sms, machine, engine.get(g, 0, "cycle"))
+    return out | ratios(out, machine, engine.get(g, 0, "sms"))
+
+
+def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: int) -> Stats:
+    """What has been counted in the cycles before `cycles`, summed over the SMs: all of it grows with time but `queues`,
+    places and most.
+
+    Keys: `cycles`; the counters of `counters.Stat` and of `TaggedStat`; `stalls` {reason: issue slots}; `units`
+    {unit: warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`; the counters of `MemoryStat`;
+    `dram_bytes`; `queues` {queue: see `queue_figures`}. The slots of all reasons and those used add up to
+    cycles * schedulers * issue width * SMs.
+    """
+    n = engine.get(g, 0, "sms")
+    stat = sum(engine.get(sms, i, "stat") for i in range(n))
+    stall = sum(engine.get(sms, i, "stall") for i in range(n))
+    tagged = sum(engine.get(sms, i, "tagged_stat") for i in range(n))
+    units = sum(engine.get(sms, i, "unit_issued") for i in range(n))
+    out: Stats = {"cycles": cycles}
+    out |= {name: int(stat[i]) for i, name in enumerate(Stat.names)}
+    out |= {name: int(tagged[i]) for i, name in enumerate(TaggedStat.names)}
+    out["stalls"] = {name: int(stall[i]) for i, name in enumerate(STALL_NAMES)}
+    out["units"] = {name: int(units[i]) for i, name in enumerate(L.UNIT_NAMES)}
+    spills = ("spill_shared_load", "spill_shared_store", "spill_local_load", "spill_local_store")
+    out["spill_accesses"] = sum(out[name + "s"] for name in spills)
+    out["spill_bytes"] = sum(out[name + "_bytes"] for name in spills)
+    out["local_bytes_moved"] = (out["local_fill_sectors"] + out["local_writeback_sectors"]) * SECTOR_BYTES
+    shared = engine.get(g, 0, "memory_stat")
+    out |= {name: int(shared[i]) for i, name in enumerate(MemoryStat.names)}
+    out["dram_bytes"] = (out["dram_reads"] + out["dram_writes"]) * machine.dram.burst_bytes
+    out["queues"] = queue_figures(engine, g, sms, cycles)
+    return out
+
+
+def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
+    """What follows from the counters of some cycles: None where there was nothing to divide by. `queues` as it was,
+    with `average` and `full` beside the rest."""
+    cycles = max(counted["cycles"], 1)
+    net = machine.interconnect
+    out: Stats = {
+        "ipc": counted["warp_instructions"] / cycles / sms,
+        "achieved_occupancy": counted["warp_cycles"] / cycles / sms / machine.sm.warps_per_sm,
+        "shared_passes_per_access": per(counted["shared_passes"], counted["shared_accesses"]),
+        "sectors_per_global_load": per(counted["global_load_sectors"], counted["user_global_loads"]),
+        "sectors_per_global_store": per(counted["global_store_sectors"], counted["user_global_stores"]),
+        "request_utilisation": counted["request_bytes"] / (net.request_bytes * sms * cycles),
+        "response_utilisation": counted["response_bytes"] / (net.response_bytes * sms * cycles),
+        "dram_utilisation": counted["dram_bytes"] / (machine.bytes_per_cycle_per_sm * sms * cycles),
+        "dram_row_hit_rate": per(counted["dram_row_hits"], counted["dram_requests"]),
+        "dram_banks_busy": per(counted["dram_bank_ticks"], counted["dram_busy_ticks"]),
+    }
+    out["queues"] = {
+        name: queue
+        | {
+            "average": queue["entry_cycles"] / cycles / queue["queues"],
+            "full": queue["full_cycles"] / cycles / queue["queues"],
+        }
+        for name, queue in counted["queues"].items()
+    }
+    return out
+
+
+def per(part: int, of: int) -> float | None:
+    """The quotient, None where there is none."""
+    return part / of if of else None
+
+
+def queue_figures(engine: Engine, g: Records, sms: Records, cycle: int) -> dict[str, dict[str, int]]:
+    """How full queues were: for each kind, by its name in `Queue`, over all of that kind, in the cycles before `cycle`:
+
+    queues: how many there are; places: what one of them holds; entry_cycles: what they held at the end of each cycle,
+    summed over cycles; full_cycles: cycles at whose end one of them was full, summed over them; most: the most that one
+    of them held at a moment.
+    """
+    n = engine.get(g, 0, "sms")
+    shared = {name: engine.get(g, 0, name) for name in ("slices", "l2_mshrs", "dram_channels", "dram_depth")}
+    owned = {name: [engine.get(sms, i, name) for i in range(n)] for name in ("loads_out", "stores_out")}
+    held: dict[int, tuple[int, Sequence[int]]] = {
+        Queue.L1_MSHRS: (engine.get(g, 0, "l1_mshrs"), owned["loads_out"]),
+        Queue.STORE_PLACES: (engine.get(g, 0, "store_places"), owned["stores_out"]),
+        Queue.L2_MSHRS: (shared["l2_mshrs"], engine.get(g, 0, "slice_pending")[: shared["slices"]]),
+        Queue.DRAM_QUEUE: (shared["dram_depth"], engine.get(g, 0, "channel_waiting")[: shared["dram_channels"]]),
+    }
+    records = [(sms, i) for i in range(n)] + [(g, 0)]
+    out = {}
+    for queue, (places, now) in held.items():
+        kept = {
+            name: [int(engine.view(array, i, f"queue_{name}")[queue]) for array, i in records]
+            for name in ("area", "full", "most")
+        }
+        out[Queue.names[queue]] = {
+            "queues": len(now),
+            "places": places,
+            "entry_cycles": sum(kept["area"]) + cycle * int(sum(now)),
+            "full_cycles": sum(kept["full"]) + cycle * sum(1 for k in now if k >= places),
+            "most": max(kept["most"]),
+        }
+    return out

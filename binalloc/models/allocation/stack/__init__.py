@@ -1,0 +1,1 @@
+"""Slots of functions that call one another: colouring, the moving stack, layouts."""

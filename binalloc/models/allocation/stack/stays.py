@@ -1,0 +1,176 @@
+"""Values that stay where a call has moved them: moves that calls in sequence share.
+
+Needs plans whose calls each move what lies too high and move it back, and the straight-line stretches of every
+procedure. Leaves, per call, the moves that are left, and the accesses that go to another slot than their variable's
+own. Within a stretch a value that was moved stays until
+
+- it dies: nothing is moved back, and its last accesses go where it lies;
+- a later call needs it below its start: there it lies already, or it is moved from one slot to the next;
+- what it lies in is the slot of somebody else, or is needed for others at a call, or the stretch ends: it is moved back
+  behind the last call that needed it elsewhere, as if it had not stayed.
+
+A value that begins its life in the stretch, with a store, may be stored where the first call that moves it wants it.
+Where there is a choice of slots, each call has those from which, and to which, fewest moves are left (an assignment
+problem that looks no further than the next such call). A live value's own slot stays free for it, so that it can always
+go back; hence no call has more moves than before, and no slot beyond those is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from binalloc.bitset import bits
+from binalloc.models.allocation.stack.matching import cheapest_matching
+from binalloc.models.allocation.stack.procedures import Event, Procedure
+from binalloc.models.allocation.stack.slot_plan import Move, ProcedurePlan
+
+
+def share_moves(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan]) -> None:
+    """Leave out moves, of all procedures. `need` of the plans has to be known: a callee without slots disturbs
+    nobody."""
+    busy = {name for name, plan in plans.items() if plan.need}
+    for plan in plans.values():
+        for stretch in procedures[plan.name].stretches:
+            if any(e.variable < 0 and plan.sites[e.number].moves for e in stretch):
+                _Stretch(plan, stretch, busy).run()
+
+
+@dataclass
+class _Stay:
+    """A variable away from its own slot since event `since`. call: the last event that needed it there. accesses: since
+    then, by number."""
+
+    variable: int
+    slot: int
+    since: int
+    call: int
+    accesses: list[int] = field(default_factory=list)
+
+
+class _Stretch:
+    """One stretch from its first event to its last. stays: of variables that are away now. past: slots in which others
+    have stayed, with the first and last event. fresh: variables that began their life here and that no call has moved
+    yet: the event, and the accesses from then on."""
+
+    def __init__(self, plan: ProcedurePlan, events: Sequence[Event], busy: set[str]) -> None:
+        self.plan, self.busy = plan, busy
+        self.events = [e for e in events if self._matters(e)]
+        self.wanted = [self._wanted(e) for e in self.events]
+        self.stays: dict[int, _Stay] = {}
+        self.past: list[tuple[int, int, int]] = []
+        self.fresh: dict[int, tuple[int, list[int]]] = {}
+
+    def _matters(self, event: Event) -> bool:
+        if event.variable >= 0:
+            return event.variable in self.plan.slot_of
+        return self.plan.sites[event.number].callee in self.busy
+
+    def _wanted(self, event: Event) -> set[int]:
+        """Variables that a call needs away from their own slots."""
+        return set() if event.variable >= 0 else {m.variable for m in self.plan.sites[event.number].moves}
+
+    def run(self) -> None:
+        for k, event in enumerate(self.events):
+            if event.variable >= 0:
+                self._access(k, event)
+            else:
+                self._call(k, event)
+            for stay in [s for s in self.stays.values() if not event.live >> s.variable & 1]:
+                self._settle(self.stays.pop(stay.variable), k)
+        for stay in list(self.stays.values()):
+            self._go_back(stay)
+
+    def _access(self, k: int, event: Event) -> None:
+        v = event.variable
+        for stay in [s for s in self.stays.values() if s.slot == self.plan.slot_of[v] and s.variable != v]:
+            self._go_back(stay)
+        if v in self.stays:
+            assert not event.fresh, "a variable that is away lives"
+            self.stays[v].accesses.append(event.number)
+        elif event.fresh:
+            self.fresh[v] = k, [event.number]
+        elif v in self.fresh:
+            self.fresh[v][1].append(event.number)
+
+    def _call(self, k: int, event: Event) -> None:
+        site, wanted = self.plan.sites[event.number], self.wanted[k]
+        # what is away lies lower than at home
+        assert all(s.slot < site.shift or s.variable in wanted for s in self.stays.values()), "a callee starts below"
+        moving = sorted(v for v in wanted if v not in self.stays or self.stays[v].slot >= site.shift)
+        free = self._free(event, site.shift, wanted, len(moving))
+        moves = []
+        for v, slot in zip(moving, self._chosen(k, moving, free), strict=True):
+            source, since = self.plan.slot_of[v], k
+            if v in self.stays:
+                source = self.stays[v].slot
+                self._settle(self.stays.pop(v), k - 1)
+            elif self._may_begin_in(slot, v, k):
+                since, accesses = self.fresh[v]
+                self.plan.moved.update(dict.fromkeys(accesses, slot))
+                source = slot
+            if source != slot:
+                moves.append(Move(v, source, slot))
+            self.stays[v] = _Stay(v, slot, since, k)
+        for v in sorted(wanted):
+            self._settle(self.stays[v], k)
+            self.stays[v].call = k
+            self.fresh.pop(v, None)
+        self.plan.sites[event.number] = replace(site, moves=tuple(moves), back=())
+
+    def _free(self, event: Event, start: int, wanted: set[int], least: int) -> list[int]:
+        """Slots below a call's start in which nobody lies and that nobody needs to go back to; for want of them, who
+        need not be away at this call goes back."""
+        own = {self.plan.slot_of[v] for v in bits(event.live) if v in self.plan.slot_of}
+        while True:
+            free = [slot for slot in range(start) if slot not in own | {s.slot for s in self.stays.values()}]
+            if len(free) >= least:
+                return free
+            self._go_back(next(s for s in self.stays.values() if s.variable not in wanted))
+
+    def _chosen(self, k: int, moving: Sequence[int], free: Sequence[int]) -> list[int]:
+        """The slot of each variable that the call at event k moves."""
+        cost = [[float((not self._may_begin_in(t, v, k)) + self._leaving(t, v, k)) for t in free] for v in moving]
+        return [free[column] for column in cheapest_matching(cost)]
+
+    def _may_begin_in(self, slot: int, variable: int, k: int) -> bool:
+        """Whether a variable that is moved first at event k may be in that slot, where nobody lies now, all its life
+        until then."""
+        if variable not in self.fresh:
+            return False
+        first = self.fresh[variable][0]
+        if any(slot == other and start < k and end > first for other, start, end in self.past):
+            return False
+        return not any(self._disturbs(e, slot, variable) for e in self.events[first:k])
+
+    def _leaving(self, slot: int, variable: int, k: int) -> int:
+        """Moves that follow where a variable is brought to that slot at event k, as far as the next call that needs it
+        away; as if nobody else were moved."""
+        for e, wanted in zip(self.events[k + 1 :], self.wanted[k + 1 :], strict=True):
+            if self._disturbs(e, slot, variable):
+                return 1
+            if variable in wanted or not e.live >> variable & 1:
+                return 0
+        return 1
+
+    def _disturbs(self, event: Event, slot: int, variable: int) -> bool:
+        """Whether what happens there keeps a variable from lying in a slot that is not its own. (Whoever has that slot
+        and lives is accessed before it dies.)"""
+        if event.variable < 0:
+            return self.plan.sites[event.number].shift <= slot
+        return event.variable != variable and self.plan.slot_of[event.variable] == slot
+
+    def _settle(self, stay: _Stay, end: int) -> None:
+        """Its accesses so far go where it lies, until event `end` for good."""
+        self.plan.moved.update(dict.fromkeys(stay.accesses, stay.slot))
+        stay.accesses = []
+        self.past.append((stay.slot, stay.since, end))
+
+    def _go_back(self, stay: _Stay) -> None:
+        """To its own slot, behind the last call that needed it elsewhere."""
+        del self.stays[stay.variable]
+        self.past.append((stay.slot, stay.since, stay.call))
+        number = self.events[stay.call].number
+        site = self.plan.sites[number]
+        home = Move(stay.variable, stay.slot, self.plan.slot_of[stay.variable])
+        self.plan.sites[number] = replace(site, back=(*site.back, home))

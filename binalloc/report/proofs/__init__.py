@@ -1,0 +1,1 @@
+"""What `verify` prints: proofs, control codes, limits."""

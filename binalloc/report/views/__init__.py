@@ -1,0 +1,1 @@
+"""What `inspect` and `diff` print of a binary."""

@@ -1,0 +1,242 @@
+"""`binalloc inspect`: what is in a binary, as a dictionary (JSON-ready) and as text.
+
+Views: sections (ELF sections, resources per function, provenance), cfg (call graph, blocks, loops; works for recursion
+and indirect calls too), webs (life-range table), live (what each instruction does to each value; see `report.live`),
+pressure (per instruction, Max-live over calls; see `report.pressure`), stack (three stack layouts, slots and spill
+area; see `report.stack`), minimum (fewest registers a rewrite can do with).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.sets.table import set_of
+from binalloc.models.machines.model import Machine
+from binalloc.pipeline.block import Three, require_block
+from binalloc.printable import count, one_line
+from binalloc.report.table import table
+from binalloc.report.views.excerpt import EVERYTHING, Excerpt
+
+Json = dict[str, Any]
+VIEWS = ("sections", "cfg", "webs", "live", "pressure", "stack", "minimum")
+
+
+def inspect_module(
+    module: Module,
+    data: bytes,
+    kernel: str | None,
+    views: list[str],
+    machine: Machine,
+    excerpt: Excerpt = EVERYTHING,
+    columns: str = "auto",
+    block: Three | None = None,
+) -> Json:
+    """One entry per view, beside "file" and, where a view is about one kernel, "kernel".
+
+    data: the bytes `module` was read from. excerpt, columns: of live. block: the size of blocks, as users say.
+    Raises UsageError (no such kernel, or several to choose from), and for webs, live, pressure, stack and minimum
+    Refused on recursion and indirect calls.
+    """
+    from binalloc.pipeline.pipeline import find_kernel
+
+    found: Json = {"file": module.path}
+    name = ""
+    if kernel is not None or any(v != "sections" for v in views):
+        name = find_kernel(module, kernel).name
+        found["kernel"] = name
+    for v in views:
+        if v == "sections":
+            found[v] = _sections(module, data, machine, name, block)
+        elif v == "live":
+            found[v] = _live(module, name, excerpt, columns)
+        else:
+            found[v] = _VIEWS[v](module, name)
+    return found
+
+
+# -- sections ---------------------------------------------------------------------------------------------------------
+
+
+def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None) -> Json:
+    """kernel: that `block` is of; "" for every one."""
+    for fn in module.kernels():
+        if kernel in ("", fn.name):
+            require_block(block, fn.info, None, module.path)
+    return {
+        "bytes": len(data),
+        "isa_version": module.isa_version,
+        "sections": set_of(module).sections(data),
+        "functions": [_resources(fn, machine, block if kernel in ("", fn.name) else None) for fn in module],
+        "globals": [
+            {"name": v.name, "address": v.address, "bytes": v.size, "align": v.align, "initialised": len(v.data)}
+            for v in module.globals
+        ],
+        "constant_variables": [
+            {"name": v.name, "bank": v.bank, "offset": v.offset, "bytes": v.size} for v in module.constant_vars
+        ],
+        "constants": [{"bank": bank, "bytes": len(content)} for bank, content in sorted(module.constants.items())],
+        "provenance": module.provenance,
+    }
+
+
+def _resources(fn: Function, machine: Machine, block: Three | None) -> Json:
+    info = fn.info
+    out: Json = {
+        "function": fn.name,
+        "kind": info.kind,
+        "address": fn.address,
+        "instructions": len(fn),
+        "registers": info.registers,
+        "local_frame": info.local_frame,
+        "local_bytes": info.local_bytes,
+        "spill_local": info.spill_local,
+        "shared_bytes": info.shared_bytes,
+        "slots": info.slots,
+        "slot_pointer": _register(info.slot_pointer),
+        "local_stack": _register(info.local_stack),
+        "block": list(info.block) if any(info.block) else None,
+        "max_threads": info.max_threads or None,
+        "machine": info.machine or None,
+        "params": [{"name": p.name, "offset": p.offset, "bytes": p.size} for p in info.params],
+        "shared": [{"name": s.name, "offset": s.offset, "bytes": s.size, "align": s.align} for s in fn.shared],
+    }
+    if info.is_kernel and (block is not None or any(info.block)):
+        out["occupancy"] = _occupancy(fn, machine, block)
+    return out
+
+
+def _register(number: int) -> str | None:
+    return None if number == NO_REGISTER else f"R{number}"
+
+
+def _occupancy(fn: Function, machine: Machine, block: Three | None) -> Json | None:
+    """Blocks per SM where the block size is known; dynamic shared memory is taken as 0."""
+    from binalloc.models.machines.kernel_use import KernelUse
+
+    x, y, z = block or (n or 1 for n in fn.info.block)
+    answer = machine.occupancy(KernelUse.of(fn.info, x * y * z))
+    return {"machine": machine.name, "blocks_per_sm": answer.blocks_per_sm, "occupancy": answer.occupancy}
+
+
+def _sections_text(found: Json) -> str:
+    parts = [f"{found['bytes']:,} bytes, ISA version {found['isa_version']}\n\n"]
+    rows = [(s["name"], s["type"], f"{s['address']:#x}", f"{s['offset']:#x}", s["bytes"]) for s in found["sections"]]
+    parts.append(table(["section", "type", "address", "offset", "bytes"], rows, left=2) + "\n")
+    keys = "function kind instructions registers local_frame local_bytes spill_local shared_bytes slots slot_pointer"
+    names = [*keys.split(), "machine"]
+    parts.append(
+        table([k.replace("_", " ") for k in names], [[f[k] for k in names] for f in found["functions"]], left=2)
+    )
+    for f in found["functions"]:
+        parts += [f"\n{f['function']}: block {' x '.join(map(str, f['block']))}" if f["block"] else ""]
+        parts += [f"\n{f['function']}: at most {f['max_threads']} threads per block" if f["max_threads"] else ""]
+        if f.get("occupancy"):
+            o = f["occupancy"]
+            blocks = count(o["blocks_per_sm"], "block")
+            parts.append(f"; {blocks} per SM of {o['machine']}, occupancy {o['occupancy']:.3f}")
+        head = f"\n{f['function']}: "
+        parts += [f"{head}parameter {p['name']} at c[0][{p['offset']:#x}], {p['bytes']} bytes" for p in f["params"]]
+        parts += [f"{head}shared {s['name']} at {s['offset']}, {s['bytes']} bytes" for s in f["shared"]]
+    parts += [
+        f"\nglobal {v['name']}: {v['bytes']} bytes at {v['address']:#x}, {v['initialised']} of them initialised"
+        for v in found["globals"]
+    ]
+    parts += [
+        f"\nconstant {v['name']}: {v['bytes']} bytes at c[{v['bank']}][{v['offset']:#x}]"
+        for v in found["constant_variables"]
+    ]
+    parts += [f"\nconstant bank {c['bank']}: {c['bytes']} bytes" for c in found["constants"]]
+    for record in found["provenance"]:
+        parts.append("\n" + one_line("provenance: " + ", ".join(f"{k} {v}" for k, v in record.items())))
+    return "".join(parts) + "\n"
+
+
+# -- control flow and values ------------------------------------------------------------------------------------------
+
+
+def _cfg(module: Module, kernel: str) -> Json:
+    from binalloc.analysis.flow.callgraph import build_callgraph
+    from binalloc.analysis.flow.loops import find_loops
+    from binalloc.analysis.views.dump import (
+        callgraph_dict,
+        callgraph_text,
+        cfg_dict,
+        cfg_text,
+        loops_dict,
+        loops_text,
+    )
+
+    graph = build_callgraph(module, kernel)
+    functions, texts = [], [callgraph_text(graph)]
+    for name in graph.functions:
+        cfg = graph.cfgs[name]
+        nest = find_loops(cfg)
+        functions.append({**cfg_dict(cfg, nest), "loops": loops_dict(nest)})
+        texts += [cfg_text(cfg, nest), loops_text(nest)]
+    return {"callgraph": callgraph_dict(graph), "functions": functions, "text": "\n".join(texts)}
+
+
+def _webs(module: Module, kernel: str) -> Json:
+    from binalloc.analysis.program import analyse
+    from binalloc.analysis.views.dump import summary_dict, summary_text, webs_dict, webs_text
+
+    program = analyse(module, kernel, lift=True)
+    functions = [{"summary": summary_dict(f), **webs_dict(f.webs)} for f in program.functions.values()]
+    texts = [text for f in program.functions.values() for text in (summary_text(f), webs_text(f.webs))]
+    texts += [f"not lifted: {reason}\n" for reason in program.lifting.reasons]
+    return {"functions": functions, "not_lifted": program.lifting.reasons, "text": "\n".join(texts)}
+
+
+def _live(module: Module, kernel: str, excerpt: Excerpt, columns: str) -> Json:
+    from binalloc.report.views.live import live_of
+
+    return live_of(module, kernel, excerpt, columns)
+
+
+def _pressure(module: Module, kernel: str) -> Json:
+    from binalloc.report.views.pressure import pressure_of
+
+    return pressure_of(module, kernel)
+
+
+def _stack(module: Module, kernel: str) -> Json:
+    from binalloc.report.views.stack import stack_of
+
+    return stack_of(module, kernel)
+
+
+def _minimum(module: Module, kernel: str) -> Json:
+    from binalloc.transform.rewrite.rewrite import minimum_registers
+
+    info = module.function(kernel).info
+    if info.slot_bytes or info.spill_local:
+        raise Refused(
+            f"{kernel} has been rewritten before: the minimum is a property of the original",
+            file=module.path or None,
+            remedy="Ask for the original binary's.",
+        )
+    fewest = minimum_registers(module, kernel)
+    text = f"{kernel} can do with {count(fewest, 'register')} per thread (it reserves {info.registers}); "
+    text += "the rest is spilled\n"
+    return {"registers": fewest, "reserved": info.registers, "text": text}
+
+
+_VIEWS: dict[str, Callable[[Module, str], Json]] = {
+    "cfg": _cfg,
+    "webs": _webs,
+    "pressure": _pressure,
+    "stack": _stack,
+    "minimum": _minimum,
+}
+
+
+def render_inspection(found: Json) -> str:
+    """All views as text, one after the other."""
+    parts = []
+    for v in VIEWS:
+        if v in found:
+            parts.append(_sections_text(found[v]) if v == "sections" else found[v]["text"])
+    return "\n".join(parts)

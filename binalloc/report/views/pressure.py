@@ -1,0 +1,155 @@
+"""`binalloc inspect --pressure`: how many registers are taken where, and by which values where they are most.
+
+The curve goes by instruction; its largest values stand by block, and by source line where the binary has a line table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
+from binalloc.analysis.views.dump import pressure_dict, pressure_text
+from binalloc.analysis.views.max_live import MaxLive, build_max_live
+from binalloc.analysis.views.peak import PeakValue, peak_values
+from binalloc.analysis.web import Point
+from binalloc.isa.instruction import Module
+from binalloc.isa.sets.table import set_of
+from binalloc.printable import count, one_line
+from binalloc.report.table import table
+
+Json = dict[str, Any]
+_WIDTH = 40
+"""Characters of the highest bar."""
+
+
+def pressure_of(module: Module, kernel: str) -> Json:
+    """The curve of every function that the kernel reaches, and the values of the peak over calls; and all that as text.
+
+    Raises Refused on recursion and indirect calls.
+    """
+    program = analyse(module, kernel, lift=True)
+    registers = build_max_live(program)
+    found = _facts(program, registers)
+    return found | {"text": _text(program, found, registers)}
+
+
+def pressure_facts(module: Module, kernel: str) -> Json:
+    """The same without the text."""
+    program = analyse(module, kernel, lift=True)
+    return _facts(program, build_max_live(program))
+
+
+def _facts(program: ProgramAnalysis, registers: MaxLive) -> Json:
+    predicates = build_max_live(program, "P")
+    peak = [_peak_value(program, v) for v in peak_values(program, registers)]
+    functions = []
+    for name, f in program.functions.items():
+        lines = _lines(f, registers.pressure[name])
+        functions.append(
+            pressure_dict(program, name, registers) | {"predicates": predicates.pressure[name], "lines": lines}
+        )
+    return {
+        "max_live": registers.kernel.units,
+        "max_live_at": [_point(program, at) for at in registers.kernel.point],
+        "max_live_predicates": predicates.kernel.units,
+        "demand": program.module.function(program.graph.kernel).info.registers,
+        "peak": peak,
+        "functions": functions,
+    }
+
+
+def _point(program: ProgramAnalysis, at: tuple[str, int]) -> Json:
+    place = program[at[0]].fn.source_line(at[1]) if at[1] >= 0 else None
+    return {"function": at[0], "index": at[1], "file": place and place[0], "line": place and place[1]}
+
+
+def _peak_value(program: ProgramAnalysis, value: PeakValue) -> Json:
+    f = program[value.function]
+    web = f.webs[value.web]
+    return {
+        "function": value.function,
+        "index": value.index,
+        "across": value.across,
+        "web": web.id,
+        "place": web.name,
+        "defs": _instructions(web.defs),
+        "uses": _instructions(web.uses),
+        "lines": [_source(f, i) for i in _instructions(web.defs)],
+        "cost": web.cost,
+        "remat": web.remat if web.remat >= 0 else None,
+    }
+
+
+def _instructions(points: Sequence[Point]) -> list[int]:
+    return sorted({p.instr for p in points})
+
+
+def _source(f: FunctionAnalysis, index: int) -> str | None:
+    """ "file:line" of an instruction."""
+    place = f.fn.source_line(index) if index >= 0 else None
+    return None if place is None else f"{place[0]}:{place[1]}"
+
+
+def _lines(f: FunctionAnalysis, pressure: Sequence[int]) -> list[Json]:
+    """The source lines of a function, by file and number, with the largest pressure at an instruction of theirs."""
+    best: dict[tuple[str, int], int] = {}
+    for index, place in enumerate(f.fn.source_lines()):
+        if place is not None and f.cfg.rpo_number[f.cfg.block_of[index]] >= 0:
+            best[place] = max(best.get(place, 0), pressure[index])
+    return [{"file": file, "line": line, "registers": most} for (file, line), most in sorted(best.items())]
+
+
+# -- text
+
+
+def _text(program: ProgramAnalysis, found: Json, registers: MaxLive) -> str:
+    kernel = program.graph.kernel
+    at = " / ".join(_place_text(p) for p in found["max_live_at"])
+    title = f"Max-live of {kernel}, callees included: {count(found['max_live'], 'register')} (at {at})"
+    title += f", {count(found['max_live_predicates'], 'predicate')}"
+    parts = [one_line(f"{title}; the binary reserves {count(found['demand'], 'register')}") + "\n"]
+    parts.append("\nvalues at the peak:\n" + table(*_peak_rows(found["peak"]), left=3))
+    for f, shown in zip(program.functions.values(), found["functions"], strict=True):
+        parts.append("\n" + pressure_text(program, f.name, registers))
+        parts += [f"  {one_line(row['file'])}:{row['line']}: {row['registers']}\n" for row in shown["lines"]]
+        parts.append(_curve(program, f, shown))
+    return "".join(parts)
+
+
+def _place_text(point: Json) -> str:
+    index = point["index"]
+    text = f"{point['function']} {'entry' if index < 0 else f'word {index}'}"
+    return text if point["file"] is None else f"{text}, {point['file']}:{point['line']}"
+
+
+def _peak_rows(peak: Sequence[Json]) -> tuple[list[str], list[list[object]]]:
+    lines = any(line for v in peak for line in v["lines"])
+    rows: list[list[object]] = []
+    for v in peak:
+        where = f"{v['function']}{', across the call' if v['across'] else ''}"
+        row: list[object] = [f"{v['place']}.{v['web']}", where, _words(v["defs"])]
+        row += [", ".join(sorted({line for line in v["lines"] if line})) or None] if lines else []
+        later = [i for i in v["uses"] if i > v["index"]] or v["uses"]
+        rows.append([*row, str(later[0]) if later else None, len(v["uses"]), v["cost"], _words([v["remat"]])])
+    head = ["value", "in", "defined at", *(["lines"] if lines else [])]
+    return [*head, "next use", "uses", "weight", "made again by"], rows
+
+
+def _words(indexes: Sequence[int | None]) -> str | None:
+    """Instructions by number; None for none."""
+    return ", ".join("entry" if i < 0 else str(i) for i in indexes if i is not None) or None
+
+
+def _curve(program: ProgramAnalysis, f: FunctionAnalysis, shown: Json) -> str:
+    """A line per instruction: registers and predicates taken, a bar, the instruction; a mark where it is the peak."""
+    most = max(shown["max_live"], 1)
+    scale = min(1.0, _WIDTH / most)
+    width = round(most * scale)
+    out = []
+    for index, (instr, r, p) in enumerate(zip(f.fn.instrs, shown["pressure"], shown["predicates"], strict=True)):
+        bar = ("#" * round(r * scale)).ljust(width)
+        text = set_of(program.module).text(instr, f.fn, index, program.module)
+        mark = "<" if r == most else " "
+        out.append(one_line(f"  {index:5d} {r:4d} R {p:2d} P  {bar} {mark} {text}") + "\n")
+    return "".join(out)

@@ -1,0 +1,166 @@
+"""`binalloc inspect --stack`: how deep a call chain's stack is laid out three ways, and where a rewritten binary's is.
+
+A procedure's stack values are its variables in memory: the words of local memory that only fixed offsets reach (file
+"L" of the analysis). A word that is handed to a procedure or back belongs to its caller. Slots count from 1 in text, as
+in the unified paper's Fig. 3 (section 3.2.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binalloc.analysis.program import ProgramAnalysis, analyse
+from binalloc.isa.instruction import NO_REGISTER, Function, Module
+from binalloc.isa.interface.places import LOCAL, REG, SLOT_ROW, WORD
+from binalloc.isa.kinds import Space
+from binalloc.isa.sets.table import set_of, view
+from binalloc.models.allocation.stack.stack_layout import Layout, StackCall, StackLayouts, stack_layouts
+from binalloc.report.table import table
+
+Json = dict[str, Any]
+
+
+def stack_of(module: Module, kernel: str) -> Json:
+    """The three layouts of the kernel's local variables; for a rewritten binary its slots and spill area, too.
+
+    Raises Refused on recursion and indirect calls, for which no stack has a fixed depth.
+    """
+    program = analyse(module, kernel, lift=True)
+    frames, calls = stack_problem(program)
+    layouts = stack_layouts({name: len(words) for name, words in frames.items()}, calls)
+    found: Json = {
+        "depths": {
+            "traditional": layouts.traditional.depth,
+            "register_stack": layouts.register_stack.depth,
+            "moving_stack": layouts.moving_stack.depth,
+        },
+        "frames": {name: [f"L[{WORD * word:#x}]" for word in words] for name, words in frames.items()},
+        "layouts": [_layout(x) for x in (layouts.traditional, layouts.register_stack, layouts.moving_stack)],
+        "not_lifted": program.lifting.reasons,
+        "slots": _slots(program),
+        "spill_area": _spill_area(program),
+    }
+    found["text"] = _text(kernel, layouts, found)
+    return found
+
+
+def stack_problem(program: ProgramAnalysis) -> tuple[dict[str, list[int]], list[StackCall]]:
+    """Per procedure its own local words, ascending; per call which of the caller's are live through it."""
+    frames: dict[str, list[int]] = {}
+    for name in program.graph.functions:
+        webs = program[name].webs.of_file(LOCAL)
+        given = set() if name == program.graph.kernel else {w.arch for w in webs if w.arg or w.result}
+        frames[name] = sorted({w.arch for w in webs} - given)
+    calls = []
+    for name in program.graph.functions:
+        webs_of = program[name].webs
+        place = {word: k for k, word in enumerate(frames[name])}
+        for site in program.graph.sites[name]:
+            survivors = [webs_of[w] for w in webs_of.calls[site.index].survivors] if site.index in webs_of.calls else []
+            live = sorted({place[w.arch] for w in survivors if w.file == LOCAL and w.arch in place})
+            calls.append(StackCall(name, site.callee, tuple(live)))
+    return frames, calls
+
+
+def _layout(layout: Layout) -> Json:
+    return {
+        "name": layout.name,
+        "depth": layout.depth,
+        "start": layout.start,
+        "calls": [
+            {
+                "caller": c.call.caller,
+                "callee": c.call.callee,
+                "live": list(c.call.live),
+                "shift": c.shift,
+                "moves": [list(m) for m in c.moves],
+            }
+            for c in layout.calls
+        ],
+    }
+
+
+def _slots(program: ProgramAnalysis) -> Json | None:
+    """Slots as the binary has them: rows reserved, rows each function touches counted from its own pointer, and how far
+    the pointer is moved around each call."""
+    info = program.kernel.fn.info
+    if not info.slot_bytes:
+        return None
+    functions = []
+    for name in program.graph.functions:
+        fn = program[name].fn
+        rows = sorted({offset // SLOT_ROW for offset in _spill_offsets(fn, Space.SHARED)})
+        shifts = [
+            {"index": s.index, "callee": s.callee, "slots": _shift(fn, s.index, info.slot_pointer)}
+            for s in program.graph.sites[name]
+        ]
+        functions.append({"function": name, "rows": rows, "calls": shifts})
+    return {
+        "bytes_per_warp": info.slot_bytes,
+        "slots": info.slots,
+        "pointer": None if info.slot_pointer == NO_REGISTER else f"R{info.slot_pointer}",
+        "functions": functions,
+    }
+
+
+def _spill_offsets(fn: Function, space: Space) -> list[int]:
+    memories = [view(i).memory for i in fn.instrs]
+    return [m.offset for m in memories if m is not None and m.spill and m.space == space]
+
+
+def _shift(fn: Function, call: int, pointer: int) -> int:
+    """Slots by which the pointer was moved up in front of a call: the last change of it before, in the same run of
+    instructions without a jump or call; 0 without one."""
+    for index in range(call - 1, -1, -1):
+        v = view(fn.instrs[index])
+        if v.control:
+            return 0
+        if any(d.file == REG and pointer in d.registers() for d in v.defs):
+            added = set_of(v.instr).add_immediate(v.instr)
+            return max(0, added[2]) // SLOT_ROW if added is not None else 0
+    return 0
+
+
+def _spill_area(program: ProgramAnalysis) -> Json | None:
+    """Words of local memory a rewrite has spilled to, per function."""
+    info = program.kernel.fn.info
+    if not info.spill_local:
+        return None
+    functions = [
+        {"function": name, "offsets": sorted(set(_spill_offsets(program[name].fn, Space.LOCAL)))}
+        for name in program.graph.functions
+    ]
+    return {"start": info.local_bytes, "bytes": info.spill_local, "functions": functions}
+
+
+def _text(kernel: str, layouts: StackLayouts, found: Json) -> str:
+    depths = " / ".join(str(d) for d in found["depths"].values())
+    lines = [f"stack of {kernel}: {depths} slots deep (traditional / register stack / moving stack)\n\n"]
+    lines.append(layouts.text())
+    if not any(found["frames"].values()):
+        lines.append("No variable of the input lives at a fixed place in local memory.\n")
+    lines += [f"not lifted: {reason}\n" for reason in found["not_lifted"]]
+    if found["slots"]:
+        lines.append("\n" + _slots_text(found["slots"]))
+    if found["spill_area"]:
+        area = found["spill_area"]
+        lines.append(f"\nspill area: local bytes {area['start']} to {area['start'] + area['bytes'] - 1}\n")
+        lines += [f"  {f['function']}: {_list(f['offsets'])}\n" for f in area["functions"]]
+    return "".join(lines)
+
+
+def _slots_text(slots: Json) -> str:
+    head = f"slots: {slots['slots']} per thread, {slots['bytes_per_warp']} bytes per warp, pointer {slots['pointer']}\n"
+    rows = [
+        (f["function"], _list([r + 1 for r in f["rows"]]), ", ".join(_call(c) for c in f["calls"]) or "-")
+        for f in slots["functions"]
+    ]
+    return head + table(["procedure", "slots from its pointer", "calls"], rows, left=3)
+
+
+def _call(call: Json) -> str:
+    return f"{call['callee']} at word {call['index']} (pointer + {call['slots']} slots)"
+
+
+def _list(numbers: list[int]) -> str:
+    return " ".join(map(str, numbers)) or "none"

@@ -1,0 +1,1 @@
+"""Registers and spill code of one function, its callees known."""

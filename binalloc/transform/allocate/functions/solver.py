@@ -1,0 +1,98 @@
+"""Allocator `cpsat`: what leaves the registers of each function is chosen exactly, by CP-SAT.
+
+Needs: the heuristic's allocation of the function, with the code before any spilling, in the order that it took.
+Leaves: the cheaper of the two allocations, with the solver's bound, which holds for that order. The exact model
+(`models.allocation.cpsat`) prices every comeback as it is emitted (`spill.list_spills`). It does not see the room that
+pairs and quads need side by side, nor that of recomputations' own temporaries, and what a recomputation reads it takes
+as back for the less of a reload and one recomputation more; where its choice does not find registers, or costs no less
+once it is emitted, the heuristic's stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.models.allocation.cpsat import Solution, solve
+from binalloc.models.allocation.homes import Homes, choose_homes
+from binalloc.models.allocation.regions import Choice
+from binalloc.transform.allocate.functions.procedure import cost_alone
+from binalloc.transform.allocate.functions.registers import (
+    Infeasible,
+    RegisterAllocation,
+    Spilling,
+    allocate_registers,
+)
+from binalloc.transform.spill.prices import Prices
+from binalloc.transform.virtual.contract import Contract
+
+
+@dataclass(frozen=True)
+class SolverReport:
+    """What the solver said of one function. value: loop-weighted cost of the code that was taken; bound: proven, of any
+    choice of what leaves the registers where.
+
+    used: whether the program was built from the solver's choice (source "solver"), else from the heuristic's.
+    """
+
+    function: str
+    value: float
+    bound: float
+    status: str
+    used: bool
+
+    @property
+    def gap(self) -> float:
+        return max(0.0, (self.value - self.bound) / self.value) if self.value > 0 else 0.0
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "function": self.function,
+            "value": round(self.value, 4),
+            "bound": round(self.bound, 4),
+            "gap": round(self.gap, 6),
+            "status": self.status,
+            "source": "solver" if self.used else "heuristic",
+            "used": self.used,
+        }
+
+
+def improve(
+    heuristic: RegisterAllocation,
+    available: int,
+    contracts: Mapping[str, Contract],
+    prices: Prices,
+    limit: float,
+    slots: int,
+) -> tuple[RegisterAllocation, SolverReport]:
+    """The better of the heuristic's allocation and the exact model's. prices: of reloads and
+    stores. limit: deterministic solver time. slots: how many there are, 0 where
+    memory costs what `prices` say."""
+    solutions: list[Solution] = []
+
+    def exact(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+        choice = choose_homes(homes, pressure, capacity)
+        if solutions or np.any(choice.pressure > capacity):
+            return choice
+        assert homes.spills is not None
+        solution = solve(homes.spills(), pressure, capacity, choice, limit=limit)
+        solutions.append(solution)
+        assert solution.away is not None
+        left = homes.slot.pressure_without(solution.away, pressure)
+        return Choice(solution.away, left, solution.value, solution.local, solution.kept)
+
+    name = heuristic.code.function.name
+    before = cost_alone(heuristic, slots, prices)
+    try:
+        candidate = allocate_registers(heuristic.given, available, contracts, Spilling(prices, exact, slots))
+    except Infeasible:
+        candidate = heuristic
+    after = cost_alone(candidate, slots, prices)
+    status = solutions[0].status if solutions else "unknown"
+    bound = min(solutions[0].bound if solutions else 0.0, before, after)
+    if after < before:
+        return candidate, SolverReport(name, after, bound, status, used=True)
+    return heuristic, SolverReport(name, before, bound, status, used=False)

@@ -1,0 +1,54 @@
+"""Exchanges of two registers without a third: `a ^= b; b ^= a; a ^= b`, all three added by the rewrite.
+
+Needs the rewritten code and the instruction map; leaves them unchanged. Between the first of the three words and the
+last no other word of the block may touch either register, so that nobody sees what they hold in between: then the third
+is the whole exchange and the first two are nothing. They must execute in every thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from binalloc.isa.interface.places import REG
+from binalloc.isa.sets.table import set_of
+from binalloc.verify.reading.blocks import Blocks
+from binalloc.verify.reading.code import Code
+
+
+def find_exchanges(new: Code, origin: Sequence[int]) -> dict[int, tuple[int, int] | None]:
+    """Of every word that belongs to an exchange the registers exchanged there: by the last word, None by the others."""
+    found: dict[int, tuple[int, int] | None] = {}
+    folds = {i: fold for i in range(len(new)) if origin[i] == -1 and (fold := _fold(new, i)) is not None}
+    if not folds:
+        return found
+    blocks = Blocks(new)
+    for i, (a, b) in folds.items():
+        if i in found:
+            continue
+        end = blocks.starts[blocks.of(i) + 1]
+        second = _next(new, i + 1, end, a, b)
+        third = _next(new, second + 1, end, a, b) if folds.get(second) == (b, a) else end
+        if third < end and folds.get(third) == (a, b) and second not in found and third not in found:
+            found.update({i: None, second: None, third: (a, b)})
+    return found
+
+
+def _fold(new: Code, i: int) -> tuple[int, int] | None:
+    """(a, b) of an unguarded `a ^= b`."""
+    if new.views[i].guard is not None:
+        return None
+    found = set_of(new.instrs[i]).exclusive_or(new.instrs[i])
+    if found is None or found[0] not in found[1:] or found[1] == found[2]:
+        return None
+    target, one, other = found
+    return target, other if one == target else one
+
+
+def _next(new: Code, start: int, end: int, a: int, b: int) -> int:
+    """The first word in front of `end` that touches a or b; `end` if none does."""
+    for i in range(start, end):
+        v = new.views[i]
+        for ref in (*v.defs, *v.uses):
+            if ref.file == REG and (a in ref.registers() or b in ref.registers()):
+                return i
+    return end

@@ -1,0 +1,193 @@
+"""Which accesses of the original's lanes can never touch the same bytes, whichever lanes they are of.
+
+Needs the original's code, its blocks and what its calls may write; leaves them unchanged. A value is told as a sum of
+words that are the same in all lanes and at all times (constants, constant memory, special registers that no lane sees
+differently), modulo a power of two: what differs between lanes is a multiple of that. Two addresses whose sums differ
+by a number alone are that far apart, modulo the power of two.
+
+A register is told where it is read, by the definitions that reach it there: what a call may leave in it later says
+nothing of it before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Mapping
+
+from binalloc.isa.interface.places import WORD
+from binalloc.isa.interface.sums import Sum
+from binalloc.isa.interface.view import Memory
+from binalloc.isa.sets.table import set_of
+from binalloc.verify.reading.blocks import Blocks
+from binalloc.verify.reading.code import Code, ref_bits
+
+_WHOLE = 1 << 8 * WORD
+_NUMBER = ""
+Told = tuple[int, Mapping[Hashable, int]]
+"""(modulus, factors by word; of `_NUMBER` the number itself)."""
+Spot = tuple[int, int]
+"""(word, place): what the word leaves in the place; -1 - b for the word: what is there where block b begins."""
+_NOTHING: Told = (1, {})
+
+
+class Lanes:
+    """The addresses of a function's accesses, as far as they are told. calls: by word of a call, the places that it may
+    write."""
+
+    def __init__(self, code: Code, blocks: Blocks, calls: Mapping[int, frozenset[int]]) -> None:
+        self.code, self.blocks, self.calls = code, blocks, calls
+        self.differ = set_of(code.instrs[0]).limits.lane_registers if len(code) else frozenset()
+        self.writers: list[dict[int, list[int]]] = [{} for _ in range(len(blocks))]
+        for b, found in enumerate(self.writers):
+            for i in range(blocks.starts[b], blocks.starts[b + 1]):
+                for place in (*(x for ref in code.views[i].defs for x in ref_bits(ref)), *sorted(calls.get(i, ()))):
+                    found.setdefault(place, []).append(i)
+        self.sums: dict[int, dict[int, Sum]] = {}
+        self.told: dict[Spot, Told | None] = {}
+        self.at: dict[int, Told] = {}
+
+    def apart(self, i: int, j: int) -> bool:
+        """Do the accesses at words i and j touch no byte in common, in any two lanes?"""
+        modulus, factors = _sum(self._address(i), self._address(j), -1)
+        for word, factor in factors.items():
+            if word != _NUMBER:
+                modulus = min(modulus, factor & -factor)
+        one, other = self._memory(i), self._memory(j)
+        distance = factors.get(_NUMBER, 0) % modulus
+        return other.size <= distance <= modulus - one.size
+
+    def _memory(self, i: int) -> Memory:
+        memory = self.code.views[i].memory
+        assert memory is not None
+        return memory
+
+    def _address(self, i: int) -> Told:
+        found = self.at.get(i)
+        if found is None:
+            memory = self._memory(i)
+            found = _reduced(_WHOLE, {_NUMBER: memory.offset})
+            if memory.base is not None:
+                spot = self._before(i, ref_bits(memory.base)[0])
+                self._solve(spot)
+                found = _sum(found, self.told[spot] or _NOTHING, 1)
+            self.at[i] = found
+        return found
+
+    # -- what hangs on what
+
+    def _before(self, i: int, place: int) -> Spot:
+        """What decides the place just before word i."""
+        return self._last(self.blocks.of(i), i, place)
+
+    def _last(self, b: int, end: int, place: int) -> Spot:
+        """What decides the place behind the words of block b that precede `end`."""
+        words = self.writers[b].get(place, [])
+        count = bisect_left(words, end)
+        return (words[count - 1] if count else -1 - b), place
+
+    def _needs(self, spot: Spot) -> Iterator[Spot]:
+        i, place = spot
+        if i < 0:
+            for p in self.blocks.before[-1 - i]:
+                yield self._last(p, self.blocks.starts[p + 1], place)
+        elif i not in self.calls:
+            if self.code.views[i].guard is not None:
+                yield self._before(i, place)
+            total = self._sum_of(i, place)
+            if total is not None:
+                for used, _ in total.uses:
+                    yield self._before(i, self._used(i, used))
+
+    def _used(self, i: int, number: int) -> int:
+        """The place that the operand unit of that number reads."""
+        return [x for ref in self.code.views[i].uses for x in ref_bits(ref)][number]
+
+    def _sum_of(self, i: int, place: int) -> Sum | None:
+        """What word i writes to the place, where that is a sum."""
+        found = self.sums.get(i)
+        if found is None:
+            instr, places = self.code.instrs[i], [x for ref in self.code.views[i].defs for x in ref_bits(ref)]
+            found = self.sums[i] = {places[total.result]: total for total in set_of(instr).sums(instr)}
+        return found.get(place)
+
+    # -- what is told of it
+
+    def _solve(self, spot: Spot) -> None:
+        """Tell it, and all that it hangs on, anew until that changes nothing. Moduli only fall, so that it ends."""
+        if spot in self.told:
+            return
+        readers: dict[Spot, list[Spot]] = {}
+        work, found = [spot], {spot: None}
+        while work:
+            reader = work.pop()
+            for needed in self._needs(reader):
+                readers.setdefault(needed, []).append(reader)
+                if needed not in found and needed not in self.told:
+                    found[needed] = None
+                    work.append(needed)
+        self.told.update(found)
+        anew = dict.fromkeys(reversed(found))
+        while anew:
+            at = next(iter(anew))
+            del anew[at]
+            new = self._defined(at)
+            if new is not None and new != self.told[at]:
+                self.told[at] = new
+                anew.update(dict.fromkeys(readers.get(at, ())))
+
+    def _defined(self, spot: Spot) -> Told | None:
+        """What all that reaches it has in common; None where nothing is told yet."""
+        i, place = spot
+        if i < 0:
+            ways = [self.told[needed] for needed in self._needs(spot)]
+            if i == -1:  # the function's entry
+                ways.append(_NOTHING)
+        elif i in self.calls:
+            ways = [_NOTHING]
+        else:
+            total = self._sum_of(i, place)
+            ways = [_NOTHING if total is None else self._evaluated(i, total)]
+            if self.code.views[i].guard is not None:
+                ways.append(self.told[self._before(i, place)])
+        out = self.told[spot]
+        for new in ways:
+            if new is not None:
+                out = new if out is None else _common(out, new)
+        return out
+
+    def _evaluated(self, i: int, total: Sum) -> Told | None:
+        out = _reduced(_WHOLE, {_NUMBER: total.constant})
+        for bank, offset, factor in total.reads:
+            out = _sum(out, (_WHOLE, {("constant", bank, offset): 1}), factor)
+        for special in total.special:
+            out = _sum(out, _NOTHING if special in self.differ else (_WHOLE, {("special", special): 1}), 1)
+        for number, factor in total.uses:
+            value = self.told[self._before(i, self._used(i, number))]
+            if value is None:
+                return None
+            out = _sum(out, value, factor)
+        return out
+
+
+def _reduced(modulus: int, factors: Mapping[Hashable, int]) -> Told:
+    return modulus, {word: factor % modulus for word, factor in factors.items() if factor % modulus}
+
+
+def _sum(one: Told, other: Told, factor: int) -> Told:
+    """one + factor * other."""
+    factor %= _WHOLE
+    grown = other[0] * (factor & -factor) if factor else _WHOLE
+    factors = dict(one[1])
+    for word, times in other[1].items():
+        factors[word] = factors.get(word, 0) + factor * times
+    return _reduced(min(one[0], grown, _WHOLE), factors)
+
+
+def _common(one: Told, other: Told) -> Told:
+    """What is true of both."""
+    modulus = min(one[0], other[0])
+    for word in one[1].keys() | other[1].keys():
+        differ = one[1].get(word, 0) - other[1].get(word, 0)
+        if differ:
+            modulus = min(modulus, differ & -differ)
+    return _reduced(modulus, one[1])

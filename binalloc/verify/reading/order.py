@@ -1,0 +1,404 @@
+"""Reordering inside basic blocks: an order of the original's words in which it does the same.
+
+Needs the original's code, blocks and webs, the rewritten code and the instruction map as a hint. Answers an order of
+the original's words (None: as they stand) that `Original` takes; the lockstep then follows the original in that order,
+and refuses whatever does not follow it. The map proposes; each block's proposal is taken only if every two words that
+change places commute (`_commute`), which holds whatever the map says:
+
+- *Values*: the two have no web in common that either defines, guards and predicates included. Unrelated values that
+  shared a register are different webs, so only true dependences count.
+- *Memory*, as ISA.md's "Memory model" has it: two loads commute. A load or store commutes with a store of another
+  space, unless one of them is generic (or a texture, with global memory). In local memory it does with one at a
+  disjoint offset from the same value of the same base. So it does in global memory under the model `ptx`, where other
+  threads' accesses order nothing; under `loom` it does with one that touches other bytes in any two lanes (`Lanes`). In
+  shared and generic memory it commutes with no store. Atomics and accesses marked as ordered commute with no access.
+  A load or store of local words that has no counterpart at all is one of values, the words: it is silent only where
+  nothing that is still an access can reach them (`resources.check_locals`). A store of words that no function loads
+  binds nothing then.
+- *Warps*: barriers, WARPSYNC, fences, allocation of shared memory and reads of clocks commute with nothing that has an
+  effect; exchanges between lanes not with each other either. Branches, calls and ends close their block.
+
+Not looked at is the order in which accesses of one thread become visible to others where no barrier, fence, atomic or
+ordered access stands between; nor faults: a word that faults ends the launch without a result, whatever was stored
+before, and inside a block the same words are executed in any order.
+
+What the rewritten program has elsewhere or not at all (pure words alone; anything else fails in the lockstep) is put as
+early as what it needs allows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+from binalloc.isa.interface.view import Memory, View
+from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.isa.source_facts import PTX
+from binalloc.verify.reading.blocks import CLOSES, Blocks, Places
+from binalloc.verify.reading.code import Code, LocalAccess
+from binalloc.verify.reading.lanes import Lanes
+from binalloc.verify.reading.webs import Values, Webs
+
+ATTEMPTS = 16
+
+_ALIASES = {
+    Space.GLOBAL: (Space.GLOBAL, Space.GENERIC, Space.TEXTURE),
+    Space.SHARED: (Space.SHARED, Space.GENERIC),
+    Space.LOCAL: (Space.LOCAL, Space.GENERIC),
+    Space.GENERIC: (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC, Space.TEXTURE),
+    Space.TEXTURE: (Space.GLOBAL, Space.GENERIC),
+}
+_EVERYWHERE = tuple(_ALIASES)
+_OWN = frozenset((Space.GLOBAL, Space.LOCAL))
+"""Spaces in which disjoint accesses of one thread commute."""
+_WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
+
+
+def find_order(
+    old: Code, blocks: Blocks, webs: Webs, loaded: Set[int], new: Code, places: Places, origin: Sequence[int],
+    model: str,
+) -> Order | None:  # fmt: skip
+    """See the module. loaded: the words of local memory that any function of the original loads (`loaded_words`).
+    places: as `find_places` gives them. origin: the instruction map, by original word. model: the memory model that the
+    original was made under."""
+    homes = find_homes(old, blocks, webs, new, places, origin)
+    mapped = set(origin)
+    silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
+    unread = {i for i in silent if _is_unread(old.locals[i], loaded)}
+    lanes = None if model == PTX else Lanes(old, blocks, {i: frozenset(found) for i, found in webs.after.items()})
+    order = list(range(len(old)))
+    alone: set[int] = set()
+    changed = False
+    for b, (_, ranks) in sorted(homes.items()):
+        words = sorted(ranks)
+        if all(ranks[i] < ranks[j] for i, j in pairwise(words)):
+            continue
+        start, end = blocks.starts[b], blocks.starts[b + 1]
+        proposal = _Block(old, webs, lanes, silent, unread, start, end).arrange(ranks)
+        if proposal is not None:
+            order[start:end], overtakers = proposal
+            alone |= overtakers
+            changed = True
+    return Order(order, frozenset(alone)) if changed else None
+
+
+def _is_unread(access: LocalAccess | None, loaded: Set[int]) -> bool:
+    return access is not None and access.store and loaded.isdisjoint(access.words)
+
+
+def loaded_words(codes: Iterable[Code]) -> set[int]:
+    """The words of local memory that the functions load at fixed addresses; other loads reach none that is silent."""
+    accesses = (access for code in codes for access in code.locals)
+    return {w for access in accesses if access is not None and not access.store for w in access.words}
+
+
+class Order(NamedTuple):
+    """words: the original's, in an order that does the same. alone: those of them that each program executes when its
+    own turn comes, whatever the map says: their counterparts come too early to be matched."""
+
+    words: list[int]
+    alone: frozenset[int]
+
+
+class Named(Protocol):
+    """What knows the names of the values that words read and write, by position."""
+
+    uses: list[Values]
+    defs: list[Values]
+
+
+class Home(NamedTuple):
+    """A block of the rewritten program, and the first counterparts there of the words of one of the original: original
+    word -> place."""
+
+    block: int
+    ranks: dict[int, int]
+
+
+def find_places(new: Code, origin: Sequence[int]) -> Places:
+    """The rewritten program's blocks as the original has them: branches added around guarded calls divide nothing."""
+    added = (i for i, v in enumerate(new.views) if origin[i] == -1 and v.control == Flow.BRANCH and v.guard is not None)
+    return Places(new, frozenset(added))
+
+
+def find_homes(
+    old: Code, blocks: Blocks, names: Named, new: Code, theirs: Places, origin: Sequence[int]
+) -> dict[int, Home]:
+    """By block of the original the block of the rewritten program (`theirs`) that stands for it: one that starts at a
+    meeting point for the one that does there, else that which has most of what stays (`_stays`), or of it all. What
+    went behind a meeting point is not what stands there. names: of old's values, by old's positions."""
+    met = _met(old, blocks, new, theirs, origin)
+    taken = {there: b for b, there in met.items()}
+    found: dict[int, dict[int, dict[int, int]]] = {b: {there: {}} for b, there in met.items()}
+    number = [0] * len(old)
+    for b in range(len(blocks)):
+        number[blocks.starts[b] : blocks.starts[b + 1]] = [b] * (blocks.starts[b + 1] - blocks.starts[b])
+    for there in range(len(theirs)):
+        for n in range(theirs.starts[there], theirs.starts[there + 1]):
+            k = origin[n]
+            if 0 <= k < len(old):
+                b = number[k]
+                if met.get(b, there) == there and taken.get(there, b) <= b:
+                    found.setdefault(b, {}).setdefault(there, {}).setdefault(k, n)
+    out = {}
+    for b, choices in found.items():
+        weight = {t: (sum(_stays(old, names, k) for k in ranks), len(ranks), -t) for t, ranks in choices.items()}
+        best = max(choices, key=weight.__getitem__)
+        out[b] = Home(best, choices[best])
+    return out
+
+
+def _stays(old: Code, names: Named, k: int) -> bool:
+    """Is proven only in step with the original: what `Code.stays` says so of, and what writes a value that it reads,
+    whose result has no name of its own (`State.equate`)."""
+    return old.stays(k) or not set(names.uses[k]).isdisjoint(names.defs[k])
+
+
+def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, int]:
+    """By block of the original that starts where lanes meet, the block that starts where they do in the rewritten
+    program; without those of which the map says several."""
+    pairs: set[tuple[int, int]] = set()
+    for n, view in enumerate(new.views):
+        k = origin[n]
+        if view.control == Flow.BRANCH and 0 <= k < len(old) and old.views[k].control == Flow.BRANCH:
+            here, there = old.fn.reconvergence(k), new.fn.reconvergence(n)
+            if here is not None and there is not None and 0 <= here < len(old) and 0 <= there < len(new):
+                pairs.add((blocks.of(here), theirs.of(there)))
+    olds, news = Counter(b for b, _ in pairs), Counter(t for _, t in pairs)
+    return {b: t for b, t in sorted(pairs) if olds[b] == 1 and news[t] == 1}
+
+
+class _Block:
+    """One block of the original, words start to end - 1. lanes: None where those of a warp order nothing among them."""
+
+    def __init__(
+        self, old: Code, webs: Webs, lanes: Lanes | None, silent: Set[int], unread: Set[int], start: int, end: int
+    ) -> None:
+        self.old, self.webs, self.lanes, self.silent, self.start, self.end = old, webs, lanes, silent, start, end
+        self.uses: dict[int, tuple[int, ...]] = {}
+        self.defs: dict[int, tuple[int, ...]] = {}
+        self.bases: dict[int, object] = {}
+        versions: dict[int, int] = {}
+        for i in range(start, end):
+            if i in unread:
+                self.uses[i] = self.defs[i] = ()
+                continue
+            guard = webs.guards[i]
+            self.uses[i] = (*webs.uses[i], guard) if guard >= 0 else webs.uses[i]
+            self.defs[i] = webs.defs[i]
+            access = old.locals[i]
+            if access is not None and i in silent:
+                words = tuple(~w for w in access.words)
+                if access.store:
+                    self.defs[i] += words
+                else:
+                    self.uses[i] += words
+            memory = old.views[i].memory
+            if memory is not None and memory.space in _OWN:
+                self.bases[i] = self._base(i, memory, versions)
+            for x in webs.defs[i]:
+                versions[x] = versions.get(x, 0) + 1
+
+    def _base(self, i: int, memory: Memory, versions: dict[int, int]) -> object:
+        """What the address is counted from: the same for the same value."""
+        if memory.base is None:
+            return memory.space, ()
+        at = 0
+        for ref in self.old.views[i].uses:
+            if ref.field == memory.base.field:
+                names = self.webs.uses[i][at : at + ref.units]
+                return memory.space, tuple((x, versions.get(x, 0)) for x in names)
+            at += ref.units
+        return None
+
+    def arrange(self, ranks: dict[int, int]) -> tuple[list[int], set[int]] | None:
+        """The block's words in the order of their counterparts, and those that overtake (`_culprit`); None where that
+        is not the same program. A pure word that stands in the way is tried as one that has no counterpart here."""
+        ranks = {k: n for k, n in ranks.items() if k < self.end - 1 or not self._closed()}
+        overtakers: set[int] = set()
+        for _ in range(ATTEMPTS):
+            keys = self._keys(ranks)
+            order = [*sorted(keys, key=keys.__getitem__), *range(self.end - self._closed(), self.end)]
+            found = self._culprit(order)
+            if found is None:
+                return order, overtakers
+            culprit, overtaker = found
+            if overtaker in ranks and self._has_name(overtaker):
+                culprit = overtaker
+                overtakers.add(overtaker)
+            elif culprit not in ranks:
+                # it came no later than what it needs, and that too late
+                culprit = next((k for k, n in ranks.items() if n == keys[culprit][0]), culprit)
+            if not self.old.views[culprit].pure or culprit not in ranks:
+                return None
+            del ranks[culprit]
+        return None
+
+    def _has_name(self, i: int) -> bool:
+        """Whether what the word makes is known wherever it is made again (`_stays`)."""
+        return self.old.views[i].pure and not _stays(self.old, self.webs, i)
+
+    def _closed(self) -> bool:
+        return self.old.views[self.end - 1].control in CLOSES
+
+    def _keys(self, ranks: dict[int, int]) -> dict[int, tuple[int, int]]:
+        """What the words are sorted by, but one that closes the block: (place of the counterpart, or of the last one
+        that a word without any needs; word)."""
+        keys: dict[int, tuple[int, int]] = {}
+        defined: dict[int, tuple[int, int]] = {}
+        touched: dict[int, tuple[int, int]] = {}
+        last = self.end - self._closed()
+        for i in range(self.start, last):
+            rank = ranks.get(i)
+            if rank is None:
+                before = [defined.get(x, (-1, 0)) for x in self.uses[i]]
+                before += [touched.get(x, (-1, 0)) for x in self.defs[i]]
+                rank = max(before, default=(-1, 0))[0]
+            keys[i] = rank, i
+            for x in self.uses[i]:
+                touched[x] = max(touched.get(x, keys[i]), keys[i])
+            for x in self.defs[i]:
+                defined[x] = max(defined.get(x, keys[i]), keys[i])
+                touched[x] = max(touched.get(x, keys[i]), keys[i])
+        return keys
+
+    def _culprit(self, order: list[int]) -> tuple[int, int] | None:
+        """The first word that comes behind one that it must precede, and that one, the overtaker, if it wrote what the
+        first reads or writes, else -1; or None. It is the overtaker that is better made again: the first, made earlier,
+        is known no more when its counterpart's turn comes, as what it read or wrote is written again before."""
+        defined: dict[int, int] = {}
+        used: dict[int, int] = {}
+        effects = _Effects(self.lanes)
+        for i in order:
+            for x in (*self.uses[i], *self.defs[i]):
+                if defined.get(x, -1) > i:
+                    return i, defined[x]
+            if any(used.get(x, -1) > i for x in self.defs[i]):
+                return i, -1
+            view = self.old.views[i]
+            if not view.pure and i not in self.silent and not effects.follow(i, view, self.bases.get(i)):
+                return i, -1
+            for x in self.uses[i]:
+                used[x] = max(used.get(x, i), i)
+            for x in self.defs[i]:
+                defined[x] = max(defined.get(x, i), i)
+        return None
+
+
+class _Latest:
+    """The latest (by original word) of some accesses: over all, and over those not counted from a given base."""
+
+    def __init__(self) -> None:
+        self.first: tuple[int, object] = (-1, None)
+        self.second: tuple[int, object] = (-1, None)
+        self.words: dict[object, dict[int, int]] = {}
+
+    def add(self, i: int, base: object, words: range) -> None:
+        if base == self.first[1]:
+            self.first = max(self.first[0], i), base
+        elif i > self.first[0]:
+            self.first, self.second = (i, base), self.first
+        elif base == self.second[1]:
+            self.second = max(self.second[0], i), base
+        elif i > self.second[0]:
+            self.second = i, base
+        if base is not None:
+            known = self.words.setdefault(base, {})
+            for w in words:
+                known[w] = max(known.get(w, -1), i)
+
+    def conflict(self, base: object, words: range) -> int:
+        """The latest that may overlap; base None: any may."""
+        if base is None:
+            return self.first[0]
+        other = self.second[0] if self.first[1] == base else self.first[0]
+        known = self.words.get(base)
+        return other if known is None else max([other, *(known.get(w, -1) for w in words)])
+
+
+class _Moved:
+    """Accesses of global memory that were executed, ascending, where lanes see what the others do: `lanes` says which
+    pairs that cannot concern."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        self.loads: list[int] = []
+        self.stores: list[int] = []
+
+    def follow(self, i: int, stores: bool) -> int:
+        """Word i comes next: a later one that was executed already and may touch what it does, or -1."""
+        for known in (self.stores, self.loads) if stores else (self.stores,):
+            for j in known[bisect_right(known, i) :]:
+                if not self.lanes.apart(i, j):
+                    return j
+        insort(self.stores if stores else self.loads, i)
+        return -1
+
+
+class _Effects:
+    """What was executed so far, of all that has an effect, in terms of the latest original word of each kind."""
+
+    def __init__(self, lanes: Lanes | None) -> None:
+        self.wall = self.any = self.exchange = self.fixed = self.access = -1
+        self.moved = _Moved(lanes) if lanes is not None else None
+        self.loads = {space: _Latest() for space in _EVERYWHERE}
+        self.stores = {space: _Latest() for space in _EVERYWHERE}
+
+    def follow(self, i: int, view: View, base: object) -> bool:
+        """Word i comes next: may it, after what was executed? view: not pure. base: what its address is counted
+        from."""
+        kind = _kind(view)
+        after = self.wall
+        if kind == _WALL:
+            after = self.any
+            self.wall = max(self.wall, i)
+        if _exchanges(view):
+            after = max(after, self.exchange)
+            self.exchange = max(self.exchange, i)
+        if kind == _ACCESS:
+            after = max(after, self._access(i, view, base))
+        self.any = max(self.any, i)
+        return after < i
+
+    def _access(self, i: int, view: View, base: object) -> int:
+        memory = view.memory
+        assert memory is not None
+        if memory.access == Access.ATOMIC or memory.ordered:
+            after = self.access
+            self.fixed = max(self.fixed, i)
+            self.access = max(self.access, i)
+            return after
+        after = self.fixed
+        self.access = max(self.access, i)
+        space = memory.space
+        if space not in _OWN:
+            base = None
+        words = range(memory.offset // 4, (memory.offset + memory.size + 3) // 4)
+        stores = memory.access == Access.STORE
+        for other in _ALIASES[space]:
+            if self.moved is not None and other == space == Space.GLOBAL:
+                after = max(after, self.moved.follow(i, stores))
+                continue
+            known = base if other == space else None
+            after = max(after, self.stores[other].conflict(known, words))
+            if stores:
+                after = max(after, self.loads[other].conflict(known, words))
+        (self.stores if stores else self.loads)[space].add(i, base, words)
+        return after
+
+
+def _exchanges(view: View) -> bool:
+    """Whether lanes take part together, without control flow."""
+    return view.convergent and not view.control
+
+
+def _kind(view: View) -> str:
+    memory = view.memory
+    if memory is None and _exchanges(view):
+        return _EXCHANGE
+    if memory is None or view.control != Flow.NONE or memory.space not in _ALIASES:
+        return _WALL
+    return _ACCESS

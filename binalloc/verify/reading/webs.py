@@ -1,0 +1,272 @@
+"""The original's values by name: its webs, that is, definitions joined with the uses that they reach.
+
+Needs a `Code`, and of every function called what it may read and write (`Summary`). Leaves for each operand unit the
+name of the value there (`Webs`). So two unrelated values that shared a register have two names, and nothing in the
+rewritten program has to keep the order of the one's last use and the other's definition. A guarded definition joins
+what was there before, since that stays in the threads where the guard fails (but where just those threads executed the
+definition before it, in the same block, and nobody read between), if it is read by other threads than those that
+executed it: under another guard, or in another block than the one that they alone go on to. So does what a callee
+writes on some ways only. A call reads what the callee may read, and what it may leave unwritten if somebody reads that
+behind one of its calls, and writes what it may write; a return reads what the function may write and somebody reads
+behind it: so each place has one name at each of these, and facts can go from one function's names to another's.
+
+The work is done per block, and between blocks for those values alone that are live there: unions of definitions along
+edges (the lists of values live into blocks are left, too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from binalloc.bitset import bits
+from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, TRUE
+from binalloc.isa.kinds import LEAVES, Flow
+from binalloc.verify.reading.blocks import Blocks
+from binalloc.verify.reading.code import Code, ref_bits
+from binalloc.verify.reading.names import Names
+
+TRUE_VALUE = PRED_BASE + TRUE
+_TRUE = -2
+_NAMED = (1 << LOCAL_BASE) - 1  # words of local memory have one name throughout, their number
+Values = tuple[int, ...]
+Guard = tuple[int, bool]
+"""(value of the predicate, whether it is negated)."""
+
+
+@dataclass
+class Summary:
+    """What an original function does to its caller's places, as bits; see `footprint.py`. needed: what it reads before
+    writing it, and what it may write but need not. first: the former alone. behind: places that somebody may read
+    behind one of its calls."""
+
+    reads: int = 0
+    writes: int = 0
+    needed: int = 0
+    first: int = 0
+    behind: int = -1
+
+    @property
+    def always(self) -> int:
+        """Places written on every way."""
+        return self.writes & ~self.needed
+
+    @property
+    def taken(self) -> int:
+        """Places whose values a call takes: those that it may read, or leave as they are for somebody who reads them
+        behind it. What nobody reads there joins no values."""
+        return self.first | self.needed & self.behind
+
+
+@dataclass
+class Webs:
+    """Names of a function's values.
+
+    uses, defs: by word, of the operands' units in order; guards: of the guard's predicate, -1 without one. entry: by
+    place, of what the caller left there; exit: of what the function leaves. before, after: by call word and place.
+    live: by block, of the values live into it.
+    """
+
+    uses: list[Values]
+    defs: list[Values]
+    guards: list[int]
+    entry: dict[int, int] = field(default_factory=dict)
+    exit: dict[int, int] = field(default_factory=dict)
+    before: dict[int, dict[int, int]] = field(default_factory=dict)
+    after: dict[int, dict[int, int]] = field(default_factory=dict)
+    live: list[frozenset[int]] = field(default_factory=list)
+
+
+def webs(code: Code, blocks: Blocks, returned: int, calls: Mapping[int, Summary], names: Names) -> Webs:
+    """Name the values of `code`. returned: places that it may write and some caller may read behind it, as bits; calls:
+    summaries of the functions that its calls enter, by word."""
+    builder = _Builder(code, blocks, calls)
+    for b in range(len(blocks)):
+        builder.block(b)
+    if returned:
+        for i, v in enumerate(code.views):
+            if v.control == Flow.RETURN:
+                builder.leave(i, returned)
+    builder.join_blocks()
+    return builder.finish(names)
+
+
+class _Builder:
+    def __init__(self, code: Code, blocks: Blocks, calls: Mapping[int, Summary]) -> None:
+        self.code, self.blocks, self.calls = code, blocks, calls
+        count = len(code)
+        self.parent: list[int] = []
+        self.place: list[int] = []
+        self.uses: list[Values] = [()] * count
+        self.defs: list[Values] = [()] * count
+        self.guards = [-1] * count
+        self.prior: dict[int, int] = {}  # of a definition that does not kill: what was there, -1 - block: from before
+        self.under: dict[int, Guard] = {}  # of a guarded definition: what it is executed under
+        self.ended: set[int] = set()  # guarded definitions behind which the other threads' came: what was there is gone
+        self.out: list[dict[int, int]] = []
+        self.into: list[dict[int, int]] = [{} for _ in range(len(blocks))]
+        self.work: list[tuple[int, int]] = []
+        self.entry: dict[int, int] = {}
+        self.exit: dict[int, int] = {}
+        self.before: dict[int, dict[int, int]] = {}
+        self.after: dict[int, dict[int, int]] = {}
+
+    # -- names that become one
+
+    def new(self, place: int) -> int:
+        self.parent.append(len(self.parent))
+        self.place.append(place)
+        return len(self.parent) - 1
+
+    def find(self, x: int) -> int:
+        parent = self.parent
+        while parent[x] != x:
+            parent[x] = x = parent[parent[x]]
+        return x
+
+    def union(self, x: int, y: int) -> None:
+        x, y = self.find(x), self.find(y)
+        if x != y:
+            self.parent[max(x, y)] = min(x, y)
+
+    def live_in(self, b: int, place: int) -> int:
+        """What the place holds where block b begins, and somebody wants to know."""
+        into = self.into[b]
+        found = into.get(place)
+        if found is None:
+            found = into[place] = self.new(place)
+            self.work.append((b, place))
+        return found
+
+    def wanted(self, x: int) -> int:
+        """A value is read: what it left in place belongs to it."""
+        at = x
+        while at in self.prior:
+            before = self.prior.pop(at)
+            if before < 0:
+                before = self.live_in(-1 - before, self.place[at])
+            self.union(at, before)
+            if at in self.ended:
+                break
+            at = before
+        return x
+
+    # -- one block
+
+    def block(self, b: int) -> None:
+        code, current = self.code, dict[int, int]()
+        views, calls = code.views, self.calls
+        for i in range(self.blocks.starts[b], self.blocks.starts[b + 1]):
+            v = views[i]
+            guard, under = v.guard, None
+            if guard is not None:
+                place = PRED_BASE + guard[0]
+                self.guards[i] = _TRUE if place == TRUE_VALUE else self._read(b, current, place)
+                under = self.guards[i], guard[1]
+            if v.uses:
+                self.uses[i] = tuple([self._read(b, current, x, under) for r in v.uses for x in ref_bits(r)])
+            if v.defs:
+                places = [x for r in v.defs for x in ref_bits(r)]
+                if guard is None:
+                    written = {x: self.new(x) for x in places}
+                    current.update(written)
+                else:
+                    written = {x: self._beside(b, current, x, under) for x in places}
+                self.defs[i] = tuple([written[x] for x in places])
+            if i in calls:
+                self._call(b, current, i, under)
+        self.out.append(current)
+
+    def _read(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
+        """under: the reader's guard."""
+        found = current.get(place)
+        if found is None:
+            return self.live_in(b, place)
+        return self._wanted_under(found, under) if self.prior else found
+
+    def _wanted_under(self, x: int, under: Guard | None) -> int:
+        """A value is read, by the threads alone for which that holds; that wrote it themselves, if it is what it was
+        written under, and have what was there before, if it is the opposite."""
+        if under is None:
+            return self.wanted(x)
+        others = under[0], not under[1]
+        while self.under.get(x) == others and x in self.prior:
+            before = self.prior[x]
+            x = self.live_in(-1 - before, self.place[x]) if before < 0 else before
+        return x if self.under.get(x) == under else self.wanted(x)
+
+    def _beside(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
+        """A definition that need not happen. under: its guard, if that alone decides."""
+        name = self.new(place)
+        before = self.prior[name] = current.get(place, -1 - b)
+        if under is not None:
+            self.under[name] = under
+            if before in self.prior and self.under.get(before) == (under[0], not under[1]):
+                self.ended.add(name)
+        current[place] = name
+        return name
+
+    def _call(self, b: int, current: dict[int, int], i: int, under: Guard | None) -> None:
+        summary = self.calls[i]
+        self.before[i] = {x: self._read(b, current, x, under) for x in bits(summary.taken & _NAMED)}
+        after = self.after[i] = {}
+        for x in bits(summary.writes & _NAMED):
+            always = summary.always >> x & 1
+            if always and under is None:
+                after[x] = current[x] = self.new(x)
+            else:
+                after[x] = self._beside(b, current, x, under if always else None)
+
+    def leave(self, i: int, places: int) -> None:
+        """At the return at word i, for the threads that return there."""
+        b, guard = self.blocks.of(i), self.code.views[i].guard
+        under = None if guard is None else (self.guards[i], guard[1])
+        for x in bits(places & _NAMED):
+            name = self._read(b, self.out[b], x, under)
+            self.union(self.exit.setdefault(x, name), name)
+
+    # -- between blocks
+
+    def join_blocks(self) -> None:
+        out, before, work = self.out, self.blocks.before, self.work
+        while work:
+            b, place = work.pop()
+            name = self.into[b][place]
+            if b == 0:
+                self.union(name, self.entry.setdefault(place, name))
+            for p in before[b]:
+                found = out[p].get(place)
+                self.union(
+                    name, self.live_in(p, place) if found is None else self._wanted_under(found, self._edge(p, b))
+                )
+
+    def _edge(self, p: int, b: int) -> Guard | None:
+        """What holds for the threads that go from block p on to block b, if the branch, return or end of p says so."""
+        last = self.blocks.starts[p + 1] - 1
+        v = self.code.views[last]
+        if v.guard is None or (v.control != Flow.BRANCH and v.control not in LEAVES):
+            return None
+        if v.control in LEAVES:
+            return self.guards[last], not v.guard[1]
+        there = self.blocks.of(self.code.fn.target(last))
+        return None if there == p + 1 else (self.guards[last], v.guard[1] ^ (b != there))
+
+    def finish(self, names: Names) -> Webs:
+        roots: dict[int, int] = {}
+        known: list[int] = []
+        for x, place in enumerate(self.place):
+            root = self.find(x)
+            if root not in roots:
+                roots[root] = names.web(place)
+            known.append(roots[root])
+        of: Callable[[int], int] = known.__getitem__
+        return Webs(
+            uses=[tuple(map(of, xs)) if xs else xs for xs in self.uses],
+            defs=[tuple(map(of, xs)) if xs else xs for xs in self.defs],
+            guards=[of(x) if x >= 0 else TRUE_VALUE if x == _TRUE else x for x in self.guards],
+            entry={x: of(name) for x, name in self.entry.items()},
+            exit={x: of(name) for x, name in self.exit.items()},
+            before={i: {x: of(name) for x, name in found.items()} for i, found in self.before.items()},
+            after={i: {x: of(name) for x, name in found.items()} for i, found in self.after.items()},
+            live=[frozenset(map(of, into.values())) for into in self.into],
+        )

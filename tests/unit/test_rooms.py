@@ -1,0 +1,13 @@
+"""The package's folders stay small enough to be looked through."""
+
+from __future__ import annotations
+
+from tests.support.paths import ROOT
+
+MOST = 16
+
+
+def test_no_folder_has_more_files_than_can_be_looked_through() -> None:
+    folders = {path.parent for path in (ROOT / "binalloc").rglob("*.py")}
+    large = {folder.relative_to(ROOT).as_posix(): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {name: count for name, count in large.items() if count > MOST} == {}
