@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from binalloc.version import VERSION
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.program import Launched, Ran
-    from binalloc.emulator.runs.run import Result, run
+    from binalloc.emulator.runs.run import Result, run, run_launch
     from binalloc.errors import BinallocError, Interrupted, KernelFault, LimitHit, MalformedInput, Refused, UsageError
     from binalloc.frontend.importer import import_ptx
     from binalloc.isa.instruction import Module
@@ -82,6 +83,7 @@ __all__ = [
     "Refused",
     "Request",
     "Result",
+    "RunOptions",
     "SurfaceArray",
     "TextureArray",
     "Tried",
@@ -107,6 +109,7 @@ __all__ = [
     "recommendation_to_dict",
     "rewrite_kernel",
     "run",
+    "run_launch",
     "run_program",
     "save",
     "schedule",
@@ -121,7 +124,8 @@ _HOMES = {
     "launch.program.file": ("load_program",),
     "launch.program.types": ("Program",),
     "emulator.runs.program": ("Launched", "Ran"),
-    "emulator.runs.run": ("Result", "run"),
+    "emulator.runs.options": ("RunOptions",),
+    "emulator.runs.run": ("Result", "run", "run_launch"),
     "errors": ("BinallocError", "Interrupted", "KernelFault", "LimitHit", "MalformedInput", "Refused", "UsageError"),
     "frontend.importer": ("import_ptx",),
     "isa.sets.files": ("assemble", "disassemble", "load", "read_module", "save", "write_module"),

@@ -3,10 +3,12 @@ And what the property tests counted, at the end of the run: works with and witho
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
 from binalloc.cli import terminal
+from tests.support.kits import rotation
 from tests.support.kits.conservation import watch_runs
 from tests.support.kits.frozen import freeze_instructions
 
@@ -19,12 +21,44 @@ MUTANTS = "mutants"
 WIDE = "wide programs"
 
 
-LONG = ("tests/property/", "tests/differential/", "tests/unit/verify/")
+LONG = (
+    "tests/property/", "tests/differential/", "tests/unit/verify/", "tests/unit/cli/", "tests/unit/pipeline/",
+    "tests/unit/transform/",
+)
 """Where tests take seconds: begun first, so that two workers end at the same time."""
 
 
-def pytest_collection_modifyitems(items: list[Any]) -> None:
+RANDOM = ("tests/property/",)
+"""Where cases are drawn: `make test` runs a third of them each time (`rotation`), and so of those marked `rotates`."""
+
+
+def pytest_report_header() -> str:
+    now = rotation.part()
+    which = "all of them" if now is None else f"part {now + 1} of {rotation.PARTS}, all by `make test-full`"
+    return f"random cases: {which} ({rotation.COMMIT}={os.environ.get(rotation.COMMIT, '')})"
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    left = [item for item in items if not _taken(item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = {id(item) for item in left}
+        items[:] = [item for item in items if id(item) not in gone]
+
+
+_PLACES: Counter[str] = Counter()
+
+
+def _taken(item: Any) -> bool:
+    """Whether the test runs this time."""
+    if not item.nodeid.startswith(RANDOM) and item.get_closest_marker("rotates") is None:
+        return True
+    group = item.nodeid.split("[")[0]
+    if group == item.nodeid:
+        return True  # one case, or one that goes through many by itself
+    _PLACES[group] += 1
+    return rotation.taken(group, _PLACES[group]) or item.nodeid in rotation.always()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from binalloc.cli.options import F, integer, options
+from binalloc.cli.gather import gathered
+from binalloc.cli.options import integer
 from binalloc.cli.terminal import note
 from binalloc.errors import UsageError
 
@@ -39,7 +40,7 @@ class Span(click.types.StringParamType):
         return first or 0, last
 
 
-trace_options: Callable[[F], F] = options(
+_TRACE = (
     click.option(
         "--trace", metavar="FILE", help="Write a trace for Perfetto or chrome://tracing; compressed if named .gz."
     ),
@@ -69,7 +70,7 @@ trace_options: Callable[[F], F] = options(
 )
 
 
-watch_options: Callable[[F], F] = options(
+_WATCH = (
     click.option(
         "--watch",
         "watches",
@@ -102,7 +103,7 @@ _BESIDE = {
     "trace_limit": ("trace", "bounds a trace", "--trace FILE"),
     "trace_counters": ("trace", "says how often a trace has counters", "--trace FILE"),
     "watch_limit": ("watches", "bounds what --watch tells of", "--watch BUFFER"),
-    "source": ("annotate", "names the folder of what --annotate shows", "--annotate"),
+    "sources": ("annotate", "names the folder of what --annotate shows", "--annotate"),
     "every": ("series", "says how often --series samples", "--series FILE"),
     "accelsim_limit": ("accelsim_trace", "bounds a trace for Accel-Sim", "--accelsim-trace DIR"),
 }
@@ -119,34 +120,48 @@ def refuse_alone(context: click.Context) -> None:
             raise UsageError(f"{parameter.opts[0]} {says}", remedy=f"Give {remedy}, too.")
 
 
-def wanted_of(
-    trace: TraceFile | None, watches: tuple[str, ...], most: int, breaks: tuple[str, ...], quiet: bool
-) -> Wanted:
-    """What the options ask to see; UsageError where they contradict each other. quiet: accesses are for --json."""
-    from binalloc.report.runs.observed import Wanted
+@dataclass(frozen=True)
+class Observed:
+    """What is to be seen of a run, as the options have it."""
 
-    if "watch" in breaks and not watches:
-        raise UsageError("--break watch stops at what --watch names", remedy="Give --watch BUFFER, too.")
-    return Wanted(
-        trace, watches, breaks, most, note, not quiet,
-        None if trace is None else lambda found: tell_left_out(found, trace.options),
-    )  # fmt: skip
+    trace: str | None
+    trace_window: tuple[int, int | None] | None
+    trace_every: int | None
+    trace_limit: int
+    trace_counters: int
+    watches: tuple[str, ...]
+    watch_limit: int
+    breaks: tuple[str, ...]
+
+    def wanted(self, *, quiet: bool) -> Wanted:
+        """The same for the library; UsageError where the options contradict each other, or the trace's file is none.
+        quiet: accesses are for --json."""
+        from binalloc.report.runs.observed import Wanted
+
+        if "watch" in self.breaks and not self.watches:
+            raise UsageError("--break watch stops at what --watch names", remedy="Give --watch BUFFER, too.")
+        trace = self._trace()
+        return Wanted(
+            trace, self.watches, self.breaks, self.watch_limit, note, not quiet,
+            None if trace is None else lambda found: tell_left_out(found, trace.options),
+        )  # fmt: skip
+
+    def _trace(self) -> TraceFile | None:
+        """The trace to write."""
+        if self.trace is None:
+            return None
+        if self.trace == "-":
+            raise UsageError("a trace goes to a file", place="--trace", found="-", expected="a file's name")
+        from binalloc.emulator.traces.trace import TraceOptions
+        from binalloc.emulator.traces.windows import Windows
+        from binalloc.report.runs.observed import TraceFile
+
+        first, last = self.trace_window or (0, None)
+        windows = Windows(first, last, self.trace_every or 0, _SHOWN)
+        return TraceFile(self.trace, TraceOptions(windows, self.trace_limit, self.trace_counters))
 
 
-def trace_file(
-    path: str | None, window: tuple[int, int | None] | None, every: int | None, limit: int, interval: int
-) -> TraceFile | None:
-    """What the options ask for; UsageError where the file is none."""
-    if path is None:
-        return None
-    if path == "-":
-        raise UsageError("a trace goes to a file", place="--trace", found="-", expected="a file's name")
-    from binalloc.emulator.traces.trace import TraceOptions
-    from binalloc.emulator.traces.windows import Windows
-    from binalloc.report.runs.observed import TraceFile
-
-    first, last = window or (0, None)
-    return TraceFile(path, TraceOptions(Windows(first, last, every or 0, _SHOWN), limit, interval))
+observe_options = gathered("observed", Observed, *_TRACE, *_WATCH)
 
 
 def tell_left_out(found: dict[str, Any], wanted: TraceOptions) -> None:

@@ -179,7 +179,7 @@ def refuse_for_one_launch(context: click.Context) -> None:
             )  # fmt: skip
 
 
-def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+def all_of(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     def apply(function: F) -> F:
         for decorator in reversed(decorators):
             function = decorator(function)

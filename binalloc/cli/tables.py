@@ -59,8 +59,8 @@ class Rows(Row):
 
 
 class RowOption(click.Option):
-    """An option of type `Row`; its help lists the rows with their summaries. With `show_default` the table's default is
-    its value where none is given, otherwise help alone tells it."""
+    """An option of type `Row`; its help lists the rows with their summaries, if there are several. With `show_default`
+    the table's default is its value where none is given, otherwise help alone tells it."""
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
         if isinstance(self.type, Row) and self.show_default:
@@ -68,6 +68,8 @@ class RowOption(click.Option):
         return super().get_default(ctx, call)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        if isinstance(self.type, Row) and len(self.type.rows()) == 1:
+            return None  # there is nothing to choose
         found = super().get_help_record(ctx)
         if found is None or not isinstance(self.type, Row):
             return found
@@ -77,7 +79,7 @@ class RowOption(click.Option):
 
 
 ALLOCATOR_NAMES = Rows("binalloc.transform.allocators.table", "ALLOCATORS")
-SCHEDULER_NAMES = Rows("binalloc.emulator.schedulers.table", "SCHEDULERS")
+SCHEDULER_NAMES = Rows("binalloc.emulator.policies.schedulers.table", "SCHEDULERS")
 
 
 def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[[Any], Any]:
@@ -115,6 +117,27 @@ def solver_limit_option(command: Any) -> Any:
 
 def scheduler_option(command: Any) -> Any:
     return row_option(
-        "--scheduler", "binalloc.emulator.schedulers.table", "SCHEDULERS", show_default=True,
+        "--scheduler", "binalloc.emulator.policies.schedulers.table", "SCHEDULERS", show_default=True,
         help="How the emulated schedulers choose warps.",
+    )(command)  # fmt: skip
+
+
+def dispatcher_option(command: Any) -> Any:
+    return row_option(
+        "--dispatcher", "binalloc.emulator.policies.dispatchers.table", "DISPATCHERS", show_default=True,
+        help="Which emulated SM takes which block when.",
+    )(command)  # fmt: skip
+
+
+def placement_option(command: Any) -> Any:
+    return row_option(
+        "--placement", "binalloc.emulator.policies.placements.table", "PLACEMENTS", show_default=True,
+        help="Where in an SM's shared memory an allocation lies.",
+    )(command)  # fmt: skip
+
+
+def pages_option(command: Any) -> Any:
+    return row_option(
+        "--pages", "binalloc.emulator.pages.table", "PAGES", show_default=True,
+        help="Where in L2 and DRAM a line of memory lies.",
     )(command)  # fmt: skip

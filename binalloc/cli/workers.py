@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from binalloc.cli.options import integer, options
+from binalloc.cli.options import all_of, integer
 from binalloc.cli.terminal import fail, note
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.sweeping.executors import Executor
 
 _CACHE = click.option(
@@ -22,7 +23,7 @@ _JOBS = click.option(
     "--jobs", type=integer(1, 1024), metavar="N", help="Processes; 1: none but this.  [default: one for each core]"
 )
 _DASK = click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, as tcp://host:port.")
-workers_options = options(_CACHE, _JOBS, _DASK)
+workers_options = all_of(_CACHE, _JOBS, _DASK)
 
 
 def require_one_kind(jobs: int | None, dask: str | None) -> None:
@@ -45,7 +46,7 @@ def finished_runs(cache: str | None) -> Path:
     return folder
 
 
-def executor_of(dask: str | None, jobs: int | None, engine: str, most: int | None = None) -> Executor:
+def executor_of(dask: str | None, jobs: int | None, options: RunOptions, most: int | None = None) -> Executor:
     """Who runs it. jobs: processes, None for one for each core. most: there is work for so many."""
     from binalloc.emulator.runs.warm import warm_up
     from binalloc.pipeline.sweeping.executors import Here, Processes
@@ -56,7 +57,7 @@ def executor_of(dask: str | None, jobs: int | None, engine: str, most: int | Non
         return Cluster(dask)
     wanted = jobs or os.cpu_count() or 1
     processes = wanted if most is None else min(wanted, most)
-    return Here() if processes == 1 else Processes(processes, lambda: warm_up(engine))
+    return Here() if processes == 1 else Processes(processes, lambda: warm_up(options.engine))
 
 
 def fail_interrupted(folder: Path, code: int) -> NoReturn:

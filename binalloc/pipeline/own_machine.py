@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from binalloc.errors import Hint, UsageError
@@ -43,7 +42,7 @@ def at_home(module: Module, request: Request) -> Request:
     if request.names_machine:
         return request
     kernel = request.kernel or (request.launch.kernel if request.launch else None)
-    return replace(request, machine=own_machine(module, kernel, None, runs=False))
+    return request.with_options(machine=own_machine(module, kernel, None, runs=False))
 
 
 def why_that_machine(module: Module, kernel: str | None, given: object, machine: Machine) -> str:

@@ -130,7 +130,7 @@ class Outcome:
             "allocator": self.request.allocator,
             "policy": None if _explicit(self.request) else self.request.policy,
             "reading": _reading(self.request),
-            "scheduler": self.request.scheduler if self.original.cycles is not None else None,
+            "scheduler": self.request.options.scheduler if self.original.cycles is not None else None,
             "inline": self.request.inline,
             "inlined_calls": sum(len(fn.origin.inlined) for fn in self.rewritten.functions if fn.origin is not None),
             "profile": None if self.request.profile is None else self.request.profile.to_dict(),
@@ -365,7 +365,7 @@ def _explain(module: Module, outcome: Outcome) -> None:
     if [fn.instrs for fn in came] == [fn.instrs for fn in given.functions]:
         outcome.rescheduling = 1.0
     elif all(fn.info.machine == request.machine.name for fn in came):
-        as_given = measure(replace(given, module=module), replace(request, skews=0))
+        as_given = measure(replace(given, module=module), request.with_options(skews=0))
         if as_given.cycles is not None and given.cycles:
             outcome.rescheduling = as_given.cycles / given.cycles
 
@@ -383,7 +383,7 @@ def split_speedup(request: Request, original: Version, final: Version, local: Ve
     if final.blocks_per_sm != original.blocks_per_sm:
         blocks = count(final.blocks_per_sm, "block")
         request.progress(f"{request.kernel}: the original at {blocks}, as if registers were free")
-        ideal = measure(original, replace(request, skews=0), ideal_blocks=final.blocks_per_sm)
+        ideal = measure(original, request.with_options(skews=0), ideal_blocks=final.blocks_per_sm)
     assert ideal.cycles is not None
     parts = {"occupancy": original.cycles / ideal.cycles}
     if local is None or local.cycles is None:

@@ -67,6 +67,7 @@ def run_program(
 
     Raises what `run` raises, each error with the step that it arose in, and LimitHit for a loop that does not end.
     """
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.program import run_steps
 
     loaded = program if isinstance(program, Program) else load_program(program)
@@ -74,4 +75,6 @@ def run_program(
     first = next(iter(kernels.values())).name if kernels else None
     model = own_machine(module, first, machine, runs=True)
     module = scheduled_for(module, kernels, model)
-    return run_steps(module, loaded, model, kernels=kernels_of(module, loaded), **options)
+    given = {name: options.pop(name) for name in ("buffers", "progress") if name in options}
+    asked = RunOptions(machine=model, **options)
+    return run_steps(module, loaded, asked, kernels=kernels_of(module, loaded), **given)

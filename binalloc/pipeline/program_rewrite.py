@@ -7,7 +7,6 @@ it, so that all of them together are; buffers and variables are compared as the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from binalloc.analysis.callgraph import build_callgraph
 from binalloc.emulator.runs.program import Ran, run_steps
@@ -48,7 +47,7 @@ class RewrittenProgram:
 
 
 def rewrite_program(
-    module: Module, source: bytes, program: Program, request: Request, only: str | None, *, host_steps: bool
+    module: Module, source: bytes, program: Program, request: Request, only: str | None
 ) -> RewrittenProgram:
     """Rewrite each kernel that the program launches, or `only` that one, as `request` asks.
 
@@ -68,8 +67,7 @@ def rewrite_program(
             expected=", ".join(names),
         )  # fmt: skip
     given = scheduled_for(module, kernels, request.machine)
-    options = {"host_steps": host_steps, "scheduler": request.scheduler, "engine": request.engine}
-    before = _run(given, program, request, "the original", options)
+    before = _run(given, program, request, "the original")
     outcomes, made = [], given
     left_out: list[tuple[str, Refused]] = []
     for name in wanted:
@@ -93,7 +91,7 @@ def rewrite_program(
             source = write_module(made)
     if left_out and not outcomes:
         raise left_out[0][1]
-    after = _run(made, program, request, "rewritten", options)
+    after = _run(made, program, request, "rewritten")
     found = compare(program.held, before.buffers, after.buffers)
     found += compare_globals(program.held, before.globals, after.globals)
     printed = before.said.differs(after.said)
@@ -111,9 +109,9 @@ def _require_static(request: Request) -> None:
         )  # fmt: skip
 
 
-def _run(module: Module, program: Program, request: Request, version: str, options: dict[str, Any]) -> Ran:
+def _run(module: Module, program: Program, request: Request, version: str) -> Ran:
     with running(version):
         return run_steps(
-            module, program, request.machine, kernels=kernels_of(module, program), max_cycles=request.max_cycles,
-            progress=told_by(lambda text: request.progress(f"{version}: {text}")), **options,
+            module, program, request.options, kernels=kernels_of(module, program),
+            progress=told_by(lambda text: request.progress(f"{version}: {text}")),
         )  # fmt: skip

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.isa.instruction import Module
 from binalloc.models.allocation.layouts import DEFAULT_LAYOUT
-from binalloc.models.machines.files import DEFAULT_MACHINE
 from binalloc.models.machines.model import Machine
-from binalloc.models.machines.reader import load_machine
 from binalloc.models.search.unified import PRINTED, Reading
 from binalloc.pipeline.block import Three
 from binalloc.pipeline.profile import Profile, load_profile
@@ -31,24 +28,6 @@ Progress = Callable[[str], None]
 
 def _silent(_: str) -> None:
     """Progress nobody asked for."""
-
-
-_UNNAMED = ""
-
-
-class _MachineField:
-    """A machine, given as one, by name or by the path of its file; the default machine where none is."""
-
-    def __get__(self, request: object, owner: type | None = None) -> Machine:
-        if request is None:
-            return _UNNAMED  # type: ignore[return-value]  # the field's default, which __set__ is handed
-        found: Machine = vars(request)["_machine"]
-        return found
-
-    def __set__(self, request: object, given: Machine | str | Path) -> None:
-        vars(request)["_named"] = given != _UNNAMED
-        given = given or DEFAULT_MACHINE
-        vars(request)["_machine"] = given if isinstance(given, Machine) else load_machine(given)
 
 
 class _LaunchField:
@@ -114,55 +93,89 @@ class Preparations:
         return last
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Request:
-    """What to do with a kernel.
-
-    kernel: its name; "" for the launch's, or the binary's only one. machine: a machine model, its name or the path of
-    its file. launch: a launch or the path of its file (`load_launch` chooses among its sizes). block: sides of a block
-    where there is no launch. registers, slots: explicit budget per thread. blocks: blocks per SM to aim at. Neither:
-    automatic choice by `policy` (measured, exhaustive, unified, model). reading: of what the unified paper leaves
-    open, for its policy. allocator: by name. emulate: run original and rewritten and compare results. engine: numba or
-    python. max_cycles: limit of each emulated run; None: no limit. scheduler: the emulated warp scheduler, by name.
-    skews: how many further runs measure each version, with blocks that start a little later, by seeds. solver_limit:
-    deterministic solver time per function, about seconds, for allocators that have a solver. layout: of the slots of
-    callers and callees (`models.allocation.layouts`). explain: whether versions say why values left the registers
-    (`Version.explained`). profile: how often code runs, or the path of its file; without, that is estimated from
-    loops. inline: which calls are inlined first (`rewrite.ways.WAYS`). sampled: whether of large grids only parts are
-    run (`sampling`). whole_gpu: whether an SM has no more blocks at once than the GPU's SMs get of the grid (`grid`).
-    prepared: the call graph and what all versions of the kernel are built from, kept from the first one on.
-    """
+    """What to do with a kernel, and how it is run for that."""
 
     kernel: str = ""
-    machine: _MachineField = _MachineField()
+    """Its name; "" for the launch's, or the binary's only one."""
     launch: _LaunchField = _LaunchField()
+    """A launch or the path of its file (`load_launch` chooses among its sizes)."""
+    options: RunOptions = field(default_factory=RunOptions)
+    """How original and rewritten are run; its `progress` is not called, this record's is."""
     block: Three | None = None
+    """Sides of a block where there is no launch."""
     registers: int | None = None
+    """Explicit budget per thread; so is `slots`. None of these and no `blocks`: the policy chooses."""
     slots: int | None = None
     blocks: int | None = None
+    """Blocks per SM to aim at."""
     policy: str = "measured"
+    """How the number of blocks is chosen, a row of `policies.table` by name."""
     reading: Reading = PRINTED
+    """Of what the unified paper leaves open, for its policy."""
     allocator: str = DEFAULT_ALLOCATOR
+    """By name."""
     emulate: bool = True
-    engine: str = "numba"
-    max_cycles: int | None = DEFAULT_MAX_CYCLES
+    """Whether original and rewritten are run, and what they leave compared."""
     progress: Progress = _silent
-    scheduler: str = DEFAULT_SCHEDULER
-    skews: int = 0
+    """Hears in words how far it is."""
     solver_limit: float = SOLVER_LIMIT
+    """Deterministic solver time per function, about seconds, for allocators that have a solver."""
     layout: str = DEFAULT_LAYOUT
+    """Of the slots of callers and callees (`models.allocation.layouts`)."""
     explain: bool = False
+    """Whether versions say why values left the registers (`Version.explained`)."""
     profile: _ProfileField = _ProfileField()
+    """How often code runs, or the path of its file; without, that is estimated from loops."""
     inline: str = NONE
+    """Which calls are inlined first (`rewrite.ways.WAYS`)."""
     sampled: bool = False
+    """Whether of large grids only parts are run (`sampling`)."""
     whole_gpu: bool = False
+    """Whether an SM has no more blocks at once than the GPU's SMs get of the grid (`grid`)."""
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
+    """The call graph and what all versions of the kernel are built from, kept from the first one on."""
+
+    def __init__(
+        self,
+        kernel: str = "",
+        machine: Machine | str | Path | None = None,
+        launch: Launch | str | Path | None = None,
+        **given: Any,
+    ) -> None:
+        """machine: a model, its name or the path of its file, in place of the options'. given: the other fields by
+        name, and besides those the fields of `options`, which are changed. Raises TypeError for other names."""
+        values = {"kernel": kernel, "launch": launch, **given}
+        for one in fields(self):
+            if one.name not in values:
+                default = one.default if one.default_factory is MISSING else one.default_factory()
+                values[one.name] = default
+        changed = {name: values.pop(name) for name in given if name not in _OWN}
+        if machine is not None:
+            changed["machine"] = machine
+        if changed:
+            values["options"] = replace(values["options"], **changed)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that the kernel is rewritten for, and run on."""
+        return self.options.machine
+
+    def with_options(self, **changed: Any) -> Request:
+        """The request with its run options changed, fields of `RunOptions` by name."""
+        return replace(self, options=replace(self.options, **changed))
 
     @property
     def names_machine(self) -> bool:
         """Whether a machine was given."""
-        return bool(vars(self)["_named"])
+        return self.options.names_machine
 
     def prepared_for(self, module: Module) -> Prepared:
         """What versions of the kernel are built from. UsageError where the profile is not the kernel's."""
         return self.prepared.of(module, self.kernel, self.profile, self.inline)
+
+
+_OWN = frozenset(one.name for one in fields(Request))

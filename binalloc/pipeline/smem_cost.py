@@ -13,11 +13,9 @@ from functools import cached_property
 from itertools import product
 
 from binalloc.emulator.experiments.shared_cost import Measured, kernel, measure, timed
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.model import Machine
 from binalloc.transform.schedule.schedule import schedule
 
 Progress = Callable[[str], None]
@@ -29,13 +27,10 @@ PARTS = ("passes", "launch_skew", "gaps", "latency", "drain")
 class Sweep:
     """What to run: every w (warps), l (loads per warp) and k (congestion), on one SM."""
 
-    machine: Machine
+    options: RunOptions
     warps: tuple[int, ...]
     loads: tuple[int, ...]
     congestion: tuple[int, ...]
-    engine: str = "numba"
-    scheduler: str = DEFAULT_SCHEDULER
-    max_cycles: int | None = DEFAULT_MAX_CYCLES
 
 
 @dataclass(frozen=True)
@@ -121,7 +116,7 @@ def fit(xs: Sequence[int], ys: Sequence[int]) -> Line:
 
 def costs(sweep: Sweep, progress: Progress) -> Costs:
     """Run the sweep. Refused where a block of so many warps does not fit on the machine; else as `run`."""
-    machine = sweep.machine
+    machine = sweep.options.machine
     threads, lanes = machine.sm.threads_per_block, machine.chip.warp_size
     most = threads // lanes
     if max(sweep.warps) > most:
@@ -149,13 +144,11 @@ class _Runs:
 
     def __init__(self, sweep: Sweep, loads: int) -> None:
         self.sweep, self.loads = sweep, loads
-        self.module: Module = timed(schedule(kernel(sweep.machine, loads), sweep.machine), loads)
+        machine = sweep.options.machine
+        self.module: Module = timed(schedule(kernel(machine, loads), machine), loads)
 
     def measure(self, w: int, k: int) -> Measured:
-        s = self.sweep
-        return measure(
-            self.module, s.machine, w, k, engine=s.engine, scheduler=s.scheduler, max_cycles=s.max_cycles
-        )  # fmt: skip
+        return measure(self.module, w, k, self.sweep.options)
 
     def row(self, w: int, k: int, clock: int, latency: int | None) -> Row:
         """One point of the sweep; latency None: it is the run that says what it is."""

@@ -369,7 +369,7 @@ def measure(
 ) -> Version:
     """The version with cycles, statistics and output buffers of an emulated run. Needs a launch. Of a large grid, where
     the request says so, cycles and statistics of parts alone (`sampling`)."""
-    from binalloc.emulator.runs.run import Result, run
+    from binalloc.emulator.runs.run import Result, run_launch
 
     assert request.launch is not None
     launch = request.launch
@@ -378,21 +378,11 @@ def measure(
         blocks = min(blocks or version.blocks_per_sm, version.blocks_per_sm, share)
         ideal_blocks = None if ideal_blocks is None else min(ideal_blocks, share)
 
+    tell = run_progress(request.kernel, request.progress)
+    options = replace(request.options, blocks_per_sm=blocks, ideal_blocks=ideal_blocks, progress=tell)
+
     def measured(skew: int | None = None, only: range | None = None) -> Result:
-        return run(
-            version.module,
-            request.kernel,
-            launch,
-            request.machine,
-            engine=request.engine,
-            scheduler=request.scheduler,
-            max_cycles=request.max_cycles,
-            blocks_per_sm=blocks,
-            ideal_blocks=ideal_blocks,
-            skew=skew,
-            only=only,
-            progress=run_progress(request.kernel, request.progress),
-        )
+        return run_launch(version.module, request.kernel, launch, replace(options, skew=skew, only=only))
 
     resident = f", {count(ideal_blocks, 'block')} per SM as if registers were free" if ideal_blocks else ""
     with running(f"{version.name}{resident}"):
@@ -403,7 +393,7 @@ def measure(
                 found = replace(version, cycles=sampled.cycles, stats=sampled.stats, sampled=sampled)
                 return replace(found, counts=sampled.counts)
         result = measured()
-        skewed = skewed_cycles(lambda seed: measured(seed).cycles, request.skews)
+        skewed = skewed_cycles(lambda seed: measured(seed).cycles, options.skews)
     return replace(
         version, cycles=result.cycles, stats=result.stats, buffers=result.buffers, globals=result.globals,
         printed=result.printed, skewed=skewed, counts=result.counts,

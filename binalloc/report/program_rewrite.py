@@ -22,7 +22,7 @@ def rewritten_program_to_dict(done: RewrittenProgram) -> dict[str, Any]:
         "program": done.program.path,
         "machine": request.machine.name,
         "allocator": request.allocator,
-        "scheduler": request.scheduler,
+        "scheduler": request.options.scheduler,
         "verified": done.verified,
         "checked": True,
         "same_results": not done.differences,

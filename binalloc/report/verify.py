@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import running
@@ -14,6 +15,7 @@ from binalloc.report.control_codes import check_control_codes, render_control_co
 from binalloc.report.limits import Limits, check_limits, render_limits
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Function, Module, Origin
     from binalloc.launch.comparison import Shown
     from binalloc.launch.file import Difference, Launch
@@ -29,14 +31,9 @@ def verify_to_dict(
     new: Module,
     kernel: str | None,
     launch: Launch | Program | None,
-    machine: Machine,
-    engine: str,
-    scheduler: str,
-    max_cycles: int | None,
+    options: RunOptions,
     progress: Callable[[str], None],
     limits: Limits | None = None,
-    *,
-    host_steps: bool = False,
 ) -> dict[str, Any]:
     """Findings of the checker, the first differing outputs, and whether limits are kept. Raises KernelFault where a run
     faults.
@@ -51,15 +48,12 @@ def verify_to_dict(
 
     names = _kernels(old, new, kernel)
     if isinstance(launch, Program):
-        return _verify_program(
-            old, new, names, launch, machine, limits, whole=kernel is None, engine=engine, scheduler=scheduler,
-            max_cycles=max_cycles, progress=progress, host_steps=host_steps,
-        )  # fmt: skip
+        return _verify_program(old, new, names, launch, options, limits, progress, whole=kernel is None)
     ran = _kernel_to_run(new, kernel, launch)
-    found = _proof(old, new, names, machine, whole=kernel is None)
+    found = _proof(old, new, names, options.machine, whole=kernel is None)
     if launch is not None and any(fn.name == ran for fn in old.kernels()):  # else a finding says that it is missing
-        found |= _compare_runs(old, new, ran, launch, machine, engine, scheduler, max_cycles, progress)
-    return _judged(old, new, names, ran, found, limits, machine)
+        found |= _compare_runs(old, new, ran, launch, options, progress)
+    return _judged(old, new, names, ran, found, limits, options.machine)
 
 
 def _proof(old: Module, new: Module, names: list[str], machine: Machine, *, whole: bool) -> dict[str, Any]:
@@ -97,31 +91,29 @@ def _judged(
 
 
 def _verify_program(
-    old: Module, new: Module, names: list[str], program: Program, machine: Machine, limits: Limits | None, *,
-    whole: bool, progress: Callable[[str], None], **options: Any,
+    old: Module, new: Module, names: list[str], program: Program, options: RunOptions, limits: Limits | None,
+    progress: Callable[[str], None], *, whole: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """The proof, and both runs of a whole program compared, if both binaries have its kernels."""
     from binalloc.emulator.runs.program import run_steps
     from binalloc.launch.file import compare, compare_globals
     from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
 
+    machine = options.machine
     found = _proof(old, new, names, machine, whole=whole)
     results = []
     given = scheduled_for(old, kernels_of(old, program), machine)
     for which, module in (("original", given), ("rewritten", new)):
         with running(f"the {which}"):
-            results.append(
-                run_steps(
-                    module, program, machine, kernels=kernels_of(module, program), progress=told_by(progress), **options
-                )
-            )  # fmt: skip
+            kernels = kernels_of(module, program)
+            results.append(run_steps(module, program, options, kernels=kernels, progress=told_by(progress)))
     before, after = results
     differences = compare(program.held, before.buffers, after.buffers)
     differences += compare_globals(program.held, before.globals, after.globals)
     printed = before.said.differs(after.said)
     found |= {
         "machine": machine.name,
-        "scheduler": options["scheduler"],
+        "scheduler": options.scheduler,
         "original_rescheduled": given is not old,
         "same_results": not differences and printed is None,
         "differences": [str(d) for d in differences] + ([] if printed is None else [printed]),
@@ -224,13 +216,13 @@ def _imported_apart(old: Module, new: Module) -> list[str]:
 
 
 def _compare_runs(
-    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, scheduler: str,
-    max_cycles: int | None, progress: Callable[[str], None],
+    old: Module, new: Module, kernel: str, launch: Launch, options: RunOptions, progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    from binalloc.emulator.runs.run import run
+    from binalloc.emulator.runs.run import run_launch
     from binalloc.launch.file import check_against, compare, compare_globals, variable_name
     from binalloc.pipeline.steps import run_progress
 
+    machine = options.machine
     rescheduled = any(fn.info.machine != machine.name for fn in old)
     if rescheduled:
         from binalloc.transform.schedule.schedule import schedule
@@ -241,12 +233,8 @@ def _compare_runs(
     results = []
     for which, module in (("original", old), ("rewritten", new)):
         with running(f"the {which}"):
-            results.append(
-                run(
-                    module, kernel, launch, machine, engine=engine, scheduler=scheduler, max_cycles=max_cycles,
-                    progress=run_progress(f"{kernel}, {which}", progress),
-                )
-            )  # fmt: skip
+            tell = run_progress(f"{kernel}, {which}", progress)
+            results.append(run_launch(module, kernel, launch, replace(options, progress=tell)))
     before, after = results
     differences = compare(launch, before.buffers, after.buffers)
     differences += compare_globals(launch, before.globals, after.globals)
@@ -254,10 +242,10 @@ def _compare_runs(
     data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}
     return {
         "machine": machine.name,
-        "scheduler": scheduler,
+        "scheduler": options.scheduler,
         "original_rescheduled": rescheduled,
         "same_results": not differences and printed is None,
-        "first_store": _first_store(old, new, kernel, launch, machine, engine, scheduler, differences[0], data)
+        "first_store": _first_store(old, new, kernel, launch, options, differences[0], data)
         if differences
         else None,
         "differences": [str(d) for d in differences] + ([] if printed is None else [printed]),
@@ -266,8 +254,7 @@ def _compare_runs(
 
 
 def _first_store(
-    old: Module, new: Module, kernel: str, launch: Launch, machine: Machine, engine: str, scheduler: str,
-    d: Difference, results: dict[str, Any],
+    old: Module, new: Module, kernel: str, launch: Launch, options: RunOptions, d: Difference, results: dict[str, Any],
 ) -> dict[str, Any] | None:
     """The store that wrote the first differing element in both runs, and what it left there. None where elements have
     no place of their own (compare = "unordered")."""
@@ -280,7 +267,7 @@ def _first_store(
     data = results[d.name]
     offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize + d.offset
     size = data.itemsize if d.bytes is None else d.bytes
-    stores = [first_store(m, kernel, launch, machine, d.name, offset, size, engine, scheduler) for m in (old, new)]
+    stores = [first_store(m, kernel, launch, d.name, offset, size, options) for m in (old, new)]
     return {
         "element": d.element,
         "original": {"store": str(stores[0]) if stores[0] else None, "value": _value(d.expected)},

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.session import Session
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import array_on_device, bind_arrays, handled_launch, parsed, runtime_keys
@@ -140,30 +139,22 @@ class Device:
         kernels: Module | str | Path,
         *,
         machine: Machine | str | Path | None = None,
-        engine: str = "numba",
-        scheduler: str = DEFAULT_SCHEDULER,
-        sms: int = 1,
-        max_cycles: int | None = DEFAULT_MAX_CYCLES,
-        check: bool = False,
-        race: bool = False,
         heap: int | None = None,
         printf_buffer: int | None = None,
+        **options: Any,
     ) -> None:
         """A device with nothing on it but the binary's variables.
 
-        kernels: a module, or the path of a binary (.loom) or of PTX. machine: as in `launch_kernel`. engine, scheduler,
-        sms, check, race: of every launch, max_cycles of each, as in `run`. heap, printf_buffer: bytes that kernels can
-        `malloc`, and for what each launch prints; 8 MiB and 1 MiB without.
+        kernels: a module, or the path of a binary (.loom) or of PTX. machine: as in `launch_kernel`. heap,
+        printf_buffer: bytes that kernels can `malloc`, and for what each launch prints; 8 MiB and 1 MiB without.
+        options: how each launch runs, fields of `RunOptions` by name.
         """
         module = kernels if isinstance(kernels, Module) else load_kernels(kernels, machine=machine)
         self.machine = own_machine(module, None, machine, runs=True)
         self._rescheduled = any(fn.info.machine != self.machine.name for fn in module)
         self.module = schedule(module, self.machine) if self._rescheduled else module
         held = parsed({"kernel": "device", "grid": 1, "block": 1} | runtime_keys(heap, printf_buffer))
-        self._session = Session(
-            self.module, self.machine, held, {}, {}, engine=engine, sms=sms,
-            scheduler=scheduler, max_cycles=max_cycles, check=check, race=race,
-        )  # fmt: skip
+        self._session = Session(self.module, held, {}, {}, RunOptions(machine=self.machine, **options))
         self.launches: list[LaunchResult] = []
 
     @property

@@ -12,9 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.runs.run import Result, run
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.runs.options import RunOptions
+from binalloc.emulator.runs.run import Result, run_launch
 from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import bind_arrays
 from binalloc.launch.types import Array, Launch
@@ -80,12 +79,7 @@ def launch_kernel(
     heap: int | None = None,
     printf_buffer: int | None = None,
     symbols: Mapping[str, Array] | None = None,
-    engine: str = "numba",
-    scheduler: str = DEFAULT_SCHEDULER,
-    sms: int = 1,
-    max_cycles: int | None = DEFAULT_MAX_CYCLES,
-    check: bool = False,
-    race: bool = False,
+    **options: Any,
 ) -> LaunchResult:
     """Run a kernel on the emulator, with `args` for its parameters in order.
 
@@ -115,7 +109,8 @@ def launch_kernel(
             1 MiB without.
         symbols: arrays for global and constant variables of the binary, by name, which are filled with them from their
             first byte on, and read back. All others begin every launch as the binary has them.
-        engine, scheduler, sms, max_cycles, check, race: as in `run`.
+        options: how it runs, fields of `RunOptions` by name (`engine`, `scheduler`, `sms`, `max_cycles`, `check`,
+            `race` and others).
 
     Raises:
         UsageError: arguments do not fit the kernel's parameters; it names argument, what was given, what is expected.
@@ -132,10 +127,8 @@ def launch_kernel(
         fn.info, fn.name, grid, block, args, dynamic_shared=dynamic_shared, cooperative=cooperative, heap=heap,
         printf_buffer=printf_buffer, symbols=symbols,
     )  # fmt: skip
-    result = run(
-        module, fn.name, bound.launch, model, engine=engine, scheduler=scheduler, sms=sms, max_cycles=max_cycles,
-        check=check, race=race, buffers=bound.buffers, textures=bound.textures,
-    )  # fmt: skip
+    asked = RunOptions(machine=model, **options)
+    result = run_launch(module, fn.name, bound.launch, asked, buffers=bound.buffers, textures=bound.textures)
     bound.write_back(result.buffers)
     return told(result, bound.launch, module, model, rescheduled=rescheduled, arrays=bound.arrays)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from binalloc.cli.load import subject_of
+from binalloc.emulator.runs.options import USUAL
 from binalloc.emulator.runs.warm import warm_up
 from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch
@@ -60,7 +61,7 @@ def main(folder: Path, machine: str = "gtx680") -> None:
     for path in files:
         source = path.with_suffix(".ptx")
         cases.append((path.stem, *subject_of(source.read_bytes(), str(source), load_launch(path), machine)))
-    asked = [list(configurations(module, subject, ALL, ALLOCATORS, ("lrr",))) for _, module, subject in cases]
+    asked = [list(configurations(module, subject, ALL, ALLOCATORS, ("lrr",), USUAL)) for _, module, subject in cases]
     shares = []
     with Processes(2, lambda: warm_up("numba")) as executor:
         rows = sweep([one for group in asked for one in group], executor, Cache(folder / "cache"))

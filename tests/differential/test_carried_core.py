@@ -20,8 +20,8 @@ from binalloc.emulator.carried.core import NEEDS, Core, find_core
 from binalloc.emulator.host import engine
 from binalloc.emulator.host.engine import name_of_build
 from binalloc.emulator.packing.machine_code import BUILDS, CPU, LINKER, make_core
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result, run
-from binalloc.emulator.schedulers.table import SCHEDULERS
 from tests.differential.test_emulator_engines import random_program
 from tests.differential.test_samples_in_every_mode import FILES, GTX680, loaded
 from tests.support.kits.every_unit import counters, one_of_each

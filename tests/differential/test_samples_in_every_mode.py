@@ -12,8 +12,8 @@ from itertools import cycle
 
 import pytest
 
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result, run
-from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module

@@ -28,7 +28,7 @@ def rewritten(name: str, registers: int | None = None, slots: int | None = None)
     """At size `test`, compared with the reference, too."""
     request = Request("", load_machine("gtx680"), policy=STATIC_POLICY)
     asked = replace(request, registers=registers, slots=slots)
-    done = rewrite_program(sample_program(name), b"", small(name), asked, None, host_steps=False)
+    done = rewrite_program(sample_program(name), b"", small(name), asked, None)
     held = done.program.held
     expected = reference_outputs(held, held.make_buffers(), done.program.constants)
     for ran in (done.original, done.rewritten):

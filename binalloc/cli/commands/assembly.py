@@ -9,13 +9,13 @@ import click
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import machine_model
 from binalloc.cli.load import assemble_file, load_module
-from binalloc.cli.options import file_argument, json_option, options, output_option
+from binalloc.cli.options import all_of, file_argument, json_option, output_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json
 from binalloc.errors import MalformedInput, UsageError
 
 
 @click.command()
-@options(file_argument, output_option, json_option)
+@all_of(file_argument, output_option, json_option)
 @click.option("--schedule", "machine", metavar="NAME|FILE", help="Set control codes for that machine, too.")
 def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> None:
     """Assemble FILE (.lasm) into a Loom binary; without -o into FILE with the suffix .loom."""
@@ -53,7 +53,7 @@ def _default_output(file: str, suffix: str, as_json: bool) -> str:
 
 
 @click.command()
-@options(file_argument, output_option, json_option)
+@all_of(file_argument, output_option, json_option)
 def disasm(file: str, output: str | None, as_json: bool) -> None:
     """Disassemble a binary; `binalloc asm` of the text gives the same bytes. The text goes to stdout without -o."""
     from binalloc.isa.sets.files import disassemble

@@ -11,24 +11,21 @@ from binalloc.cli.inputs import (
     machine_from,
     machine_of,
     optional_launch,
-    optional_profile,
     require_launch_fits,
     require_machine,
 )
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
+    all_of,
     file_argument,
-    inline_option,
     json_option,
     kernel_option,
     launch_option,
-    layout_option,
-    options,
     own_machine_option,
-    profile_option,
     size_option,
 )
-from binalloc.cli.tables import ALLOCATOR_NAMES, solver_limit_option
+from binalloc.cli.request_options import Wanted, request_options
+from binalloc.cli.tables import ALLOCATOR_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 
 _DIGITS = 4
@@ -54,7 +51,7 @@ class Counts(click.types.StringParamType):
 
 
 @click.command("compare-allocators")
-@options(file_argument, kernel_option, own_machine_option, launch_option, size_option, json_option)
+@all_of(file_argument, kernel_option, own_machine_option, launch_option, size_option, json_option)
 @click.option(
     "--registers", type=Counts(1), default="24,32,40", show_default=True, metavar="LIST", help="Registers per thread."
 )
@@ -62,10 +59,7 @@ class Counts(click.types.StringParamType):
     "--slots", type=Counts(0), metavar="LIST",
     help="Slots per thread.  [default: as many as fit beside the blocks that the registers allow]",
 )
-@layout_option
-@profile_option
-@inline_option
-@solver_limit_option
+@request_options("layout", "profile", "inline", "solver_limit")
 @click.option("--allocators", type=ALLOCATOR_NAMES, metavar="LIST", help="By name.  [default: all]")
 def compare(
     file: str,
@@ -76,11 +70,8 @@ def compare(
     as_json: bool,
     registers: tuple[int, ...],
     slots: tuple[int, ...] | None,
-    layout: str,
-    profile: str | None,
-    inline: str,
+    wanted: Wanted,
     allocators: tuple[str, ...] | None,
-    solver_limit: float | None,
 ) -> None:
     """What each allocator makes of a binary's kernels at several budgets: spill code, its cost, and how far from the
     least possible.
@@ -91,12 +82,11 @@ def compare(
     """
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.compare import compare_to_dict
-    from binalloc.transform.allocators.allocator import SOLVER_LIMIT
     from binalloc.transform.allocators.table import ALLOCATORS
 
     require_machine(machine)
     loaded = optional_launch(launch, size)
-    counted = optional_profile(profile)
+    counted = wanted.counted()
     named = kernel_of(kernel, loaded, counted)
     module, _ = load_or_import(file, machine, named)
     names = [found.name for found in module.kernels()] if named is None else []
@@ -104,10 +94,7 @@ def compare(
     require_launch_fits(loaded, module, names[0])
     model = machine_of(module, names[0], machine, runs=False)
     with progress(as_json) as show:
-        request = Request(
-            machine=model, launch=loaded, layout=layout, profile=counted, inline=inline, progress=show,
-            solver_limit=SOLVER_LIMIT if solver_limit is None else solver_limit,
-        )  # fmt: skip
+        request = Request(machine=model, launch=loaded, profile=counted, progress=show, **wanted.fields())
         tell = (lambda _: None) if as_json else say
         chosen_allocators = allocators or tuple(ALLOCATORS)
         found = compare_to_dict(module, request, names, registers, slots or (), chosen_allocators, tell)

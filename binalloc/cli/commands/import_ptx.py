@@ -9,7 +9,7 @@ import click
 from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
 from binalloc.cli.inputs import machine_from, machine_model, machine_of
 from binalloc.cli.load import entries_of, imported_for, imported_units, units_of
-from binalloc.cli.options import block_of, json_option, options, output_option, own_machine_option
+from binalloc.cli.options import all_of, block_of, json_option, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.printable import count
@@ -17,7 +17,7 @@ from binalloc.printable import count
 
 @click.command("import-ptx")
 @click.argument("files", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="FILE...")
-@options(output_option, own_machine_option, json_option)
+@all_of(output_option, own_machine_option, json_option)
 @click.option("--arch", "architecture", metavar="sm_NN", help="Which PTX of a file that has it for several.")
 @click.option("--list", "listing", is_flag=True, help="Only tell what code is in objects, programs and libraries.")
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")

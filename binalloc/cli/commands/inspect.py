@@ -11,12 +11,12 @@ from binalloc.cli.load import load_or_import, load_two
 from binalloc.cli.options import (
     INTEGER_LIMIT,
     Ranges,
+    all_of,
     block_of,
     block_option,
     file_argument,
     json_option,
     kernel_option,
-    options,
     own_machine_option,
 )
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
@@ -26,7 +26,7 @@ _LIST = Ranges(lambda: (0, INTEGER_LIMIT))
 
 
 @click.command()
-@options(file_argument, kernel_option, own_machine_option, block_option, json_option)
+@all_of(file_argument, kernel_option, own_machine_option, block_option, json_option)
 @click.option("--sections", is_flag=True, help="Sections and resources (the default view).")
 @click.option("--cfg", is_flag=True, help="Basic blocks, edges, loops, call graph.")
 @click.option("--webs", is_flag=True, help="Life-range table.")
@@ -81,7 +81,7 @@ def inspect(
 @click.command()
 @click.argument("original", type=click.Path(allow_dash=True))
 @click.argument("rewritten", type=click.Path(allow_dash=True))
-@options(kernel_option, json_option)
+@all_of(kernel_option, json_option)
 def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> None:
     """Old and new code side by side, by the instruction map."""
     from binalloc.report.diff import diff_modules, render_diff

@@ -10,11 +10,11 @@ from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import machine_of, told_machine
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
+    all_of,
     block_of,
     file_argument,
     json_option,
     kernel_option,
-    options,
     output_option,
     own_machine_option,
 )
@@ -23,7 +23,7 @@ from binalloc.errors import UsageError
 
 
 @click.command("launch-skeleton")
-@options(file_argument, kernel_option, output_option, own_machine_option, json_option)
+@all_of(file_argument, kernel_option, output_option, own_machine_option, json_option)
 @click.option(
     "--block", "--block-dim", "block", metavar="X[xY[xZ]]",
     help="Threads of a block along x, y and z, where the binary does not say: 128, 32x16, 8x8x4.",

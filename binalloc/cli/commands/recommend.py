@@ -15,7 +15,6 @@ from binalloc.cli.inputs import (
     machine_model,
     machine_of,
     optional_launch,
-    optional_profile,
     require_launch_fits,
     require_machine,
     require_read_paper,
@@ -23,72 +22,44 @@ from binalloc.cli.inputs import (
 )
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
-    block_of,
-    block_option,
-    emulate_option,
-    engine_option,
+    all_of,
     file_argument,
-    inline_option,
     json_option,
     kernel_option,
     launch_option,
-    max_cycles_option,
-    options,
     own_machines_option,
     page_option,
-    profile_option,
     size_option,
 )
-from binalloc.cli.tables import allocator_option, policy_option, reading_option, scheduler_option
+from binalloc.cli.request_options import Wanted, request_options
+from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import Refused
 from binalloc.printable import one_line
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.recommend import Recommendation
 
 
 @click.command()
-@options(
-    file_argument,
-    kernel_option,
-    launch_option,
-    size_option,
-    block_option,
-    engine_option,
-    max_cycles_option,
-    json_option,
-)
-@own_machines_option
-@policy_option
-@reading_option
-@allocator_option
-@profile_option
-@inline_option
-@scheduler_option
+@all_of(file_argument, kernel_option, own_machines_option, launch_option, size_option, json_option)
+@request_options("block", "policy", "readings", "allocator", "profile", "inline", "emulate")
+@run_options()
 @click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
 @click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
-@emulate_option
 @click.option("--papers", is_flag=True, help="Tell, too, in the unified paper's words: dispatch interval, Table 1.")
 @page_option
 def recommend(
     file: str,
     kernel: str | None,
+    machine: str | None,
     launch: str | None,
     size: str | None,
-    block: str | None,
-    engine: str,
-    max_cycles: int | None,
     as_json: bool,
-    machine: str | None,
-    policy: str | None,
-    readings: tuple[str, ...],
-    allocator: str,
-    profile: str | None,
-    inline: str,
-    scheduler: str,
+    wanted: Wanted,
+    options: RunOptions,
     whole: bool,
-    emulate: bool | None,
     certify: bool,
     papers: bool,
     page: str | None,
@@ -99,45 +70,33 @@ def recommend(
     --policy or --no-emulate say otherwise. No binary is written: the report ends with the command that does it. PTX
     is imported in memory first. --html needs binalloc[html].
     """
-    from binalloc.models.search.unified import reading_of
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.pipeline.policies.table import DEFAULT, MEASURED, STATIC
     from binalloc.pipeline.recommend import recommend as recommended
     from binalloc.report.recommend.facts import recommendation_to_dict, refusal_to_dict
     from binalloc.report.recommend.text import render_recommendation
 
-    check_page(page, file, launch, profile)
-    require_something_to_run(launch, emulate)
-    running = launch is not None if emulate is None else emulate
-    chosen = policy or (DEFAULT if running else STATIC)
-    require_read_paper(readings, chosen)
-    loaded, counted = optional_launch(launch, size), optional_profile(profile)
+    check_page(page, file, launch, wanted.profile)
+    require_something_to_run(launch, wanted.emulate)
+    running = launch is not None if wanted.emulate is None else wanted.emulate
+    chosen = wanted.policy or (DEFAULT if running else STATIC)
+    require_read_paper(wanted.readings, chosen)
+    loaded, counted = optional_launch(launch, size), wanted.counted()
     named = kernel_of(kernel, loaded, counted)
     told: list[dict[str, Any]] = []
     require_machine(machine)
     machines: list[str | None] = [None] if machine is None else list(dict.fromkeys(machine.split(",")))
     for one in machines:
-        request = Request(
-            launch=loaded,
-            block=block_of(block, "--block"),
-            policy=chosen,
-            reading=reading_of(readings),
-            allocator=allocator,
-            emulate=running,
-            engine=engine,
-            scheduler=scheduler,
-            profile=counted,
-            inline=inline,
-            max_cycles=max_cycles,
-            sampled=chosen == MEASURED and not whole,
-        )
+        fields = wanted.fields() | {"policy": chosen, "sampled": chosen == MEASURED and not whole}
+        request = Request(launch=loaded, options=options, emulate=running, profile=counted, **fields)
         try:
             with progress(as_json) as show:
                 module, _ = load_or_import(file, one, named)
                 name = find_kernel(module, named).name
                 require_launch_fits(loaded, module, name)
                 model = machine_of(module, name, one, runs=False)
-                found = recommended(module, replace(request, kernel=name, machine=model, progress=show), certify)
+                asked = replace(request.with_options(machine=model), kernel=name, progress=show)
+                found = recommended(module, asked, certify)
         except Refused as error:
             if one is None or len(machines) == 1:
                 raise

@@ -12,20 +12,20 @@ from binalloc.cli.files import check_folder, check_page, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
 from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
-    engine_option,
+    all_of,
     every_size_option,
     json_option,
     max_cycles_of,
-    options,
     page_option,
     samples_option,
 )
-from binalloc.cli.tables import scheduler_option
+from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs, require_one_kind, workers_options
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.pipeline.papers.reproduce import Case, Point
     from binalloc.pipeline.sweeping.configuration import Subject
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("paper", type=click.Choice(["unified"]))
 @click.argument("kernels", nargs=-1)
-@options(samples_option, every_size_option, engine_option, max_cycles_of("and its row has no figures"), json_option)
-@scheduler_option
+@all_of(samples_option, every_size_option)
+@run_options(max_cycles=max_cycles_of("and its row has no figures"))
+@json_option
 @click.option("--machine", metavar="LIST", help="Of the paper's machines these.  [default: gtx680,c2075]")
 @workers_options
 @page_option
@@ -45,10 +46,8 @@ def reproduce(
     kernels: tuple[str, ...],
     samples: str,
     size: str | None,
-    engine: str,
-    max_cycles: int | None,
+    options: RunOptions,
     as_json: bool,
-    scheduler: str,
     machine: str | None,
     cache: str | None,
     jobs: int | None,
@@ -76,10 +75,10 @@ def reproduce(
     points: list[Point] = []
     curves: list[RegisterCurve] = []
     tally, code = Tally(), 0
-    with executor_of(dask, jobs, engine) as executor, progress(as_json) as show:
+    with executor_of(dask, jobs, options) as executor, progress(as_json) as show:
         try:
-            points.extend(reproduced(cases, executor, kept, show, tally, scheduler, engine, max_cycles))
-            curves.extend(register_curves(by_registers, executor, kept, show, tally, scheduler, engine, max_cycles))
+            points.extend(reproduced(cases, executor, kept, show, tally, options))
+            curves.extend(register_curves(by_registers, executor, kept, show, tally, options))
         except KeyboardInterrupt as stopped:
             code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
     found = reproduction_to_dict(points, curves, tally, code != 0, str(kept.folder))

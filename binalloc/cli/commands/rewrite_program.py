@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from binalloc.cli.files import write_output
@@ -12,8 +11,10 @@ from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, sa
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
+    from binalloc.cli.request_options import Wanted
+    from binalloc.cli.source import Source
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.launch.program.types import Program
-    from binalloc.pipeline.request import Request
 
 _OF_ONE = ("skews", "explain", "profile", "block")
 """Options that speak of one launch, or of one kernel."""
@@ -35,24 +36,25 @@ def refuse_for_program(given: dict[str, Any], program: Program) -> None:
 
 
 def rewrite_a_program(
-    file: str, kernel: str | None, machine: str | None, program: Program, request: Request, output: str | None,
-    *, host_steps: bool, as_json: bool,
-) -> None:  # fmt: skip
+    source: Source, program: Program, wanted: Wanted, options: RunOptions, output: str | None, *, as_json: bool
+) -> None:
     """Rewrite it, write the binary where the results are the same, and tell."""
     from binalloc.emulator.runs.program import require_leave
     from binalloc.isa.sets.files import write_module
-    from binalloc.pipeline.pipeline import find_kernel
-    from binalloc.pipeline.program_rewrite import rewrite_program
+    from binalloc.pipeline.pipeline import Request, find_kernel
+    from binalloc.pipeline.program_rewrite import STATIC_POLICY, rewrite_program
     from binalloc.report.program_rewrite import render_rewritten_program, rewritten_program_to_dict
 
-    require_leave(program, host_steps)
-    module, data = load_or_import(file, machine, program.kernels)
-    only = None if kernel is None else find_kernel(module, kernel).name
+    require_leave(program, options.host_steps)
+    machine = source.machine
+    module, data = load_or_import(source.file, machine, program.kernels)
+    only = None if source.kernel is None else find_kernel(module, source.kernel).name
     first = only if only is not None else find_kernel(module, program.kernels[0]).name if program.kernels else None
     model = machine_of(module, first, machine, runs=False)
-    request = replace(request, machine=model)
     with progress(as_json) as show:
-        done = rewrite_program(module, data, program, replace(request, progress=show), only, host_steps=host_steps)
+        fields = {"policy": STATIC_POLICY} | wanted.fields()
+        request = Request(machine=model, options=options, progress=show, **fields)
+        done = rewrite_program(module, data, program, request, only)
     if output is not None and done.verified:
         write_output(output, write_module(done.module))
     found = rewritten_program_to_dict(done) | {"machine_from": machine_from(module, first, machine, model)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,8 +15,9 @@ from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.errors import Interrupted, LimitHit, UsageError
 
 if TYPE_CHECKING:
+    from binalloc.cli.source import Source
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.launch.program.types import Program
-    from binalloc.models.machines.model import Machine
 
 LISTED = 50
 """Launches that a text lists where none are asked for."""
@@ -27,13 +29,10 @@ _OF_ONE = {
 
 
 
-class Asked(NamedTuple):
-    """What the options say beside what is run. options: of every launch. timeline: launches that are listed, None for
-    all. step: the one launch that is told of, None for all. seen: what is to be seen of it, for `run_to_dict`."""
+class Told(NamedTuple):
+    """What is to be told of the run. timeline: launches that are listed, None for all. step: the one launch that is
+    told of, None for all. seen: what is to be seen of it, for `run_to_dict`."""
 
-    file: str
-    machine: str | None
-    options: dict[str, Any]
     reference: bool
     save: str | None
     timeline: int | None
@@ -62,25 +61,25 @@ def refuse_for_program(context: click.Context, program: Program, step: int | Non
         raise UsageError("--reference compares what all launches leave", expected="no --step")
 
 
-def run_a_program(program: Program, asked: Asked) -> None:
+def run_a_program(source: Source, program: Program, options: RunOptions, asked: Told) -> None:
     """Run it, or up to one launch, and print what there is to tell; ends with the exit code."""
     from binalloc.emulator.runs.program import require_leave
     from binalloc.pipeline.program import kernels_of
     from binalloc.report.runs.program import launch_to_dict, program_run_to_dict, render_program
     from binalloc.report.runs.run import render_run
 
-    require_leave(program, asked.options["host_steps"])
-    module, _ = load_or_import(asked.file, asked.machine, program.kernels)
+    require_leave(program, options.host_steps)
+    module, _ = load_or_import(source.file, source.machine, program.kernels)
     kernels = list(kernels_of(module, program).values())
     first = kernels[0].name if kernels else None
-    model: Machine = machine_of(module, first, asked.machine, runs=True)
-    chosen = told_machine(module, first, asked.machine, model)
+    model = machine_of(module, first, source.machine, runs=True)
+    options = replace(options, machine=model)
+    chosen = told_machine(module, first, source.machine, model)
     if asked.step is not None:
         with progress(asked.as_json) as show:
             found = launch_to_dict(
-                module, program, model, asked.options, asked.step, reference=False, save=asked.save, progress=show,
-                **asked.seen,
-            )  # fmt: skip
+                module, program, options, asked.step, reference=False, save=asked.save, progress=show, **asked.seen
+            )
         _print(asked, found, chosen, render_run)
         if found.get("break") is not None:
             sys.exit(EXIT_STOPPED)
@@ -92,7 +91,7 @@ def run_a_program(program: Program, asked: Asked) -> None:
     try:
         with progress(asked.as_json) as show:
             found = program_run_to_dict(
-                module, program, model, asked.options, reference=asked.reference, save=asked.save, progress=show
+                module, program, options, reference=asked.reference, save=asked.save, progress=show
             )  # fmt: skip
     except (LimitHit, Interrupted) as stopped:
         if stopped.report is not None and not asked.as_json:
@@ -103,7 +102,7 @@ def run_a_program(program: Program, asked: Asked) -> None:
         sys.exit(1)
 
 
-def _print(asked: Asked, found: dict[str, Any], chosen: dict[str, str], render: Any) -> None:
+def _print(asked: Told, found: dict[str, Any], chosen: dict[str, str], render: Any) -> None:
     if asked.as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
     else:

@@ -9,13 +9,13 @@ import click
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import machine_of, told_machine
 from binalloc.cli.load import load_module
-from binalloc.cli.options import file_argument, json_option, options, output_option, own_machine_option
+from binalloc.cli.options import all_of, file_argument, json_option, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json
 from binalloc.errors import UsageError
 
 
 @click.command()
-@options(file_argument, own_machine_option, output_option, json_option)
+@all_of(file_argument, own_machine_option, output_option, json_option)
 def schedule(file: str, machine: str | None, output: str | None, as_json: bool) -> None:
     """Set the control codes of every instruction for a machine.
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import machine_model
-from binalloc.cli.options import F, Numbers, engine_option, json_option, max_cycles_option, options
-from binalloc.cli.tables import scheduler_option
+from binalloc.cli.options import F, Numbers, json_option
+from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
 
 
 def _limits() -> tuple[int, int]:
@@ -29,18 +34,16 @@ def _numbers(flag: str, what: str) -> Callable[[F], F]:
 @_numbers("--warps", "w: warps of the block.")
 @_numbers("--loads", "l: shared loads of each warp.")
 @_numbers("--congestion", "k: most rows of one bank that a load wants.")
-@options(engine_option, max_cycles_option, json_option)
-@scheduler_option
+@run_options()
+@json_option
 @click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Write the figure there, as SVG.")
 def smem_cost(
     machine: str,
     warps: tuple[int, ...],
     loads: tuple[int, ...],
     congestion: tuple[int, ...],
-    engine: str,
-    max_cycles: int | None,
     as_json: bool,
-    scheduler: str,
+    options: RunOptions,
     plot: str | None,
 ) -> None:
     """What l shared loads of congestion k by w warps cost, and the line E = w*l*k*c1 + c2 through all of a sweep.
@@ -60,7 +63,7 @@ def smem_cost(
     if plot is not None and not plot.lower().endswith(".svg"):
         expected = "a name that ends in .svg"
         raise UsageError("the figure is written as SVG", place="--plot", found=plot, expected=expected)
-    sweep = Sweep(machine_model(machine), warps, loads, congestion, engine, scheduler, max_cycles)
+    sweep = Sweep(replace(options, machine=machine_model(machine)), warps, loads, congestion)
     with progress(as_json) as show:
         found = smem_cost_to_dict(sweep, show)
     if plot is not None:

@@ -14,16 +14,16 @@ from binalloc.cli.inputs import optional_launch, require_machine, told_machine
 from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     Numbers,
+    all_of,
     block_of,
     block_option,
-    engine_option,
     json_option,
     launch_option,
     max_cycles_of,
-    options,
     own_machines_option,
     size_option,
 )
+from binalloc.cli.run_options import run_options
 from binalloc.cli.tables import ALLOCATOR_NAMES, SCHEDULER_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs, require_one_kind, workers_options
@@ -31,6 +31,7 @@ from binalloc.errors import UsageError
 from binalloc.printable import one_line
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.block import Three
     from binalloc.pipeline.sweeping.configuration import Configuration
     from binalloc.pipeline.sweeping.rows import Row
@@ -56,8 +57,9 @@ class LevelList(Numbers):
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@options(launch_option, size_option, block_option, engine_option)
-@options(max_cycles_of("and its row says `limit`"), json_option)
+@all_of(launch_option, size_option, block_option)
+@run_options(but=("scheduler",), max_cycles=max_cycles_of("and its row says `limit`"))
+@json_option
 @click.option(
     "--kernel",
     "kernels",
@@ -99,8 +101,7 @@ def sweep(
     launch: str | None,
     size: str | None,
     block: str | None,
-    engine: str,
-    max_cycles: int | None,
+    options: RunOptions,
     as_json: bool,
     kernels: tuple[str, ...],
     machine: str | None,
@@ -139,13 +140,13 @@ def sweep(
         one
         for file, started in launches.items()
         for one in _asked(
-            file, started, size, given, machines, kernels, levels, allocators, schedulers, engine, max_cycles, chosen
+            file, started, size, given, machines, kernels, levels, allocators, schedulers, options, chosen
         )
     ]
     kept = Cache(finished_runs(cache))
     rows: list[Row] = []
     tally, code = Tally(), 0
-    with executor_of(dask, jobs, engine, len(asked)) as executor, progress(as_json) as show:
+    with executor_of(dask, jobs, options, len(asked)) as executor, progress(as_json) as show:
         try:
             rows.extend(sweeping(asked, executor, kept, show, tally))
         except KeyboardInterrupt as stopped:
@@ -186,8 +187,7 @@ def _asked(
     levels: str | tuple[int, ...],
     allocators: tuple[str, ...],
     schedulers: tuple[str, ...],
-    engine: str,
-    max_cycles: int | None,
+    options: RunOptions,
     chosen: list[dict[str, str]],
 ) -> Iterator[Configuration]:
     """What is to be run of one file; the machines it takes, and why, go to `chosen`. Raises what is wrong with it, its
@@ -201,7 +201,7 @@ def _asked(
         for subject in subjects:
             taken = told_machine(module, subject.kernel, machine, subject.machine)
             chosen.append({"file": subject.file, "kernel": subject.kernel, **taken})
-            yield from configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
+            yield from configurations(module, subject, levels, allocators, schedulers, options)
 
 
 def _say(rows: list[Row], written: str | None, partial: bool) -> None:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import click
 
 from binalloc.cli.inputs import machine_of, optional_launches
 from binalloc.cli.load import load_two
 from binalloc.cli.options import (
-    engine_option,
-    host_steps_option,
+    all_of,
     integer,
     json_option,
     kernel_option,
     launch_option,
-    max_cycles_option,
-    options,
     own_machine_option,
     refuse_for_one_launch,
     size_option,
 )
-from binalloc.cli.tables import scheduler_option
+from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
 
 
 def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fraction | None:
@@ -37,9 +39,9 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fra
 @click.command()
 @click.argument("original", type=click.Path(allow_dash=True))
 @click.argument("rewritten", type=click.Path(allow_dash=True))
-@options(kernel_option, own_machine_option, launch_option, size_option, engine_option, max_cycles_option, json_option)
-@scheduler_option
-@host_steps_option
+@all_of(kernel_option, own_machine_option, launch_option, size_option)
+@run_options("host_steps")
+@json_option
 @click.option(
     "--max-slowdown",
     callback=_share,
@@ -59,13 +61,10 @@ def verify(
     machine: str | None,
     launch: str | None,
     size: str | None,
-    engine: str,
-    max_cycles: int | None,
+    options: RunOptions,
     as_json: bool,
-    scheduler: str,
     max_slowdown: Fraction | None,
     max_local_bytes: int | None,
-    host_steps: bool,
 ) -> None:
     """Prove REWRITTEN equal to ORIGINAL with the symbolic checker, and its control codes free of hazards on every way
     through the code for the machine it records; with --launch, compare emulated runs, of a whole sequence of launches
@@ -84,7 +83,7 @@ def verify(
 
     loaded = optional_launches(launch, size)
     if isinstance(loaded, Program):
-        require_leave(loaded, host_steps)
+        require_leave(loaded, options.host_steps)
         first = loaded.kernels[0] if loaded.kernels else None
     else:
         refuse_for_one_launch(click.get_current_context())
@@ -93,9 +92,7 @@ def verify(
     ran_on = machine_of(new, first if kernel is None else kernel, machine, runs=loaded is not None)
     limits = Limits(max_slowdown, max_local_bytes)
     with progress(as_json) as show:
-        found = verify_to_dict(
-            old, new, kernel, loaded, ran_on, engine, scheduler, max_cycles, show, limits, host_steps=host_steps
-        )  # fmt: skip
+        found = verify_to_dict(old, new, kernel, loaded, replace(options, machine=ran_on), show, limits)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:

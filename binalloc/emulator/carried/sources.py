@@ -18,7 +18,7 @@ REPLACED = {
 """Modules whose functions compiled code has from another module."""
 
 EMULATOR = "binalloc.emulator"
-ROOMS = ("arithmetic", "checks", "execute", "memory", "schedulers", "sm", "state")
+ROOMS = ("arithmetic", "checks", "execute", "memory", "pages", "policies", "sm", "state")
 """The emulator's rooms that hold device code, records and constants."""
 
 _OTHERS = (

@@ -9,14 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.emulator.host.device import Device
+from binalloc.emulator.policies.waits import SAYS
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
-
-_STATES = {
-    L.Warp.READY: "ready", L.Warp.STALL: "waits out a stall count", L.Warp.BRANCH: "waits for a control instruction",
-    L.Warp.SCOREBOARD: "waits for a scoreboard", L.Warp.FETCH: "waits for its code",
-    L.Warp.CONSTANT: "waits for a constant", L.Warp.BARRIER: "waits at a barrier", L.Warp.DONE: "has ended",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -139,7 +134,7 @@ def _others(c: Context, sm: int, block_slot: int, stopped: int) -> list[Standing
     for w in range(block_slot * each, (block_slot + 1) * each):
         if w == stopped:
             continue
-        doing, pc = _STATES[int(state[w])], int(at[w]) if sp[w] < 0 else int(stack[w, sp[w], L.Entry.PC])
+        doing, pc = SAYS[int(state[w])], int(at[w]) if sp[w] < 0 else int(stack[w, sp[w], L.Entry.PC])
         if state[w] == L.Warp.BARRIER:
             closed = bar_id[w] >= 0
             doing = f"waits at barrier {bar_id[w]}" if closed else "goes on behind a barrier"

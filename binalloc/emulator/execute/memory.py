@@ -15,6 +15,7 @@ from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.execute.counting import buffer_of, count_access
 from binalloc.emulator.execute.matrix import lanes_missing, load_matrices
 from binalloc.emulator.execute.operands import first_row
+from binalloc.emulator.execute.regions import in_other_regions
 from binalloc.emulator.memory.banks import shared_time
 from binalloc.emulator.memory.coalescing import add_words, global_access, local_access
 from binalloc.emulator.memory.l1 import make_access
@@ -316,7 +317,10 @@ def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc
     spill = program[pc, Column.SPILL]
     if s.inside == 0:
         low = lone_halves(g, s, program, pc, mask, 16) if access == Access.ATOMIC else 0
-        shared_bounds(g, s, w, pc, mask & ~low, size, spill)
+        whole = mask & ~low
+        if s.more_regions[s.block_of[w]] and spill == 0 and program[pc, Column.MATRICES] == 0:
+            whole &= ~in_other_regions(g, s, w, whole, size)
+        shared_bounds(g, s, w, pc, whole, size, spill)
         if low and g.fault == 0:
             shared_bounds(g, s, w, pc, low, WORD // 2, spill)
         if g.fault:
@@ -324,11 +328,11 @@ def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)
     slot = s.block_of[w]
-    memory = shared[s.id, s.shared_first[slot] : s.shared_end[slot]]
     if program[pc, Column.MATRICES]:
+        memory = shared[s.id, s.shared_first[slot] : s.shared_end[slot]]
         load_matrices(g, s, program, rows, memory, w, pc)
         return
-    flat(g, s, program, rows, memory, w, pc, mask, 0)
+    flat(g, s, program, rows, shared[s.id], w, pc, mask, -(s.shared_first[slot] << 2))
 
 
 @device

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from binalloc.emulator.experiments.bank_times import BankTimes
-from binalloc.emulator.runs.run import run
+from binalloc.emulator.runs.options import RunOptions
+from binalloc.emulator.runs.run import run_launch
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Control, Module
 from binalloc.isa.interface.places import LANES
@@ -109,18 +110,13 @@ def places(machine: Machine, k: int) -> Array:
     return ((lanes % k * shared.banks + lanes // k) * shared.bank_bytes).astype(np.uint32)
 
 
-def measure(
-    module: Module, machine: Machine, warps: int, k: int, *, engine: str, scheduler: str, max_cycles: int | None
-) -> Measured:
-    """Run the kernel by one block of so many warps; options are those of `run`, and so are the errors."""
+def measure(module: Module, warps: int, k: int, options: RunOptions) -> Measured:
+    """Run the kernel by one block of so many warps. Raises as `run_launch` does."""
     threads = warps * LANES
-    buffers = {"place": places(machine, k)}
+    buffers = {"place": places(options.machine, k)}
     buffers |= {name: np.zeros(threads, np.uint32) for name in ("start", "end")}
     arguments = tuple(Argument(name, ArgumentKind.BUFFER, "u32", array.shape) for name, array in buffers.items())
     launch = Launch(_NAME, (1, 1, 1), (threads, 1, 1), 0, arguments)
     times = BankTimes()
-    found = run(
-        module, _NAME, launch, machine, engine=engine, scheduler=scheduler, max_cycles=max_cycles, buffers=buffers,
-        observer=times,
-    ).buffers  # fmt: skip
+    found = run_launch(module, _NAME, launch, replace(options, observer=times), buffers=buffers).buffers
     return Measured(int(found["start"].min()), int(found["start"].max()), int(found["end"].max()), times)

@@ -262,8 +262,9 @@ class Device:
         mem.hazard = np.zeros((warps, L.ROWS, L.HAZARD_COLUMNS), np.int64)
         words = -(-max(need.use.block_shared, self.machine.occupancy(need.use).shared_per_block) // L.WORD)
         self.put("block_words", words)
-        self.put("shared_words", words * resident)
-        mem.shared = np.zeros((self.sms_count, words * resident + 1), np.uint32)
+        all_words = max(words * resident, self.machine.sm.shared_per_sm // L.WORD)
+        self.put("shared_words", all_words)
+        mem.shared = np.zeros((self.sms_count, all_words + 1), np.uint32)
         _require_local(warps * L.LANES * need.local_total, need.local_total)
         mem.local = np.zeros((warps, max(need.local_total // 4, 1), L.LANES), np.uint32)
         for i in range(self.sms_count):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from binalloc.emulator.host.engine import Engine, Records
+from binalloc.emulator.policies.gates.table import STALL_NAMES
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.state.counters import Stall, Stat
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, Queue, TaggedStat
 from binalloc.models.machines.model import Machine
 
@@ -39,7 +40,7 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
     out: Stats = {"cycles": cycles}
     out |= {name: int(stat[i]) for i, name in enumerate(Stat.names)}
     out |= {name: int(tagged[i]) for i, name in enumerate(TaggedStat.names)}
-    out["stalls"] = {name: int(stall[i]) for i, name in enumerate(Stall.names)}
+    out["stalls"] = {name: int(stall[i]) for i, name in enumerate(STALL_NAMES)}
     out["units"] = {name: int(units[i]) for i, name in enumerate(L.UNIT_NAMES)}
     spills = ("spill_shared_load", "spill_shared_store", "spill_local_load", "spill_local_store")
     out["spill_accesses"] = sum(out[name + "s"] for name in spills)

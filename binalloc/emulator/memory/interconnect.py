@@ -11,6 +11,7 @@ from binalloc.emulator.memory.calendar import post
 from binalloc.emulator.memory.places import find_place
 from binalloc.emulator.memory.requests import make_request
 from binalloc.emulator.memory.sectors import sector_count
+from binalloc.emulator.pages.table import physical
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, MemoryStat, Stage
 from binalloc.emulator.state.records import Gpu
@@ -45,6 +46,7 @@ def response_size(g: Gpu, r: int) -> int:
 def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
     """A request leaves an SM for the slice of its line."""
     r = make_request(g, kind, sm, line, words, link)
+    g.home[r] = physical(g, sm, line)
     find_place(g, r)
     if kind != Kind.LOAD:
         g.unfinished += 1

@@ -79,11 +79,28 @@ def drop_line(s: Sm, i: int) -> None:
     s.l1_age[i] = 0
 
 
+@device(inline=True)
+def own(g: Gpu, s: Sm, i: int, w: int) -> None:
+    """Warp w has asked for line i."""
+    if g.notes_evictions:
+        s.l1_owner[i] = w
+
+
+@device
+def note_eviction(s: Sm, i: int) -> None:
+    """L1 gives up line i: whoever listens is told of it when the instruction is over."""
+    s.given_line[s.given_up] = s.l1_line[i] - 1
+    s.given_owner[s.given_up] = s.l1_owner[i]
+    s.given_up += 1
+
+
 @device
 def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
     """Way i holds `line` from now on; words of the old one that L2 lacks are sent there."""
     if s.l1_line[i]:
         s.stat[Stat.L1_EVICTIONS] += 1
+        if g.notes_evictions:
+            note_eviction(s, i)
         if s.l1_dirty[i]:
             store_leaves(g, s)
             s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(s.l1_dirty[i])
@@ -126,6 +143,7 @@ def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
     lacking = words if i < 0 else words & ~s.l1_valid[i]
     if lacking == 0:
         touch(s, i)
+        own(g, s, i, s.access_warp[a])
         count_load(g, s, policy, line, 1)
         s.access_time[a] = max(s.access_time[a], g.cycle + g.l1_latency)
         return 1
@@ -145,6 +163,7 @@ def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
     else:
         s.stat[Stat.L1_MERGES] += 1
     touch(s, i)
+    own(g, s, i, s.access_warp[a])
     join(s, a, i, lacking)
     return 1
 
@@ -185,6 +204,7 @@ def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int
         else:
             count_local(g, s, line, 1)
         touch(s, i)
+        own(g, s, i, w)
         s.l1_valid[i] |= words
         s.l1_dirty[i] |= words
         return 1

@@ -83,7 +83,7 @@ def go_on(g: Gpu, k: int) -> None:
 def find_line(g: Gpu, r: int) -> int:
     """Index of request r's line in L2; -1 if it has none."""
     first = g.at_way[r]
-    tag = g.line[r] + 1
+    tag = g.home[r] + 1
     at = -1
     for i in range(first, first + g.l2_ways):  # without a way out, so that ways are looked at together
         at = max(at, i if g.l2_line[i] == tag else -1)
@@ -115,7 +115,7 @@ def write_dram(g: Gpu, r: int, k: int) -> None:
 @device
 def to_dram(g: Gpu, r: int, k: int) -> None:
     """Request r of slice k waits at the slice's channel, which has room."""
-    row = row_of(g, k, g.line[r])
+    row = row_of(g, k, g.home[r])
     g.stage[r] = Stage.FILLS_LINE
     bank = row & (MAX_BANKS_OF_DRAM - 1)
     enqueue(g, r, channel_of(g, k), bank, row >> BANK_BITS, bursts_of(g, g.words[r]))
@@ -165,7 +165,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
 def take_request(g: Gpu, r: int, k: int, i: int, lacking: int, fetch: int) -> None:
     """Slice k takes request r: way i has its line, or is to have it from now on. lacking: words that it wants and the
     line has not; fetch: those of them that are not on their way, with all of their sectors."""
-    line = g.line[r]
+    line = g.home[r]
     count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
         replace(g, k, i, line)
@@ -329,12 +329,12 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
         return 0
     if kind == Kind.STORE:
         count(g, r, 0, 0)
-        write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)
+        write_dram(g, make_request(g, Kind.EVICTION, k, g.home[r], g.words[r], -1), k)
         answer(g, r, k, -1)
         return 1
     count(g, r, g.words[r], g.words[r])
     g.stage[r] = Stage.WAITS_FOR_LINE
-    ask_dram(g, make_request(g, Kind.FILL, k, g.line[r], whole_sectors(g.words[r]), -1 - r), k)
+    ask_dram(g, make_request(g, Kind.FILL, k, g.home[r], whole_sectors(g.words[r]), -1 - r), k)
     take_turn(g, k, 1)
     return 1
 
@@ -347,6 +347,6 @@ def come_past(g: Gpu, fill: int) -> None:
     r = -1 - g.link[fill]
     drop_request(g, fill)
     if g.kind[r] == Kind.ATOMIC:
-        write_dram(g, make_request(g, Kind.EVICTION, k, g.line[r], g.words[r], -1), k)
+        write_dram(g, make_request(g, Kind.EVICTION, k, g.home[r], g.words[r], -1), k)
     answer(g, r, k, -1)
     go_on(g, k)

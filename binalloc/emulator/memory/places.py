@@ -54,9 +54,9 @@ def lines_of(g: Gpu) -> int:
 def find_place(g: Gpu, r: int) -> None:
     """Where request r's line belongs: `g.at_slice[r]`, and the index of the first way of its set in `g.at_way[r]`."""
     lines = lines_of(g)
-    chunk = quotient(g.line[r], lines)
+    chunk = quotient(g.home[r], lines)
     k = spread(chunk, g.slices)
-    inside = quotient(chunk, g.slices) * lines + g.line[r] - chunk * lines
+    inside = quotient(chunk, g.slices) * lines + g.home[r] - chunk * lines
     g.at_slice[r] = k
     g.at_way[r] = (k * g.l2_sets + spread(inside, g.l2_sets)) * g.l2_ways
 

@@ -20,6 +20,7 @@ def make_request(g: Gpu, kind: int, source: int, line: int, words: int, link: in
     g.kind[r] = kind
     g.source[r] = source
     g.line[r] = line
+    g.home[r] = line
     g.words[r] = words
     g.link[r] = link
     g.writes[r] = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.emulator.host.device import Device
+from binalloc.emulator.policies.gates.table import STALL_NAMES
 from binalloc.emulator.state import profile_columns as P
 from binalloc.emulator.state.counters import Stall, Stat
 from binalloc.emulator.state.memories import Array
@@ -12,7 +13,7 @@ from binalloc.emulator.state.memories import Array
 NOT_OF_INSTRUCTIONS = ("issue_slots", "dual_issues", "blocks_dispatched", "blocks_retired", "warp_cycles")
 """Counters of an SM that no single instruction changes."""
 COUNTED = tuple(name for name in Stat.names if name not in NOT_OF_INSTRUCTIONS)
-REASONS = tuple(name for i, name in enumerate(Stall.names) if i != Stall.NO_WARP)
+REASONS = tuple(name for i, name in enumerate(STALL_NAMES) if i != Stall.NO_WARP)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def collect_profile(device: Device) -> dict[str, Profile]:
     for fn in device.module.functions:
         rows = table[fn.address : fn.address + len(fn.instrs)].copy()
         out[fn.name] = Profile(
-            {name: rows[:, P.FIRST_STALL + Stall.names.index(name)] for name in REASONS},
+            {name: rows[:, P.FIRST_STALL + STALL_NAMES.index(name)] for name in REASONS},
             {name: rows[:, P.FIRST_COUNT + Stat.names.index(name)] for name in COUNTED},
             rows[:, P.LATENCIES], rows[:, P.LATENCY_SUM], rows[:, P.LATENCY_MAX],
         )  # fmt: skip

@@ -7,14 +7,13 @@ says follows from module, program and machine alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.stats import Stats
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.runs.session import Session
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.emulator.state.memories import Array
 from binalloc.errors import BinallocError, Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
@@ -24,7 +23,6 @@ from binalloc.launch.program.expressions import Number, Scope
 from binalloc.launch.program.types import LaunchStep, Program
 from binalloc.launch.program.walk import Walk
 from binalloc.launch.types import Launch
-from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 
 FIGURES = (
@@ -136,42 +134,31 @@ Teller = Callable[[int, str, int], None]
 def run_steps(
     module: Module,
     program: Program,
-    machine: Machine,
+    options: RunOptions,
     *,
     kernels: Mapping[str, Function],
-    engine: str = "numba",
-    scheduler: str = DEFAULT_SCHEDULER,
-    sms: int = 1,
-    max_cycles: int | None = DEFAULT_MAX_CYCLES,
-    check: bool = False,
-    race: bool = False,
-    host_steps: bool = False,
     buffers: Mapping[str, Array] | None = None,
     stop_at: int | None = None,
     progress: Teller | None = None,
 ) -> Ran:
-    """Run all steps of `program` with kernels of `module` on `machine`.
+    """Run all steps of `program` with kernels of `module`.
 
     Args:
+        options: how. Without leave for host steps, a program that has some is refused.
         kernels: the module's, by the names that the program has for them.
-        max_cycles: of all launches together.
-        host_steps: call the functions of Python files that the program names; without, a program with such is refused.
         buffers: contents in place of `program.held.make_buffers()`, of all of them; not changed.
         stop_at: raise Reached in front of the launch of that number.
         progress: called now and then.
-        engine, scheduler, sms, check, race: as in `run`, for every launch.
 
-    Raises what `run` does, and what a `Walk`. LimitHit, Interrupted and KernelFault hold in `partial` the Ran so far.
+    Raises what `run_launch` does, and what a `Walk`. LimitHit, Interrupted and KernelFault hold in `partial` the Ran so
+    far.
     """
-    require_leave(program, host_steps)
+    require_leave(program, options.host_steps)
     held = program.held
     contents = dict(held.make_buffers() if buffers is None else complete(held, held.buffers, buffers, "buffers"))
-    session = Session(
-        module, machine, program.held, contents, program.held.make_textures(), engine=engine, sms=sms,
-        scheduler=scheduler, check=check, race=race,
-    )  # fmt: skip
-    ran = Ran(machine.name, engine, scheduler, sms)
-    runner = _Runner(session, ran, kernels, max_cycles, stop_at, progress)
+    session = Session(module, program.held, contents, program.held.make_textures(), options)
+    ran = Ran(options.machine.name, options.engine, options.scheduler, options.sms)
+    runner = _Runner(session, ran, kernels, stop_at, progress)
     walk = Walk(program, runner)
     try:
         walk.run()
@@ -213,11 +200,11 @@ class _Runner:
     """Has the memory of a walk, and runs its launches."""
 
     def __init__(
-        self, session: Session, ran: Ran, kernels: Mapping[str, Function], max_cycles: int | None, stop_at: int | None,
+        self, session: Session, ran: Ran, kernels: Mapping[str, Function], stop_at: int | None,
         progress: Teller | None,
     ) -> None:  # fmt: skip
         self.session, self.ran, self.kernels = session, ran, kernels
-        self.left, self.stop_at, self.progress = max_cycles, stop_at, progress
+        self.left, self.stop_at, self.progress = session.options.max_cycles, stop_at, progress
         self.cycles = 0
 
     def array(self, name: str) -> Array:
@@ -240,7 +227,8 @@ class _Runner:
         if self.stop_at == session.launched:
             raise Reached(session, launch, parameters)
         try:
-            result = session.launch(launch, parameters, max_cycles=self._left(), progress=self._tell(fn.name))
+            asked = replace(session.options, max_cycles=self._left(), progress=self._tell(fn.name))
+            result = session.launch(launch, parameters, asked)
         except LimitHit as error:
             if self.left is not None and error.partial is not None:
                 error.expected = f"all launches of the program within {count(self.left, 'cycle')}"

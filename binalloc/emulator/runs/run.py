@@ -7,13 +7,14 @@ here."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from binalloc.emulator.host.accounting import account_until
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.engine import Engine, engine
 from binalloc.emulator.host.global_memory import GlobalMemory
@@ -22,10 +23,15 @@ from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.stats import Stats, collect
 from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
-from binalloc.emulator.runs.issue_log import IssueLog
+from binalloc.emulator.pages.table import pages_number
+from binalloc.emulator.policies.dispatchers.table import dispatcher_number
+from binalloc.emulator.policies.events import wants_evictions
+from binalloc.emulator.policies.gates.table import gates_of
+from binalloc.emulator.policies.listeners.table import listening
+from binalloc.emulator.policies.placements.table import placement_number
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS, policy_number
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.profile import Profile, collect_profile
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
-from binalloc.emulator.schedulers.table import SCHEDULERS, policy_number
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.stops.context import Context
@@ -43,10 +49,6 @@ from binalloc.printable import count
 QUANTUM = {"numba": 20_000, "python": 50}
 REPORT_QUANTA = 16  # progress is told once in so many quanta
 SPIN_CYCLES = 1_000_000  # first look for endless loops; then each time at four times the cycle
-Watcher = Callable[[int, int, int], None]
-"""Told how far a run is: cycles so far, blocks ended, blocks of the grid."""
-Observer = Callable[[Device, int], None]
-"""Shown the device after each cycle with events, and that cycle: about a tenth of the speed."""
 
 
 @dataclass
@@ -92,49 +94,32 @@ def run(
     module: Module,
     kernel: str,
     launch: Launch,
-    machine: Machine,
+    machine: Machine | str | Path | None = None,
     *,
-    engine: str = "numba",
-    scheduler: str = DEFAULT_SCHEDULER,
-    sms: int = 1,
-    max_cycles: int | None = DEFAULT_MAX_CYCLES,
-    check: bool = False,
-    race: bool = False,
-    profile: bool = False,
-    every: int | None = None,
-    blocks_per_sm: int | None = None,
-    ideal_blocks: int | None = None,
-    reference: bool = False,
-    hazards: bool = True,
     buffers: Mapping[str, Array] | None = None,
     textures: Mapping[str, Array] | None = None,
-    skew: int | None = None,
-    only: range | None = None,
-    progress: Watcher | None = None,
-    observer: Observer | None = None,
-    log: IssueLog | None = None,
+    **options: Any,
 ) -> Result:
-    """Run `kernel` of `module` as `launch` says on `machine`.
+    """Run `kernel` of `module` as `launch` says on `machine`: `run_launch`, with fields of `RunOptions` by name."""
+    asked = RunOptions(machine=machine, **options)
+    return run_launch(module, kernel, launch, asked, buffers=buffers, textures=textures)
+
+
+def run_launch(
+    module: Module,
+    kernel: str,
+    launch: Launch,
+    options: RunOptions,
+    *,
+    buffers: Mapping[str, Array] | None = None,
+    textures: Mapping[str, Array] | None = None,
+) -> Result:
+    """Run `kernel` of `module` as `launch` says.
 
     Args:
-        engine: "numba" (compiled, cached) or "python" (the same source uncompiled: slow, for small cases).
-        scheduler: how an SM's schedulers choose among warps, a row of `schedulers.table`.
-        sms: SMs simulated. One SM runs the whole grid and has 1/machine.chip.sms of the bandwidth; n have n shares.
-        max_cycles: LimitHit when the grid has not ended by then. None: no limit, an endless loop runs for ever.
-        check: propagate poison of uninitialised registers and shared words, fault where it matters.
-        race: find shared-memory races between barriers.
-        profile: count of single instructions, too.
-        every: sample all counters each time so many cycles have passed.
-        blocks_per_sm: resident blocks, at most what occupancy allows (the default).
-        ideal_blocks: resident blocks as if registers and shared memory were free (what-if runs of a speedup's parts).
-        reference: the plain per-cycle mode, which agrees with the event-skipping one on every counter.
-        hazards: False runs code that was never scheduled; results are exact, cycles mean nothing.
+        options: how.
         buffers: contents in place of `launch.make_buffers()`, of all of them; not changed. textures: likewise, in
             place of `launch.make_textures()`.
-        skew: seed of small delays with which blocks start, a hash of their numbers; None: none is delayed.
-        only: blocks of the grid, by number, that are run, those in front and behind left out. None: all.
-        progress: called now and then during a long run. observer: called after each cycle with events.
-        log: receives all that the SMs do, see `issue_log`.
 
     Raises:
         KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles, or a listener of the log has had
@@ -142,91 +127,86 @@ def run(
         Refused: not scheduled for this machine, or no block fits on an SM. UsageError: launch and kernel contradict
         each other, or contents are given that are not the launch's.
     """
+    machine = options.machine
     fn = find_function(module, kernel)
     check_against(launch, fn.info, module.path or None)
-    registers = registers_of(module, fn, machine, hazards=hazards)
-    need = Resources.of(fn, launch, registers)
-    resident = resident_blocks(machine, need, launch, blocks_per_sm) if ideal_blocks is None else ideal_blocks
+    need = Resources.of(fn, launch, registers_of(module, fn, options))
+    resident = options.ideal_blocks
+    if resident is None:
+        resident = resident_blocks(machine, need, launch, options.blocks_per_sm)
     given = launch.make_buffers() if buffers is None else complete(launch, launch.buffers, buffers, "buffers")
     host = {k: np.ascontiguousarray(v) for k, v in given.items()}
     images = launch.make_textures() if textures is None else complete(launch, launch.textures, textures, "textures")
     memory = GlobalMemory(launch, module, host, images)
-    chosen = engine_of(engine, check or race or profile)
-    device = Device(chosen, module, fn, launch, machine, need, min(resident, math.prod(launch.grid)), sms, memory)
-    return run_device(
-        device, resident, scheduler=scheduler, max_cycles=max_cycles, check=check, race=race, profile=profile,
-        every=every, reference=reference, hazards=hazards, skew=skew, only=only, progress=progress, observer=observer,
-        log=log,
-    )  # fmt: skip
+    chosen = engine_of(options)
+    at_once = min(resident, math.prod(launch.grid))
+    device = Device(chosen, module, fn, launch, machine, need, at_once, options.sms, memory)
+    return run_device(device, resident, options)
 
 
-def registers_of(module: Module, fn: Function, machine: Machine, *, hazards: bool = True) -> int:
-    """Registers per thread of a kernel, after the checks that need no launch. Raises as `run` does."""
+def registers_of(module: Module, fn: Function, options: RunOptions) -> int:
+    """Registers per thread of a kernel, after the checks that need no launch. Raises as `run_launch` does."""
     functions = module.reached(fn)
-    if hazards:
-        check_scheduled(functions, machine, module.path)
+    if options.hazards:
+        check_scheduled(functions, options.machine, module.path)
     return check_registers(functions, fn, module.path)
 
 
-def run_device(
-    device: Device,
-    resident: int,
-    *,
-    scheduler: str = DEFAULT_SCHEDULER,
-    max_cycles: int | None = DEFAULT_MAX_CYCLES,
-    check: bool = False,
-    race: bool = False,
-    profile: bool = False,
-    every: int | None = None,
-    reference: bool = False,
-    hazards: bool = True,
-    skew: int | None = None,
-    only: range | None = None,
-    contents: bool = True,
-    progress: Watcher | None = None,
-    observer: Observer | None = None,
-    log: IssueLog | None = None,
-) -> Result:
-    """Run the launch that a device has been set up for. resident: blocks an SM may hold. contents: the result has what
-    memory holds. All else, and what is raised, as in `run`."""
+def run_device(device: Device, resident: int, options: RunOptions, *, contents: bool = True) -> Result:
+    """Run the launch that a device has been set up for. resident: blocks an SM may hold. contents: whether the result
+    has what memory holds. Raises as `run_launch` does."""
     require_together(device.machine, device.launch, resident, device.sms_count)
-    device.put("policy", policy_number(scheduler))
-    device.put("hazards", int(hazards))
-    device.put("reference", int(reference))
-    device.put("skew", _skew(skew))
-    if only is not None:
-        _leave_out(device, only)
-    device.watch(check, race, device.module.memory_model)
-    if profile:
+    _choose(device, options)
+    device.put("hazards", int(options.hazards))
+    device.put("reference", int(options.reference))
+    device.put("skew", _skew(options.skew))
+    if options.only is not None:
+        _leave_out(device, options.only)
+    device.watch(options.check, options.race, device.module.memory_model)
+    if options.profile:
         device.profile()
-    if every is not None:
-        device.sample(every)
-    if log is not None:
-        log.begin(device)
+    if options.every is not None:
+        device.sample(options.every)
+    if options.log is not None:
+        options.log.begin(device)
     try:
-        drive(device, max_cycles, progress, observer)
+        drive(device, options)
     except (LimitHit, Stopped) as stopped:
         if isinstance(stopped, Stopped):
             take_back(device)
-        stopped.partial = _until_now(device, resident, max_cycles)
+        stopped.partial = _until_now(device, resident, options)
         raise
     except KeyboardInterrupt as stopped:
         if device.get("cycle") == 0:
             raise
         code = getattr(stopped, "exit_code", 130)
-        raise Interrupted(_until_now(device, resident, max_cycles), code) from None
+        raise Interrupted(_until_now(device, resident, options), code) from None
     return _result(device, resident, contents)
 
 
+def _choose(device: Device, options: RunOptions) -> None:
+    """The policies that the options name."""
+    chosen = {
+        "policy": policy_number(options.scheduler),
+        "dispatcher": dispatcher_number(options.dispatcher),
+        "placement": placement_number(options.placement),
+        "pages": pages_number(options.pages),
+        "gates": gates_of(options.machine),
+        "listening": listening(options.listeners),
+    }
+    for name, number in chosen.items():
+        device.put(name, number)
+    device.put("notes_evictions", int(wants_evictions(chosen)))
+
+
 def _leave_out(device: Device, only: range) -> None:
-    """As if the blocks in front of `only` had ended, and there were none behind it."""
+    """No block before or behind `only` is run."""
     blocks = math.prod(device.launch.grid)
     if only.step != 1 or not 0 <= only.start < only.stop <= blocks:
         expected = f"at least one of {blocks}, in a row"
         raise UsageError("no blocks of the grid", place="only", found=str(only), expected=expected)
-    device.put("next_block", only.start)
-    device.put("retired", only.start)
-    device.put("blocks", only.stop)
+    device.put("first_block", only.start)
+    device.put("blocks", only.stop - only.start)
 
 
 def _skew(seed: int | None) -> int:
@@ -238,9 +218,9 @@ def _skew(seed: int | None) -> int:
     return seed + 1
 
 
-def engine_of(name: str, checking: bool) -> Engine:
-    """The engine of that name; checking: with the modes that look for mistakes."""
-    return engine(name, checking=checking)
+def engine_of(options: RunOptions) -> Engine:
+    """The engine that the options ask for, of the build that they need."""
+    return engine(options.engine, checking=options.checking)
 
 
 def find_function(module: Module, name: str) -> Function:
@@ -262,11 +242,9 @@ def last_cycle(max_cycles: int | None) -> int:
     return L.CLOCK_END if max_cycles is None else min(max_cycles, L.CLOCK_END)
 
 
-def drive(
-    device: Device, max_cycles: int | None, progress: Watcher | None = None, observer: Observer | None = None
-) -> None:
+def drive(device: Device, options: RunOptions) -> None:
     """Run to the end of the grid, or raise. Times stay exact up to `CLOCK_END`: no run goes on beyond it."""
-    limit = last_cycle(max_cycles)
+    limit, observer, progress = last_cycle(options.max_cycles), options.observer, options.progress
     blocks = math.prod(device.launch.grid)
     status, checked, quanta = GOES_ON, SPIN_CYCLES, 0
     while status == GOES_ON:
@@ -296,10 +274,10 @@ def drive(
         )
 
 
-def _until_now(device: Device, resident: int, max_cycles: int | None) -> Result:
+def _until_now(device: Device, resident: int, options: RunOptions) -> Result:
     """What a launch has done that goes no further; one that had come to its end is not partial."""
     ended = device.get("retired") == device.get("blocks") and device.get("unfinished") == 0
-    cycle = device.get("cycle") if ended else min(device.get("cycle"), last_cycle(max_cycles))
+    cycle = device.get("cycle") if ended else min(device.get("cycle"), last_cycle(options.max_cycles))
     device.put("cycle", cycle)
     if device.series is not None:
         device.series.end()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -17,42 +16,26 @@ from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.kept import Kept
 from binalloc.emulator.host.resources import Resources, resident_blocks
-from binalloc.emulator.runs.issue_log import IssueLog
-from binalloc.emulator.runs.run import Result, Watcher, engine_of, find_function, registers_of, run_device
+from binalloc.emulator.runs.options import RunOptions
+from binalloc.emulator.runs.run import Result, engine_of, find_function, registers_of, run_device
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.dtypes import copied
 from binalloc.launch.types import Launch
-from binalloc.models.machines.model import Machine
 
 Shape = tuple[str, int, int]
 """Of a launch, what its resources follow from: kernel, threads of a block, bytes of dynamic shared memory."""
 
 
-class RunOptions(TypedDict, total=False):
-    """Options of `run_device`, by name."""
-
-    scheduler: str
-    max_cycles: int | None
-    check: bool
-    race: bool
-    profile: bool
-    every: int | None
-    progress: Watcher | None
-    log: IssueLog | None
-
-
 class Session:
-    """One device with its memory. held: the arguments that have contents; buffers, textures: those. The others as in
-    `run`. launched: how many launches have ended."""
+    """One device with its memory. held: the arguments that have contents; buffers, textures: those. options: of every
+    launch. launched: how many launches have ended."""
 
     def __init__(
-        self, module: Module, machine: Machine, held: Launch, buffers: Mapping[str, Array],
-        textures: Mapping[str, Array], *, engine: str = "numba", sms: int = 1,
-        **options: Unpack[RunOptions],
+        self, module: Module, held: Launch, buffers: Mapping[str, Array], textures: Mapping[str, Array],
+        options: RunOptions,
     ) -> None:  # fmt: skip
-        self.module, self.machine, self.held = module, machine, held
-        self.engine, self.sms, self.options = engine, sms, options
+        self.module, self.held, self.options = module, held, options
         host = {k: copied(v) for k, v in buffers.items()}
         self.memory = GlobalMemory(held, module, host, {k: np.ascontiguousarray(v) for k, v in textures.items()})
         self.launched = 0
@@ -71,32 +54,31 @@ class Session:
     def registers(self, fn: Function) -> int:
         """Registers per thread of a kernel, after the checks that need no launch."""
         if fn.name not in self._registers:
-            self._registers[fn.name] = registers_of(self.module, fn, self.machine)
+            self._registers[fn.name] = registers_of(self.module, fn, self.options)
         return self._registers[fn.name]
 
     def launch(
-        self, launch: Launch, parameters: bytes, *, contents: bool = False, **options: Unpack[RunOptions]
+        self, launch: Launch, parameters: bytes, options: RunOptions | None = None, *, contents: bool = False
     ) -> Result:
         """Run one launch to its end. launch: grid, block and dynamic shared memory of the kernel, named as in the
-        binary; parameters: their bytes in constant bank 0. options: of `run_device`; with `log` or `profile` among
-        them the same run takes longer. Raises as `run` does; memory is then what the launch made of it until then."""
+        binary; parameters: their bytes in constant bank 0. options: in place of the session's, of the same machine,
+        engine and number of SMs. Raises as `run_launch` does; memory is then what the launch made of it until then."""
+        asked = self.options if options is None else options
         fn = find_function(self.module, launch.kernel)
         key = (fn.name, launch.threads_per_block, launch.dynamic_shared)
         if key not in self._needs:
             need = Resources.of(fn, launch, self.registers(fn))
-            self._needs[key] = need, resident_blocks(self.machine, need, launch, None)
+            self._needs[key] = need, resident_blocks(asked.machine, need, launch, None)
         need, resident = self._needs[key]
-        asked: RunOptions = {**self.options, **options}
-        checking = asked.get("check", False) or asked.get("race", False) or asked.get("profile", False)
         self._kept.parameters = parameters
         blocks = math.prod(launch.grid)
         device = Device(
-            engine_of(self.engine, checking), self.module, fn, launch, self.machine, need, min(resident, blocks),
-            self.sms, self.memory, self._kept,
+            engine_of(asked), self.module, fn, launch, asked.machine, need, min(resident, blocks), asked.sms,
+            self.memory, self._kept,
         )  # fmt: skip
-        if asked.get("log") is not None:
+        if asked.log is not None:
             device.memories.program = device.memories.program.copy()  # breaks are entered there, and it is kept
-        result = run_device(device, resident, contents=contents, **asked)
+        result = run_device(device, resident, asked, contents=contents)
         self._kept.take(device.engine, device.g)
         self.launched += 1
         return result

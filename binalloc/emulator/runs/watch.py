@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
-from binalloc.emulator.runs.run import run
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.runs.options import RunOptions
+from binalloc.emulator.runs.run import run_launch
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.parts.log import ATOM_BYTES, DATA_WORDS, MAX_WATCHES, LogColumn, LogKind
 from binalloc.errors import KernelFault, LimitHit, UsageError
@@ -26,7 +26,6 @@ from binalloc.isa.instruction import Function, Module
 from binalloc.isa.text.disassembler import format_instr
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
-from binalloc.models.machines.model import Machine
 
 _WIDEST = 16  # bytes of the widest access
 _SPACES = (L.Space.GLOBAL, L.Space.GENERIC)
@@ -221,9 +220,8 @@ class _Found(Exception):
 
 
 def first_store(
-    module: Module, kernel: str, launch: Launch, machine: Machine, buffer: str, offset: int, size: int, engine: str,
-    scheduler: str = DEFAULT_SCHEDULER,
-) -> Store | None:  # fmt: skip
+    module: Module, kernel: str, launch: Launch, buffer: str, offset: int, size: int, options: RunOptions
+) -> Store | None:
     """The first store to bytes offset to offset+size-1 of `buffer` (for a variable, its `variable_name`); where a load
     comes before it, the first store that changes them. None where there is none."""
     touches: list[Touch] = []
@@ -241,7 +239,7 @@ def first_store(
     watch = Watch(find, tell)
     log = IssueLog([watch.listener()], everything=False)
     with suppress(_Found, KernelFault, LimitHit):
-        run(module, kernel, launch, machine, engine=engine, scheduler=scheduler, max_cycles=None, log=log)
+        run_launch(module, kernel, launch, replace(options, max_cycles=None, log=log, progress=None))
     if not touches or touches[-1].access == L.Access.LOAD:
         return None
     last = touches[-1]

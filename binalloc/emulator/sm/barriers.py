@@ -9,7 +9,7 @@ from __future__ import annotations
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.races import race_arrive, race_leave, race_reset
 from binalloc.emulator.execute.control import advance
-from binalloc.emulator.schedulers.table import arrived, opened
+from binalloc.emulator.policies.events import arrived, opened
 from binalloc.emulator.sm.events import board_done, guard_until, hold_board, set_state, wake_at
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.state.arrays import Cube, Grid

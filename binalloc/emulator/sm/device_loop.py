@@ -66,6 +66,10 @@ def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
     best = next_memory_event(g)
     if g.dram_due < NEVER and (best < 0 or g.dram_due < best):
         best = max(g.dram_due, g.cycle + 1)
+    if g.recall:
+        g.recall = 0
+        for i in range(g.sms):
+            sms[i].next_time = g.cycle + 1
     for i in range(g.sms):
         s = sms[i]
         if s.next_time >= 0 and (best < 0 or s.next_time < best):

@@ -1,14 +1,15 @@
-"""Blocks onto SMs: which block comes next, where it goes and when, and what its warps start with.
+"""Blocks onto SMs: the dispatcher says which comes next and when, the placement where its shared memory lies.
 
-`next_block`, `block_slot`, `shared_place`, `next_launch` and `start_delay` are the policies: blocks in order, SMs in
-turn, an SM's own ones at the machine's interval, each into the lowest free slot and the first gap of shared memory that
-holds it. Slot k of an SM owns warp slots k*warps_per_block and following, so a warp's scheduler follows from its slot.
+A block takes the lowest free slot. Slot k of an SM owns warp slots k*warps_per_block and following, so a warp's
+scheduler follows from its slot.
 """
 
 from __future__ import annotations
 
 from binalloc.emulator.checks.hazards import forget
-from binalloc.emulator.schedulers.table import started
+from binalloc.emulator.policies.dispatchers.table import block_for, may_take_from, took
+from binalloc.emulator.policies.events import block_begins, started
+from binalloc.emulator.policies.regions import open_first
 from binalloc.emulator.sm.events import make_ready, wake_at
 from binalloc.emulator.sm.log import log_block
 from binalloc.emulator.state.arrays import Cube, Grid
@@ -17,12 +18,6 @@ from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, SKEW_CYCLES, Entry, EntryKind, Warp
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.records import Gpu, Sm
-
-
-@device(inline=True)
-def next_block(g: Gpu) -> int:
-    """The block to dispatch next, -1 if none is left."""
-    return g.next_block if g.next_block < g.blocks else -1
 
 
 @device
@@ -35,25 +30,12 @@ def block_slot(g: Gpu, s: Sm) -> int:
     return -1
 
 
-@device
-def shared_place(g: Gpu, s: Sm, words: int) -> int:
-    """The first word of the lowest gap of the SM's shared memory that holds so many words, -1 if none does. What a
-    block has had is free when it has gone."""
-    first = 0
-    i = 0
-    while i < g.resident_limit:
-        if s.block_active[i] and s.shared_first[i] < first + words and first < s.shared_end[i]:
-            first = s.shared_end[i]
-            i = 0
-        else:
-            i += 1
-    return first if first + words <= g.shared_words else -1
-
-
 @device(inline=True)
 def next_launch(g: Gpu, s: Sm) -> int:
-    """The first cycle in which the SM may take another block, NEVER if none is left or the SM is full."""
-    return s.launch_free if g.next_block < g.blocks and s.resident < g.resident_limit else NEVER
+    """The first cycle in which the SM may take another block, NEVER if none is for it or the SM is full."""
+    if g.dispatched == g.blocks or s.resident >= g.resident_limit or block_for(g, s) < 0:
+        return NEVER
+    return may_take_from(g, s)
 
 
 @device
@@ -70,20 +52,18 @@ def start_delay(g: Gpu, block: int) -> int:
 @device(apart=True)
 def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Grid, local: Cube) -> int:
     """Place one block if there is one and room for it, and return its slot, else -1; its warps may issue at once."""
-    block = next_block(g)
-    if block < 0 or g.cycle < s.launch_free:
+    if g.cycle < next_launch(g, s):
         return -1
+    block = block_for(g, s)
     slot = block_slot(g, s)
     if slot < 0:
         return -1
-    first = shared_place(g, s, g.block_words)
+    first = open_first(g, s, slot)
     if first < 0:
         return -1
-    g.next_block += 1
+    g.dispatched += 1
     s.launch_free = g.cycle + g.launch_interval
-    s.shared_first[slot] = first
-    s.shared_end[slot] = first + g.block_words
-    s.shared_limit[slot] = g.user_shared
+    took(g, s, block)
     s.block_active[slot] = 1
     s.block_id[slot] = block
     s.block_warps[slot] = g.warps_per_block
@@ -93,6 +73,7 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
     shared[s.id, first : first + g.block_words] = 0
     for b in range(BARRIERS):
         s.bar_arrived[slot, b] = 0
+    block_begins(g, s, slot)
     for i in range(g.warps_per_block):
         start_warp(g, s, regs, hazard, local, slot, i)
         started(g, s, slot * g.warps_per_block + i)

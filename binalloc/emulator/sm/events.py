@@ -8,7 +8,8 @@ queue of 2,048 buckets with one node per warp and scoreboard."""
 
 from __future__ import annotations
 
-from binalloc.emulator.schedulers.table import completed, resumed, waits
+from binalloc.emulator.policies.events import block_ends, completed, resumed, waits
+from binalloc.emulator.policies.regions import close_all
 from binalloc.emulator.sm.idle import enter_idle, over
 from binalloc.emulator.sm.log import log_event, log_wait
 from binalloc.emulator.state.arrays import Grid
@@ -71,14 +72,14 @@ def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
 
 @device(inline=True)
 def knock(g: Gpu, s: Sm, w: int) -> None:
-    """The warp is to be looked at in this cycle, see `sm.fetch`: it wakes, or what it waited for has come."""
+    """The warp is to be looked at in this cycle, see `sm.gates`: it wakes, or what it waited for has come."""
     s.knocking[g.scheduler_of[w]] |= g.bit_of[w]
 
 
 @device(inline=True)
 def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp may issue its next instruction now, or waits for something."""
-    if g.tagged:
+    if g.gates:
         knock(g, s, w)
     elif wait_for_boards(g, s, program, w) == 0:
         may_issue(g, s, program, w)
@@ -206,7 +207,9 @@ def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
     completed(g, s, w, board)
     if s.state[w] == Warp.DONE and s.busy[w] == 0:
         retire_warp(g, s, w)
-    if s.state[w] == Warp.SCOREBOARD and not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
+    if s.state[w] != Warp.SCOREBOARD or s.knocking[g.scheduler_of[w]] & g.bit_of[w]:
+        return  # what knocks has been resumed before
+    if not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
         resumed(g, s, w)
         if g.logging:
             log_event(g, s, LogKind.RESUME, w, -1, 0)
@@ -235,10 +238,12 @@ def retire_warp(g: Gpu, s: Sm, w: int) -> None:
     for i in range(first, first + g.warps_per_block):
         clear_warp(g, s, i)
     s.block_active[block] = 0
+    close_all(s, block)
     s.resident -= 1
     s.live_warps -= g.warps_per_block
     s.stat[Stat.BLOCKS_RETIRED] += 1
     g.retired += 1
+    block_ends(g, s, block)
 
 
 @device

@@ -6,35 +6,13 @@ scheduler that has had its turn in this cycle (`s.turned`) keeps this cycle's sl
 
 from __future__ import annotations
 
+from binalloc.emulator.policies.waits import idle_reason
 from binalloc.emulator.sm.profile import charge
 from binalloc.emulator.state.arrays import Grid
-from binalloc.emulator.state.counters import Stall, Stat
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import Warp
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
-
-
-@device
-def idle_reason(s: Sm, sch: int) -> int:
-    """Why the scheduler issues nothing while no warp of its can."""
-    if s.census[sch, Warp.READY]:
-        return Stall.PORT_BUSY
-    if s.census[sch, Warp.STALL]:
-        return Stall.STALL_COUNT
-    if s.census[sch, Warp.BRANCH]:
-        return Stall.BRANCH
-    if s.census[sch, Warp.SCOREBOARD]:
-        return Stall.SCOREBOARD
-    if s.census[sch, Warp.FETCH]:
-        return Stall.INSTRUCTION_FETCH
-    if s.census[sch, Warp.CONSTANT]:
-        return Stall.CONSTANT
-    if s.census[sch, Warp.BARRIER]:
-        return Stall.BARRIER
-    if s.census[sch, Warp.DONE]:
-        return Stall.BLOCK_DRAIN
-    return Stall.NO_WARP
 
 
 @device(inline=True)

@@ -18,7 +18,18 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.hazards import check_and_mark, waited
 from binalloc.emulator.checks.poison import poison_all
 from binalloc.emulator.checks.races import race_start
-from binalloc.emulator.schedulers.table import ended, missed, pick
+from binalloc.emulator.policies.events import (
+    HEARS_EVICTIONS,
+    HEARS_PROMOTIONS,
+    ended,
+    evicted,
+    issued,
+    missed,
+    promoted,
+)
+from binalloc.emulator.policies.gates.table import can_pair
+from binalloc.emulator.policies.schedulers.table import pick
+from binalloc.emulator.policies.waits import idle_reason
 from binalloc.emulator.sm.barriers import reconsider
 from binalloc.emulator.sm.dispatch import dispatch, next_launch
 from binalloc.emulator.sm.events import (
@@ -31,8 +42,8 @@ from binalloc.emulator.sm.events import (
     set_state,
     wake_at,
 )
-from binalloc.emulator.sm.fetch import answer_knocks, can_pair
-from binalloc.emulator.sm.idle import bring_up, enter_idle, enter_residence, idle_reason
+from binalloc.emulator.sm.gates import answer_knocks
+from binalloc.emulator.sm.idle import bring_up, enter_idle, enter_residence
 from binalloc.emulator.sm.log import log_event
 from binalloc.emulator.sm.ports import busy_still, close_path, port_free, take_port
 from binalloc.emulator.sm.profile import charge, profile_issue
@@ -87,8 +98,8 @@ def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: in
 
 
 @device
-def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued: int) -> int:
-    """The instruction at `pc` has executed, the `issued`-th of this warp in this cycle: take ports, arm scoreboards.
+def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, nth: int) -> int:
+    """The instruction at `pc` has executed, the `nth` of this warp in this cycle: take ports, arm scoreboards.
 
     Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
     """
@@ -97,6 +108,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
         if CHECKING and g.profile:
             profile_issue(g, s, program, pc)
         take_port(g, s, g.scheduler_of[w], unit, g.unit_interval[unit])
+        issued(g, s, w, pc)
         sleep(g, s, program, w, program[pc, Column.STALL], Warp.STALL)
         return 0
     wait = read_registers(g, s, program, w, pc) if program[pc, Column.READS] else 0
@@ -114,14 +126,17 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
         if s.access >= 0:
             s.access_board[s.access] = program[pc, Column.WBAR]
             hold_board(s, w, program[pc, Column.WBAR])
+    if HEARS_EVICTIONS and s.given_up:
+        tell_evictions(g, s)
     if s.access >= 0:
         missed(g, s, w)
+    issued(g, s, w, pc)
     if program[pc, Column.RBAR] != NO_BARRIER:
         guard_until(g, s, w, program[pc, Column.RBAR], g.cycle + cycles)
     if s.sp[w] < 0:
         end_warp(g, s, program, regs, w)
     elif s.waits == 0:
-        if issued < g.issue_width and wait == 0 and may_pair(g, s, program, w, pc):
+        if nth < g.issue_width and wait == 0 and may_pair(g, s, program, w, pc):
             return 1
         delay = max(program[pc, Column.STALL], 1) + wait
         state = Warp.STALL
@@ -132,10 +147,18 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, issued:
     return 0
 
 
+@device(apart=True)
+def tell_evictions(g: Gpu, s: Sm) -> None:
+    """Tell of the lines that L1 has given up."""
+    for n in range(s.given_up):
+        evicted(g, s, s.given_line[n], s.given_owner[n])
+    s.given_up = 0
+
+
 @device(inline=True)
 def sleep(g: Gpu, s: Sm, program: Grid, w: int, delay: int, state: int) -> None:
     """The warp issues nothing for `delay` cycles, this one included."""
-    if delay > 1 or g.reference or g.tagged or ready_next(g, s, program, w) == 0:
+    if delay > 1 or g.reference or g.gates or ready_next(g, s, program, w) == 0:
         wake_at(g, s, w, g.cycle + delay, state)
 
 
@@ -180,7 +203,7 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
         return 0
     if port_free(g, s, g.scheduler_of[w], unit) > g.cycle:
         return 0
-    return can_pair(g, s, program, w, pc) if g.tagged else 1
+    return can_pair(g, s, program, w, pc) if g.gates else 1
 
 
 @device(inline=True)
@@ -213,7 +236,7 @@ def begin_cycle(
     slot = -1
     if next_launch(g, s) <= g.cycle:
         slot = dispatch(g, s, program, regs, hazard, shared, local)
-    if g.tagged:
+    if g.gates:
         answer_knocks(g, s, program)
     if CHECKING and slot >= 0 and g.check:
         poison_all(g, s, shadow, shadow_local, slot)
@@ -226,6 +249,16 @@ def begin_cycle(
 def asks_all(g: Gpu, s: Sm) -> int:
     """Whether every scheduler is asked in this cycle, not only those that have a warp which waits for its turn."""
     return 1 if g.reference or s.issue_latest > g.cycle or (CHECKING and g.profile) else 0
+
+
+@device(apart=True)
+def tell_promotions(g: Gpu, s: Sm, sch: int) -> None:
+    """Tell of the warps that the scheduler's policy has promoted."""
+    promotions = s.promotions[sch]
+    s.promotions[sch] = 0
+    while promotions:
+        promoted(g, s, lowest_bit(promotions) * g.schedulers + sch)
+        promotions &= promotions - 1
 
 
 @device
@@ -241,6 +274,8 @@ def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     if eligible == 0:
         return ~(reason(g, s, sch) if g.reference else idle_reason(s, sch))
     i = pick(g, s, sch, eligible)
+    if HEARS_PROMOTIONS and s.promotions[sch]:
+        tell_promotions(g, s, sch)
     if i < 0:
         return i
     s.last[sch] = i
@@ -282,6 +317,8 @@ def next_time(g: Gpu, s: Sm) -> int:
     soon = g.cycle + 1
     launch = next_launch(g, s)
     if s.ready_from == soon or (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon or s.issue_latest > soon:
+        return soon
+    if s.called:
         return soon
     best = next_event(g, s)
     if launch < NEVER and (best < 0 or launch < best):

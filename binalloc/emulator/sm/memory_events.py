@@ -28,7 +28,7 @@ def prepare(g: Gpu, log: Words, k: int) -> None:
 def move_on(g: Gpu, sms: Sequence[Sm], limit: int) -> int:
     """Move the clock to the next cycle with work, if that comes before `limit`, is the memory system's alone and no SM
     has any in this one; returns whether it is so."""
-    if g.log_stop or (g.retired == g.blocks and g.unfinished == 0):
+    if g.log_stop or g.recall or (g.retired == g.blocks and g.unfinished == 0):
         return 0
     best = next_memory_event(g)
     if best < 0 or g.dram_due < best:

@@ -12,6 +12,7 @@ gained is that instruction's. Neither form of a cycle's bookkeeping matters here
 
 from __future__ import annotations
 
+from binalloc.emulator.policies.waits import OF_NEXT, state_behind
 from binalloc.emulator.sm.ports import port_free
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import STATS, Stall, Stat
@@ -31,26 +32,10 @@ def next_word(s: Sm, w: int) -> int:
 def waits_so(g: Gpu, s: Sm, program: Grid, w: int, why: int) -> int:
     """Whether warp w's waiting is the reason `why`."""
     state = s.state[w]
-    if why == Stall.PORT_BUSY:
-        return 1 if state == Warp.READY else 0
     if why == Stall.PENDING:
         unit = program[next_word(s, w), Column.UNIT] if state == Warp.READY else 0
         return 1 if state == Warp.READY and port_free(g, s, g.scheduler_of[w], unit) <= g.cycle else 0
-    if why == Stall.STALL_COUNT:
-        return 1 if state == Warp.STALL else 0
-    if why == Stall.BRANCH:
-        return 1 if state == Warp.BRANCH else 0
-    if why == Stall.SCOREBOARD:
-        return 1 if state == Warp.SCOREBOARD else 0
-    if why == Stall.INSTRUCTION_FETCH:
-        return 1 if state == Warp.FETCH else 0
-    if why == Stall.CONSTANT:
-        return 1 if state == Warp.CONSTANT else 0
-    if why == Stall.BARRIER:
-        return 1 if state == Warp.BARRIER else 0
-    if why == Stall.BLOCK_DRAIN:
-        return 1 if state == Warp.DONE else 0
-    return 0
+    return 1 if state == state_behind(why) else 0
 
 
 @device
@@ -75,10 +60,7 @@ def charge(g: Gpu, s: Sm, program: Grid, sch: int, why: int, slots: int) -> None
     if w < 0:
         return
     pc = s.at[w]
-    if (
-        why == Stall.STALL_COUNT or why == Stall.SCOREBOARD or why == Stall.PORT_BUSY or why == Stall.PENDING
-        or why == Stall.INSTRUCTION_FETCH or why == Stall.CONSTANT
-    ):  # fmt: skip
+    if (OF_NEXT >> why) & 1:
         pc = next_word(s, w)
     program[pc, FIRST_STALL + why] += slots
 

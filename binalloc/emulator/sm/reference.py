@@ -6,15 +6,16 @@ and the stall reasons are found; both must agree on every counter."""
 
 from __future__ import annotations
 
-from binalloc.emulator.schedulers.table import completed, resumed, waits
+from binalloc.emulator.policies.events import completed, resumed, waits
+from binalloc.emulator.policies.waits import NO_RANK, rank_of, reason_of
+from binalloc.emulator.sm.dispatch import next_launch
 from binalloc.emulator.sm.events import knock, retire_warp, set_state
 from binalloc.emulator.sm.log import log_event, log_wait
 from binalloc.emulator.sm.ports import port_free
 from binalloc.emulator.state.arrays import Grid
-from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
-from binalloc.emulator.state.memory_layout import Tagged
+from binalloc.emulator.state.memory_layout import NEVER, Tagged
 from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -37,14 +38,15 @@ def refresh(g: Gpu, s: Sm, program: Grid) -> None:
                 resumed(g, s, w)
                 if g.logging:
                     log_event(g, s, LogKind.RESUME, w, -1, 0)
-                if g.tagged:
+                if g.gates:
                     knock(g, s, w)
                 else:
                     set_state(g, s, w, Warp.READY)
         elif (
-            state == Warp.STALL or state == Warp.BRANCH or (state == Warp.BARRIER and s.bar_id[w] < 0)
+            state == Warp.STALL or state == Warp.BRANCH or state >= Warp.GATE
+            or (state == Warp.BARRIER and s.bar_id[w] < 0)
         ) and s.ready_at[w] == g.cycle:
-            if g.tagged:
+            if g.gates:
                 knock(g, s, w)
                 continue
             boards = waited_for(s, program, w)
@@ -64,31 +66,10 @@ def waited_for(s: Sm, program: Grid, w: int) -> int:
 @device
 def reason(g: Gpu, s: Sm, sch: int) -> int:
     """Why the scheduler issues nothing, from its warps' states."""
-    best = Stall.NO_WARP
-    rank = 8
+    best = NO_RANK
     for w in range(sch, g.warp_limit, g.schedulers):
-        state = s.state[w]
-        r = Stall.NO_WARP
-        k = 8
-        if state == Warp.READY:
-            r, k = Stall.PORT_BUSY, 0
-        elif state == Warp.STALL:
-            r, k = Stall.STALL_COUNT, 1
-        elif state == Warp.BRANCH:
-            r, k = Stall.BRANCH, 2
-        elif state == Warp.SCOREBOARD:
-            r, k = Stall.SCOREBOARD, 3
-        elif state == Warp.FETCH:
-            r, k = Stall.INSTRUCTION_FETCH, 4
-        elif state == Warp.CONSTANT:
-            r, k = Stall.CONSTANT, 5
-        elif state == Warp.BARRIER:
-            r, k = Stall.BARRIER, 6
-        elif state == Warp.DONE:
-            r, k = Stall.BLOCK_DRAIN, 7
-        if k < rank:
-            best, rank = r, k
-    return best
+        best = min(best, rank_of(s.state[w]))
+    return reason_of(best)
 
 
 @device
@@ -115,7 +96,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
 @device
 def can_go_on(g: Gpu, s: Sm) -> int:
     """1 if any warp of the SM can ever issue again by itself, or a block can still come."""
-    if (g.next_block < g.blocks and s.resident < g.resident_limit) or s.loads_out or s.stores_out:
+    if next_launch(g, s) < NEVER or s.loads_out or s.stores_out or s.called:
         return 1
     if s.tagged_out[Tagged.CODE] or s.tagged_out[Tagged.CONSTANTS]:
         return 1
@@ -126,6 +107,7 @@ def can_go_on(g: Gpu, s: Sm) -> int:
             or state == Warp.STALL
             or state == Warp.BRANCH
             or (state == Warp.BARRIER and s.bar_id[w] < 0)
+            or (state >= Warp.GATE and s.ready_at[w] > g.cycle)
         ):
             return 1
         if state == Warp.SCOREBOARD or state == Warp.DONE:

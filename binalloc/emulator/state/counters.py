@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from binalloc.emulator.state.codes import Codes
+from binalloc.emulator.state.layout import GATES_AT_MOST
 
 
 class Stall(Codes):
-    """Why an issue slot stayed empty; `names` is what results call them."""
+    """Why an issue slot stayed empty; from GATE on, a reason for each gate (`policies.gates.table.STALL_NAMES`)."""
 
     NO_WARP: int
     STALL_COUNT: int
@@ -18,11 +19,10 @@ class Stall(Codes):
     NO_PAIR: int
     PENDING: int
     REGISTER_BANK: int
-    INSTRUCTION_FETCH: int
-    CONSTANT: int
+    GATE: int
 
 
-REASONS = len(Stall.names)
+REASONS = Stall.GATE + GATES_AT_MOST
 
 
 class Stat(Codes):

@@ -201,13 +201,16 @@ class Warp(Codes):
     STALL: int
     BRANCH: int
     SCOREBOARD: int
-    FETCH: int
-    CONSTANT: int
     BARRIER: int
     DONE: int
+    GATE: int
 
 
-WARP_STATES = len(Warp.names)
+NOTES = 16
+"""Words of an SM for listeners that keep little."""
+GATES_AT_MOST = 8
+"""Gates in front of issue; `Warp.GATE` and the states behind it are those of warps that wait in front of them."""
+WARP_STATES = Warp.GATE + GATES_AT_MOST
 
 
 # -- faults

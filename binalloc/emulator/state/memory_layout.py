@@ -152,8 +152,7 @@ class Tagged(Codes):
     CONSTANTS: int
 
 
-CODE_BIT = 1 << Tagged.CODE  # in `Gpu.tagged`: the machine has it
-CONSTANTS_BIT = 1 << Tagged.CONSTANTS
+CONSTANTS_BIT = 1 << Tagged.CONSTANTS  # in `Gpu.tagged`: the machine has a constant cache
 MAX_TAGGED_LINES = 8192  # of either: 256 KB of the shortest lines
 TAGGED_ROWS = MAX_TAGGED_LINES * len(Tagged.names) + APART
 

@@ -39,6 +39,7 @@ from binalloc.emulator.state.layout import (
     MAX_TEXTURES,
     MAX_WARPS,
     NODES_PER_WARP,
+    NOTES,
     PORT_SETS,
     PREDICATES,
     ROWS,
@@ -50,10 +51,12 @@ from binalloc.emulator.state.layout import (
     WARP_STATES,
     WHEEL,
 )
+from binalloc.emulator.state.parts.dispatcher import DispatchRecord
 from binalloc.emulator.state.parts.l1 import L1Record
 from binalloc.emulator.state.parts.log import LogRecord
 from binalloc.emulator.state.parts.memory import MemoryRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
+from binalloc.emulator.state.parts.regions import RegionRecord
 from binalloc.emulator.state.parts.register_file import RegisterFileFigures, RegisterFileRecord
 from binalloc.emulator.state.parts.scheduler import SchedulerRecord
 from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
@@ -112,14 +115,13 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
-class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, Record):
+class Gpu(DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, Record):
     """What the whole device shares."""
 
     # clock and end of run
     cycle: int
     reference: int
-    # launch: cycles between two blocks of an SM; seed of the skew, 0 for none
-    launch_interval: int
+    # seed of the skew, 0 for none
     skew: int
     # the first fault: code, SM, warp slot, word address, lane, details
     fault: int
@@ -145,9 +147,6 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigur
     nctaid_z: int
     threads: int
     warps_per_block: int
-    blocks: int
-    next_block: int
-    retired: int
     entry: int
     code_words: int
     registers: int
@@ -170,7 +169,14 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigur
     core_khz: int
     schedulers: int
     issue_width: int
+    # what users choose: warp scheduler, placement of shared memory, page policy, by their numbers in the tables; gates
+    # and listeners, as bits; whether L1 notes what it gives up
     policy: int
+    placement: int
+    pages: int
+    gates: int
+    listening: int
+    notes_evictions: int
     resident_limit: int
     warp_limit: int
     shared_latency: int
@@ -220,7 +226,7 @@ class Gpu(MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigur
     lut_masks: Annotated[Grid, 1 << LUT_BITS, LUT_BITS]
 
 
-class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecord, Record):
+class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecord, Record):
     """One SM."""
 
     id: int
@@ -252,6 +258,12 @@ class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecor
     origin: int
     step: int
 
+    # until when a warp that finds a gate closed waits there; whether a policy has called warps that wait at one
+    closed_until: int
+    called: int
+
+    # for listeners that keep little
+    notes: Annotated[Words, NOTES]
     # staged operands (low and high words), results, memory addresses
     a: Annotated[Words, LANES]
     ah: Annotated[Words, LANES]
@@ -303,10 +315,6 @@ class Sm(L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecor
     block_active: Annotated[Words, MAX_BLOCKS]
     block_id: Annotated[Words, MAX_BLOCKS]
     block_warps: Annotated[Words, MAX_BLOCKS]
-    # its shared memory: first word, word behind the last; bytes of it that are not slots
-    shared_first: Annotated[Words, MAX_BLOCKS]
-    shared_end: Annotated[Words, MAX_BLOCKS]
-    shared_limit: Annotated[Words, MAX_BLOCKS]
     bar_arrived: Annotated[Grid, MAX_BLOCKS, BARRIERS]
     bar_expected: Annotated[Grid, MAX_BLOCKS, BARRIERS]
     bar_kind: Annotated[Grid, MAX_BLOCKS, BARRIERS]

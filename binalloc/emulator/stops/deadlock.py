@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from binalloc.emulator.policies.gates.table import GATES
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.stops.context import Context
@@ -79,7 +80,7 @@ def standing(c: Context, blocks: list[Block] | None = None) -> str:
             out.append(f"{_numbers('block', [b.number for b in alike])}{where}: " + "; ".join(shown))
     if left:
         out.append(f"and {left} more groups of warps")
-    waiting = c.of("blocks") - c.of("next_block")
+    waiting = c.of("blocks") - c.of("dispatched")
     if waiting:
         out.append(f"{waiting} blocks have not started")
     return "; ".join(out)
@@ -142,10 +143,9 @@ def _doing(c: Context, block: Block, waiting: Waiting) -> str:
     if waiting.state == L.Warp.SCOREBOARD:
         what = "an answer from memory" if waiting.unanswered else "a result"
         return f"waiting for {what}, {_numbers('scoreboard', waiting.boards)}, at {where}"
-    if waiting.state == L.Warp.FETCH:
-        return f"waiting for its code at {where}"
-    if waiting.state == L.Warp.CONSTANT:
-        return f"waiting for a constant at {where}"
+    if waiting.state >= L.Warp.GATE:
+        gate = list(GATES.values())[waiting.state - L.Warp.GATE]
+        return f"waiting for {gate.awaited} at {where}"
     if waiting.state in _SPINNING:
         held = f", while lanes {waiting.behind:#x} wait until these are done" if waiting.behind else ""
         return f"spinning at {where}{held}"
@@ -158,7 +158,7 @@ def _cause(c: Context, blocks: list[Block]) -> str:
         for block in blocks:
             if cause := found(block):
                 return cause
-    waiting = c.of("blocks") - c.of("next_block")
+    waiting = c.of("blocks") - c.of("dispatched")
     spinning = any(w.state in _SPINNING for block in blocks for w in block.warps)
     if spinning and waiting:
         return f"the warps spin for ever, and {waiting} blocks cannot start before one of these has ended"

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.runs.options import USUAL, RunOptions
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.papers.reproduce import PLAIN
 from binalloc.pipeline.papers.unified import FIGURE1_LEAST
@@ -52,9 +51,7 @@ def register_curves(
     cache: Cache,
     progress: Progress = lambda _: None,
     tally: Tally | None = None,
-    scheduler: str = DEFAULT_SCHEDULER,
-    engine: str = "numba",
-    max_cycles: int | None = DEFAULT_MAX_CYCLES,
+    options: RunOptions = USUAL,
 ) -> Iterator[RegisterCurve]:
     """cases: samples by name, with their binaries. The curves in their order. Raises as `sweep` does."""
     demands = [
@@ -63,7 +60,7 @@ def register_curves(
     ]
     asked = [
         [
-            Configuration(subject, scheduler, PLAIN, None, registers, 0, False, engine, max_cycles)
+            Configuration(subject, options, PLAIN, None, registers, 0, False)
             for registers in range(min(FIGURE1_LEAST, demand), demand + 1)
         ]
         for (_, _, subject), demand in zip(cases, demands, strict=True)

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.runs.options import USUAL, RunOptions
 from binalloc.isa.instruction import Module
 from binalloc.models.search.unified import PRINTED, Counted, Exhausted, Reading
 from binalloc.pipeline.characterise import Character, characterise
@@ -134,13 +133,11 @@ def reproduce(
     cache: Cache,
     progress: Progress = lambda _: None,
     tally: Tally | None = None,
-    scheduler: str = DEFAULT_SCHEDULER,
-    engine: str = "numba",
-    max_cycles: int | None = DEFAULT_MAX_CYCLES,
+    options: RunOptions = USUAL,
 ) -> Iterator[Point]:
     """The points of the cases, in their order. Raises as `sweep` and `rewrite_kernel` do."""
     asked = [
-        list(configurations(case.module, case.subject, ALL, ALLOCATORS, (scheduler,), engine, max_cycles))
+        list(configurations(case.module, case.subject, ALL, ALLOCATORS, (options.scheduler,), options))
         for case in cases
     ]
     rows = sweep([one for group in asked for one in group], executor, cache, progress, tally)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from binalloc.analysis.callgraph import build_callgraph
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
-from binalloc.emulator.schedulers.table import policy_number
+from binalloc.emulator.policies.schedulers.table import policy_number
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
@@ -57,18 +56,16 @@ class Configuration:
     """One row of a sweep. allocator: by name, or ORIGINAL. blocks: per SM, aimed at; None for the original at its own
     number. registers, slots: per thread, what the level leaves; None for the original, and where the machine cannot
     hold so many blocks. held: it is the original, with no more than `blocks` resident, though there is room for more.
-    engine, max_cycles: as those of `Request`. refused: why no allocator could do anything else than leave the kernel as
-    it is; "" where one could."""
+    options: how it is run, on the subject's machine. refused: why no allocator could do anything else than leave the
+    kernel as it is; "" where one could."""
 
     subject: Subject
-    scheduler: str = DEFAULT_SCHEDULER
+    options: RunOptions = field(default_factory=RunOptions)
     allocator: str = ORIGINAL
     blocks: int | None = None
     registers: int | None = None
     slots: int | None = None
     held: bool = False
-    engine: str = "numba"
-    max_cycles: int | None = DEFAULT_MAX_CYCLES
     refused: str = ""
 
     @property
@@ -83,10 +80,10 @@ def configurations(
     wanted: Levels,
     allocators: Sequence[str],
     schedulers: Sequence[str],
-    engine: str = "numba",
-    max_cycles: int | None = DEFAULT_MAX_CYCLES,
+    options: RunOptions,
 ) -> Iterator[Configuration]:
-    """For each scheduler the original, then each level by each allocator. module: the subject's binary.
+    """For each scheduler the original, then each level by each allocator. module: the subject's binary. options: how
+    all of them are run, but for the scheduler.
 
     Below the original's own number of blocks there are registers to spare: that level is the original program with so
     many blocks resident, whatever the allocator. Raises UsageError for names that are in no table.
@@ -100,14 +97,13 @@ def configurations(
     lowest = own if wanted == UPWARDS else 0
     chosen = wanted if isinstance(wanted, tuple) else [blocks for blocks in budgets if blocks >= lowest]
     for scheduler in schedulers:
-        yield Configuration(subject, scheduler, engine=engine, max_cycles=max_cycles)
+        asked = replace(options, scheduler=scheduler)
+        yield Configuration(subject, asked)
         for blocks in chosen:
             found = budgets.get(blocks)
             registers, slots = (None, None) if found is None else (found.registers, found.slots)
             for name in allocators:
-                yield Configuration(
-                    subject, scheduler, name, blocks, registers, slots, blocks < own, engine, max_cycles, refused
-                )  # fmt: skip
+                yield Configuration(subject, asked, name, blocks, registers, slots, blocks < own, refused)
 
 
 def _refused(module: Module, kernel: str) -> str:

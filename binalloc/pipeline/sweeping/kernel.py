@@ -5,10 +5,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.policies.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.warm import warm_up
-from binalloc.emulator.schedulers.table import DEFAULT as DEFAULT_SCHEDULER
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import write_module
 from binalloc.launch.file import check_against, load_launch
@@ -33,11 +34,10 @@ def sweep_kernel(
     levels: Levels = ALL,
     allocators: Sequence[str] = (DEFAULT_ALLOCATOR,),
     schedulers: Sequence[str] = (DEFAULT_SCHEDULER,),
-    engine: str = "numba",
-    max_cycles: int | None = DEFAULT_MAX_CYCLES,
     jobs: int = 1,
     cache: str | Path | None = None,
     progress: Progress = lambda _: None,
+    **options: Any,
 ) -> list[Row]:
     """The launch's kernel at every number of blocks per SM, by several allocators, on several machines.
 
@@ -47,10 +47,10 @@ def sweep_kernel(
         machines: models, their names or paths of their files; without, the binary's own, or that of its target.
         levels: "all", "upwards" (from the original's own number of blocks), or numbers of blocks.
         allocators, schedulers: by name.
-        engine, max_cycles: as those of `Request`.
         jobs: processes that run it; 1 is this one.
         cache: a folder in which what is finished is kept, so that it is not done again; None: nowhere.
-        progress: told in words how far it is.
+        progress: hears in words how far it is.
+        options: fields of `RunOptions` by name.
 
     Returns:
         A dictionary for each row, by the columns of SWEEP.md: for each machine and scheduler the original, then every
@@ -63,12 +63,12 @@ def sweep_kernel(
     launch = launch if isinstance(launch, Launch) else load_launch(launch)
     kernel = find_kernel(module, launch.kernel)
     check_against(launch, kernel.info)
-    binary, asked = write_module(module), list[Configuration]()
+    binary, asked, how = write_module(module), list[Configuration](), RunOptions(**options)
     for one in [None] if machines is None else machines:
         machine = own_machine(module, kernel.name, one, runs=False)
         subject = Subject(module.path, binary, kernel.name, launch, machine)
-        asked += configurations(module, subject, levels, allocators, schedulers, engine, max_cycles)
+        asked += configurations(module, subject, levels, allocators, schedulers, how)
     with tempfile.TemporaryDirectory() as folder:
         kept = Cache(Path(folder if cache is None else cache))
-        with Here() if jobs == 1 else Processes(jobs, lambda: warm_up(engine)) as executor:
+        with Here() if jobs == 1 else Processes(jobs, lambda: warm_up(how.engine)) as executor:
             return list(sweep(asked, executor, kept, progress))

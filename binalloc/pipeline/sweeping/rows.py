@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.emulator.state.counters import Stall
+from binalloc.emulator.policies.gates.table import STALL_NAMES
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
 from binalloc.pipeline.sweeping.tasks import INFEASIBLE, OK
@@ -26,7 +26,7 @@ class Column:
     kind: str
 
 
-_STALLS = {f"stall_{name}": name for name in Stall.names}
+_STALLS = {f"stall_{name}": name for name in STALL_NAMES}
 _KINDS = {
     TEXT: "file kernel machine scheduler allocator size program status reason",
     NUMBER: "occupancy instruction_change speedup dispatch_interval",
@@ -75,7 +75,7 @@ def row_of(asked: Configuration, found: Found | None) -> Row:
         "file": subject.file,
         "kernel": subject.kernel,
         "machine": subject.machine.name,
-        "scheduler": asked.scheduler,
+        "scheduler": asked.options.scheduler,
         "allocator": asked.allocator,
         "size": subject.launch.size,
         "blocks": asked.blocks,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from binalloc.pipeline.request import Progress
 from binalloc.pipeline.sweeping.cache import Cache, Outcome
@@ -137,7 +137,7 @@ class _Later(Exception):
 
 
 def _run(asked: Configuration, built: Outcome, blocks: int | None) -> Run:
-    return Run(asked.subject, built["program"], asked.scheduler, blocks, asked.engine, asked.max_cycles)
+    return Run(asked.subject, built["program"], replace(asked.options, blocks_per_sm=blocks))
 
 
 def _span(seconds: float) -> str:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from threading import Lock
 from typing import Protocol
 
 import numpy as np
 
-from binalloc.emulator.runs.run import Result, run
+from binalloc.emulator.runs.options import RunOptions
+from binalloc.emulator.runs.run import Result, run_launch
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module, write_module
@@ -110,35 +111,24 @@ def _opened(subject: Subject) -> tuple[Module, Request]:
 
 @dataclass(frozen=True)
 class Run:
-    """An emulated run of a program of the subject's kernel. blocks: resident at most; None: what there is room for."""
+    """An emulated run of a program of the subject's kernel, on the subject's machine."""
 
     subject: Subject
     program: str = field(repr=False)
-    scheduler: str
-    blocks: int | None
-    engine: str
-    max_cycles: int | None
+    options: RunOptions
 
     @cached_property
     def key(self) -> str:
-        ran = [self.subject.launch_key, self.program, self.scheduler, self.blocks, self.engine, self.max_cycles]
-        return key_of(["run", *ran])
+        return key_of(["run", self.subject.launch_key, self.program, self.options.figures()])
 
     @property
     def name(self) -> str:
         return f"a run of {self.subject.kernel}"
 
     def result(self) -> Result:
-        return run(
-            read_module(b64decode(self.program), self.subject.file),
-            self.subject.kernel,
-            self.subject.launch,
-            self.subject.machine,
-            engine=self.engine,
-            scheduler=self.scheduler,
-            max_cycles=self.max_cycles,
-            blocks_per_sm=self.blocks,
-        )
+        subject = self.subject
+        module = read_module(b64decode(self.program), subject.file)
+        return run_launch(module, subject.kernel, subject.launch, replace(self.options, machine=subject.machine))
 
     def figures(self) -> Outcome:
         result = self.result()

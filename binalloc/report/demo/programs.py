@@ -28,14 +28,12 @@ def why_left_out(program: Program) -> str:
     return "its host steps execute Python code: give --host-steps if you trust it"
 
 
-def program_row(
-    sample: str, module: Module, source: bytes, program: Program, request: Request, *, host_steps: bool
-) -> dict[str, Any]:
+def program_row(sample: str, module: Module, source: bytes, program: Program, request: Request) -> dict[str, Any]:
     """What becomes of all its kernels, as `request` asks, and of the whole. source: what the binary was made of."""
     from binalloc.pipeline.program_rewrite import STATIC_POLICY, rewrite_program
 
     asked = replace(request, policy=STATIC_POLICY)
-    done = rewrite_program(module, source, program, asked, None, host_steps=host_steps)
+    done = rewrite_program(module, source, program, asked, None)
     told = rewritten_program_to_dict(done)
     right = program.held.reference is None or all(
         check_reference(program.held, ran.buffers, program.constants)["reference"] == "same"

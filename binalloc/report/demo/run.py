@@ -12,6 +12,7 @@ from binalloc.files import text_of
 from binalloc.report.samples import beside, choose_samples, sources
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.model import Machine
 
@@ -21,15 +22,11 @@ Row = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Asked:
-    """How all samples are run. size: of the launch files that have it, None for the full one. host_steps: leave to call
-    functions of Python files that programs have as steps; those programs are left out otherwise."""
+    """How all samples are run; programs with host steps are left out where the options give them no leave. size: of the
+    launch files that have it, None for the full one."""
 
-    machine: Machine
-    engine: str
-    scheduler: str
+    options: RunOptions
     size: str | None
-    max_cycles: int | None
-    host_steps: bool
 
 
 def run_demo(samples: str, names: list[str], asked: Asked, progress: Callable[[str], None]) -> Iterator[Row]:
@@ -54,8 +51,8 @@ def _in_parallel(
 
     from binalloc.emulator.runs.warm import warm_up
 
-    progress("compiling the emulator (first run only)" if asked.engine == "numba" else "starting")
-    warm_up(asked.engine)
+    progress("compiling the emulator (first run only)" if asked.options.engine == "numba" else "starting")
+    warm_up(asked.options.engine)
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_ignore_interrupts) as pool:
         jobs = [pool.submit(_row, stem, asked) for stem in stems]
         names = {job: stem.name for job, stem in zip(jobs, stems, strict=True)}
@@ -96,17 +93,15 @@ def _row(stem: Path, asked: Asked, progress: Callable[[str], None] = _silent) ->
     from binalloc.report.demo.programs import program_row, why_left_out
 
     launch = load_either(beside(stem, ".toml"), asked.size)
-    request = Request(
-        "", asked.machine, engine=asked.engine, scheduler=asked.scheduler, max_cycles=asked.max_cycles,
-        progress=progress,
-    )  # fmt: skip
+    options = asked.options
+    request = Request(options=options, progress=progress)
     if isinstance(launch, Program):
-        reason = "" if asked.host_steps else why_left_out(launch)
+        reason = "" if options.host_steps else why_left_out(launch)
         if reason:
             return "left_out", {"sample": stem.name, "reason": reason}
-        module, source = _module(stem, asked.machine)
-        return "programs", program_row(stem.name, module, source, launch, request, host_steps=asked.host_steps)
-    module, _ = _module(stem, asked.machine)
+        module, source = _module(stem, options.machine)
+        return "programs", program_row(stem.name, module, source, launch, request)
+    module, _ = _module(stem, options.machine)
     name = find_kernel(module, launch.kernel).name
     return "rows", kernel_row(stem.name, module, replace(request, kernel=name, launch=launch))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,24 +17,24 @@ from binalloc.report.runs.run import check_reference, plain_values, run_to_dict,
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.program import Launched, Ran, Total
     from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Module
     from binalloc.launch.program.types import Program
     from binalloc.launch.types import Launch
-    from binalloc.models.machines.model import Machine
+
 
 def program_run_to_dict(
     module: Module,
     program: Program,
-    machine: Machine,
-    options: dict[str, Any],
+    options: RunOptions,
     *,
     reference: bool,
     save: str | None,
     progress: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Run a program and describe what it did. options: of `run_steps`. reference: compare with the program's. save:
+    """Run a program and describe what it did. reference: compare with the program's. save:
     folder for the buffers. Raises what `run_steps` does; LimitHit and Interrupted with `report`, all that is to be
     told of the launches that had ended."""
     from binalloc.emulator.runs.program import run_steps
@@ -41,9 +42,7 @@ def program_run_to_dict(
     if reference and program.held.reference is None:
         raise UsageError("the launch file names no reference", file=program.path or None, expected="[reference]")
     try:
-        ran = run_steps(
-            module, program, machine, kernels=kernels_of(module, program), progress=told_by(progress), **options
-        )  # fmt: skip
+        ran = run_steps(module, program, options, kernels=kernels_of(module, program), progress=told_by(progress))
     except (LimitHit, Interrupted) as error:
         if error.program is not None:
             error.report = ran_to_dict(program, cast("Ran", error.program))
@@ -58,29 +57,27 @@ def program_run_to_dict(
 
 
 def launch_to_dict(
-    module: Module, program: Program, machine: Machine, options: dict[str, Any], step: int, **more: Any
+    module: Module, program: Program, options: RunOptions, step: int, **more: Any
 ) -> dict[str, Any]:
     """Run a program up to its launch of number `step`, and that one as `run_to_dict` does, which `more` is handed to;
     nothing behind it. options: of both runs."""
     from binalloc.emulator.runs.program import Reached, run_steps
 
-    beside = {name: value for name, value in options.items() if name != "every"}
+    unseen = replace(options, every=None)
     try:
         run_steps(
-            module, program, machine, kernels=kernels_of(module, program), stop_at=step,
-            progress=told_by(more["progress"]), **beside,
+            module, program, unseen, kernels=kernels_of(module, program), stop_at=step,
+            progress=told_by(more["progress"]),
         )  # fmt: skip
     except Reached as there:
         reached = there
     else:
         raise AssertionError(step)  # it raises where there is no such launch
-    of_session = ("engine", "scheduler", "sms", "check", "race", "host_steps")
-    own = {name: value for name, value in options.items() if name not in of_session}
 
-    def one(_: Module, __: str, launch: Launch, ___: Machine, **asked: Any) -> Result:
-        return reached.session.launch(launch, reached.parameters, contents=True, **asked)
+    def one(_: Module, __: str, launch: Launch, asked: RunOptions) -> Result:
+        return reached.session.launch(launch, reached.parameters, asked, contents=True)
 
-    found = run_to_dict(module, reached.launch.kernel, reached.launch, machine, own, runner=one, **more)
+    found = run_to_dict(module, reached.launch.kernel, reached.launch, options, runner=one, **more)
     return found | {"launch": step}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,10 +24,10 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.issue_log import IssueLog
+    from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Module
     from binalloc.launch.file import Launch
-    from binalloc.models.machines.model import Machine
 
 
 class Annotate(NamedTuple):
@@ -40,10 +41,8 @@ def run_to_dict(
     module: Module,
     kernel: str | None,
     launch: Launch,
-    machine: Machine,
-    options: dict[str, Any],
+    options: RunOptions,
     *,
-    skews: int = 0,
     reference: bool,
     save: str | None,
     accelsim: tuple[str, int] | None = None,
@@ -57,25 +56,23 @@ def run_to_dict(
     """Run `kernel` (default: the launch's) and describe it. Raises KernelFault, LimitHit, Interrupted, Refused,
     UsageError; the second and third with `report`, all that is to be told of the run.
 
-    options: of `emulator.runs.run.run`. skews: how many times more with blocks that start a little later. save: folder
-    for buffers. wanted: what else is to be seen. accelsim: the folder that the run is written to as a trace for that
-    simulator, and the most bytes of it. annotate: describe single instructions, too. series: file for the intervals of
-    `every` cycles. profile: file for how often code was executed. runner: in place of `emulator.runs.run.run`. Of a run
-    that was stopped, at a break too, buffers are not told of, and there is no folder for Accel-Sim.
+    save: folder for buffers. wanted: what else is to be seen. accelsim: the folder that the run is written to as a
+    trace for that simulator, and the most bytes of it. annotate: describe single instructions, too. series: file for
+    the intervals of `every` cycles. profile: file for how often code was executed. runner: in place of `run_launch`. Of
+    a run that was stopped, at a break too, buffers are not told of, and there is no folder for Accel-Sim.
     """
     from binalloc.emulator.accelsim.trace import AccelsimTrace
-    from binalloc.emulator.runs.run import run as usual
+    from binalloc.emulator.runs.run import run_launch
     from binalloc.launch.file import check_against
     from binalloc.pipeline.steps import find_kernel, run_progress
 
-    run = usual if runner is None else runner
+    run = run_launch if runner is None else runner
     fn = find_kernel(module, launch.kernel if kernel is None else kernel)
     check_against(launch, fn.info, module.path)
-    tell = run_progress(fn.name, progress)
-    counted = options | {"profile": annotate is not None}
+    options = replace(options, progress=run_progress(fn.name, progress), profile=annotate is not None)
 
     def start(log: IssueLog | None) -> Result:
-        return run(module, fn.name, launch, machine, progress=tell, log=log, **counted)
+        return run(module, fn.name, launch, replace(options, log=log))
 
     with nullcontext() if accelsim is None else AccelsimTrace(accelsim[0], module, fn, launch, accelsim[1]) as folder:
         result, seen, error = observed(start, wanted or Wanted(), folder)
@@ -86,7 +83,7 @@ def run_to_dict(
     if annotate is not None:
         found["annotation"] = annotation(module, fn, result, annotate.most, annotate.source)
     if series is not None:
-        found["series"] = _write_series(series, found, result, options["every"])
+        found["series"] = _write_series(series, found, result, options.every or 0)
     if profile is not None:
         found["profile"] = _write_profile(profile, profile_of(module, fn, result))
     if error is not None:
@@ -100,9 +97,9 @@ def run_to_dict(
         found["accelsim_trace"] = accelsim[0]
     if save is not None:
         found["saved"] = save_buffers(Path(save), result.buffers, result.globals)
-    bare = {name: value for name, value in options.items() if name != "every"}
+    bare = replace(options, every=None, profile=False)
     found["cycles_range"] = _range(
-        found, skews, lambda seed: run(module, fn.name, launch, machine, skew=seed, progress=tell, **bare).cycles
+        found, options.skews, lambda seed: run(module, fn.name, launch, replace(bare, skew=seed)).cycles
     )
     return found
 
@@ -241,14 +238,19 @@ _STALLS = {
     "no_pair": "one instruction issued, none could go with it",
     "pending": "a warp is ready, the scheduler's policy lets none but others issue",
     "register_bank": "the last instruction waits for its registers' banks, and its scheduler with it",
-    "instruction_fetch": "the nearest warp waits for its code, which the instruction cache lacks",
-    "constant": "the nearest warp waits for a constant operand, which the constant cache lacks",
 }
+
+
+def stall_texts() -> dict[str, str]:
+    """What each reason for a lost issue slot means, by name, in the order of `STALL_NAMES`."""
+    from binalloc.emulator.policies.gates.table import GATES
+
+    return _STALLS | {name: gate.summary for name, gate in GATES.items()}
 
 
 def _scheduler(name: str) -> str:
     """The warp scheduler, where it is not the usual one."""
-    from binalloc.emulator.schedulers.table import DEFAULT
+    from binalloc.emulator.policies.schedulers.table import DEFAULT
 
     return "" if name == DEFAULT else f", scheduler {name}"
 
@@ -274,8 +276,9 @@ def render_run(found: dict[str, Any]) -> str:
         rows = [(k, rest.pop(k)) for k in list(rest) if k.startswith(starts)]
         lines.append("\n" + table([name, "value"], rows) if rows else "")
     used, stalls = stats["issue_slots"], stats["stalls"]
+    says = stall_texts()
     total = max(1, used + sum(stalls.values()))
-    slots = [("issued", used), *((f"{k}: {_STALLS[k]}", v) for k, v in stalls.items() if v)]
+    slots = [("issued", used), *((f"{k}: {says[k]}", v) for k, v in stalls.items() if v)]
     lines.append("\n" + table(["issue slots", "value", "share"], [(k, v, v / total) for k, v in slots]))
     units = [(k, v) for k, v in stats["units"].items() if v]
     lines.append("\n" + table(["warp instructions by unit", "value"], units))

@@ -29,12 +29,13 @@ def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> dict[str
     from binalloc.pipeline.smem_cost import PARTS, costs
 
     found = costs(sweep, progress)
-    shared, line = sweep.machine.shared, found.fit
+    options, line = sweep.options, found.fit
+    shared = options.machine.shared
     names = ("w", "l", "k", "cycles", *PARTS, "arrivals", "barrier")
     return {
-        "machine": sweep.machine.name,
-        "engine": sweep.engine,
-        "scheduler": sweep.scheduler,
+        "machine": options.machine.name,
+        "engine": options.engine,
+        "scheduler": options.scheduler,
         "banks": shared.banks,
         "bank_bytes": shared.bank_bytes,
         "mode_bytes": shared.mode_bytes,

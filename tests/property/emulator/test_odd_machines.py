@@ -8,9 +8,9 @@ import random
 from typing import Any, cast
 
 from binalloc.emulator.debug.breaks import breaking
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.issue_log import IssueLog
 from binalloc.emulator.runs.run import Result, run
-from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.emulator.stops.stopped import Stopped
 from binalloc.errors import LimitHit, Refused
 from tests.property.emulator.test_schedulers_agree import counted

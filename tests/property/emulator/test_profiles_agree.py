@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
-from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.models.machines.files import list_machines
 from tests.property.emulator.test_schedulers_agree import MACHINES, counted, run
 from tests.support.kits.emulator import go

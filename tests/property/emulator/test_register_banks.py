@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
-from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine, RegisterFile
 from binalloc.models.machines.reader import load_machine

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.schedulers.table import SCHEDULERS
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from tests.support.generator.waits import WORDS, waiting_program
 from tests.support.kits.run_log import Row, logged
 

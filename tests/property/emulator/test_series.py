@@ -11,8 +11,8 @@ import pytest
 
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.host.series import MOST_INTERVALS
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
-from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.emulator.state.memory_layout import Queue
 from binalloc.errors import LimitHit
 from binalloc.models.machines.reader import load_machine

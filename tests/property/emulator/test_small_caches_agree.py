@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
-from binalloc.emulator.schedulers.table import SCHEDULERS
 from binalloc.models.machines.model import Dispatch, Machine
 from binalloc.models.machines.reader import load_machine
 from tests.property.emulator.test_schedulers_agree import counted

@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from binalloc.emulator.schedulers.scheduler import EVENTS
 from binalloc.emulator.sm import barriers, device_loop, dispatch, events, issue, reference
+from binalloc.emulator.state.policy import EVENTS
 
 IDLE = -1
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import MalformedInput
 from binalloc.files import read_bytes
 from binalloc.isa.sets.files import read_module
@@ -34,8 +35,9 @@ def asked_of(
     one: Subject, wanted: Levels = ALL, *, allocators: tuple[str, ...] = ("local", "best"), **others: Any
 ) -> list[Configuration]:
     """Its configurations, on the engine that needs no compilation unless another is named."""
-    given = {"schedulers": ("lrr",), "engine": "python"} | others
-    return list(configurations(read_module(one.binary), one, wanted, allocators, **given))
+    given = {"engine": "python"} | others
+    schedulers = given.pop("schedulers", ("lrr",))
+    return list(configurations(read_module(one.binary), one, wanted, allocators, schedulers, RunOptions(**given)))
 
 
 class Recorder(Here):

@@ -1,5 +1,5 @@
-"""An allocator, a policy, a machine, a warp scheduler and an opcode of one's own: a file each, a row where there is a
-table, and the command line has them. What CONTRIBUTING.md promises."""
+"""An allocator, a policy, a machine, a warp scheduler, an option of runs and an opcode of one's own: a file each, or a
+row where there is a table, and the command line has them. What CONTRIBUTING.md promises."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.scan import lowest_bit
 
@@ -109,7 +109,7 @@ shape = 32
 """
 ALLOCATORS = "binalloc/transform/allocators"
 POLICIES = "binalloc/pipeline/policies"
-SCHEDULERS = "binalloc/emulator/schedulers"
+SCHEDULERS = "binalloc/emulator/policies/schedulers"
 OPERATIONS = "binalloc/emulator/execute/table.py"
 
 
@@ -122,6 +122,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
     package.add_file(f"{POLICIES}/six_less.py", POLICY)
     package.add_named(f"{POLICIES}/table.py", "SixLess()", "from binalloc.pipeline.policies.six_less import SixLess")
     _add_to_emulator(package)
+    _add_option(package)
     text = (MACHINES / "gtx680.toml").read_text()
     toy = text.replace('name = "gtx680"', 'name = "toy"').replace("latency = { value = 9,", "latency = { value = 11,")
     package.add_file("binalloc/models/machines/toy.toml", toy)
@@ -130,7 +131,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
 
 def _add_to_emulator(package: Extended) -> None:
     package.add_file(f"{SCHEDULERS}/lowest.py", SCHEDULER)
-    imported = "from binalloc.emulator.schedulers.lowest import LOWEST"
+    imported = "from binalloc.emulator.policies.schedulers.lowest import LOWEST"
     package.add_named(f"{SCHEDULERS}/table.py", "LOWEST", imported)
     iabs = '    _op(0x020, "IABS", "rd b", "", "alu", i, "absolute value")\n'
     free = min(set(range(0x20, 0x1000)) - OPCODES.keys())
@@ -142,6 +143,18 @@ def _add_to_emulator(package: Extended) -> None:
         OPERATIONS, iabs, iabs + '    Operation("ANDN", _INT, andn, "a b"),\n',
         "from binalloc.emulator.arithmetic.andn import andn",
     )  # fmt: skip
+
+
+def _add_option(package: Extended) -> None:
+    """An option of runs: its definition, its help and its one reader."""
+    skews = "    skews: int = 0\n"
+    package.add_row("binalloc/emulator/runs/options.py", skews, f"    slow: bool = False\n{skews}")
+    skews = '    "skews": Row(skews_option),\n'
+    slow = '    "slow": Row(click.option("--slow", is_flag=True, help="Blocks begin rarely."), usual=True),\n'
+    package.add_row("binalloc/cli/run_options.py", skews, slow + skews)
+    skew = '    device.put("skew", _skew(options.skew))\n'
+    slow = '    if options.slow:\n        device.put("launch_interval", 5000)\n'
+    package.add_row("binalloc/emulator/runs/run.py", skew, slow + skew)
 
 
 def test_help_and_lists_have_what_was_added(extended: Extended) -> None:
@@ -171,6 +184,26 @@ def test_a_run_by_a_scheduler_that_was_added(extended: Extended) -> None:
     assert {name: answer["scheduler"] for name, answer in found.items()} == {"lrr": "lrr", "lowest": "lowest"}
     assert {answer["reference"] for answer in found.values()} == {"same"}
     assert found["lrr"]["cycles"] != found["lowest"]["cycles"]
+
+
+def test_an_option_of_runs_that_was_added_reaches_every_run(extended: Extended, tmp_path: Path) -> None:
+    given = [loom("callchain"), *launch("callchain")]
+    before, after = (extended.json("run", *given, *more)["cycles"] for more in ([], ["--slow"]))
+    assert after > before + 5000
+    budget = ["--registers", "12", "--slots", "0", "-o", str(tmp_path / "out.loom")]
+    rewritten = extended.json("rewrite", *given, *budget, "--slow")
+    assert rewritten["original"]["cycles"] == after
+    verified = extended.json("verify", loom("callchain"), str(tmp_path / "out.loom"), *launch("callchain"), "--slow")
+    assert verified["cycles"] == {"original": after, "rewritten": rewritten["rewritten"]["cycles"]}
+    swept = ["sweep", *given, "--levels", "1", "--allocators", "local", "--jobs", "1", "--cache", str(tmp_path)]
+    cycles = [extended.json(*swept, *more)["rows"][0]["cycles"] for more in ([], ["--slow"])]
+    assert cycles == [before, after]  # the second finds nothing that the first one kept
+    assert extended.python(
+        "import binalloc, sys; binary, launched = sys.argv[1:];"
+        "launch, module = binalloc.load_launch(launched, 'test'), binalloc.load(binary);"
+        "print(binalloc.run(module, launch.kernel, launch, 'gtx680', engine='python', slow=True).cycles)",
+        loom("callchain"), launch("callchain")[1],
+    ) == f"{after}\n"  # fmt: skip
 
 
 def test_an_opcode_that_was_added_is_assembled_scheduled_run_and_rewritten(extended: Extended, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.experiments.shared_cost import MOST, places
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.smem_cost import PARTS, Costs, Line, Sweep, costs, fit
 from tests.support.oracles.banks import Banks
@@ -17,7 +18,7 @@ SMALL = (1, 3, 8)
 
 
 def sweep(machine: str = "gtx780ti", engine: str = "python", at: tuple[int, ...] = SMALL) -> Costs:
-    return costs(Sweep(load_machine(machine), at, at, at, engine), lambda _: None)
+    return costs(Sweep(RunOptions(machine, engine), at, at, at), lambda _: None)
 
 
 def test_the_line_is_that_of_least_squares() -> None:
@@ -71,7 +72,7 @@ def test_the_model_sets_what_is_measured() -> None:
     machine = load_machine("gtx780ti")
     slower = replace(machine, shared=replace(machine.shared, latency=47), units=replace(
         machine.units, sys=replace(machine.units.sys, latency=40)))
-    found = costs(Sweep(slower, (1, 2), (2,), (4,), "python"), lambda _: None)
+    found = costs(Sweep(RunOptions(slower, "python"), (1, 2), (2,), (4,)), lambda _: None)
     assert found.clock == 40
     assert [row.cycles for row in found.rows] == [2 * 4 + 46, 2 * 2 * 4 + 46]
 

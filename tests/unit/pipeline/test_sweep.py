@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import UsageError
 from binalloc.isa.sets.files import assemble, read_module, write_module
 from binalloc.launch.file import load_launch, parse_launch
@@ -78,7 +79,7 @@ def test_levels_are_all_that_the_machine_holds_the_originals_own_and_those_below
     assert [c.held for c in others] == [c.blocks < own.blocks_per_sm for c in others if c.blocks is not None]
     assert 1 < own.blocks_per_sm < budgets[-1].blocks
     upwards = asked_of(one, UPWARDS, schedulers=("lrr", "gto"))
-    assert [c.scheduler for c in upwards if c.allocator == "original"] == ["lrr", "gto"]
+    assert [c.options.scheduler for c in upwards if c.allocator == "original"] == ["lrr", "gto"]
     assert {c.blocks for c in upwards} - {None} == {b.blocks for b in budgets if b.blocks >= own.blocks_per_sm}
 
 
@@ -193,10 +194,13 @@ def test_other_bits_within_a_tolerance_are_the_same(tmp_path: Path, tolerance: i
     assert [row["same_results"] for row in exact] == [True, False]
 
 
+OTHER_RUNS = ({"scheduler": "gto"}, {"blocks_per_sm": 1}, {"max_cycles": 7}, {"sms": 2}, {"check": True}, {"skew": 1})
+
+
 def test_keys_change_with_contents_not_with_names(tmp_path: Path) -> None:
     one = subject("callchain")
     key = Build(one).key
-    run = Run(one, "AAAA", "lrr", None, "python", None)
+    run = Run(one, "AAAA", RunOptions(engine="python"))
     assert Build(replace(one, file="elsewhere.loom")).key == key
     assert Build(replace(one, launch=replace(one.launch, path="elsewhere.toml"))).key == key
     others = [
@@ -205,8 +209,8 @@ def test_keys_change_with_contents_not_with_names(tmp_path: Path) -> None:
         Build(replace(one, machine=load_machine("c2075"))),
         Build(one, "best"),
         Build(one, slots=1),
-        *(replace(run, **changed) for changed in ({}, {"program": "AAAB"}, {"scheduler": "gto"}, {"blocks": 1})),
-        replace(run, max_cycles=7),
+        *(replace(run, **changed) for changed in ({}, {"program": "AAAB"})),
+        *(replace(run, options=replace(run.options, **changed)) for changed in OTHER_RUNS),
     ]
     assert len({key, *(task.key for task in others)}) == len(others) + 1
     shutil.copy(sample_file("callchain.toml"), tmp_path / "x.toml")

@@ -31,6 +31,11 @@ class L1Record:
     # those of one hash in a list: the last entered, and the one entered before each, -1 if it was the first
     line_last: Annotated[Words, LINE_LISTS]
     line_before: Annotated[Words, MAX_LINES_OF_ACCESS]
+    # lines that L1 has given up and of which nobody has been told, where that is noted: how many; number; warp slot
+    # that asked for it last
+    given_up: int
+    given_line: Annotated[Words, MAX_LINES_OF_ACCESS]
+    given_owner: Annotated[Words, MAX_LINES_OF_ACCESS]
     # those of them that found no room: how many lines there are (0: none is held), the first that is held; whose they
     # are
     held: int
@@ -62,3 +67,5 @@ class L1Record:
     l1_coming: Annotated[Words, L1_ROWS]
     l1_first: Annotated[Words, L1_ROWS]
     l1_last: Annotated[Words, L1_ROWS]
+    # the warp slot that asked for it last, where evictions are noted
+    l1_owner: Annotated[Words, L1_ROWS]

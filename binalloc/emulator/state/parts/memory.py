@@ -62,7 +62,9 @@ class MemoryRecord(DramRecord):
     kind: Annotated[Words, REQUEST_ROWS]
     stage: Annotated[Words, REQUEST_ROWS]
     source: Annotated[Words, REQUEST_ROWS]
+    # the line as it was asked for, and the one that it is in L2 and DRAM (`pages`)
     line: Annotated[Words, REQUEST_ROWS]
+    home: Annotated[Words, REQUEST_ROWS]
     words: Annotated[Words, REQUEST_ROWS]
     link: Annotated[Words, REQUEST_ROWS]
     at_slice: Annotated[Words, REQUEST_ROWS]

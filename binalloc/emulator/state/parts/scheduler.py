@@ -16,6 +16,8 @@ class SchedulerRecord:
     age: Annotated[Words, MAX_WARPS]
     # bit index of the warp that issued last, -1 before the first
     last: Annotated[Words, MAX_SCHEDULERS]
+    # mask of the warps that the policy has promoted and that nobody has been told of
+    promotions: Annotated[Words, MAX_SCHEDULERS]
     # gto: 1 + bit index of the warp that it stays with, 0 for none
     greedy: Annotated[Words, MAX_SCHEDULERS]
     # two_level: mask of the active warps; the cycle since which a warp that is not has been pending

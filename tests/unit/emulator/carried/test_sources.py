@@ -13,6 +13,7 @@ from binalloc.emulator.state.device import GENERATED, REGISTRY
 
 WITHOUT_CONSTANTS = {
     "binalloc.errors",  # texts of errors
+    "binalloc.models.machines.model",  # what a gate asks of a machine on the host
     "binalloc.isa.interface.instruction_set",
 }
 """What hashed modules import that compiled code takes nothing from."""

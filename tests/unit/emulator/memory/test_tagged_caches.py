@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.device import Device
+from binalloc.emulator.policies.gates.table import GATES
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.layout import Warp
 from binalloc.emulator.stops.context import Context
@@ -258,17 +259,18 @@ def test_lost_slots_are_held_against_the_instruction_that_waits() -> None:
     assert [i for i, n in enumerate(stalls["constant"]) if n] == [9]
 
 
-@pytest.mark.parametrize("state", [Warp.FETCH, Warp.CONSTANT])
-def test_a_warp_that_waits_for_its_code_or_a_constant_is_told_of(state: int) -> None:
+@pytest.mark.parametrize("gate", list(GATES))
+def test_a_warp_that_waits_for_its_code_or_a_constant_is_told_of(gate: str) -> None:
     machine = replace(with_code(128, 1, 4), constant_cache=constant_lines(64, 1, 1))
     told: set[str] = set()
+    state = Warp.GATE + list(GATES).index(gate)
 
     def look(device: Device, cycle: int) -> None:
         if device.get("retired") == 0 and device.engine.get(device.sms, 0, "state")[0] == state:
             told.add(standing(Context(device)))
 
     go(operands(0), machine=machine, observer=look)
-    what = "its code" if state == Warp.FETCH else "a constant"
+    what = GATES[gate].awaited
     assert told == {f"block 0 (SM 0): warp 0 waiting for {what} at k+0 `IADD3 R9, RZ, c[3][0x0], RZ`"}
 
 

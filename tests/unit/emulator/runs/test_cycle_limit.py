@@ -3,7 +3,6 @@ how far the run is, and nothing else does."""
 
 from __future__ import annotations
 
-import inspect
 import io
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from binalloc.cli.main import main
 from binalloc.cli.terminal import progress
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.runs.run import run
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.state.layout import CLOCK_END
 from binalloc.errors import LimitHit
 from binalloc.models.machines.reader import load_machine
@@ -45,8 +44,8 @@ def counting(tmp_path: Path) -> list[str]:
 
 
 def test_one_limit_stands_everywhere_where_none_is_given() -> None:
-    assert inspect.signature(run).parameters["max_cycles"].default == DEFAULT_MAX_CYCLES
-    assert Request("k", load_machine("gtx680")).max_cycles == DEFAULT_MAX_CYCLES
+    assert RunOptions().max_cycles == DEFAULT_MAX_CYCLES
+    assert Request("k", load_machine("gtx680")).options.max_cycles == DEFAULT_MAX_CYCLES
     for command in ("run", "rewrite", "verify", "demo", "smem-cost"):
         option = next(p for p in main.commands[command].params if p.name == "max_cycles")
         assert option.default == str(DEFAULT_MAX_CYCLES)

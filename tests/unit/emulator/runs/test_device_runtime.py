@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from binalloc import Device, launch_kernel
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.program import run_steps
 from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, MalformedInput, Refused
@@ -263,7 +264,7 @@ arguments = ["n", 0.25]
 def test_a_sequence_keeps_its_heap_and_tells_what_each_launch_prints() -> None:
     program = parse_program(tomllib.loads(STEPS))
     module = kernels()
-    ran = run_steps(module, program, load_machine("gtx680"), kernels=kernels_of(module, program), engine="python")
+    ran = run_steps(module, program, RunOptions("gtx680", "python"), kernels=kernels_of(module, program))
     assert [number for number, _ in ran.printed] == [0, 3]
     assert [len(printed.texts) for _, printed in ran.printed] == [1, 2]
     assert ran.said.text == talked(0).replace("0.25", "0.50") + talked(0) + talked(1)
@@ -278,10 +279,10 @@ def test_a_step_may_be_cooperative() -> None:
     launch = {"launch": "k", "grid": 4, "block": 32, "arguments": ["out"]}
     for cooperative in (True, False):
         program = parse_program({**steps, "step": [launch | {"cooperative": cooperative}] * 2})
-        asked = {"kernels": kernels_of(module, program), "engine": "python"}
+        options, kernels = RunOptions("gtx680", "python"), kernels_of(module, program)
         if cooperative:
-            ran = run_steps(module, program, load_machine("gtx680"), **asked)
+            ran = run_steps(module, program, options, kernels=kernels)
             assert ran.buffers["out"].tolist()[4:] == [101, 102, 103, 100]
         else:
             with pytest.raises(KernelFault, match="launch it with cooperative = true"):
-                run_steps(module, program, load_machine("gtx680"), **asked)
+                run_steps(module, program, options, kernels=kernels)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from binalloc import KernelFault, LimitHit, MalformedInput, Refused, UsageError, run_program
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.program import FIGURES, Ran
 from binalloc.emulator.runs.run import run
 from binalloc.frontend.importer import import_ptx
@@ -276,7 +277,7 @@ def test_a_binary_of_another_machine_is_scheduled_for_this_one() -> None:
     from binalloc.pipeline.program import kernels_of
 
     with pytest.raises(Refused, match="not scheduled for v100"):
-        run_steps(module(), program, load_machine("v100"), kernels=kernels_of(module(), program), engine="python")
+        run_steps(module(), program, RunOptions("v100", "python"), kernels=kernels_of(module(), program))
 
 
 def test_host_steps_need_leave() -> None:

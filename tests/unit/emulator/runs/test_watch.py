@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.watch import first_store
 from binalloc.isa.instruction import Module
 from binalloc.isa.text.assembler import assemble
@@ -47,7 +48,7 @@ def test_of_a_buffer_updated_in_place_the_first_store_that_changes_it(
     engine: str, element: int, place: tuple[int, int, int]
 ) -> None:
     module, launch = program(IN_PLACE)
-    store = first_store(module, "k", launch, GTX, "x", 4 * element, 4, engine)
+    store = first_store(module, "k", launch, "x", 4 * element, 4, RunOptions(GTX, engine))
     assert store is not None
     assert (store.index, store.block, store.warp, store.lane) == (10, *place)
     assert store.instruction == "STG.32 [R2], R5"
@@ -56,11 +57,11 @@ def test_of_a_buffer_updated_in_place_the_first_store_that_changes_it(
 def test_without_a_load_before_it_the_first_store_counts_even_if_it_changes_nothing() -> None:
     lines = [line for line in IN_PLACE.splitlines() if "LDG" not in line]
     module, launch = program("\n".join(lines).replace("IADD3 R5, R4, 0, RZ", "MOV R4, R0\n IADD3 R5, R4, 0, RZ"))
-    store = first_store(module, "k", launch, GTX, "x", 20, 4, "python")
+    store = first_store(module, "k", launch, "x", 20, 4, RunOptions(GTX, "python"))
     assert store is not None
     assert (store.index, store.lane) == (8, 5)
 
 
 def test_an_element_that_is_only_read_has_none() -> None:
     module, launch = program("\n".join(line for line in IN_PLACE.splitlines() if "STG" not in line))
-    assert first_store(module, "k", launch, GTX, "x", 20, 4, "python") is None
+    assert first_store(module, "k", launch, "x", 20, 4, RunOptions(GTX, "python")) is None

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.device import Device
-from binalloc.emulator.runs.run import Observer
-from binalloc.emulator.sm.dispatch import shared_place, start_delay
+from binalloc.emulator.policies.placements.table import place as placed
+from binalloc.emulator.policies.regions import enter_region
+from binalloc.emulator.runs.options import Observer
+from binalloc.emulator.sm.dispatch import start_delay
 from binalloc.emulator.state.layout import MOST_SEED, SKEW_CYCLES
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import KernelFault, UsageError
@@ -103,10 +105,10 @@ def test_seeds_have_bounds(seed: int) -> None:
 def place(taken: list[tuple[int, int]], words: int, capacity: int = 100) -> int:
     """Where `words` go beside blocks at these first words and ends; None of them has gone."""
     g, s = Gpu(), Sm()
-    g.resident_limit, g.shared_words = len(taken) + 1, capacity
+    g.shared_words = capacity
     for slot, (first, end) in enumerate(taken):
-        s.block_active[slot], s.shared_first[slot], s.shared_end[slot] = 1, first, end
-    return shared_place(g, s, words)
+        enter_region(s, slot, slot, first, end - first, 0)
+    return placed(g, s, words)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_bounds_are_the_blocks_though_others_lie_behind_it(engine: str, checks: 
 
 
 def test_what_an_sm_holds_is_as_the_occupancy_rules_hand_it_out() -> None:
-    """On gtx680 in pieces of 256 bytes, on the A100 1 KB of each block is the system's."""
+    """On gtx680 in pieces of 256 bytes, on the A100 1 KB of each block is the system's; the array is the SM's."""
     for name, asked, handed in (("gtx680", 260, 512), ("a100", 260, 1024 + 384), ("gpgpusim-sharing", 260, 260)):
         m = module([op("EXIT")], shared_bytes=asked, machine=name)
         seen: list[tuple[int, int]] = []
@@ -200,4 +202,4 @@ def test_what_an_sm_holds_is_as_the_occupancy_rules_hand_it_out() -> None:
             seen.append((int(ends[0]) * 4, device.memories.shared.shape[1] * 4 - 4))
 
         go(m, grid=3, machine=name, observer=look)
-        assert seen[0] == (handed, 3 * handed), name
+        assert seen[0] == (handed, load_machine(name).sm.shared_per_sm), name

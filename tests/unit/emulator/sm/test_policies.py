@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.schedulers.table import SCHEDULERS, pick, policy_number
-from binalloc.emulator.schedulers.two_level import ACTIVE_WARPS, TWO_LEVEL
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS, pick, policy_number
+from binalloc.emulator.policies.schedulers.two_level import ACTIVE_WARPS, TWO_LEVEL
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import Refused
@@ -171,14 +171,20 @@ def test_what_policies_hear() -> None:
         came = next(heard.cycle for heard in log if heard.event == "completed")
         assert came > 100
         assert log == [
+            Heard(0, 0, "block_begins", 0, ()),
             Heard(0, 0, "started", 0, ()),
             Heard(0, 0, "missed", 0, ()),
+            Heard(0, 0, "issued", 0, (0,)),
             Heard(0, 1, "waits", 0, (4,)),
             Heard(0, came, "completed", 0, (2,)),
             Heard(0, came, "resumed", 0, ()),
+            Heard(0, came, "issued", 0, (1,)),
             Heard(0, came + 3, "arrived", 0, ()),
             Heard(0, came + 3, "opened", 0, ()),
-            Heard(0, came + 12, "ended", 0, ()),  # BAR's latency is 9
+            Heard(0, came + 3, "issued", 0, (2,)),
+            Heard(0, came + 12, "issued", 0, (3,)),  # BAR's latency is 9
+            Heard(0, came + 12, "ended", 0, ()),
+            Heard(0, came + 12, "block_ends", 0, ()),
         ]
 
 

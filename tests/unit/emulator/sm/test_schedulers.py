@@ -6,19 +6,13 @@ from __future__ import annotations
 import pytest
 
 from binalloc.emulator.host.engine import source_hash
-from binalloc.emulator.schedulers.loose_round_robin import LRR
-from binalloc.emulator.schedulers.oldest import OLDEST
-from binalloc.emulator.schedulers.scheduler import EVENTS, WarpScheduler
-from binalloc.emulator.schedulers.table import (
-    DEFAULT,
-    SCHEDULERS,
-    event_text,
-    listeners,
-    pick,
-    pick_text,
-    policy_number,
-)
-from binalloc.emulator.schedulers.two_level import TWO_LEVEL
+from binalloc.emulator.policies.events import Kind, event_text
+from binalloc.emulator.policies.schedulers.loose_round_robin import LRR
+from binalloc.emulator.policies.schedulers.oldest import OLDEST
+from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.policies.schedulers.table import DEFAULT, SCHEDULERS, pick, policy_number
+from binalloc.emulator.policies.schedulers.two_level import TWO_LEVEL
+from binalloc.emulator.state.policy import EVENTS, Policy, choice_text
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import UsageError
 from tests.support.kits.extended import Extended
@@ -26,7 +20,7 @@ from tests.support.kits.extended import Extended
 YOUNGEST = '''
 """The youngest warp first."""
 
-from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -44,9 +38,9 @@ YOUNGEST = WarpScheduler("youngest", "the warp in the highest slot", youngest)
 COMPILED = """
 import numpy as np
 from binalloc.emulator.host.engine import build, source_hash
-from binalloc.emulator.schedulers.table import SCHEDULERS
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of
-pick = build("binalloc.emulator.schedulers.table.pick", cache=False)
+pick = build("binalloc.emulator.policies.schedulers.table.pick", cache=False)
 g, s = np.zeros(1, dtype_of(Gpu)), np.zeros(1, dtype_of(Sm))
 s["last"][:] = -1
 for g["policy"][0] in (0, len(SCHEDULERS) - 1):
@@ -64,27 +58,43 @@ def test_the_table_names_what_exists() -> None:
 
 
 def test_the_choice_follows_from_the_rows() -> None:
-    assert pick_text([LRR]).splitlines()[1:] == ["    return _pick0(g, s, sch, eligible)"]
-    assert pick_text([LRR, LRR, LRR]).splitlines()[3:] == [
+    asked = "pick", "g, s, sch, eligible", "policy"
+    assert choice_text(*asked, 1).splitlines()[1:] == ["    return _pick0(g, s, sch, eligible)"]
+    assert choice_text(*asked, 3).splitlines()[3:] == [
         "    if g.policy == 1:", "        return _pick1(g, s, sch, eligible)", "    return _pick2(g, s, sch, eligible)",
     ]  # fmt: skip
 
 
 def test_who_listens_is_told_and_nobody_else() -> None:
     """An event that no row hears of costs nothing: its function does nothing and is compiled into its callers."""
-    rows = [LRR, TWO_LEVEL, OLDEST, TWO_LEVEL]
-    assert event_text("waits", rows).splitlines() == [
+    one = Kind({"a": LRR, "b": TWO_LEVEL, "c": OLDEST, "d": TWO_LEVEL}, "policy")
+    others = Kind({"a": TWO_LEVEL, "b": LRR, "c": TWO_LEVEL}, "listening", bits=True)
+    text, uses = event_text("waits", (one, others))
+    assert text.splitlines() == [
         "def waits(g, s, w, boards):",
-        "    if g.policy == 1:", "        _waits1(g, s, w, boards)",
-        "    if g.policy == 3:", "        _waits3(g, s, w, boards)",
+        "    if g.policy == 1:", "        _waits0_1(g, s, w, boards)",
+        "    if g.policy == 3:", "        _waits0_3(g, s, w, boards)",
+        "    if (g.listening >> 0) & 1:", "        _waits1_0(g, s, w, boards)",
+        "    if (g.listening >> 2) & 1:", "        _waits1_2(g, s, w, boards)",
         "    return",
     ]  # fmt: skip
-    assert listeners("waits", rows) == {"_waits1": TWO_LEVEL.hears["waits"], "_waits3": TWO_LEVEL.hears["waits"]}
+    assert set(uses) == {"_waits0_1", "_waits0_3", "_waits1_0", "_waits1_2"}
+    assert set(uses.values()) == {TWO_LEVEL.hears["waits"]}
     for event in EVENTS:
-        assert event_text(event, [LRR, OLDEST]).splitlines()[1:] == ["    return"]
-        assert listeners(event, [LRR, OLDEST]) == {}
+        text, uses = event_text(event, (Kind({"a": LRR, "b": OLDEST}, "policy"),))
+        assert text.splitlines()[1:] == ["    return"]
+        assert uses == {}
     with pytest.raises(AssertionError, match="hears of what nobody tells"):
-        WarpScheduler("odd", "", LRR.pick, {"nosuch": TWO_LEVEL.hears["ended"]})
+        WarpScheduler("odd", "", LRR.pick, hears={"nosuch": TWO_LEVEL.hears["ended"]})
+
+
+def test_the_events_of_the_rows_in_force_are_wanted() -> None:
+    gone = TWO_LEVEL.hears["ended"]
+    keeps = Policy("keeps", "", hears={"evicted": gone})
+    one, bits = Kind({"a": LRR, "b": keeps}, "policy"), Kind({"a": LRR, "b": keeps}, "listening", bits=True)
+    assert [row.name for row in one.in_force(1)] == ["keeps"]
+    assert [row.name for row in bits.in_force(0b11)] == ["lrr", "keeps"]
+    assert bits.in_force(0) == []
 
 
 def test_round_robin_goes_on_behind_the_last_and_begins_again() -> None:
@@ -98,9 +108,9 @@ def test_round_robin_goes_on_behind_the_last_and_begins_again() -> None:
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
     """A copy of the package with one more scheduler: a file and a row."""
     copy = Extended(tmp_path_factory.mktemp("extended"))
-    room = "binalloc/emulator/schedulers"
+    room = "binalloc/emulator/policies/schedulers"
     copy.add_file(f"{room}/youngest.py", YOUNGEST)
-    imported = "from binalloc.emulator.schedulers.youngest import YOUNGEST"
+    imported = "from binalloc.emulator.policies.schedulers.youngest import YOUNGEST"
     copy.add_named(f"{room}/table.py", "YOUNGEST", imported)
     return copy
 

@@ -30,7 +30,6 @@ ALLOWED = {
     ("execute/surface.py", 32): "bits of a word: the high half of an address, or what is packed above one",
     ("stops/faults.py", 32): "bits of a word: what is packed above one",
     ("execute/texture.py", 6): "the faces of a cube",
-    ("sm/reference.py", 6): "the place of a reason among those of an idle slot",
     ("host/c_format.py", 6): "printf's precision where none is given",
     ("host/c_format.py", 32): "bits of an int of C",
     ("host/c_format.py", 255): "the byte that a character is",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.schedulers.loose_round_robin import loose_round_robin
-from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.policies.schedulers.loose_round_robin import loose_round_robin
+from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.counters import Stall
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import SCOREBOARDS
@@ -49,6 +49,7 @@ def two_level(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
         bit = 1 << longest_pending(g, s, sch, pending)
         pending &= ~bit
         active |= bit
+        s.promotions[sch] |= bit
         room -= 1
     s.active[sch] = active
     if eligible & active == 0:
@@ -83,5 +84,5 @@ def leave_for_memory(g: Gpu, s: Sm, w: int, boards: int) -> None:
 TWO_LEVEL = WarpScheduler(
     "two_level", f"{ACTIVE_WARPS} active warps take turns, others replace those that wait for memory or at a barrier",
     two_level,
-    {"started": begin_pending, "ended": leave, "waits": leave_for_memory, "arrived": leave},
+    hears={"started": begin_pending, "ended": leave, "waits": leave_for_memory, "arrived": leave},
 )  # fmt: skip

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.schedulers.oldest import oldest
-from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.policies.schedulers.oldest import oldest
+from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import device
 
 if TYPE_CHECKING:
@@ -33,5 +33,6 @@ def leave_ended(g: Gpu, s: Sm, w: int) -> None:
 
 
 GTO = WarpScheduler(
-    "gto", "the warp that issued last as long as it can, then the oldest", greedy_then_oldest, {"ended": leave_ended}
-)
+    "gto", "the warp that issued last as long as it can, then the oldest", greedy_then_oldest,
+    hears={"ended": leave_ended},
+)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.scan import lowest_bit
 

@@ -1,0 +1,110 @@
+"""The command line's options of rewriting: a row for each, and the fields of `Request` that their values come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from binalloc.cli.gather import Decorator, gathered
+from binalloc.cli.inputs import optional_profile, require_read_paper
+from binalloc.cli.options import (
+    block_of,
+    block_option,
+    emulate_option,
+    inline_option,
+    integer,
+    layout_option,
+    profile_option,
+)
+from binalloc.cli.tables import allocator_option, policy_option, reading_option, solver_limit_option
+from binalloc.errors import UsageError
+from binalloc.transform.allocators.allocator import CPSAT
+
+if TYPE_CHECKING:
+    from binalloc.pipeline.profile import Profile
+
+ROWS: dict[str, Decorator] = {
+    "registers": click.option("--registers", type=integer(1), metavar="R", help="Registers per thread."),
+    "slots": click.option("--slots", type=integer(0), metavar="S", help="Shared-memory slots per thread."),
+    "blocks": click.option(
+        "--blocks", type=integer(1), metavar="N", help="Blocks per SM; R and S follow from occupancy."
+    ),
+    "automatic": click.option(
+        "--auto", "automatic", is_flag=True, help="Choose the number of blocks (the default without R, S, N)."
+    ),
+    "block": block_option,
+    "policy": policy_option,
+    "readings": reading_option,
+    "allocator": allocator_option,
+    "solver_limit": solver_limit_option,
+    "layout": layout_option,
+    "profile": profile_option,
+    "inline": inline_option,
+    "explain": click.option(
+        "--explain", is_flag=True, help="Say for each value that left the registers why, and where it went."
+    ),
+    "emulate": emulate_option,
+}
+"""By field of `Wanted`."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was given, as it was given; None, and "" for names of tables, where nothing was."""
+
+    registers: int | None = None
+    slots: int | None = None
+    blocks: int | None = None
+    automatic: bool = False
+    block: str | None = None
+    policy: str | None = None
+    readings: tuple[str, ...] = ()
+    allocator: str = ""
+    solver_limit: float | None = None
+    layout: str = ""
+    profile: str | None = None
+    inline: str = ""
+    explain: bool = False
+    emulate: bool | None = None
+
+    def require_consistent(self) -> None:
+        """Usage error where one option chooses what another one gives, or speaks of one that was not given."""
+        if self.automatic or self.policy:
+            _alone("--auto" if self.automatic else "--policy", (self.registers, self.slots, self.blocks))
+        require_read_paper(self.readings, self.policy)
+        block_of(self.block, "--block")
+        if self.solver_limit is not None and self.allocator and self.allocator != CPSAT:
+            raise UsageError("--solver-limit is of the allocator that has a solver", expected=f"--allocator {CPSAT}")
+
+    def counted(self) -> Profile | None:
+        """The profile, if a file was given."""
+        return optional_profile(self.profile)
+
+    def fields(self) -> dict[str, Any]:
+        """Fields of `Request`: all that was given but the profile, which has to be read, and whether to emulate."""
+        from binalloc.models.search.unified import reading_of
+
+        found: dict[str, Any] = {
+            name: getattr(self, name) for name in ("registers", "slots", "blocks", "solver_limit", "explain")
+        }
+        found |= {name: getattr(self, name) or None for name in ("policy", "allocator", "layout", "inline")}
+        found["block"] = block_of(self.block, "--block")
+        found["reading"] = reading_of(self.readings)
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def request_options(*names: str) -> Decorator:
+    """The options of these rows; the command gets them as its parameter `wanted`."""
+    return gathered("wanted", Wanted, *(ROWS[name] for name in names))
+
+
+def _alone(option: str, given: Sequence[int | None]) -> None:
+    """Usage error where a budget was given beside an option that chooses it."""
+    if any(number is not None for number in given):
+        raise UsageError(
+            f"{option} chooses registers, slots and blocks itself",
+            remedy="Leave out --registers, --slots and --blocks.",
+        )

@@ -1,0 +1,1 @@
+"""Where a page of memory lies in DRAM."""

@@ -1,0 +1,1 @@
+"""Which SM takes which block when."""

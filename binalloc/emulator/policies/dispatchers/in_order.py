@@ -1,0 +1,20 @@
+"""Blocks in the order of their numbers, each to the first SM that has room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.policies.dispatchers.dispatcher import BlockDispatcher
+from binalloc.emulator.state.device import device
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device(inline=True)
+def next_in_order(g: Gpu, s: Sm) -> int:
+    """The lowest block that is left, whichever SM asks."""
+    return g.first_block + g.dispatched if g.dispatched < g.blocks else -1
+
+
+IN_ORDER = BlockDispatcher("in_order", "blocks in the order of their numbers, SMs in turn", next_in_order)

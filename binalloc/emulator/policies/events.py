@@ -1,0 +1,92 @@
+"""The events of the SM, told to the policies that listen: a device function for each, written from all tables.
+
+An event that no row of any table hears of costs nothing: its function is empty, and `HEARD` says so to those who would
+have to note something for it first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from binalloc.emulator.pages.table import PAGES
+from binalloc.emulator.policies.dispatchers.table import DISPATCHERS
+from binalloc.emulator.policies.gates.table import GATES
+from binalloc.emulator.policies.listeners.table import LISTENERS
+from binalloc.emulator.policies.placements.table import PLACEMENTS
+from binalloc.emulator.policies.schedulers.table import SCHEDULERS
+from binalloc.emulator.state.device import define
+from binalloc.emulator.state.policy import EVENTS, Policy
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
+
+
+class Kind(NamedTuple):
+    """A table of policies, and the field of the device's record that says which of its rows are in force: the number
+    of one, or a bit for each."""
+
+    rows: Mapping[str, Policy]
+    field: str
+    bits: bool = False
+
+    def condition(self, number: int) -> str:
+        """What says, in device code, that the row of a number is in force."""
+        return f"(g.{self.field} >> {number}) & 1" if self.bits else f"g.{self.field} == {number}"
+
+    def in_force(self, chosen: int) -> list[Policy]:
+        """The rows that a value of the field puts in force."""
+        return [row for n, row in enumerate(self.rows.values()) if (chosen >> n & 1 if self.bits else chosen == n)]
+
+
+KINDS = (
+    Kind(SCHEDULERS, "policy"),
+    Kind(DISPATCHERS, "dispatcher"),
+    Kind(PLACEMENTS, "placement"),
+    Kind(PAGES, "pages"),
+    Kind(GATES, "gates", bits=True),
+    Kind(LISTENERS, "listening", bits=True),
+)
+
+
+def event_text(event: str, kinds: tuple[Kind, ...] = KINDS) -> tuple[str, dict[str, Callable[..., None]]]:
+    """The device function that tells of an event, and the listeners that it calls, by the names by which it does."""
+    lines, uses = [f"def {event}({EVENTS[event]}):"], {}
+    for k, kind in enumerate(kinds):
+        for number, row in enumerate(kind.rows.values()):
+            if event in row.hears:
+                called = f"_{event}{k}_{number}"
+                uses[called] = row.hears[event]
+                lines += [f"    if {kind.condition(number)}:", f"        {called}({EVENTS[event]})"]
+    return "\n".join([*lines, "    return", ""]), uses
+
+
+_HEARD = {event for kind in KINDS for row in kind.rows.values() for event in row.hears}
+HEARS_EVICTIONS = "evicted" in _HEARD
+"""Whether anybody may want to know what L1 gives up."""
+HEARS_PROMOTIONS = "promoted" in _HEARD
+"""Whether anybody may want to know whom a warp scheduler promotes."""
+
+
+def wants_evictions(chosen: Mapping[str, int]) -> bool:
+    """Whether L1 has to note what it gives up. chosen: the fields of all kinds."""
+    return any("evicted" in row.hears for kind in KINDS for row in kind.in_force(chosen[kind.field]))
+
+
+issued: Callable[[Gpu, Sm, int, int], None]
+missed: Callable[[Gpu, Sm, int], None]
+evicted: Callable[[Gpu, Sm, int, int], None]
+started: Callable[[Gpu, Sm, int], None]
+ended: Callable[[Gpu, Sm, int], None]
+waits: Callable[[Gpu, Sm, int, int], None]
+completed: Callable[[Gpu, Sm, int, int], None]
+resumed: Callable[[Gpu, Sm, int], None]
+closed: Callable[[Gpu, Sm, int, int], None]
+arrived: Callable[[Gpu, Sm, int], None]
+opened: Callable[[Gpu, Sm, int], None]
+promoted: Callable[[Gpu, Sm, int], None]
+block_begins: Callable[[Gpu, Sm, int], None]
+block_ends: Callable[[Gpu, Sm, int], None]
+for _event in EVENTS:
+    _text, _uses = event_text(_event)
+    define(globals(), _event, _text, _uses, inline=True)

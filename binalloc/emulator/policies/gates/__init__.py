@@ -1,0 +1,1 @@
+"""What keeps a warp from issuing although its turn could come."""

@@ -1,0 +1,54 @@
+"""The constant cache: the constant that an instruction has as an operand has to be there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.memory.tagged import Awaits, is_there, look_up
+from binalloc.emulator.policies.gates.gate import UNTIL_CALLED, Gate
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import Column
+from binalloc.emulator.state.memory_layout import Tagged
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.arrays import Grid
+    from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device(inline=True)
+def operand_line(g: Gpu, program: Grid, pc: int) -> int:
+    """The line of the constant that the instruction at `pc` has as an operand; -1 if it has none."""
+    at = program[pc, Column.CONSTANT]
+    return (at - 1) >> g.tagged_shift[Tagged.CONSTANTS] if at else -1
+
+
+@device
+def lacks_constant(g: Gpu, s: Sm, program: Grid, w: int, pc: int, again: int) -> int:
+    """Not 0 if the line of the operand is missing. What has come for a warp it keeps, whatever becomes of the line."""
+    line = operand_line(g, program, pc)
+    if line < 0 or (again and s.awaits[w] == Awaits.HERE) or look_up(g, s, w, Tagged.CONSTANTS, line, again):
+        s.awaits[w] = 0
+        return 0
+    return UNTIL_CALLED
+
+
+@device
+def has_constant(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
+    """1 if the operand's line is there, or it has no constant."""
+    line = operand_line(g, program, pc)
+    return 1 if line < 0 else is_there(g, s, w, Tagged.CONSTANTS, line)
+
+
+@device
+def use_constant(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
+    """The operand's line is used."""
+    line = operand_line(g, program, pc)
+    if line >= 0:
+        look_up(g, s, w, Tagged.CONSTANTS, line, 0)
+
+
+CONSTANT = Gate(
+    "constant", "the nearest warp waits for a constant operand, which the constant cache lacks", "a constant", False,
+    lambda machine: machine.constant_cache is not None and machine.constant_cache.enabled,
+    lacks_constant, has_constant, use_constant,
+)  # fmt: skip

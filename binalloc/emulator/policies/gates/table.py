@@ -1,0 +1,72 @@
+"""All gates in front of issue, in the order in which they are passed. A new one is a file beside this one and a row
+here: its state of warps and its reason for lost issue slots follow from its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.policies.gates.code import CODE
+from binalloc.emulator.policies.gates.constants import CONSTANT
+from binalloc.emulator.policies.gates.gate import Gate
+from binalloc.emulator.state.counters import Stall
+from binalloc.emulator.state.device import define
+from binalloc.emulator.state.layout import GATES_AT_MOST, Warp
+from binalloc.emulator.state.policy import numbered
+from binalloc.rows import by_name
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.arrays import Grid
+    from binalloc.emulator.state.records import Gpu, Sm
+    from binalloc.models.machines.model import Machine
+
+GATES: dict[str, Gate] = by_name((CODE, CONSTANT))
+assert len(GATES) <= GATES_AT_MOST
+STALL_NAMES = (*Stall.names[: Stall.GATE], *GATES)
+"""What results call the reasons for which issue slots are lost, by number."""
+
+_ROWS = list(enumerate(GATES.values()))
+BEHIND_BOARDS = sum(1 << number for number, row in _ROWS if not row.before)
+"""The gates that come behind the scoreboards, as bits."""
+
+
+def gates_of(machine: Machine) -> int:
+    """What `g.gates` says on a machine: a bit for each gate that it has."""
+    return sum(1 << number for number, row in _ROWS if row.stands(machine))
+
+
+def _closed_text(name: str, before: bool) -> str:
+    """The device function that asks all gates of one side of the scoreboards: the number of the first that is closed,
+    -1 if none is; `s.closed_until` says until when. A warp that waits in front of one has passed those before it."""
+    lines = [f"def {name}(g, s, program, w, pc):", f"    at = s.state[w] - {Warp.GATE}"]
+    for number, row in _ROWS:
+        if row.before == before:
+            lines += [
+                f"    if (g.gates >> {number}) & 1 and at <= {number}:",
+                f"        s.closed_until = _closed{number}(g, s, program, w, pc, 1 if at == {number} else 0)",
+                f"        if s.closed_until:\n            return {number}",
+            ]
+    return "\n".join([*lines, "    return -1", ""])
+
+
+def _pair_text() -> str:
+    """The device function that says whether an instruction may be the second of a pair, and has it pass then."""
+    arguments = "g, s, program, w, pc"
+    lines = [f"def can_pair({arguments}):"]
+    for number, _ in _ROWS:
+        asked = f"_lets_pair{number}({arguments})"
+        lines += [f"    if (g.gates >> {number}) & 1 and {asked} == 0:", "        return 0"]
+    for number, _ in _ROWS:
+        lines += [f"    if (g.gates >> {number}) & 1:", f"        _passes{number}({arguments})"]
+    return "\n".join([*lines, "    return 1", ""])
+
+
+closed_before: Callable[[Gpu, Sm, Grid, int, int], int]
+closed_behind: Callable[[Gpu, Sm, Grid, int, int], int]
+can_pair: Callable[[Gpu, Sm, Grid, int, int], int]
+_closed = numbered("closed", [row.closed for row in GATES.values()])
+define(globals(), "closed_before", _closed_text("closed_before", before=True), _closed)
+define(globals(), "closed_behind", _closed_text("closed_behind", before=False), _closed)
+_pairs = numbered("lets_pair", [row.lets_pair for row in GATES.values()])
+_pairs |= numbered("passes", [row.passes for row in GATES.values()])
+define(globals(), "can_pair", _pair_text(), _pairs, apart=True)

@@ -1,0 +1,1 @@
+"""Who only hears of events."""

@@ -1,0 +1,1 @@
+"""Where in an SM's shared memory an allocation lies."""

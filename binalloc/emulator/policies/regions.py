@@ -1,0 +1,83 @@
+"""Regions of an SM's shared memory: opened, closed, and found free space for by the placement policy.
+
+A block has one when it is dispatched, and may open others while it runs. All lie in one array of the SM's own size.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.policies.placements.table import place
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.parts.regions import REGIONS
+from binalloc.emulator.state.records import Gpu, Sm
+
+
+@device
+def unused_region(s: Sm) -> int:
+    """A region that is free, -1 if all are taken."""
+    for r in range(REGIONS):
+        if s.region_owner[r] == 0:
+            return r
+    return -1
+
+
+@device
+def enter_region(s: Sm, r: int, slot: int, first: int, words: int, base: int) -> None:
+    """Region r is open: these words, at address `base` of the block in `slot`."""
+    s.region_owner[r] = slot + 1
+    s.region_first[r] = first
+    s.region_end[r] = first + words
+    s.region_base[r] = base
+    s.region_next[r] = 0
+    s.regions = max(s.regions, r + 1)
+
+
+@device
+def open_first(g: Gpu, s: Sm, slot: int) -> int:
+    """The region that the block in `slot` begins with; its first word, -1 (and nothing done) if there is no room."""
+    r = unused_region(s)
+    first = place(g, s, g.block_words) if r >= 0 else -1
+    if first < 0:
+        return -1
+    enter_region(s, r, slot, first, g.block_words, 0)
+    s.shared_first[slot] = first
+    s.shared_end[slot] = first + g.block_words
+    s.shared_limit[slot] = g.user_shared
+    s.more_regions[slot] = 0
+    return first
+
+
+@device(apart=True)
+def open_region(g: Gpu, s: Sm, slot: int, words: int, base: int) -> int:
+    """A further region for the block in `slot`, its first byte at address `base` of the block; -1 (and nothing done) if
+    there is no room. The words are what was left there. base: a multiple of 4 behind all other regions of the block,
+    and behind its slots."""
+    r = unused_region(s)
+    first = place(g, s, words) if r >= 0 else -1
+    if first < 0:
+        return -1
+    enter_region(s, r, slot, first, words, base)
+    s.region_next[r] = s.more_regions[slot]
+    s.more_regions[slot] = r + 1
+    return r
+
+
+@device(apart=True)
+def close_region(s: Sm, slot: int, r: int) -> None:
+    """Region r, which `open_region` gave to the block in `slot`, is free again."""
+    s.region_owner[r] = 0
+    if s.more_regions[slot] == r + 1:
+        s.more_regions[slot] = s.region_next[r]
+        return
+    before = s.more_regions[slot] - 1
+    while s.region_next[before] != r + 1:
+        before = s.region_next[before] - 1
+    s.region_next[before] = s.region_next[r]
+
+
+@device
+def close_all(s: Sm, slot: int) -> None:
+    """The block in `slot` has gone."""
+    for r in range(s.regions):
+        if s.region_owner[r] == slot + 1:
+            s.region_owner[r] = 0
+    s.more_regions[slot] = 0

@@ -1,0 +1,33 @@
+"""All warp schedulers. A new one is a file beside this one and a row here: `pick` is written from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from binalloc.emulator.policies.schedulers.greedy_then_oldest import GTO
+from binalloc.emulator.policies.schedulers.loose_round_robin import LRR
+from binalloc.emulator.policies.schedulers.oldest import OLDEST
+from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
+from binalloc.emulator.policies.schedulers.two_level import TWO_LEVEL
+from binalloc.emulator.state.device import define
+from binalloc.emulator.state.policy import choice_text, numbered
+from binalloc.errors import Hint
+from binalloc.rows import by_name, find
+
+if TYPE_CHECKING:
+    from binalloc.emulator.state.records import Gpu, Sm
+
+SCHEDULERS: dict[str, WarpScheduler] = by_name((LRR, GTO, TWO_LEVEL, OLDEST))
+DEFAULT = LRR.name
+
+
+def policy_number(name: str) -> int:
+    """What `g.policy` says for the scheduler called `name`. Raises UsageError with the known names."""
+    return list(SCHEDULERS.values()).index(find(SCHEDULERS, name, "warp scheduler", Hint("{scheduler}")))
+
+
+_PICKS = [row.pick for row in SCHEDULERS.values()]
+pick: Callable[[Gpu, Sm, int, int], int]
+_text = choice_text("pick", "g, s, sch, eligible", "policy", len(_PICKS))
+define(globals(), "pick", _text, numbered("pick", _PICKS), inline=True)

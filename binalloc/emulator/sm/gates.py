@@ -1,0 +1,61 @@
+"""What stands between a warp that wakes and its turn: gates, the scoreboards that its next instruction waits for, and
+more gates, in the order of their table.
+
+Where there are gates, warps that wake in a cycle, and those for which something has come in it, *knock*; they are
+looked at together when all else that is due has happened, scheduler by scheduler, in each in their order. So neither
+form of a cycle's bookkeeping has a say in which of two comes first. A warp goes on from the gate that it has waited at.
+"""
+
+from __future__ import annotations
+
+from binalloc.emulator.policies.events import closed
+from binalloc.emulator.policies.gates.table import BEHIND_BOARDS, closed_before, closed_behind
+from binalloc.emulator.sm.events import may_issue, set_state, wait_for_boards, wake_at
+from binalloc.emulator.state.arrays import Grid
+from binalloc.emulator.state.device import device
+from binalloc.emulator.state.layout import Entry, Warp
+from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.scan import lowest_bit
+
+
+@device
+def wait_at(g: Gpu, s: Sm, w: int, gate: int) -> None:
+    """The warp waits in front of the gate from now on."""
+    if s.closed_until > g.cycle:
+        wake_at(g, s, w, s.closed_until, Warp.GATE + gate)
+    else:
+        set_state(g, s, w, Warp.GATE + gate)
+        s.ready_at[w] = -1
+    closed(g, s, w, gate)
+
+
+@device
+def answer_knock(g: Gpu, s: Sm, program: Grid, w: int) -> None:
+    """The warp goes on to the next thing that it waits for, or to its turn."""
+    pc = s.stack[w, s.sp[w], Entry.PC]
+    state = s.state[w]
+    if state != Warp.SCOREBOARD and (state < Warp.GATE or (BEHIND_BOARDS >> (state - Warp.GATE)) & 1 == 0):
+        gate = closed_before(g, s, program, w, pc)
+        if gate >= 0:
+            wait_at(g, s, w, gate)
+            return
+        if wait_for_boards(g, s, program, w):
+            return
+    gate = closed_behind(g, s, program, w, pc)
+    if gate >= 0:
+        wait_at(g, s, w, gate)
+        return
+    may_issue(g, s, program, w)
+
+
+@device(apart=True)
+def answer_knocks(g: Gpu, s: Sm, program: Grid) -> None:
+    """Look at the warps that have knocked in this cycle, or that were called behind its last one's turns."""
+    s.called = 0
+    for sch in range(g.schedulers):
+        knocking = s.knocking[sch]
+        s.knocking[sch] = 0
+        while knocking:
+            bit = lowest_bit(knocking)
+            knocking &= knocking - 1
+            answer_knock(g, s, program, bit * g.schedulers + sch)

@@ -1,0 +1,59 @@
+"""What all policies have in common: a name, and the events that they hear of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+EVENTS: dict[str, str] = {
+    "issued": "g, s, w, pc",  # warp w has issued the instruction at word pc, which has executed
+    "missed": "g, s, w",  # of the lines `s.line[:s.lines]` that it has just asked for some come when nobody knows yet
+    "evicted": "g, s, line, owner",  # L1 has given up a line; owner: the warp slot that asked for it last
+    "started": "g, s, w",  # the warp may issue from this cycle on: its block has been dispatched
+    "ended": "g, s, w",  # it has issued its last instruction
+    "waits": "g, s, w, boards",  # its next instruction waits for these scoreboards (bits), from this cycle on
+    "completed": "g, s, w, board",  # every result that the scoreboard counted has come
+    "resumed": "g, s, w",  # it waits for scoreboards no more: its next instruction is ready
+    "closed": "g, s, w, gate",  # it waits in front of the gate of that number from this cycle on
+    "arrived": "g, s, w",  # it waits at a barrier
+    "opened": "g, s, w",  # that barrier has opened
+    "promoted": "g, s, w",  # the warp scheduler has made it one of those that it chooses from
+    "block_begins": "g, s, slot",  # a block has been dispatched into the block slot, its warps have not started yet
+    "block_ends": "g, s, slot",  # the last warp of the block in the slot has gone, and the slot is free
+}
+"""What a policy can hear of the SM `s`, with the arguments of its listener; `w` is a warp slot.
+
+In a cycle `completed`, `resumed` and `waits` come first, in an order that nobody may depend on, then `block_begins`
+and `started`, oldest warp first, then each scheduler's turn with what its instruction does, which ends with `evicted`,
+`missed` and `issued`. Lines of an access that was held are given up later: `evicted` comes then. Where
+`s.board_open[w, board]` is not 0, `waits` is for a result whose time nobody knows: memory has it."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A row of a table of policies.
+
+    name: as on the command line. summary: for its help. hears: device functions by the names of `EVENTS`, which are
+    called where the policy is in force.
+    """
+
+    name: str
+    summary: str
+    hears: Mapping[str, Callable[..., None]] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        assert self.hears.keys() <= EVENTS.keys(), f"{self.name} hears of what nobody tells"
+
+
+def choice_text(name: str, arguments: str, field: str, count: int) -> str:
+    """The device function `name` that asks the row of a table whose number is in `g.FIELD`: `_name0`, `_name1` ...; the
+    last row is asked without a look at the number."""
+    lines = [f"def {name}({arguments}):"]
+    for number in range(count - 1):
+        lines += [f"    if g.{field} == {number}:", f"        return _{name}{number}({arguments})"]
+    return "\n".join([*lines, f"    return _{name}{count - 1}({arguments})", ""])
+
+
+def numbered(name: str, functions: Sequence[Callable[..., object]]) -> dict[str, Callable[..., object]]:
+    """The functions that `choice_text` calls, by the names by which it does."""
+    return {f"_{name}{number}": function for number, function in enumerate(functions)}
