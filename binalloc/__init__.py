@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from binalloc.version import VERSION
 
 if TYPE_CHECKING:
+    from binalloc.device.device import Device, DeviceArray, DeviceSurface, DeviceTexture
+    from binalloc.device.launching import LaunchResult, launch_kernel
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.program import Launched, Ran
     from binalloc.emulator.runs.run import Result, run, run_launch
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
     from binalloc.report.recommend.facts import recommendation_to_dict
     from binalloc.report.recommend.page import recommendation_page
-    from binalloc.testing.device import Device, DeviceArray, DeviceSurface, DeviceTexture
-    from binalloc.testing.launching import LaunchResult, launch_kernel
     from binalloc.transform.allocators.allocator import Plan, Problem
     from binalloc.transform.allocators.draft import Crowd, DraftFunction, draft_plan
     from binalloc.transform.schedule.schedule import schedule
@@ -148,8 +148,8 @@ _HOMES = {
     "pipeline.sweeping.kernel": ("sweep_kernel",),
     "report.recommend.facts": ("recommendation_to_dict",),
     "report.recommend.page": ("recommendation_page",),
-    "testing.device": ("Device", "DeviceArray", "DeviceSurface", "DeviceTexture"),
-    "testing.launching": ("LaunchResult", "launch_kernel"),
+    "device.device": ("Device", "DeviceArray", "DeviceSurface", "DeviceTexture"),
+    "device.launching": ("LaunchResult", "launch_kernel"),
     "transform.allocators.allocator": ("Plan", "Problem"),
     "transform.allocators.draft": ("Crowd", "DraftFunction", "draft_plan"),
     "transform.schedule.schedule": ("schedule",),

@@ -14,12 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from binalloc.device.launching import LaunchResult
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.files import read_bytes
 from binalloc.pipeline.limits import in_percent, most_cycles, parse_share, slower_by
 from binalloc.printable import quoted
 from binalloc.records import parse_record
-from binalloc.testing.launching import LaunchResult
 
 SCHEMA_VERSION = 1
 FOLDER = "binalloc_baselines"

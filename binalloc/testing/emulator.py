@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from binalloc.device.device import Device, DeviceArray, DeviceSurface
+from binalloc.device.launching import LaunchResult, launch_kernel
+from binalloc.device.loading import load_kernels
 from binalloc.errors import UsageError
 from binalloc.files import read_bytes, write_atomically
 from binalloc.isa.instruction import Module
@@ -30,9 +33,6 @@ from binalloc.testing.baseline import (
     spilling,
     worse,
 )
-from binalloc.testing.device import Device, DeviceArray, DeviceSurface
-from binalloc.testing.launching import LaunchResult, launch_kernel
-from binalloc.testing.loading import load_kernels
 
 Loaded = dict[tuple[object, ...], Module]
 """Modules by file and machine, for all tests of a run."""

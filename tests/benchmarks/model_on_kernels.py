@@ -15,8 +15,8 @@ from binalloc.cli.load import subject_of
 from binalloc.emulator.runs.options import USUAL
 from binalloc.emulator.runs.warm import warm_up
 from binalloc.isa.instruction import Module
+from binalloc.laboratory.papers.reproduce import ALLOCATORS, OURS, PLAIN
 from binalloc.launch.file import load_launch
-from binalloc.pipeline.papers.reproduce import ALLOCATORS, OURS, PLAIN
 from binalloc.pipeline.pipeline import rewrite_kernel
 from binalloc.pipeline.policies.model import Model
 from binalloc.pipeline.request import Request

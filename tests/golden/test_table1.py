@@ -8,10 +8,10 @@ import pytest
 
 from binalloc.emulator.runs.run import run
 from binalloc.frontend.importer import Imported, import_ptx
+from binalloc.laboratory.papers.unified import BENCHMARKS, BLOCK, MACHINES, STATED, Measured
 from binalloc.launch.file import check_against, compare, load_launch, reference_outputs
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.original import baseline
-from binalloc.pipeline.papers.unified import BENCHMARKS, BLOCK, MACHINES, STATED, Measured
 from binalloc.pipeline.request import Request
 from tests.support.paths import SAMPLES, sample_file
 

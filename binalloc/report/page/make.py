@@ -15,16 +15,17 @@ from binalloc.version import VERSION
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_REPORT = Path(__file__).parent.parent
+_PACKAGE = Path(__file__).parents[2]
+_OWN = Path(__file__).parent
 
 
 def make_page(template: str, title: str, told: Mapping[str, Any]) -> bytes:
-    """The page of a template in `report`, as "recommend/page.html". told: what it is filled with. Raises UsageError
-    where what makes pages is not installed."""
+    """The page of a template in `report`, as "recommend/page.html", or elsewhere in the package. told: what it is
+    filled with. Raises UsageError where what makes pages is not installed."""
     require_page()
     from markupsafe import Markup
 
-    own = {name: Markup((_REPORT / "page" / file).read_text())
+    own = {name: Markup((_OWN / file).read_text())
            for name, file in (("style", "style.css"), ("script", "page.js"))}  # fmt: skip
     page = _environment().get_template(template)
     text = page.render(told, title=title, version=VERSION, library=Markup(chart_library()), **own)
@@ -36,7 +37,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
-        loader=FileSystemLoader(_REPORT), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=FileSystemLoader([_OWN.parent, _PACKAGE]), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     made.filters["cell"] = cell

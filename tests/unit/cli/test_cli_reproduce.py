@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.report.reproduce.page import reproduction_page
+from binalloc.laboratory.reproduce.page import reproduction_page
 from tests.support.kits.browser import browser, look_at
 from tests.support.kits.cli import SAMPLES, call, refused
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.emulator.experiments.shared_cost import places
+from binalloc.laboratory.smem_cost.kernel import places
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import call, refused
 from tests.support.oracles.banks import Banks

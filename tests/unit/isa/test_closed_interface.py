@@ -40,9 +40,9 @@ SAME_WORD = {
 """Attributes and keywords that are also fields, and what they are of."""
 
 SAME_STRING = {
-    ("analysis/dump.py", "guard"): "a kind of point in a web's dump",
-    ("analysis/live_rows.py", "x"): "a mark in a table",
-    ("report/live.py", "x"): "a mark in a table",
+    ("analysis/views/dump.py", "guard"): "a kind of point in a web's dump",
+    ("analysis/views/live_rows.py", "x"): "a mark in a table",
+    ("report/views/live.py", "x"): "a mark in a table",
     ("analysis/webs.py", "CALL"): "a constant's name in __all__",
     ("verify/calls.py", "match"): "a kind of step",
     ("verify/product.py", "match"): "a kind of step",
@@ -50,7 +50,7 @@ SAME_STRING = {
     ("verify/reconvergence.py", "match"): "a kind of step",
     ("verify/transfer.py", "guard"): "a kind of finding",
     ("verify/transfer.py", "spill"): "a kind of finding",
-    ("report/stack.py", "shift"): "a key of the page",
+    ("report/views/stack.py", "shift"): "a key of the page",
     ("report/runs/annotate.py", "spill"): "a key of the page",
     ("pipeline/sweeping/tasks.py", "spill"): "a counter's name",
     ("report/runs/program.py", "x"): "between the sides of a grid",
@@ -61,8 +61,8 @@ SAME_STRING = {
     ("report/page/charts.py", "bar"): "a name of Vega-Lite's",
     ("report/page/charts.py", "width"): "a name of Vega-Lite's",
     ("report/page/charts.py", "x"): "a name of Vega-Lite's",
-    ("report/reproduce/facts.py", "cache"): "a key of the page",
-    ("report/reproduce/page.py", "bar"): "a column of a chart",
+    ("laboratory/reproduce/facts.py", "cache"): "a key of the page",
+    ("laboratory/reproduce/page.py", "bar"): "a column of a chart",
     ("report/sweep.py", "cache"): "a key of the page",
     ("launch/textures.py", "u32"): "an element type",
     ("launch/sampling.py", "wrap"): "a texture's address mode",
@@ -74,7 +74,8 @@ SAME_STRING = {
 }
 _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "a limit of our own": {
-        "verify/product.py": (256,), "verify/names.py": (6,), "verify/remade.py": (6,), "analysis/loops.py": (6,),
+        "verify/product.py": (256,), "verify/reading/names.py": (6,), "verify/remade.py": (6,),
+        "analysis/flow/loops.py": (6,),
         "transform/schedule/tokens.py": (32, 256), "transform/assign/homes.py": (6,),
     },
     "rounding up to whole bytes, or a bit's place in one": {
@@ -82,13 +83,13 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "more than any register's number": {"transform/assign/homes.py": (256,)},
     "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (128,)},
-    "an exponent: names of slots lie that far apart": {"verify/names.py": (32,)},
+    "an exponent: names of slots lie that far apart": {"verify/reading/names.py": (32,)},
     "decimals": {
-        "transform/allocate/solver.py": (6,), "pipeline/steps.py": (6,), "pipeline/sweeping/rows.py": (6,),
-        "report/reproduce/facts.py": (6,),
+        "transform/allocate/functions/solver.py": (6,), "pipeline/steps.py": (6,), "pipeline/sweeping/rows.py": (6,),
+        "laboratory/reproduce/facts.py": (6,),
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
-    "width of a column": {"report/diff.py": (6,), "report/compare.py": (6,)},
+    "width of a column": {"report/views/diff.py": (6,), "report/compare.py": (6,)},
     "major numbers of capabilities": {"models/machines/aliases.py": (6,)},
     "faces of a cube": {"launch/textures.py": (6,), "pipeline/skeleton/buffers.py": (6,)},
     "numbers of a suggested launch": {
@@ -100,7 +101,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
-    "what a paper measured": {"report/runs/smem_cost.py": (32,), "pipeline/papers/unified.py": (32,)},
+    "what a paper measured": {"laboratory/smem_cost/facts.py": (32,), "laboratory/papers/unified.py": (32,)},
     "figures of hardware, or their bounds": {
         "models/machines/limits.py": (32, 128, 255, 256), "models/machines/model.py": (32, 128, 256),
         "models/machines/occupancy.py": (7, 32), "models/machines/unloaded.py": (32,),

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
+from binalloc.laboratory.papers.reproduce import OURS, PLAIN, THEIRS, Case, Point, Taken, holds
+from binalloc.laboratory.papers.unified import BENCHMARKS, MACHINES, STATED, Claim, claims
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.advice.characterise import Character
-from binalloc.pipeline.papers.reproduce import OURS, PLAIN, THEIRS, Case, Point, Taken, holds
-from binalloc.pipeline.papers.unified import BENCHMARKS, MACHINES, STATED, Claim, claims
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
 from binalloc.pipeline.sweeping.rows import Row
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from binalloc.emulator.experiments.shared_cost import MOST, places
 from binalloc.emulator.runs.options import RunOptions
+from binalloc.laboratory.smem_cost.costs import PARTS, Costs, Line, Sweep, costs, fit
+from binalloc.laboratory.smem_cost.kernel import MOST, places
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.smem_cost import PARTS, Costs, Line, Sweep, costs, fit
 from tests.support.oracles.banks import Banks
 
 SMALL = (1, 3, 8)

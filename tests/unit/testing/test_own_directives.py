@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from binalloc.device.device import Device
+from binalloc.device.launching import LaunchResult
 from binalloc.testing.baseline import Regression
-from binalloc.testing.device import Device
 from binalloc.testing.emulator import Emulator
-from binalloc.testing.launching import LaunchResult
 from tests.support.ptx.bounded import bounded
 
 

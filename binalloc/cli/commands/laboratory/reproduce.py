@@ -27,7 +27,7 @@ from binalloc.errors import UsageError
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
-    from binalloc.pipeline.papers.reproduce import Case, Point
+    from binalloc.laboratory.papers.reproduce import Case, Point
     from binalloc.pipeline.sweeping.configuration import Subject
     from binalloc.pipeline.sweeping.rows import Row
 
@@ -60,12 +60,12 @@ def reproduce(
     at every number of registers as well; at full size that takes some minutes the first time. Finished runs are kept,
     as those of `sweep`. --html needs binalloc[html].
     """
-    from binalloc.pipeline.papers.by_registers import RegisterCurve, register_curves
-    from binalloc.pipeline.papers.reproduce import reproduce as reproduced
+    from binalloc.laboratory.papers.by_registers import RegisterCurve, register_curves
+    from binalloc.laboratory.papers.reproduce import reproduce as reproduced
+    from binalloc.laboratory.reproduce.facts import reproduction_to_dict
+    from binalloc.laboratory.reproduce.text import render_reproduction
     from binalloc.pipeline.sweeping.cache import Cache
     from binalloc.pipeline.sweeping.sweep import Tally
-    from binalloc.report.reproduce.facts import reproduction_to_dict
-    from binalloc.report.reproduce.text import render_reproduction
 
     check_folder(cache)
     require_one_kind(jobs, dask)
@@ -83,7 +83,7 @@ def reproduce(
             code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
     found = reproduction_to_dict(points, curves, tally, code != 0, str(kept.folder))
     if page is not None:
-        from binalloc.report.reproduce.page import reproduction_page
+        from binalloc.laboratory.reproduce.page import reproduction_page
 
         write_output(page, reproduction_page(found))
     if as_json:
@@ -110,9 +110,9 @@ def _cases(
     samples: Path, kernels: Sequence[str], machine: str | None, size: str | None
 ) -> tuple[list[Case], list[tuple[str, Module, Subject]]]:
     """What is run: the benchmarks on the machines, machine by machine as Figs. 6 and 7 are; and those of Fig. 1."""
+    from binalloc.laboratory.papers.reproduce import Case
+    from binalloc.laboratory.papers.unified import BENCHMARKS, FIGURE1, FIGURE1_MACHINE, MACHINES
     from binalloc.launch.file import load_launch
-    from binalloc.pipeline.papers.reproduce import Case
-    from binalloc.pipeline.papers.unified import BENCHMARKS, FIGURE1, FIGURE1_MACHINE, MACHINES
     from binalloc.report.samples import beside, find_samples
 
     named = list(dict.fromkeys(machine.split(","))) if machine else list(MACHINES)

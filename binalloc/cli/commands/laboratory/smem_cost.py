@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _limits() -> tuple[int, int]:
-    from binalloc.emulator.experiments.shared_cost import MOST
+    from binalloc.laboratory.smem_cost.kernel import MOST
 
     return 1, MOST
 
@@ -52,9 +52,9 @@ def smem_cost(
     behind the loads, each as wide as a bank; latest end minus earliest start, minus what the clock costs. A LIST is
     numbers and ranges, as 1,8,16-20; 1-32 three times over is the paper's own sweep, 32,768 runs.
     """
-    from binalloc.pipeline.smem_cost import Sweep
-    from binalloc.report.runs.smem_cost import render_smem_cost, smem_cost_to_dict
-    from binalloc.report.runs.smem_cost_plot import smem_cost_svg
+    from binalloc.laboratory.smem_cost.costs import Sweep
+    from binalloc.laboratory.smem_cost.facts import render_smem_cost, smem_cost_to_dict
+    from binalloc.laboratory.smem_cost.plot import smem_cost_svg
 
     if plot == "-":
         raise UsageError("standard output takes the report", place="--plot", found=plot, remedy="Give --plot FILE.")

@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from binalloc.device.launching import launch_kernel
 from binalloc.errors import MalformedInput
 from binalloc.files import read_bytes
 from binalloc.frontend.fatbin.choose import choose
 from binalloc.frontend.fatbin.entries import entries
 from binalloc.frontend.importer import Imported, import_ptx, import_units
-from binalloc.testing.launching import launch_kernel
 from tests.support.paths import ROOT
 from tests.support.ptx.harness import launched
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from binalloc.report.reproduce import parts
-from binalloc.report.reproduce.parts import Told
+from binalloc.laboratory.reproduce import parts
+from binalloc.laboratory.reproduce.parts import Told
 from binalloc.report.table import table
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from binalloc.pipeline.papers.reproduce import OURS, PLAIN, READINGS, SAME
-from binalloc.pipeline.papers.unified import BLOCK
+from binalloc.laboratory.papers.reproduce import OURS, PLAIN, READINGS, SAME
+from binalloc.laboratory.papers.unified import BLOCK
 from binalloc.report.table import Grid
 
 Told = dict[str, Any]

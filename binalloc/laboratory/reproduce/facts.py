@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import Any
 
-from binalloc.pipeline.papers.by_registers import RegisterCurve
-from binalloc.pipeline.papers.reproduce import OURS, PLAIN, Point, Taken, told
-from binalloc.pipeline.papers.unified import FIGURE1_BEST
+from binalloc.laboratory.papers.by_registers import RegisterCurve
+from binalloc.laboratory.papers.reproduce import OURS, PLAIN, Point, Taken, told
+from binalloc.laboratory.papers.unified import FIGURE1_BEST
 from binalloc.pipeline.sweeping.rows import Row
 from binalloc.pipeline.sweeping.sweep import Tally
 

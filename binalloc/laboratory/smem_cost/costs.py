@@ -1,6 +1,6 @@
 """The smem-cost paper's experiment on the emulator: what l shared loads of congestion k by w warps cost.
 
-Cycles are the latest end minus the earliest start of the kernel in `emulator/experiments/shared_cost.py`, minus what
+Cycles are the latest end minus the earliest start of the kernel in `kernel.py` beside this, minus what
 two reads of the clock cost by themselves; E = w*l*k*c1 + c2 is fitted to them (sections II and III of the paper). Every
 run is counted once: the emulator gives the same cycles again, where the paper takes the average of 100.
 """
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from binalloc.emulator.experiments.shared_cost import Measured, kernel, measure, timed
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Module
+from binalloc.laboratory.smem_cost.kernel import Measured, kernel, measure, timed
 from binalloc.transform.schedule.schedule import schedule
 
 Progress = Callable[[str], None]

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from binalloc.device.launching import LaunchResult, told
+from binalloc.device.loading import load_kernels
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.session import Session
 from binalloc.errors import UsageError
@@ -27,8 +29,6 @@ from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.printable import quoted
-from binalloc.testing.launching import LaunchResult, told
-from binalloc.testing.loading import load_kernels
 from binalloc.transform.schedule.schedule import schedule
 
 

@@ -13,9 +13,9 @@ from functools import cached_property
 
 from binalloc.emulator.runs.options import USUAL, RunOptions
 from binalloc.isa.instruction import Module
+from binalloc.laboratory.papers.unified import Benchmark, Claim, Measured, claims
 from binalloc.models.search.unified import PRINTED, Counted, Exhausted, Reading
 from binalloc.pipeline.advice.characterise import Character, characterise
-from binalloc.pipeline.papers.unified import Benchmark, Claim, Measured, claims
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.policies.model import Model
 from binalloc.pipeline.policies.unified import Unified

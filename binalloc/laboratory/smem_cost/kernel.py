@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from binalloc.emulator.experiments.bank_times import BankTimes
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import run_launch
 from binalloc.emulator.state.memories import Array
@@ -25,6 +24,7 @@ from binalloc.isa.instruction import Control, Module
 from binalloc.isa.interface.places import LANES
 from binalloc.isa.sets.files import assemble
 from binalloc.isa.timing import LONGEST_STALL
+from binalloc.laboratory.smem_cost.bank_times import BankTimes
 from binalloc.launch.types import Argument, ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
 

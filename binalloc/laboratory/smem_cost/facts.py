@@ -11,7 +11,7 @@ from binalloc.report.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from binalloc.pipeline.smem_cost import Sweep
+    from binalloc.laboratory.smem_cost.costs import Sweep
 
 PAPER = {"machine": "GTX780Ti", "c1": 1.047, "c2": 337.7, "w": 32, "l": 32, "k": 8, "cycles": 8524.46}
 """What the paper prints: abstract, section III. The mean of 100 runs."""
@@ -25,8 +25,8 @@ _PARTS = {
 
 
 def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Run the sweep and describe it. Errors as those of `pipeline.smem_cost.costs`."""
-    from binalloc.pipeline.smem_cost import PARTS, costs
+    """Run the sweep and describe it. Errors as those of `costs.costs`."""
+    from binalloc.laboratory.smem_cost.costs import PARTS, costs
 
     found = costs(sweep, progress)
     options, line = sweep.options, found.fit

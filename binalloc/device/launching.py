@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from binalloc.device.loading import load_kernels
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result, run_launch
 from binalloc.isa.instruction import Module
@@ -21,7 +22,6 @@ from binalloc.models.machines.model import Machine
 from binalloc.pipeline.directives import Compiled, compiled
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps.kernels import find_kernel, kernel_use, local_bytes
-from binalloc.testing.loading import load_kernels
 from binalloc.transform.schedule.schedule import schedule
 
 

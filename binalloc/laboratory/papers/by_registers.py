@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from binalloc.emulator.runs.options import USUAL, RunOptions
 from binalloc.isa.instruction import Module
-from binalloc.pipeline.papers.reproduce import PLAIN
-from binalloc.pipeline.papers.unified import FIGURE1_LEAST
+from binalloc.laboratory.papers.reproduce import PLAIN
+from binalloc.laboratory.papers.unified import FIGURE1_LEAST
 from binalloc.pipeline.request import Progress
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import Configuration, Subject

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from binalloc.pipeline.papers.unified import FERMI, KEPLER
+from binalloc.laboratory.papers.unified import FERMI, KEPLER
+from binalloc.laboratory.reproduce import parts
+from binalloc.laboratory.reproduce.parts import BARS, Told
 from binalloc.report.page import charts
 from binalloc.report.page.make import make_page
-from binalloc.report.reproduce import parts
-from binalloc.report.reproduce.parts import BARS, Told
 
 _FIGURES = {KEPLER: "Fig. 6, Kepler", FERMI: "Fig. 7, Fermi"}
 
@@ -23,7 +23,7 @@ def reproduction_page(told: Told) -> bytes:
         "legend": parts.legend(),
         "block_sizes": parts.block_sizes(told["kernels"]),
     }
-    return make_page("reproduce/page.html", "The unified paper's figures, emulated", filled)
+    return make_page("laboratory/reproduce/page.html", "The unified paper's figures, emulated", filled)
 
 
 def _machine(told: Told, machine: Told) -> dict[str, Any]:

@@ -1,1 +1,0 @@
-"""Kernels that measure the emulated machine, and what is read off their runs."""

@@ -1,0 +1,1 @@
+"""The smem-cost paper's experiment: its kernel, its costs, its report."""
