@@ -19,7 +19,10 @@ from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.table.opcodes import BY_NAME, SPECIAL_REGISTERS
 
 ROOT = Path(binalloc.__file__).parent
-ROOMS = ("analysis", "models", "transform", "verify", "launch", "pipeline", "report", "cli")
+ROOMS = (
+    "analysis", "models", "transform", "verify", "launch", "pipeline", "report", "cli", "device", "laboratory/papers",
+    "laboratory/reproduce",
+)
 NUMBERS = frozenset((6, 7, 32, 127, 128, 254, 255, 256, 264))
 """Predicate and register numbers and their bounds, the first predicate and local word, the predicate mask, a warp's
 lanes, the slot row."""
@@ -85,8 +88,8 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (128,)},
     "an exponent: names of slots lie that far apart": {"verify/reading/names.py": (32,)},
     "decimals": {
-        "transform/allocate/functions/solver.py": (6,), "pipeline/steps.py": (6,), "pipeline/sweeping/rows.py": (6,),
-        "laboratory/reproduce/facts.py": (6,),
+        "transform/allocate/functions/solver.py": (6,), "pipeline/steps/version.py": (6,),
+        "pipeline/sweeping/rows.py": (6,), "laboratory/reproduce/facts.py": (6,),
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/views/diff.py": (6,), "report/compare.py": (6,)},
@@ -101,7 +104,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     },
     "an exit code": {"cli/observe.py": (6,)},
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
-    "what a paper measured": {"laboratory/smem_cost/facts.py": (32,), "laboratory/papers/unified.py": (32,)},
+    "what a paper measured": {"laboratory/papers/unified.py": (32,)},
     "figures of hardware, or their bounds": {
         "models/machines/limits.py": (32, 128, 255, 256), "models/machines/model.py": (32, 128, 256),
         "models/machines/occupancy.py": (7, 32), "models/machines/unloaded.py": (32,),

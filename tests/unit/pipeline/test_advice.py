@@ -117,7 +117,7 @@ def test_measured_takes_no_noise_for_a_gain(cycles: int, taken: bool, monkeypatc
     monkeypatch.setattr(measured, "Levels", lambda *_: levels)
     monkeypatch.setattr("binalloc.pipeline.policies.model.expectations", lambda *_: [(tried, 1.5)])
     monkeypatch.setattr("binalloc.pipeline.estimate.estimate.estimates_of", lambda *_: None)
-    monkeypatch.setattr("binalloc.pipeline.steps.prove", lambda module, request, version: version)
+    monkeypatch.setattr("binalloc.pipeline.steps.proof.prove", lambda module, request, version: version)
     monkeypatch.setattr(measured, "run_level", lambda version, request, original: version)
     request = SimpleNamespace(kernel="k", progress=lambda _: None, allocator="best")
     choice = Measured().search(cast(Any, None), cast(Any, request), cast(Any, SimpleNamespace(base=base)))

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from binalloc.pipeline import steps
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.policies import levels
 from binalloc.pipeline.policies.model import ABOUT, GAIN, UNSURE, expectations
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import build as steps
 from tests.unit.pipeline.test_model_policy import MACHINE, module_of, request_for
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from binalloc.errors import Refused
 from binalloc.isa.sets.files import load
-from binalloc.pipeline import steps
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import build as steps
+from binalloc.pipeline.steps import proof
 from tests.support.kits.cli import launch, loom
 
 
@@ -21,7 +22,7 @@ def test_once_kept_never_built_or_proven_again(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(Refused) as refused:
         steps.build_version(module, request, 2, 0)
     monkeypatch.setattr(steps, "_built", None)
-    monkeypatch.setattr(steps, "require_proof", None)
+    monkeypatch.setattr(proof, "require_proof", None)
     assert steps.build_version(module, request, 8, 0).module is first.module
     assert steps.build_version(module, request, 8, 0, "local").module is other.module is not first.module
     with pytest.raises(Refused) as again:

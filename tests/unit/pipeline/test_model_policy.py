@@ -10,9 +10,9 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline import steps
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps import proof as steps
 from tests.support.paths import sample_file
 
 MACHINE = load_machine("gtx680")

@@ -135,7 +135,7 @@ def test_a_private_folder_goes_with_the_process_that_made_it(tmp_path: Path) -> 
     program = """
 import os, sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from binalloc.emulator.host import cache
+from binalloc.emulator.host.engines import cache
 folder = cache.cache_folder("hash")
 assert folder.is_dir(), folder
 if os.fork() == 0:
