@@ -37,9 +37,9 @@ def loom(name: str) -> str:
     return str(sample_file(f"{name}.loom"))
 
 
-def launch(name: str) -> list[str]:
-    """Options for the small launch of a sample on the engine that needs no compilation."""
-    return ["--launch", str(sample_file(f"{name}.toml")), "--size", "test", "--engine", "python"]
+def launch(name: str, engine: str = "numba") -> list[str]:
+    """Options for the small launch of a sample; on "python" where the emulator is another than the one compiled."""
+    return ["--launch", str(sample_file(f"{name}.toml")), "--size", "test", "--engine", engine]
 
 
 def call(*args: str, stdin: bytes | None = None) -> Answer:

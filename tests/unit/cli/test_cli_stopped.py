@@ -19,7 +19,7 @@ from tests.support.oracles.trace_events import violations
 from tests.support.paths import ROOT
 from tests.unit.emulator.runs.test_partial import INTERRUPTED
 
-RUN = ["run", loom("callchain"), *launch("callchain")]
+RUN = ["run", loom("callchain"), *launch("callchain", "python")]
 SLOTS = 8  # of a cycle: four schedulers, two each
 
 

@@ -168,7 +168,7 @@ def test_help_and_lists_have_what_was_added(extended: Extended) -> None:
 def test_a_rewrite_by_all_that_was_added(extended: Extended) -> None:
     """stencil2d has 38 registers, the policy leaves it 32, of which the allocator leaves one; two blocks fit then."""
     line = [
-        "rewrite", loom("stencil2d"), *launch("stencil2d"), "--no-emulate", "--machine", "toy",
+        "rewrite", loom("stencil2d"), *launch("stencil2d", "python"), "--no-emulate", "--machine", "toy",
         "--allocator", "thrifty", "--policy", "sixless",
     ]  # fmt: skip
     answer = extended.json(*line)
@@ -180,7 +180,7 @@ def test_a_rewrite_by_all_that_was_added(extended: Extended) -> None:
 
 def test_a_run_by_a_scheduler_that_was_added(extended: Extended) -> None:
     assert "lowest" in extended.run("run", "--help")
-    line = ["run", loom("callchain"), *launch("callchain"), "--engine", "python", "--reference"]
+    line = ["run", loom("callchain"), *launch("callchain", "python"), "--engine", "python", "--reference"]
     found = {name: extended.json(*line, "--scheduler", name) for name in ("lrr", "lowest")}
     assert {name: answer["scheduler"] for name, answer in found.items()} == {"lrr": "lrr", "lowest": "lowest"}
     assert {answer["reference"] for answer in found.values()} == {"same"}
@@ -188,13 +188,14 @@ def test_a_run_by_a_scheduler_that_was_added(extended: Extended) -> None:
 
 
 def test_an_option_of_runs_that_was_added_reaches_every_run(extended: Extended, tmp_path: Path) -> None:
-    given = [loom("callchain"), *launch("callchain")]
+    given = [loom("callchain"), *launch("callchain", "python")]
     before, after = (extended.json("run", *given, *more)["cycles"] for more in ([], ["--slow"]))
     assert after > before + 5000
     budget = ["--registers", "12", "--slots", "0", "-o", str(tmp_path / "out.loom")]
     rewritten = extended.json("rewrite", *given, *budget, "--slow")
     assert rewritten["original"]["cycles"] == after
-    verified = extended.json("verify", loom("callchain"), str(tmp_path / "out.loom"), *launch("callchain"), "--slow")
+    again = [*launch("callchain", "python"), "--slow"]
+    verified = extended.json("verify", loom("callchain"), str(tmp_path / "out.loom"), *again)
     assert verified["cycles"] == {"original": after, "rewritten": rewritten["rewritten"]["cycles"]}
     swept = ["sweep", *given, "--levels", "1", "--allocators", "local", "--jobs", "1", "--cache", str(tmp_path)]
     cycles = [extended.json(*swept, *more)["rows"][0]["cycles"] for more in ([], ["--slow"])]

@@ -133,7 +133,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Extended:
 
 
 def ran(extended: Extended, sample: str, *options: str, machine: str = "gtx680", sms: int = 2) -> Any:
-    line = ["run", loom(sample), *launch(sample), "--machine", machine, "--sms", str(sms), "--reference"]
+    line = ["run", loom(sample), *launch(sample, "python"), "--machine", machine, "--sms", str(sms), "--reference"]
     found = extended.json(*line, *options)
     assert found["reference"] == "same"
     return found
@@ -187,8 +187,8 @@ def test_a_gate_keeps_warps_back_and_gives_its_name_to_lost_slots(extended: Exte
     assert ran(extended, "callchain")["stats"]["stalls"]["lock"] == 0  # no lock on that machine
     binary = str(tmp_path / "k.loom")
     extended.run("schedule", loom("callchain"), "--machine", "v100", "-o", binary)
-    assert extended.json("run", binary, *launch("callchain"))["stats"]["stalls"]["lock"] > 0
-    text = extended.run("run", binary, *launch("callchain"), "--annotate")
+    assert extended.json("run", binary, *launch("callchain", "python"))["stats"]["stalls"]["lock"] > 0
+    text = extended.run("run", binary, *launch("callchain", "python"), "--annotate")
     assert " lock" in text
     assert "lock: the nearest warp waits for a lock" in text
 
@@ -221,7 +221,8 @@ print(json.dumps({"events": dict(zip(EVENTS, notes)), "stats": result.stats}))
 """
     import json
 
-    found = json.loads(extended.python(script, loom("stencil2d"), launch("stencil2d")[1], "two_level", "v100"))
+    files = loom("stencil2d"), launch("stencil2d")[1]
+    found = json.loads(extended.python(script, *files, "two_level", "v100"))
     events, stats = found["events"], found["stats"]
     blocks = stats["blocks_dispatched"]
     assert events["issued"] == stats["warp_instructions"]
