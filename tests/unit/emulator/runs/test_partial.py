@@ -133,7 +133,7 @@ main(sys.argv[1:])
 def test_a_signal_to_the_process_prints_what_is_known_and_writes_nothing(
     name: str, code: int, as_json: bool, tmp_path: Path
 ) -> None:
-    args = ["run", loom("callchain"), *launch("callchain"), "--save", str(tmp_path / "saved")]
+    args = ["run", loom("callchain"), *launch("callchain", "python"), "--save", str(tmp_path / "saved")]
     script = INTERRUPTED.format(name=name)
     ended = subprocess.run(
         [sys.executable, "-c", script, *args, *["--json"] * as_json],
@@ -161,7 +161,7 @@ def test_other_commands_that_emulate_say_how_far_they_were(command: str, tmp_pat
     args = [command, name, *([name] if command == "verify" else ["-o", str(tmp_path / "out.loom")])]
     script = INTERRUPTED.format(name="SIGINT")
     ended = subprocess.run(
-        [sys.executable, "-c", script, *args, *launch("callchain"), "--json"],
+        [sys.executable, "-c", script, *args, *launch("callchain", "python"), "--json"],
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     assert ended.returncode == 130
@@ -205,7 +205,7 @@ def test_whoever_emulates_takes_one_set_of_options() -> None:
 
 @pytest.mark.parametrize("scheduler", ["gto", "oldest"])
 def test_verify_runs_with_the_scheduler_asked_for(scheduler: str) -> None:
-    name, run = loom("callchain"), launch("callchain")
+    name, run = loom("callchain"), launch("callchain", "python")
     found = call("verify", name, name, *run, "--scheduler", scheduler, "--json").json
     alone = call("run", name, *run, "--scheduler", scheduler, "--json").json
     assert found["scheduler"] == scheduler
