@@ -36,7 +36,12 @@ def find(rows: Mapping[str, Row], name: str, what: str, place: Hint) -> Row:
         UsageError: with the names there are.
     """
     if name not in rows:
-        *others, last = rows
+        *others, last = rows or ("nothing, as there is none",)
         expected = f"{', '.join(others)} or {last}" if others else last
         raise UsageError(f"no such {what}", place=place, found=repr(name), expected=expected)
     return rows[name]
+
+
+def number(rows: Mapping[str, Row], name: str, what: str, place: Hint) -> int:
+    """The place of the row called `name` in its table, from 0 on. Arguments and errors as those of `find`."""
+    return list(rows).index(find(rows, name, what, place).name)

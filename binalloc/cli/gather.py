@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from binalloc.cli.options import all_of
+
 Decorator = Callable[[Any], Any]
 
 
@@ -23,22 +25,17 @@ def gathered(name: str, make: Callable[..., Any], *decorators: Decorator) -> Dec
             assert name not in given, f"two parameters are called {name}"
             return function(**given, **{name: make(**values)})
 
-        return _decorated(command, decorators)
+        decorated: Callable[..., Any] = all_of(*decorators)(command)
+        return decorated
 
     return apply
 
 
-def _decorated(function: Callable[..., Any], decorators: tuple[Decorator, ...]) -> Callable[..., Any]:
-    for decorator in reversed(decorators):
-        function = decorator(function)
-    return function
-
-
 def _names(decorators: tuple[Decorator, ...]) -> list[str]:
-    """Of the parameters that the decorators make."""
+    """The names of the parameters that the decorators make."""
 
     def nothing() -> None:
         """Takes the parameters."""
 
-    made: list[click.Parameter] = getattr(_decorated(nothing, decorators), "__click_params__", [])
+    made: list[click.Parameter] = getattr(all_of(*decorators)(nothing), "__click_params__", [])
     return [parameter.name for parameter in made if parameter.name is not None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from binalloc.cli.gather import gathered
-from binalloc.cli.inputs import optional_launch, optional_launches, required_launches
+from binalloc.cli.inputs import optional_launches, required_launches
 from binalloc.cli.options import file_argument, kernel_option, launch_option, own_machine_option, size_option
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """What was given. machine: a name or a file. size: of the launch file's sizes one."""
+    """The options that say it, as they were given. machine: a name or a file. size: of the launch file's sizes one."""
 
     file: str
     kernel: str | None
@@ -24,12 +24,8 @@ class Source:
     launch: str | None
     size: str | None
 
-    def one(self) -> Launch | None:
-        """The launch, if a file was given."""
-        return optional_launch(self.launch, self.size)
-
     def any(self) -> Launch | Program | None:
-        """The launch, or the sequence of launches."""
+        """The launch or the sequence of launches, if a file was given."""
         return optional_launches(self.launch, self.size)
 
     def required(self) -> Launch | Program:

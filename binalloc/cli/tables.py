@@ -87,8 +87,7 @@ def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[
     return click.option(flag, cls=RowOption, type=Row(module, table), **settings)
 
 
-def policy_option(command: Any) -> Any:
-    return row_option("--policy", "binalloc.pipeline.policies.table", "POLICIES", help="How to choose.")(command)
+policy_option = row_option("--policy", "binalloc.pipeline.policies.table", "POLICIES", help="How to choose.")
 
 
 def reading_option(command: Any) -> Any:
@@ -97,12 +96,6 @@ def reading_option(command: Any) -> Any:
         help="Of --policy unified, where not to follow the printed listing: no-textures or spills (what counts as "
         "off-chip), smem-fit (where a descent ends that nothing satisfies), up-to-most (MaxThrd included).",
     )(command)  # fmt: skip
-
-
-def allocator_option(command: Any) -> Any:
-    return row_option(
-        "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", show_default=True, help="Who allocates."
-    )(command)
 
 
 def solver_limit_option(command: Any) -> Any:
@@ -115,29 +108,22 @@ def solver_limit_option(command: Any) -> Any:
     )(command)  # fmt: skip
 
 
-def scheduler_option(command: Any) -> Any:
-    return row_option(
-        "--scheduler", "binalloc.emulator.policies.schedulers.table", "SCHEDULERS", show_default=True,
-        help="How the emulated schedulers choose warps.",
-    )(command)  # fmt: skip
-
-
-def dispatcher_option(command: Any) -> Any:
-    return row_option(
-        "--dispatcher", "binalloc.emulator.policies.dispatchers.table", "DISPATCHERS", show_default=True,
-        help="Which emulated SM takes which block when.",
-    )(command)  # fmt: skip
-
-
-def placement_option(command: Any) -> Any:
-    return row_option(
-        "--placement", "binalloc.emulator.policies.placements.table", "PLACEMENTS", show_default=True,
-        help="Where in an SM's shared memory an allocation lies.",
-    )(command)  # fmt: skip
-
-
-def pages_option(command: Any) -> Any:
-    return row_option(
-        "--pages", "binalloc.emulator.pages.table", "PAGES", show_default=True,
-        help="Where in L2 and DRAM a line of memory lies.",
-    )(command)  # fmt: skip
+allocator_option = row_option(
+    "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", show_default=True, help="Who allocates."
+)
+scheduler_option = row_option(
+    "--scheduler", "binalloc.emulator.policies.schedulers.table", "SCHEDULERS", show_default=True,
+    help="How the emulated schedulers choose warps.",
+)  # fmt: skip
+dispatcher_option = row_option(
+    "--dispatcher", "binalloc.emulator.policies.dispatchers.table", "DISPATCHERS", show_default=True,
+    help="Which emulated SM takes which block when.",
+)  # fmt: skip
+placement_option = row_option(
+    "--placement", "binalloc.emulator.policies.placements.table", "PLACEMENTS", show_default=True,
+    help="Where in an SM's shared memory an allocation lies.",
+)  # fmt: skip
+pages_option = row_option(
+    "--pages", "binalloc.emulator.pages.table", "PAGES", show_default=True,
+    help="Where in L2 and DRAM a line of memory lies.",
+)  # fmt: skip

@@ -1,7 +1,7 @@
 """The events of the SM, told to the policies that listen: a device function for each, written from all tables.
 
-An event that no row of any table hears of costs nothing: its function is empty, and `HEARD` says so to those who would
-have to note something for it first.
+An event that no row of any table hears of costs nothing: its function is empty, and the constants `HEARS_...` say so
+to those who would have to note something for it first.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from binalloc.emulator.state.device import define
+
 EVENTS: dict[str, str] = {
     "issued": "g, s, w, pc",  # warp w has issued the instruction at word pc, which has executed
     "missed": "g, s, w",  # of the lines `s.line[:s.lines]` that it has just asked for some come when nobody knows yet
@@ -52,6 +54,15 @@ def choice_text(name: str, arguments: str, field: str, count: int) -> str:
     for number in range(count - 1):
         lines += [f"    if g.{field} == {number}:", f"        return _{name}{number}({arguments})"]
     return "\n".join([*lines, f"    return _{name}{count - 1}({arguments})", ""])
+
+
+def define_choice(
+    space: dict[str, object], name: str, arguments: str, field: str, functions: Sequence[Callable[..., object]],
+    *, inline: bool = True,
+) -> None:  # fmt: skip
+    """Make the device function `name` that asks one of these, that of the row whose number is in `g.FIELD`, in `space`,
+    the globals of the table's module."""
+    define(space, name, choice_text(name, arguments, field, len(functions)), numbered(name, functions), inline=inline)
 
 
 def numbered(name: str, functions: Sequence[Callable[..., object]]) -> dict[str, Callable[..., object]]:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from binalloc.emulator.policies.dispatchers.dispatcher import BlockDispatcher
 from binalloc.emulator.policies.dispatchers.in_order import IN_ORDER
-from binalloc.emulator.state.device import define
-from binalloc.emulator.state.policy import choice_text, numbered
+from binalloc.emulator.state.policy import define_choice
 from binalloc.errors import Hint
-from binalloc.rows import by_name, find
+from binalloc.rows import by_name, number
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
@@ -21,17 +20,13 @@ DEFAULT = IN_ORDER.name
 
 def dispatcher_number(name: str) -> int:
     """What `g.dispatcher` says for the dispatcher of that name. Raises UsageError with the known names."""
-    return list(DISPATCHERS.values()).index(find(DISPATCHERS, name, "block dispatcher", Hint("{dispatcher}")))
+    return number(DISPATCHERS, name, "block dispatcher", Hint("{dispatcher}"))
 
 
 _ROWS = list(DISPATCHERS.values())
 block_for: Callable[[Gpu, Sm], int]
 may_take_from: Callable[[Gpu, Sm], int]
 took: Callable[[Gpu, Sm, int], None]
-for _name, _arguments, _functions in (
-    ("block_for", "g, s", [row.block for row in _ROWS]),
-    ("may_take_from", "g, s", [row.when for row in _ROWS]),
-    ("took", "g, s, block", [row.took for row in _ROWS]),
-):
-    _text = choice_text(_name, _arguments, "dispatcher", len(_ROWS))
-    define(globals(), _name, _text, numbered(_name, _functions), inline=True)
+define_choice(globals(), "block_for", "g, s", "dispatcher", [row.block for row in _ROWS])
+define_choice(globals(), "may_take_from", "g, s", "dispatcher", [row.when for row in _ROWS])
+define_choice(globals(), "took", "g, s, block", "dispatcher", [row.took for row in _ROWS])

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from binalloc.emulator.state.policy import Policy
-from binalloc.errors import Hint, UsageError
-from binalloc.rows import by_name
+from binalloc.errors import Hint
+from binalloc.rows import by_name, number
 
 _NONE: tuple[Policy, ...] = ()
 LISTENERS: dict[str, Policy] = by_name((*_NONE,))
@@ -19,10 +19,4 @@ LISTENERS: dict[str, Policy] = by_name((*_NONE,))
 
 def listening(names: Iterable[str]) -> int:
     """What `g.listening` says for these listeners: a bit for each. Raises UsageError with the known names."""
-    found = 0
-    for name in names:
-        if name not in LISTENERS:
-            known = ", ".join(LISTENERS) or "none, there are no listeners"
-            raise UsageError("no such listener", place=Hint("{listeners}"), found=repr(name), expected=known)
-        found |= 1 << list(LISTENERS).index(name)
-    return found
+    return sum({1 << number(LISTENERS, name, "listener", Hint("{listeners}")) for name in names})

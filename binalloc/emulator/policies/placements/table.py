@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from binalloc.emulator.policies.placements.lowest_gap import LOWEST_GAP
 from binalloc.emulator.policies.placements.placement import Placement
-from binalloc.emulator.state.device import define
-from binalloc.emulator.state.policy import choice_text, numbered
+from binalloc.emulator.state.policy import define_choice
 from binalloc.errors import Hint
-from binalloc.rows import by_name, find
+from binalloc.rows import by_name, number
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
@@ -21,9 +20,9 @@ DEFAULT = LOWEST_GAP.name
 
 def placement_number(name: str) -> int:
     """What `g.placement` says for the policy of that name. Raises UsageError with the known names."""
-    return list(PLACEMENTS.values()).index(find(PLACEMENTS, name, "placement of shared memory", Hint("{placement}")))
+    return number(PLACEMENTS, name, "placement of shared memory", Hint("{placement}"))
 
 
-_PLACES = [row.place for row in PLACEMENTS.values()]
 place: Callable[[Gpu, Sm, int], int]
-define(globals(), "place", choice_text("place", "g, s, words", "placement", len(_PLACES)), numbered("place", _PLACES))
+_places = [row.place for row in PLACEMENTS.values()]
+define_choice(globals(), "place", "g, s, words", "placement", _places, inline=False)

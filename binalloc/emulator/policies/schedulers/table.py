@@ -10,10 +10,9 @@ from binalloc.emulator.policies.schedulers.loose_round_robin import LRR
 from binalloc.emulator.policies.schedulers.oldest import OLDEST
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.policies.schedulers.two_level import TWO_LEVEL
-from binalloc.emulator.state.device import define
-from binalloc.emulator.state.policy import choice_text, numbered
+from binalloc.emulator.state.policy import define_choice
 from binalloc.errors import Hint
-from binalloc.rows import by_name, find
+from binalloc.rows import by_name, number
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
@@ -24,10 +23,8 @@ DEFAULT = LRR.name
 
 def policy_number(name: str) -> int:
     """What `g.policy` says for the scheduler called `name`. Raises UsageError with the known names."""
-    return list(SCHEDULERS.values()).index(find(SCHEDULERS, name, "warp scheduler", Hint("{scheduler}")))
+    return number(SCHEDULERS, name, "warp scheduler", Hint("{scheduler}"))
 
 
-_PICKS = [row.pick for row in SCHEDULERS.values()]
 pick: Callable[[Gpu, Sm, int, int], int]
-_text = choice_text("pick", "g, s, sch, eligible", "policy", len(_PICKS))
-define(globals(), "pick", _text, numbered("pick", _PICKS), inline=True)
+define_choice(globals(), "pick", "g, s, sch, eligible", "policy", [row.pick for row in SCHEDULERS.values()])
