@@ -1,6 +1,6 @@
 """The device runtime and its host agree on these names and layouts. They describe the one variable through which the
-two communicate, and the data that the device leaves for the host. ISA.md, Device runtime, has them in prose; the
-device's side is `frontend/runtime/runtime.cu`.
+two communicate, and the data that the device leaves for the host. ISA.md, Device runtime, has them in prose.
+`frontend/runtime/runtime.cu` is the device's side.
 
 The variable is known by its name. Before a launch the host puts the addresses of output and heap into it; all else is
 0.

@@ -42,26 +42,26 @@ class Builder(Protocol):
     """A builder makes the few instructions that transformations insert."""
 
     def copy(self, target: int, source: int, guard: Guard = ALWAYS) -> Instr:
-        """Return target = source, 32 bits."""
+        """Return an instruction: target = source, 32 bits."""
 
     def zero(self) -> tuple[Instr, str]:
         """Return an instruction that sets a register to 0, and the name of the field to write the register's number
         into."""
 
     def load_slot(self, target: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:
-        """Return target = the thread's slot `slot`, counted from the slot pointer."""
+        """Return an instruction: target = the thread's slot `slot`, counted from the slot pointer."""
 
     def store_slot(self, source: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:
-        """Return the thread's slot `slot` = source."""
+        """Return an instruction: the thread's slot `slot` = source."""
 
     def load_local(self, target: int, offset: int, guard: Guard = ALWAYS) -> Instr:
-        """Return target = the spill word at byte `offset` of the thread's local memory."""
+        """Return an instruction: target = the spill word at byte `offset` of the thread's local memory."""
 
     def store_local(self, source: int, offset: int, guard: Guard = ALWAYS) -> Instr:
-        """Return the spill word at byte `offset` of the thread's local memory = source."""
+        """Return an instruction: the spill word at byte `offset` of the thread's local memory = source."""
 
     def slot_pointer(self, register: int) -> Instr:
-        """Return register = address of the thread's first slot."""
+        """Return an instruction: register = address of the thread's first slot."""
 
     def shift_pointer(self, register: int, slots: int) -> Instr:
         """Return the instruction that raises (or, negative, lowers) the slot pointer by whole slots: the step of the

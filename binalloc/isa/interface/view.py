@@ -81,8 +81,8 @@ class View:
     #: no effect but its defs and perhaps a fault, which depend on its uses alone (same thread, same launch): it may be
     #: removed
     pure: bool
-    #: what decides whether executing it stops the run. A pure instruction that cannot fault (`sets.table.may_fault`) may
-    #: be executed once more, or elsewhere.
+    #: what decides whether executing it stops the run. A pure instruction that cannot fault (`sets.table.may_fault`)
+    #: may be executed once more, or elsewhere.
     faults: Faults
     constant: bool  #: pure, without uses, and no faults but BANK
     convergent: bool  #: exchanges values between lanes, so it may not move across control flow

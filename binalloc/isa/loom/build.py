@@ -14,7 +14,7 @@ _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
 
 
 def copy(target: int, source: int, guard: Guard = ALWAYS) -> Instr:
-    """Return target = source, 32 bits."""
+    """Return an instruction: target = source, 32 bits."""
     return make("MOV", rd=target, rb=source, guard=guard)
 
 
@@ -25,7 +25,7 @@ def zero() -> tuple[Instr, str]:
 
 
 def load_slot(target: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:
-    """Return target = the thread's slot `slot`, counted from the slot pointer."""
+    """Return an instruction: target = the thread's slot `slot`, counted from the slot pointer."""
     return make("LDS", rd=target, ra=pointer, moff=SLOT_ROW * slot, width=_WORD, spill=1, guard=guard)
 
 
@@ -34,7 +34,7 @@ def store_slot(source: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> I
 
 
 def load_local(target: int, offset: int, guard: Guard = ALWAYS) -> Instr:
-    """Return target = the spill word at byte `offset` of the thread's local memory."""
+    """Return an instruction: target = the spill word at byte `offset` of the thread's local memory."""
     return make("LDL", rd=target, ra=RZ, moff=offset, width=_WORD, spill=1, guard=guard)
 
 
@@ -43,7 +43,7 @@ def store_local(source: int, offset: int, guard: Guard = ALWAYS) -> Instr:
 
 
 def slot_pointer(register: int) -> Instr:
-    """Return register = address of the thread's first slot; it may be of variable latency."""
+    """Return an instruction: register = address of the thread's first slot; it may be of variable latency."""
     return make("S2R", rd=register, sreg=_SLOT_BASE)
 
 
