@@ -69,7 +69,7 @@ def without_dead_copies(code: VCode) -> Analysed:
 
 
 def _drop_unread_copies(code: VCode) -> None:
-    """Drop copies whose target no line reads at all, and copies that feed only them. No liveness is needed to find
+    """Drop copies with a target that no line reads, and copies feeding only them. No liveness is needed to find
     these."""
     reads = [0] * len(code.names)
     copies: dict[Value, list[Item]] = {}

@@ -4,9 +4,9 @@ The allocator works on this form, between analysis and the rewritten binary. A v
 32-bit unit. Values that an instruction needs in consecutive registers are together in one operand. Besides the
 function's own instructions there are copies, exchanges, reloads and stores of memory values, and the pseudo item
 `entry`. That item defines the arguments. A call names the register that its callee has fixed for each argument and
-result; values that are live across the call avoid these registers and all others that the callee overwrites. Arguments
-may be passed in memory instead: the caller has a `pass` in front of the call, the callee an `arrive` behind its entry,
-and a reload of it.
+result. Values live across the call avoid these registers and all others that the callee overwrites. Arguments may be
+passed in memory instead: the caller has a `pass` in front of the call, the callee an `arrive` behind its entry, and a
+reload of it.
 
 Invariants: blocks are in original order and fall through as before, except for blocks without a leader, which only hold
 the code of an edge. Control codes do not matter here, because scheduling comes last. Predicates keep their
@@ -59,7 +59,7 @@ INSIDE = Location(-1)  # in `VOperand.location`: the operand does not cross the 
 
 @dataclass(frozen=True, slots=True)
 class VOperand:
-    """An operand consists of values in consecutive registers."""
+    """An operand holds one or several values, which are in consecutive registers."""
 
     field: str  #: the instruction field to fill; or MOVED; or, for an implicit operand, "" or KEEP
     values: tuple[Value, ...]

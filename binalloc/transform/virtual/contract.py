@@ -33,5 +33,5 @@ class Contract:
 
     @property
     def content(self) -> Hashable:
-        """Return a key that is equal for contracts that say the same."""
+        """Return a key that is equal for contracts of the same content."""
         return self.interface, self.clobbers

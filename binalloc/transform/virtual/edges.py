@@ -36,8 +36,8 @@ def place_on_edges(code: VCode, additions: list[tuple[int, int, list[Item]]]) ->
 
 
 def ends_in_jump(block: VBlock) -> bool:
-    """Say whether the last item of a block is a branch, behind which nothing can be placed. (Behind a guarded RET or
-    EXIT something can: the lanes that go on execute it.)"""
+    """Say whether the last item of a block is a branch: nothing can be placed behind it. (Behind a guarded RET or EXIT
+    something can, for the lanes that go on.)"""
     if not block.items:
         return False
     last = block.items[-1]

@@ -1,5 +1,4 @@
-"""This module counts registers that stay empty beside pairs and quads, before and behind the items that read and write
-them.
+"""This module counts registers that stay empty beside pairs and quads, before and behind the items with such operands.
 
 It needs virtual code and its live ranges. The values of a wide operand are in consecutive registers before its item. So
 are the parts that a wide result keeps of its old content, with the other parts beside them. Registers that are free
@@ -32,8 +31,8 @@ def holes_behind(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
 
 def beside_operands(item: Item, ending: Set[int]) -> int:
     """Count the registers in which values of wide operands end and no result can be. They lie beside values that live
-    on. Not counted are as many as single results take, those that a narrower result fits into, and those where a result
-    extends around a value that lives on. The count is a lower bound."""
+    on. Not counted are as many as single results take, places into which a narrower result fits, and places where a
+    result extends around a value that lives on. The count is a lower bound."""
     empty: set[int] = set()
     for operand in item.uses:
         values = operand.values
@@ -59,8 +58,8 @@ def _holds_result(item: Item, operand: Sequence[int], left: Sequence[int], place
 
 
 def holes_before(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
-    """List (item, registers) for the registers that have to be empty before items with wide results of which a part is
-    already in place."""
+    """List (item, registers) for the registers that have to be empty before items with a wide result. Such a result has
+    a part in place already."""
     out: list[tuple[int, int]] = []
     for k in flat.wide:
         kept = live.kept.get(k, ())
@@ -75,9 +74,9 @@ def holes_before(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
 
 
 def beside_results(item: Item, standing: Set[int], ending: Set[int]) -> int:
-    """Count the registers beside the part of the item's wide results that is already in place, in which no value can
-    be. Values that stay cannot be there, nor values that end in wide operands elsewhere; other values that end can. The
-    count is a lower bound."""
+    """Count the registers beside the parts of the item's wide results that are already in place, as far as no value can
+    be in them. Values that stay cannot be there, nor can values of wide operands that end elsewhere. Other values that
+    end can. The count is a lower bound."""
     operands = {o.values for o in item.uses if len(o.values) > 1 and o.field != KEEP}
     wide = {v for values in operands for v in values}
     empty = 0

@@ -58,7 +58,7 @@ def live_ranges(flat: Flat, values: int) -> LiveRanges:
 
 
 class _Crossing:
-    """This pass finds what is live into each block, among the values that some block reads before it writes them.
+    """This pass finds the values live into each block, among the values that some block reads before it writes them.
     guarded: by block, whether anything in it is written or read under a guard."""
 
     def __init__(self, flat: Flat) -> None:
@@ -134,9 +134,9 @@ class _Crossing:
         return t & f, t & ~f, f & ~t
 
     def _kept(self, b: int) -> tuple[int, int, int]:
-        """Return which values that are live at the end of a block are live at its start: always, if live only under the
-        literal of its branch, and if live only under the complement. (Values that the block reads may be missing: they
-        are live at its start in any case.)"""
+        """Return three masks of values that are live at the start of a block because they are live at its end: always,
+        if live only under the literal of its branch, and if live only under the complement. (Values read in the block
+        may be missing, being live at its start in any case.)"""
         flat = self.flat
         rest = self.every & ~self.made[b]
         if not self.guarded[b]:
@@ -177,7 +177,7 @@ class _Crossing:
         return [[values[k] for k in found] for found in rows_of_bits(masks)]
 
     def entering(self) -> list[list[int]]:
-        """List, by block, the values that are live into it and have a definition that reaches it."""
+        """List, by block, the values live into it, as far as some definition reaches it."""
         return self._names([live & reach for live, reach in zip(self.live, self.reach, strict=True)])
 
     def leaving(self) -> list[tuple[list[int], list[int], list[int]]]:
@@ -197,8 +197,8 @@ def branch_literal(flat: Flat, b: int) -> int:
 
 
 def _through(flat: Flat, lines: Sequence[int], live: set[int], part: dict[int, int]) -> set[int]:
-    """Return what is live before the lines, given what is live behind them. live, part: changed in place, as in
-    `_step_back`."""
+    """Return the values live before the lines. live: the values live behind them, changed in place. part: changed in
+    place, as in `_step_back`."""
     for k in reversed(lines):
         defs, uses = flat.defs[k], flat.uses[k]
         if not part and flat.lits[k] == ALWAYS:
@@ -215,9 +215,9 @@ def _through(flat: Flat, lines: Sequence[int], live: set[int], part: dict[int, i
 def _step_back(
     live: Container[int], part: dict[int, int], defs: Sequence[int], uses: Sequence[int], lit: int, changes: int
 ) -> Sequence[int]:
-    """Go back over one line, and return which of `defs` stay live before it because their old value remains where the
-    guard fails. live: what is live behind the line. part: the values among them that are live under one literal only ->
-    the literal; this is updated."""
+    """Go back over one line. Return the values of `defs` that stay live before it because their old content remains
+    where the guard fails. live: the values live behind the line. part: the ones live under one literal only -> the
+    literal; this is updated."""
     if changes and part:
         for v in [v for v, known in part.items() if changes >> (known >> 1) & 1]:
             del part[v]
@@ -337,8 +337,8 @@ def lives_at(intervals: Sequence[Interval], point: int) -> bool:
 
 
 def deaths(flat: Flat, live: LiveRanges) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """Return two maps by item: the values whose live range ends where the item reads them, and the results that nobody
-    reads."""
+    """Return two maps by item: the values with a live range that ends where the item reads them, and the results
+    without a reader."""
     dying: dict[int, list[int]] = {}
     dead: dict[int, list[int]] = {}
     leaves: dict[int, set[int]] = {}

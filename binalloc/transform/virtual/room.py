@@ -1,9 +1,8 @@
-"""This module counts the registers that are needed and that are available at each point of virtual code, calls
-included.
+"""This module counts the registers needed and the registers available at each point of virtual code, calls included.
 
 Point 2k is before item k, 2k + 1 after it. Behind all of these comes one point per call, which is inside the call.
-There only registers that the call leaves alone are available, and only values that have to move into them are counted:
-an argument stays in its register if its callee does not overwrite that.
+There only registers that the call leaves alone are available. Only values that have to move into these registers are
+counted: an argument stays in its register if its callee does not overwrite that.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from binalloc.transform.virtual.live_ranges import LiveRanges
 
 @dataclass
 class CallSite:
-    """A call site says which values survive a call, and which registers they may not be in."""
+    """A call site lists the values that survive a call, and the registers not open to them."""
 
     item: int  #: the call
     point: int  #: the point inside it
@@ -98,7 +97,7 @@ def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) ->
 
 
 def registers_needed(flat: Flat, live: LiveRanges, sites: list[CallSite]) -> int:
-    """Return the smallest number of registers that can hold all that is live at each point. Alignment of wide operands
+    """Return the smallest number of registers that can hold all values live at each point. Alignment of wide operands
     is not counted."""
     pressure = live.pressure(flat.points).tolist()
     least = max(pressure, default=0)

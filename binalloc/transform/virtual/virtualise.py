@@ -1,9 +1,9 @@
 """This module translates a function with its webs to virtual-register code.
 
 It needs a normalised function (no guarded calls), its webs and the contracts of its callees. It leaves virtual code in
-which every web of a register or lifted local word is a value. Each call there names the registers in which its callee's
-contract wants arguments and leaves results. Unreachable blocks are left out. An unreachable block that a reconvergence
-point names becomes an EXIT that never executes.
+which every web of a register or lifted local word is a value. Each call there names the registers of its arguments and
+results by the callee's contract. Unreachable blocks are left out, except for one named by a reconvergence point: that
+becomes an EXIT and never executes.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def virtualise(
     stored: Collection[Location] = (),
 ) -> VCode:
     """Return the virtual code of function `name`. contracts: by name of the callee. unwritten: webs that may be read
-    without having been written (`unwritten.py`). stored: arguments that callers leave in memory, a selection of what
-    `may_be_stored` returns."""
+    without having been written (`unwritten.py`). stored: arguments that callers leave in memory, some of
+    `may_be_stored`."""
     made = _Virtualising(program, name, contracts, stored)
     code = made.run()
     if not code.function.info.is_kernel:
@@ -69,8 +69,7 @@ def may_be_stored(program: ProgramAnalysis, name: str) -> list[Location]:
 
 
 def never_written(program: ProgramAnalysis, name: str) -> list[Location]:
-    """List the arguments of `may_be_stored` that the function never writes, so that memory holds them as long as it
-    runs."""
+    """List the arguments of `may_be_stored` that the function never writes. Memory holds them as long as it runs."""
     webs = program[name].webs
     web_of = dict(webs.args)
     return [loc for loc in may_be_stored(program, name) if len(webs[web_of[loc]].defs) == 1]
@@ -117,8 +116,8 @@ class _Virtualising:
         return self.code
 
     def _wanted_arguments(self) -> set[WebNumber]:
-        """Return the webs of arguments that some caller still needs in place after the call and that this function
-        never rewrites."""
+        """Return the webs of arguments that some caller still needs in place after the call, if this function never
+        rewrites them."""
         name = self.analysis.name
         kept: set[Location] = set()
         for site in self.program.graph.sites_of(name):
@@ -143,8 +142,8 @@ class _Virtualising:
                     self.code.constants[value] = instr
 
     def _entry(self) -> Item:
-        """Return the item that defines the arguments. It also defines what a kernel reads without having set it, so
-        that such values are kept apart and do not change."""
+        """Return the item that defines the arguments. It also defines values read by a kernel without having been set,
+        so that they are kept apart and do not change."""
         arguments = [
             VOperand("", (self.value_of[web],), location=loc)
             for loc, web in self.webs.args
