@@ -29,9 +29,9 @@ Context = tuple[int, ...]
 
 MOST_POPS, MOST_MARKS = 4, 2
 """Upper limits of pop edges into one place, and of pop edges of one path, that are distinguished. Where there are more
-(chains of comparisons), a path only remembers that it took some. Then impossible paths count too: that can only lengthen
-a stall. Distinguishing all would take time exponential in the number of short divergent branches within a latency of each
-other."""
+(chains of comparisons), a path only remembers that it took some. Then impossible paths count too: that can only
+lengthen a stall. Distinguishing all would take time exponential in the number of short divergent branches within a
+latency of each other."""
 
 _SOME = -(1 << 60)
 """This mark stands in a context for pop edges that are not distinguished. It is negative as marks are, and below all of
