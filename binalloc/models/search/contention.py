@@ -28,7 +28,7 @@ WAVES = 3
 """Blocks that come one after the other into the room of each resident one."""
 
 
-class Step(NamedTuple):
+class WarpStep(NamedTuple):
     """What a warp does between two times that it may have to wait.
 
     waits: boards that have to be free before it begins, as bits. issues: issue slots of its scheduler. cycles: that it
@@ -55,7 +55,7 @@ class Step(NamedTuple):
 
 
 def throughput(
-    ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int, most: int = MOST_STEPS
+    ways: Sequence[Sequence[WarpStep]], warps: int, blocks: int, schedulers: int, most: int = MOST_STEPS
 ) -> float:
     """Runs of all their steps by a warp, per cycle. ways: the steps of each warp of a block (those that do the same
     may be one list), or of one for all; warps: of a block; blocks: resident; all three >= 1. most: of steps followed,
@@ -76,7 +76,7 @@ class _Sm:
     """The resident warps, numbered block by block. steps: of each; at: their next ones; came: when the last of them
     came to each step; now: when the last thing happened; finished: blocks that are through."""
 
-    def __init__(self, ways: Sequence[Sequence[Step]], warps: int, blocks: int, schedulers: int) -> None:
+    def __init__(self, ways: Sequence[Sequence[WarpStep]], warps: int, blocks: int, schedulers: int) -> None:
         self.warps = warps
         count = warps * blocks
         self.steps = [ways[w % len(ways)] for w in range(warps)] * blocks
@@ -135,7 +135,7 @@ class _Sm:
         boards = self._boards[w]
         return max([boards[b] for b in _BOARDS[waits]])
 
-    def _take(self, w: int, step: Step) -> float:
+    def _take(self, w: int, step: WarpStep) -> float:
         """The warp does the step; when it may go on. (Plain comparisons: this is where the time goes.)"""
         _, issues, cycles, uses, board, latency, requests, places, reads_board, reads, _, own = step
         q, free = w % len(self._issue), self._free

@@ -109,7 +109,7 @@ def explain(
     argument that travels in memory, the stores of its callers, (number, by weight, per run of the kernel)."""
     found: dict[int, Spilled] = {}
     for number, one in enumerate(allocation.rounds):
-        _Told(name, one, found, words, access / one.comebacks.prices.usual).run(first=number == 0)
+        _RoundExplainer(name, one, found, words, access / one.comebacks.prices.usual).run(first=number == 0)
     _add_arguments(name, allocation, found)
     _add_whole_registers(name, allocation, found, words)
     _count(allocation, found)
@@ -207,7 +207,7 @@ def _by_runs(spilled: Spilled, runs: float) -> None:
         why.instead = [replace(other, cost=runs * other.cost) for other in why.instead]
 
 
-class _Told:
+class _RoundExplainer:
     """One round of one function. excess: by point, registers that are missing. calls: items, in order. known: by
     point, who might have left there instead. unit: what costs one in the round's prices: where whole values left, an
     access to memory, which may be dearer than one to a slot."""

@@ -9,7 +9,7 @@ from binalloc.bitset import bits, lowest
 from binalloc.models.allocation.terms import Interval
 from binalloc.transform.assign.bundles import Bundles, find_bundles
 from binalloc.transform.assign.homes import find_homes
-from binalloc.transform.assign.placed import Placed, Plan
+from binalloc.transform.assign.placed import Placed, ScanPlan
 from binalloc.transform.assign.scan import scan
 from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 from binalloc.transform.virtual.analysed import Analysed
@@ -75,7 +75,7 @@ def settle(code: Homeless, homes: Homes, available: int) -> Placed:
             claims[register] += [start for start, _ in live.intervals[v]]
     for where in claims:
         where.sort()
-    return scan(given.copied(), Plan(flat, live, {s.item: s for s in code.sites}, available, home, claims))
+    return scan(given.copied(), ScanPlan(flat, live, {s.item: s for s in code.sites}, available, home, claims))
 
 
 def _at_home(item: Item, home: list[int]) -> bool:

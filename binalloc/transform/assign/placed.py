@@ -35,7 +35,7 @@ class Placed:
 
 
 @dataclass
-class Plan:
+class ScanPlan:
     """What the scan goes by. home: by value, NONE for none. claims: by register, the points at which somebody's home
     begins to be used, ascending."""
 

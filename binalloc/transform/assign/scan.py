@@ -20,7 +20,7 @@ from binalloc.isa.sets.table import view
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.assign.arrange import NONE, Wanted, Wide, arrange
 from binalloc.transform.assign.moves import in_sequence
-from binalloc.transform.assign.placed import NoPlace, Placed, Plan
+from binalloc.transform.assign.placed import NoPlace, Placed, ScanPlan
 from binalloc.transform.virtual.code import EXCHANGE, KEEP, MOVED, Item, VCode, VOperand, copy_item
 from binalloc.transform.virtual.edges import ends_in_jump, place_on_edges
 from binalloc.transform.virtual.flat import reverse_postorder
@@ -30,7 +30,7 @@ from binalloc.transform.virtual.room import CallSite
 _FAR = 1 << 60
 
 
-def scan(code: VCode, plan: Plan) -> Placed:
+def scan(code: VCode, plan: ScanPlan) -> Placed:
     """See the module. Raises NoPlace."""
     return _Scan(code, plan).run()
 
@@ -40,7 +40,7 @@ class _Scan:
     hold nothing, as bits. expected: by block, value -> register at its start, once known. late: by register, the
     item of the block that writes it for nobody, where that takes its time, as loads do."""
 
-    def __init__(self, code: VCode, plan: Plan) -> None:
+    def __init__(self, code: VCode, plan: ScanPlan) -> None:
         self.code, self.plan, self.flat, self.live = code, plan, plan.flat, plan.live
         self.where: dict[int, int] = {}
         self.holder: dict[int, int] = {}

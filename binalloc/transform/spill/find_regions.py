@@ -28,7 +28,7 @@ _NO_POINTS: list[Interval] = []
 """What stands for the points of a region of which none are known yet."""
 
 
-class Access(NamedTuple):
+class RegionAccess(NamedTuple):
     """A value at an item. before, after: its regions on either side, NOWHERE where it is not live or another access of
     the same item lies between. use, define: what the item does with it. merges: a definition that leaves the old value
     standing where its guard fails. wish: a use that only asks for the value to stay where it is."""
@@ -73,7 +73,7 @@ class FoundRegions:
     value: list[int]
     points: list[list[Interval]]
     joints: list[Joint]
-    accesses: dict[int, list[Access]]
+    accesses: dict[int, list[RegionAccess]]
     entry: list[dict[int, int]]
     exit: list[dict[int, int]]
     edges: dict[Edge, float]
@@ -142,10 +142,10 @@ class _Finder:
             for following in self.flat.succs[block]:
                 self._edge(block, following)
         number = self._numbers()
-        accesses: dict[int, list[Access]] = {}
+        accesses: dict[int, list[RegionAccess]] = {}
         for k in list(self.accesses):  # those as opened go at once: of large code there are many
             found = self.accesses.pop(k)
-            accesses[k] = [Access(v, number[a], number[b], *rest) for v, a, b, *rest in found]
+            accesses[k] = [RegionAccess(v, number[a], number[b], *rest) for v, a, b, *rest in found]
         entry = [{v: number[r] for v, r in here.items()} for here in self.entry]
         exits = [{v: number[r] for v, r in here.items()} for here in self.exit]
         start = {b: {v: number[r] for v, r in here.items()} for b, here in self.start.items()}

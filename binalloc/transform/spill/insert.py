@@ -17,7 +17,7 @@ from binalloc.isa.sets.table import view
 from binalloc.models.allocation.regions import Regions
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.spill.comeback import UNKNOWN, Comebacks, Return
-from binalloc.transform.spill.find_regions import NOWHERE, Access, Edge, FoundRegions, first_item
+from binalloc.transform.spill.find_regions import NOWHERE, Edge, FoundRegions, RegionAccess, first_item
 from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, KEEP, MOVED, NO_VALUE, STORE, Item, VCode, VOperand
 from binalloc.transform.virtual.edges import place_on_edges
 from binalloc.transform.virtual.flat import Flat
@@ -64,7 +64,7 @@ class _Inserter:
         self.away, self.comebacks = away, comebacks
         self.spilled = {found.value[r] for r in away}
         self.sets = UnionFind(len(found.value))
-        self.nodes: dict[int, list[tuple[Access, int, int]]] = {}
+        self.nodes: dict[int, list[tuple[RegionAccess, int, int]]] = {}
         self.stretches: dict[int, _Stretch] = {}
         self.valid: set[int] = set()
 
@@ -145,7 +145,7 @@ class _Inserter:
     def _stays(self, region: int) -> bool:
         return region != NOWHERE and region not in self.away
 
-    def _connect(self, k: int, access: Access) -> tuple[Access, int, int]:
+    def _connect(self, k: int, access: RegionAccess) -> tuple[RegionAccess, int, int]:
         use = self.sets.new()
         define = use if access.merges or not access.define else self.sets.new()
         through = not access.define or access.merges
@@ -175,11 +175,11 @@ class _Inserter:
                     if region not in self.away:
                         self.stretches.setdefault(self.sets.find(region), _Stretch(v))
 
-    def _needs_guarded_store(self, access: Access, item: Item) -> bool:
+    def _needs_guarded_store(self, access: RegionAccess, item: Item) -> bool:
         """Does the definition write part of the threads' values while the others' are in memory?"""
         return access.merges and not access.use and access.before in self.away and not self._comes_back(access, item)
 
-    def _comes_back(self, access: Access, item: Item) -> bool:
+    def _comes_back(self, access: RegionAccess, item: Item) -> bool:
         """Does a merging definition need the old value in its register?"""
         own_guard = item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
         return own_guard or self._stays(access.after)
@@ -226,7 +226,7 @@ class _Inserter:
         ways = [(edge.source, edge.target, items) for edge, items in on_edges if items and edge.source != NOWHERE]
         place_on_edges(self.code, ways)
 
-    def _needless(self, k: int, mine: list[tuple[Access, int, int]]) -> bool:
+    def _needless(self, k: int, mine: list[tuple[RegionAccess, int, int]]) -> bool:
         """Does the item only define what is recomputed wherever it is used?"""
         item = self.flat.items[k]
         if self.comebacks.saved(item):
@@ -240,13 +240,13 @@ class _Inserter:
             return False
         return all(self._stays(a.before) or not self._stays(a.after) for a, _, _ in mine if a.use)
 
-    def _back(self, access: Access, item: Item) -> bool:
+    def _back(self, access: RegionAccess, item: Item) -> bool:
         """Does the value come back before the item?"""
         if access.before not in self.away:
             return False
         return (access.use and not access.wish) or (access.merges and self._comes_back(access, item))
 
-    def _item(self, k: int, mine: list[tuple[Access, int, int]], out: list[Item]) -> None:
+    def _item(self, k: int, mine: list[tuple[RegionAccess, int, int]], out: list[Item]) -> None:
         item = self.flat.items[k]
         add = _Additions()
         if self._needless(k, mine):
@@ -279,7 +279,7 @@ class _Inserter:
             item.serves = Value(back.value)
         return items
 
-    def _store(self, access: Access, item: Item, define: int, add: _Additions) -> None:
+    def _store(self, access: RegionAccess, item: Item, define: int, add: _Additions) -> None:
         """The store that memory needs from here on."""
         held = self.comebacks.held(access.value) or (not access.define and access.before in self.valid)
         if access.wish or access.after not in self.valid or held:

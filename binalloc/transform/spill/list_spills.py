@@ -13,7 +13,7 @@ from binalloc.isa.sets.table import view
 from binalloc.models.allocation.spills import NONE, Comeback, Hole, Leaf, Needless, Spills, Way
 from binalloc.models.allocation.stores import DEFINED
 from binalloc.transform.spill.comeback import Comebacks
-from binalloc.transform.spill.find_regions import NOWHERE, Access, FoundRegions, first_item
+from binalloc.transform.spill.find_regions import NOWHERE, FoundRegions, RegionAccess, first_item
 from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, Item
 from binalloc.transform.virtual.flat import Flat
 
@@ -53,7 +53,7 @@ class _Listing:
         for edge, weight in self.found.edges.items():
             self._edge(*self.found.sides(edge), first_item(self.flat, edge.target), weight)
 
-    def _access(self, k: int, access: Access, needless: int, before: Mapping[int, tuple[int, ...]]) -> None:
+    def _access(self, k: int, access: RegionAccess, needless: int, before: Mapping[int, tuple[int, ...]]) -> None:
         spills, item = self.spills, self.flat.items[k]
         if access.wish:
             spills.open.add(access.before)
@@ -98,7 +98,7 @@ class _Listing:
         at = bisect_right(known, (2 * k, _LAST)) - 1
         return (known[at][2],) if at >= 0 and known[at][1] > 2 * k else ()
 
-    def _needless(self, k: int, accesses: Sequence[Access]) -> int:
+    def _needless(self, k: int, accesses: Sequence[RegionAccess]) -> int:
         """Its number, if the item may be needless (see `insert`) and that may save something."""
         item = self.flat.items[k]
         if item.guard is not None or item.predicate_defs or item.kind not in (INSTR, COPY, AGAIN) or not item.defs:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from binalloc.models.allocation.regions import Border, Crossing, Regions
 from binalloc.models.allocation.stores import DEFINED, Way
 from binalloc.transform.spill.comeback import Comebacks, Price
-from binalloc.transform.spill.find_regions import NOWHERE, Access, FoundRegions
+from binalloc.transform.spill.find_regions import NOWHERE, FoundRegions, RegionAccess
 from binalloc.transform.virtual.flat import Flat
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class PriceList:
         ]
         """Region, weight."""
 
-    def _accesses(self) -> Iterator[tuple[Access, int, float]]:
+    def _accesses(self) -> Iterator[tuple[RegionAccess, int, float]]:
         """What is no wish, its item, and how often that runs."""
         items = self.flat.items
         for k, here in self.found.accesses.items():
@@ -151,7 +151,7 @@ def _with(found: Sequence[T], one: T) -> Sequence[T]:
     return [*found, one]
 
 
-def _merge_in(out: Regions, access: Access, cost: float) -> None:
+def _merge_in(out: Regions, access: RegionAccess, cost: float) -> None:
     """A definition that leaves the old value standing where its guard fails."""
     before, after = access.before, access.after
     out.stored[before] = True  # what is written in part joins what memory holds
