@@ -69,7 +69,7 @@ def stopped_warp(device: LaunchedDevice) -> WarpState:
     space, addresses, words = _memory(c, sm, w, pc, mask)
     return WarpState(
         c.of("cycle"), sm, w, int(c.at(sm, "block_id")[block_slot]), int(c.at(sm, "in_block")[w]), pc,
-        int(stack[sp, L.Entry.MASK]), mask, c.of("fault_b"),
+        int(stack[sp, L.StackColumn.MASK]), mask, c.of("fault_b"),
         device.memories.regs[row, : c.of("registers")].copy(),
         [int(lanes) for lanes in c.at(sm, "pred")[w][: L.PT]],
         [b for b in range(L.SCOREBOARDS) if busy >> b & 1],
@@ -79,9 +79,9 @@ def stopped_warp(device: LaunchedDevice) -> WarpState:
 
 
 def _entry(row: NDArray[np.int64]) -> ReconvergenceEntry:
-    rpc = int(row[L.Entry.RPC])
-    kind = L.EntryKind.names[row[L.Entry.KIND]]
-    return ReconvergenceEntry(kind, int(row[L.Entry.PC]), None if rpc < 0 else rpc, int(row[L.Entry.MASK]))
+    rpc = int(row[L.StackColumn.RPC])
+    kind = L.EntryKind.names[row[L.StackColumn.KIND]]
+    return ReconvergenceEntry(kind, int(row[L.StackColumn.PC]), None if rpc < 0 else rpc, int(row[L.StackColumn.MASK]))
 
 
 def _memory(c: Context, sm: int, w: int, pc: int, mask: int) -> tuple[str | None, dict[int, int], dict[int, list[int]]]:
@@ -134,7 +134,7 @@ def _others(c: Context, sm: int, block_slot: int, stopped: int) -> list[Standing
     for w in range(block_slot * each, (block_slot + 1) * each):
         if w == stopped:
             continue
-        doing, pc = SAYS[int(state[w])], int(at[w]) if sp[w] < 0 else int(stack[w, sp[w], L.Entry.PC])
+        doing, pc = SAYS[int(state[w])], int(at[w]) if sp[w] < 0 else int(stack[w, sp[w], L.StackColumn.PC])
         if state[w] == L.Warp.BARRIER:
             closed = bar_id[w] >= 0
             doing = f"waits at barrier {bar_id[w]}" if closed else "goes on behind a barrier"

@@ -49,7 +49,7 @@ class Span:
 @dataclass(frozen=True)
 class Touch:
     """An access of one lane to a span. address, before, after: of the bytes of the span that it touches. pc: its code
-    word; access: an `Access`; in_block: the warp in the block."""
+    word; access: an `AccessCode`; in_block: the warp in the block."""
 
     span: Span
     cycle: int
@@ -175,9 +175,9 @@ class _Known:
     def _stored(self, instruction: NDArray[np.int64], address: int, size: int, data: list[int]) -> bytes | None:
         """What the instruction leaves at `address`; None for a load."""
         access = instruction[L.Column.ACCESS]
-        if access == L.Access.LOAD:
+        if access == L.AccessCode.LOAD:
             return None
-        if access == L.Access.STORE:
+        if access == L.AccessCode.STORE:
             return b"".join(word.to_bytes(L.WORD, "little") for word in data)[:size]
         op, kind = int(instruction[L.Column.AOP]), int(instruction[L.Column.ATYP])
         at = address - self.low
@@ -231,7 +231,7 @@ def first_store(
         return [Span(buffer, start + offset, offset, size) for name, start, _ in device.places() if name in names]
 
     def tell(touch: Touch) -> None:
-        if touch.access != L.Access.LOAD and (not touches or touch.before != touch.after):
+        if touch.access != L.AccessCode.LOAD and (not touches or touch.before != touch.after):
             touches.append(touch)
             raise _Found
         touches[:] = touches or [touch]
@@ -240,7 +240,7 @@ def first_store(
     log = IssueLog([watch.listener()], everything=False)
     with suppress(_Found, KernelFault, LimitHit):
         run_launch(module, kernel, launch, replace(options, max_cycles=None, log=log, progress=None))
-    if not touches or touches[-1].access == L.Access.LOAD:
+    if not touches or touches[-1].access == L.AccessCode.LOAD:
         return None
     last = touches[-1]
     place = watch.place(last.pc)

@@ -45,14 +45,14 @@ def running(device: LaunchedDevice) -> bytes:
     for i in range(device.sms_count):
         sp = device.engine.view(device.sms, i, "sp")
         stack = device.engine.view(device.sms, i, "stack")
-        parts.append(stack[np.arange(L.MAX_WARPS), np.maximum(sp, 0), L.Entry.PC].tobytes())
+        parts.append(stack[np.arange(L.MAX_WARPS), np.maximum(sp, 0), L.StackColumn.PC].tobytes())
     return b"".join(parts)
 
 
 def place_of(device: LaunchedDevice, sm: int, w: int) -> int:
     """Where one warp stands, its slot being in use: cheaper still."""
     top = device.engine.view(device.sms, sm, "sp")[w]
-    return int(device.engine.view(device.sms, sm, "stack")[w, max(top, 0), L.Entry.PC])
+    return int(device.engine.view(device.sms, sm, "stack")[w, max(top, 0), L.StackColumn.PC])
 
 
 def find_spin(device: LaunchedDevice, limit: int) -> int:

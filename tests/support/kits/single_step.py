@@ -104,8 +104,8 @@ class SingleStep:
             mem.global_[: len(before.global_)].copy(),
             mem.shared[0, : len(before.shared)].copy(),
             mem.local[0, : len(before.local)].copy(),
-            int(s.stack[0, sp, L.Entry.PC]) if sp >= 0 else -1,
+            int(s.stack[0, sp, L.StackColumn.PC]) if sp >= 0 else -1,
             sp,
-            int(s.stack[0, sp, L.Entry.MASK]) if sp >= 0 else 0,
+            int(s.stack[0, sp, L.StackColumn.MASK]) if sp >= 0 else 0,
             g.fault,
         )
