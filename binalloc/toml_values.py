@@ -1,8 +1,8 @@
 """Checks of the plain values that a TOML parser gives, for launch and machine files.
 
-Needs a dict as `toml_file.read_toml` leaves it. A format declares its keys and asks a `Place` for the values: each is
-returned with the type and range asked for, or refused with file, key, what was found and what was expected. What is
-checked stands here; how a refusal is worded each format says in a subclass of its own.
+Needs a dict as `toml_file.read_toml` leaves it. A format declares its keys and asks a `TomlPlace` for the values: each
+is returned with the type and range asked for, or refused with file, key, what was found and what was expected. What
+is checked stands here; how a refusal is worded each format says in a subclass of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _S = TypeVar("_S", bound=str)
 
 
 @dataclass(frozen=True)
-class Place(ABC):
+class TomlPlace(ABC):
     """A place in a file: a dotted key, "" for the whole of it. The first five methods are the format's wording."""
 
     file: str

@@ -15,7 +15,7 @@ from binalloc.isa.interface.names import NAME, NAME_LIMIT
 from binalloc.launch.decimals import Written, rounds_once
 from binalloc.launch.dtypes import BF16, DTYPES, PART, Number, kind_of
 from binalloc.printable import quoted
-from binalloc.toml_values import Place
+from binalloc.toml_values import TomlPlace
 
 _LIMITS = {
     "f16": 2**16 - 2**4, BF16: 2**128 - 2**119, "f32": 2**128 - 2**103, "f64": 2**1024 - 2**970,
@@ -25,7 +25,7 @@ _SPELLING_LIMIT = 4096
 HUGE = 2.0**1023  # bounds whose difference is still a finite f64
 
 
-class At(Place):
+class At(TomlPlace):
     """A place in a launch file; the nearest known key or value is the remedy."""
 
     def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:

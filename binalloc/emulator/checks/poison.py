@@ -27,7 +27,7 @@ from binalloc.emulator.state.layout import (
     RZ,
     SHARED_WINDOW,
     WINDOW_SIZE,
-    Access,
+    AccessCode,
     Column,
     ExecGroup,
     Fault,
@@ -88,7 +88,7 @@ def poison_before(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, ma
         if program[pc, Column.A_UNITS] == 2 and program[pc, Column.A_REG] != RZ:
             base |= s.poison[w, program[pc, Column.A_REG] + 1]
         poison_fault(g, s, w, pc, base & mask & giving_lanes(program[pc, Column.MATRICES]), Sink.ADDRESS)
-        if program[pc, Column.ACCESS] != Access.LOAD:
+        if program[pc, Column.ACCESS] != AccessCode.LOAD:
             poison_fault(g, s, w, pc, guard, Sink.GUARD)
             if program[pc, Column.SPACE] == Space.GLOBAL:
                 poison_fault(g, s, w, pc, taint & mask, Sink.DATA)
@@ -155,14 +155,14 @@ def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid
                 and program[pc, Column.SPACE] != Space.GLOBAL
                 and program[pc, Column.SPACE] != Space.CONST
             ):
-                if access != Access.STORE:
+                if access != AccessCode.STORE:
                     loaded |= memory_word(g, s, program, shadow, shadow_local, w, pc, t, k) << t
-                if access != Access.LOAD:
+                if access != AccessCode.LOAD:
                     value = (s.poison[w, data + k if data != RZ else RZ] >> t) & 1
-                    if access != Access.STORE:
+                    if access != AccessCode.STORE:
                         value |= (loaded >> t) & 1
                     poison_store(g, s, program, shadow, shadow_local, w, pc, t, k, value)
-        if access != Access.STORE and rd != RZ:
+        if access != AccessCode.STORE and rd != RZ:
             set_poison(s, w, rd + k, loaded, mask)
 
 

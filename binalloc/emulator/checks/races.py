@@ -14,7 +14,16 @@ from binalloc.emulator.checks.history import READS, Before, History, RaceModel
 from binalloc.emulator.checks.lane_races import ORDERED, lane_conflict, lanes_meet, lanes_start, note_lane
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import MAX_BLOCK_WARPS, RZ, SHARED_WINDOW, WINDOW_SIZE, Access, Column, Fault, Space
+from binalloc.emulator.state.layout import (
+    MAX_BLOCK_WARPS,
+    RZ,
+    SHARED_WINDOW,
+    WINDOW_SIZE,
+    AccessCode,
+    Column,
+    Fault,
+    Space,
+)
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -81,7 +90,7 @@ def race_word(g: Gpu, s: Sm, cell: Words, w: int, pc: int, t: int, address: int,
     late = writer >= 0 and writer != me and s.clock[w, writer] < cell[History.CLOCK]
     if late and not (ordered and cell[History.ATOMIC] == 1):
         set_fault(g, s, Fault.RACE, w, pc, t, address, cell[History.WRITE_PC], Before.WRITTEN)
-    if access == Access.LOAD:
+    if access == AccessCode.LOAD:
         if not ordered:
             cell[READS + me] = s.clock[w, me]
             cell[History.READ_PC] = pc
@@ -120,7 +129,7 @@ def race_place(
 ) -> None:  # fmt: skip
     """Lane t's access to one place; `compare`: with what other lanes of the warp did, and no more."""
     cell = races[s.id, place]
-    me, load = s.in_block[w], 1 if access == Access.LOAD else 0
+    me, load = s.in_block[w], 1 if access == AccessCode.LOAD else 0
     if compare:
         found = lane_conflict(s.id, races, cell, w, me, t, load, ordered)
         if found != ORDERED:
@@ -136,7 +145,7 @@ def race_place(
 def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask: int, compare: int) -> int:
     """All places that a memory instruction accesses; answers the lanes that access shared memory."""
     space, access = program[pc, Column.SPACE], program[pc, Column.ACCESS]
-    ordered = 1 if access == Access.ATOMIC or program[pc, Column.PAST] else 0
+    ordered = 1 if access == AccessCode.ATOMIC or program[pc, Column.PAST] else 0
     asking = mask & giving_lanes(program[pc, Column.MATRICES])
     lanes = 0
     base = (s.shared_first[s.block_of[w]] << 2) >> g.race_shift
@@ -164,5 +173,5 @@ def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, p
     if g.race == RaceModel.PTX:
         race_places(g, s, program, races, w, pc, mask, 1)
     lanes = race_places(g, s, program, races, w, pc, mask, 0)
-    if program[pc, Column.ACCESS] == Access.STORE:
+    if program[pc, Column.ACCESS] == AccessCode.STORE:
         race_lanes(g, s, program, regs, w, pc, lanes)

@@ -19,7 +19,7 @@ from binalloc.emulator.memory.l1 import wait_for_stores
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import CodeWord, Column, Entry, EntryKind, Fault
+from binalloc.emulator.state.layout import CodeWord, Column, EntryKind, Fault, StackColumn
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import MODIFIERS
@@ -32,8 +32,11 @@ def settle(s: Sm, w: int) -> None:
     """Pop entries that are empty or have reached their reconvergence point."""
     sp = s.sp[w]
     while sp >= 0 and (
-        s.stack[w, sp, Entry.MASK] == 0
-        or (s.stack[w, sp, Entry.KIND] == EntryKind.PLAIN and s.stack[w, sp, Entry.PC] == s.stack[w, sp, Entry.RPC])
+        s.stack[w, sp, StackColumn.MASK] == 0
+        or (
+            s.stack[w, sp, StackColumn.KIND] == EntryKind.PLAIN
+            and s.stack[w, sp, StackColumn.PC] == s.stack[w, sp, StackColumn.RPC]
+        )
     ):
         sp -= 1
     s.sp[w] = sp
@@ -47,17 +50,17 @@ def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None
         set_fault(g, s, Fault.STACK, w, s.at[w], -1, g.stack_entries, 0, 0)
         return
     s.sp[w] = sp
-    s.stack[w, sp, Entry.KIND] = kind
-    s.stack[w, sp, Entry.PC] = pc
-    s.stack[w, sp, Entry.RPC] = rpc
-    s.stack[w, sp, Entry.MASK] = mask
+    s.stack[w, sp, StackColumn.KIND] = kind
+    s.stack[w, sp, StackColumn.PC] = pc
+    s.stack[w, sp, StackColumn.RPC] = rpc
+    s.stack[w, sp, StackColumn.MASK] = mask
 
 
 @device
 def advance(s: Sm, w: int, pc: int) -> None:
     """Behind an instruction without control flow, at which no entry becomes empty."""
-    s.stack[w, s.sp[w], Entry.PC] = pc + 1
-    if s.stack[w, s.sp[w], Entry.RPC] == pc + 1:
+    s.stack[w, s.sp[w], StackColumn.PC] = pc + 1
+    if s.stack[w, s.sp[w], StackColumn.RPC] == pc + 1:
         settle(s, w)
 
 
@@ -67,14 +70,14 @@ def branch(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
     diverges like any other."""
     s.stat[Stat.BRANCHES] += 1
     sp = s.sp[w]
-    active = s.stack[w, sp, Entry.MASK]
+    active = s.stack[w, sp, StackColumn.MASK]
     target = program[pc, Column.TARGET]
     if mask == active:
-        s.stack[w, sp, Entry.PC] = target
+        s.stack[w, sp, StackColumn.PC] = target
         settle(s, w)
         return
     if mask == 0:
-        s.stack[w, sp, Entry.PC] = pc + 1
+        s.stack[w, sp, StackColumn.PC] = pc + 1
         settle(s, w)
         return
     s.stat[Stat.DIVERGENT_BRANCHES] += 1
@@ -82,10 +85,10 @@ def branch(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
         set_fault(g, s, Fault.NO_RECONV, w, pc, -1, mask, active, 0)
         return
     join = program[pc, Column.RECONV]
-    if sp > 0 and s.stack[w, sp, Entry.KIND] == EntryKind.PLAIN and s.stack[w, sp, Entry.RPC] == join:
+    if sp > 0 and s.stack[w, sp, StackColumn.KIND] == EntryKind.PLAIN and s.stack[w, sp, StackColumn.RPC] == join:
         s.sp[w] = sp - 1
     else:
-        s.stack[w, sp, Entry.PC] = join
+        s.stack[w, sp, StackColumn.PC] = join
     if target != join:
         push(g, s, w, EntryKind.PLAIN, target, join, mask)
     if pc + 1 != join:
@@ -106,7 +109,7 @@ def enter(g: Gpu, s: Sm, program: Grid, w: int, pc: int, target: int, mask: int,
 @device
 def call(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """CALL: its lanes enter the target; the others wait behind the call until it has returned."""
-    s.stack[w, s.sp[w], Entry.PC] = pc + 1
+    s.stack[w, s.sp[w], StackColumn.PC] = pc + 1
     if mask != 0:
         enter(g, s, program, w, pc, program[pc, Column.TARGET], mask, CodeWord.REWRITTEN)
     settle(s, w)
@@ -117,7 +120,7 @@ def call_indirect(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mas
     """CALL.IND: one CALL entry per distinct target, pushed by its lowest lane's number from the highest down, so that
     the function of the lowest lane runs first."""
     stage(g, s, program, regs, w, pc)
-    s.stack[w, s.sp[w], Entry.PC] = pc + 1
+    s.stack[w, s.sp[w], StackColumn.PC] = pc + 1
     for k in range(g.lanes):
         lane = g.lanes - 1 - k
         same = 0
@@ -133,14 +136,14 @@ def call_indirect(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mas
 def leave(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """RET: its lanes leave every entry from the top down to the innermost CALL entry."""
     sp = s.sp[w]
-    s.stack[w, sp, Entry.PC] = pc + 1
+    s.stack[w, sp, StackColumn.PC] = pc + 1
     if mask == 0:
         settle(s, w)
         return
     i = sp
     while i >= 0:
-        s.stack[w, i, Entry.MASK] &= ~mask
-        if s.stack[w, i, Entry.KIND] == EntryKind.CALL:
+        s.stack[w, i, StackColumn.MASK] &= ~mask
+        if s.stack[w, i, StackColumn.KIND] == EntryKind.CALL:
             break
         i -= 1
     if i < 0:
@@ -153,10 +156,10 @@ def leave(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) 
 def finish(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
     """EXIT: its lanes leave every entry; the warp has ended when the stack is empty."""
     sp = s.sp[w]
-    s.stack[w, sp, Entry.PC] = pc + 1
+    s.stack[w, sp, StackColumn.PC] = pc + 1
     if mask != 0:
         for i in range(sp + 1):
-            s.stack[w, i, Entry.MASK] &= ~mask
+            s.stack[w, i, StackColumn.MASK] &= ~mask
         s.live[w] &= ~mask
     settle(s, w)
 

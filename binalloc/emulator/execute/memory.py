@@ -33,7 +33,7 @@ from binalloc.emulator.state.layout import (
     SLOT_ROW,
     WINDOW_SIZE,
     WORD,
-    Access,
+    AccessCode,
     Column,
     Fault,
     Space,
@@ -231,9 +231,9 @@ def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int,
 def flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
     """The access of the instruction at `pc` to a flat memory, which begins at address `base`, a multiple of 4."""
     access = program[pc, Column.ACCESS]
-    if access == Access.LOAD:
+    if access == AccessCode.LOAD:
         load_flat(g, s, program, rows, memory, w, pc, mask, base)
-    elif access == Access.STORE:
+    elif access == AccessCode.STORE:
         store_flat(g, s, program, rows, memory, w, pc, mask, base)
     else:
         atomic_flat(g, s, program, memory, pc, mask, base)
@@ -257,7 +257,7 @@ def access_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, 
     row = s.warp_base + w
     own = first_row(s, w)
     size = program[pc, Column.SIZE]
-    load = program[pc, Column.ACCESS] == Access.LOAD
+    load = program[pc, Column.ACCESS] == AccessCode.LOAD
     reg = program[pc, Column.RD] if load else program[pc, Column.DATA]
     if load and reg == RZ:
         return
@@ -293,8 +293,8 @@ def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, 
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
     if s.inside == 0:
-        low = lone_halves(g, s, program, pc, mask, 16) if access == Access.ATOMIC else 0
-        high = lone_halves(g, s, program, pc, mask & ~low, 0) if access == Access.ATOMIC else 0
+        low = lone_halves(g, s, program, pc, mask, 16) if access == AccessCode.ATOMIC else 0
+        high = lone_halves(g, s, program, pc, mask & ~low, 0) if access == AccessCode.ATOMIC else 0
         global_bounds(g, s, global_, w, pc, mask & ~(low | high), size)
         if low and g.fault == 0:
             global_bounds(g, s, global_, w, pc, low, WORD // 2)
@@ -316,7 +316,7 @@ def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc
     size = program[pc, Column.SIZE]
     spill = program[pc, Column.SPILL]
     if s.inside == 0:
-        low = lone_halves(g, s, program, pc, mask, 16) if access == Access.ATOMIC else 0
+        low = lone_halves(g, s, program, pc, mask, 16) if access == AccessCode.ATOMIC else 0
         whole = mask & ~low
         if s.more_regions[s.block_of[w]] and spill == 0 and program[pc, Column.MATRICES] == 0:
             whole &= ~in_other_regions(g, s, w, whole, size)
@@ -341,7 +341,7 @@ def in_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, pc: 
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
     spill = program[pc, Column.SPILL]
-    if access == Access.ATOMIC:
+    if access == AccessCode.ATOMIC:
         set_fault(g, s, Fault.LOCAL_ATOMIC, w, pc, lowest_bit(mask), s.addr[lowest_bit(mask)], 0, 0)
         return
     if s.inside == 0:
@@ -404,11 +404,11 @@ def exec_mem(
     w: int, pc: int, executing: int,
 ) -> None:  # fmt: skip
     """Any memory instruction by the lanes `executing` (not empty); those of an atomic operation are staged. Space and
-    access of an opcode are said in the table of opcodes alone, as the names of `Space` and `Access`; a new space is a
-    member and a case here, and in `addresses.reach`."""
+    access of an opcode are said in the table of opcodes alone, as the names of `Space` and `AccessCode`; a new space is
+    a member and a case here, and in `addresses.reach`."""
     access = program[pc, Column.ACCESS]
     space = program[pc, Column.SPACE]
-    if access == Access.ATOMIC and not atomic_legal(program[pc, Column.AOP], program[pc, Column.ATYP]):
+    if access == AccessCode.ATOMIC and not atomic_legal(program[pc, Column.AOP], program[pc, Column.ATYP]):
         set_fault(g, s, Fault.ATOMIC, w, pc, -1, program[pc, Column.AOP], program[pc, Column.ATYP], 0)
         return
     mask = executing & giving_lanes(program[pc, Column.MATRICES])
@@ -445,7 +445,7 @@ def exec_mem(
             move_addresses(g, s, LOCAL_WINDOW)
     if s.lines and g.fault == 0:
         make_access(g, s, w)
-    if access == Access.ATOMIC and g.fault == 0:
+    if access == AccessCode.ATOMIC and g.fault == 0:
         row = first_row(s, w) + program[pc, Column.RD]
         if program[pc, Column.RD] != RZ:
             merge(g, rows[row], s.d, mask)

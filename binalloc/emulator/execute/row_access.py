@@ -16,7 +16,7 @@ from binalloc.emulator.memory.l1 import make_access
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, RZ, SLOT_ROW, WORD, Access, Column, Space
+from binalloc.emulator.state.layout import FULL, LANES, RZ, SLOT_ROW, WORD, AccessCode, Column, Space
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -24,7 +24,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 @device(inline=True)
 def access_row(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, w: int, pc: int) -> int:
     """The access of the instruction at `pc` by all lanes; 0, and nothing done, if it is of another form."""
-    if program[pc, Column.SIZE] != WORD or program[pc, Column.ACCESS] == Access.ATOMIC:
+    if program[pc, Column.SIZE] != WORD or program[pc, Column.ACCESS] == AccessCode.ATOMIC:
         return 0
     if CHECKING and (g.check or g.race):
         return 0  # they look at addresses lane by lane
@@ -43,7 +43,7 @@ def fits(s: Sm, program: Grid, pc: int, start: int, step: int, low: int, last: i
     end = start + step * (LANES - 1)
     if (start | step) & (WORD - 1) or min(start, end) < low or max(start, end) > last:
         return 0
-    if step != WORD and program[pc, Column.ACCESS] == Access.STORE:
+    if step != WORD and program[pc, Column.ACCESS] == AccessCode.STORE:
         return 0
     s.passes = 0
     s.done_at = 0
@@ -118,7 +118,7 @@ def move_row(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc
     stored lies side by side."""
     row = first_row(s, w)
     first = (s.origin - base) >> 2
-    if program[pc, Column.ACCESS] == Access.STORE:
+    if program[pc, Column.ACCESS] == AccessCode.STORE:
         row += program[pc, Column.DATA]
         for t in range(g.lanes):
             memory[first + t] = rows[row, t]

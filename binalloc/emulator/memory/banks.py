@@ -14,7 +14,7 @@ from __future__ import annotations
 from binalloc.emulator.memory.coalescing import most_equal
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, WORD, Access
+from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, WORD, AccessCode
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits
 
@@ -150,7 +150,7 @@ def shared_time(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
     """A shared access: the port is taken for its passes; atomics on one address follow one another."""
     k = shared_passes(g, s, mask, units)
     latency = g.shared_latency
-    if access == Access.ATOMIC:
+    if access == AccessCode.ATOMIC:
         k = max(k, most_equal(g, s, mask))
         latency = g.shared_atomic_latency
     count_passes(g, s, mask, units, k, latency)

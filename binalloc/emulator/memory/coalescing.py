@@ -9,7 +9,7 @@ from __future__ import annotations
 from binalloc.emulator.memory.sectors import sector_count, sectors_of, whole_sectors
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, WORD, Access
+from binalloc.emulator.state.layout import FULL, LANES, WORD, AccessCode
 from binalloc.emulator.state.memory_layout import (
     FIRST_LOCAL_LINE,
     LINE_LISTS,
@@ -148,7 +148,7 @@ def to_segments(g: Gpu, s: Sm, first: int) -> None:
 @device
 def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -> None:
     """The lines of a global access, one pass each; lanes of different groups share none. past: L1 has no part in it."""
-    if s.even and access != Access.ATOMIC and g.lane_group == LANES and g.segments == 0:
+    if s.even and access != AccessCode.ATOMIC and g.lane_group == LANES and g.segments == 0:
         before = s.lines
         if even_lines(s, mask, units, policy_of(g, access, past)):
             s.stat[sectors_at(access)] += sectors_from(s, before)
@@ -162,7 +162,7 @@ def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) 
 @device(inline=True)
 def sectors_at(access: int) -> int:
     """The counter of the sectors of global loads, or of stores."""
-    return Stat.GLOBAL_STORE_SECTORS if access == Access.STORE else Stat.GLOBAL_LOAD_SECTORS
+    return Stat.GLOBAL_STORE_SECTORS if access == AccessCode.STORE else Stat.GLOBAL_LOAD_SECTORS
 
 
 @device
@@ -188,9 +188,9 @@ def even_lines(s: Sm, mask: int, units: int, policy: int) -> int:
 @device
 def policy_of(g: Gpu, access: int, past: int) -> int:
     """The `LinePolicy` of a global access's lines."""
-    if access == Access.ATOMIC:
+    if access == AccessCode.ATOMIC:
         return LinePolicy.ATOMIC
-    if access == Access.STORE:
+    if access == AccessCode.STORE:
         return LinePolicy.STORE_PAST if past else LinePolicy.STORE
     return LinePolicy.LOAD_PAST if past or not g.l1_global else LinePolicy.LOAD
 
@@ -199,7 +199,7 @@ def policy_of(g: Gpu, access: int, past: int) -> int:
 def group_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -> None:
     """The lines of the lanes that are looked at together."""
     first = global_lines(g, s, mask, units, policy_of(g, access, past))
-    if access == Access.ATOMIC:
+    if access == AccessCode.ATOMIC:
         collisions(g, s, mask, first)
         s.stat[Stat.GLOBAL_ATOMIC_SECTORS] += sectors_from(s, first)
     else:
@@ -214,7 +214,7 @@ def local_access(g: Gpu, s: Sm, w: int, mask: int, units: int, access: int) -> N
     word."""
     width = g.local_total >> 2
     policy = LinePolicy.LOCAL_LOAD if g.l1_local else LinePolicy.LOCAL_LOAD_PAST
-    if access == Access.STORE:
+    if access == AccessCode.STORE:
         policy = LinePolicy.LOCAL_STORE
     before = s.lines
     if s.even and s.step == 0 and g.lane_group == LANES and g.segments == 0:

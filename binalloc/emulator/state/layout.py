@@ -173,7 +173,7 @@ CLOCK_END = 1 << 44
 
 
 # -- the reconvergence stack
-class Entry(Codes):
+class StackColumn(Codes):
     """An entry."""
 
     KIND: int
@@ -189,7 +189,7 @@ class EntryKind(Codes):
     CALL: int
 
 
-STACK_COLUMNS = len(Entry.names)
+STACK_COLUMNS = len(StackColumn.names)
 
 
 # -- what a warp is doing
@@ -260,7 +260,7 @@ class Space(Codes):
     GENERIC: int
 
 
-class Access(Codes):
+class AccessCode(Codes):
     """What it does there."""
 
     LOAD: int

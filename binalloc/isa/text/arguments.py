@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from binalloc.isa.text.lexer import Place
+from binalloc.isa.text.lexer import AssemblyPlace
 from binalloc.isa.text.line import PREDICATES, REGISTERS, Line
 
 
@@ -33,7 +33,7 @@ def parse_float(text: str) -> tuple[float, str]:
     return float(text.removesuffix(suffix) if suffix else text), suffix
 
 
-def float_bits(value: float, wide: bool, place: Place, column: int) -> int:
+def float_bits(value: float, wide: bool, place: AssemblyPlace, column: int) -> int:
     """The 32-bit immediate for a float: f32 bits, or the high word of an f64 whose low word must be zero."""
     if math.isinf(value):
         place.fail(column, "float out of range", remedy="Write infinity as its bits, 0x7f800000 (f64: 0x7ff00000).")

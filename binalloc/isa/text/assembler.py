@@ -26,7 +26,7 @@ from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.text.body import Body, Pending, patch, resolve
 from binalloc.isa.text.data import DataBank
 from binalloc.isa.text.info_directives import InfoDirectives
-from binalloc.isa.text.lexer import Place, Token, tokens
+from binalloc.isa.text.lexer import AssemblyPlace, Token, tokens
 from binalloc.isa.text.line import Line
 from binalloc.isa.text.operands import UNIFORM
 from binalloc.isa.text.statement import parse_instruction
@@ -59,7 +59,7 @@ def assemble_file(path: str | Path) -> Module:
         return assemble(text_of(data), str(path))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        Place(str(path), line).fail(1, "not UTF-8 text", found=f"byte {data[error.start]:#04x}")
+        AssemblyPlace(str(path), line).fail(1, "not UTF-8 text", found=f"byte {data[error.start]:#04x}")
 
 
 _RAW = re.compile(r"\s*\.(provenance|origin|inlined)\b\s*(.*)")
@@ -84,7 +84,7 @@ class _Assembler(InfoDirectives):
     # -- one line ------------------------------------------------------------------------------------------------
 
     def line(self, text: str, number: int) -> None:
-        self.place = place = Place(self.path, number)
+        self.place = place = AssemblyPlace(self.path, number)
         raw = _RAW.match(text)
         if raw:
             column = raw.start(2) + 1

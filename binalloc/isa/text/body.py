@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Function, Instr
 from binalloc.isa.postdom import immediate_postdominators
-from binalloc.isa.text.lexer import Place
+from binalloc.isa.text.lexer import AssemblyPlace
 from binalloc.isa.text.operands import UNIFORM, Fixup
 
 
@@ -16,7 +16,7 @@ class Pending:
 
     index: int
     fixup: Fixup
-    place: Place
+    place: AssemblyPlace
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Body:
     """A function while it is read."""
 
     fn: Function
-    place: Place
+    place: AssemblyPlace
     names: dict[str, int] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     pending: list[Pending] = field(default_factory=list)
@@ -34,10 +34,10 @@ class Body:
     address: int | None = None
     file: str = ""
     line: tuple[str, int] | None = None
-    places: list[Place] = field(default_factory=list)
+    places: list[AssemblyPlace] = field(default_factory=list)
 
 
-def resolve(body: Body, end: Place) -> None:
+def resolve(body: Body, end: AssemblyPlace) -> None:
     """Labels of one function into branch offsets and reconvergence points. end: where it ends, for messages."""
     fn = body.fn
     n = len(fn.instrs)

@@ -11,7 +11,7 @@ from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.names import NAME
 from binalloc.isa.source_facts import MEMORY_MODELS, MOST
 from binalloc.isa.text.body import Body
-from binalloc.isa.text.lexer import Place, Token
+from binalloc.isa.text.lexer import AssemblyPlace, Token
 from binalloc.isa.text.line import REGISTERS, Line
 
 
@@ -20,7 +20,7 @@ class InfoDirectives:
     those that follow."""
 
     def __init__(self, path: str) -> None:
-        self.place = Place(path, 0)
+        self.place = AssemblyPlace(path, 0)
         self.body: Body | None = None
         self.machine = ""
         self.target = ""

@@ -35,7 +35,7 @@ class Token(NamedTuple):
     column: int
 
 
-class Place:
+class AssemblyPlace:
     """Where an assembler error points: file and line."""
 
     __slots__ = ("line", "path")
@@ -57,7 +57,7 @@ class Place:
         )
 
 
-def tokens(text: str, place: Place) -> list[Token]:
+def tokens(text: str, place: AssemblyPlace) -> list[Token]:
     """The tokens of one line, the last of kind `end`. Raises MalformedInput at the first character of no token."""
     out: list[Token] = []
     at = 0

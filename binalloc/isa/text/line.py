@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from binalloc.isa.table.fields import PT, RZ
-from binalloc.isa.text.lexer import Place, Token
+from binalloc.isa.text.lexer import AssemblyPlace, Token
 
 REGISTERS = {f"R{i}": i for i in range(RZ)} | {"RZ": RZ}
 PREDICATES = {f"P{i}": i for i in range(PT)} | {"PT": PT}
@@ -16,7 +16,7 @@ class Line:
 
     __slots__ = ("at", "names", "place", "toks")
 
-    def __init__(self, toks: list[Token], place: Place, names: Mapping[str, int]) -> None:
+    def __init__(self, toks: list[Token], place: AssemblyPlace, names: Mapping[str, int]) -> None:
         self.toks = toks
         self.place = place
         self.names = names

@@ -26,8 +26,8 @@ from binalloc.launch.program.types import (
     LoopStep,
     Pointer,
     Program,
+    ProgramStep,
     SetStep,
-    Step,
     SwapStep,
     Value,
 )
@@ -168,7 +168,7 @@ class _Steps:
     def names(self, variables: tuple[str, ...]) -> Names:
         return Names((*variables, *self.constants, *self.scalars), self.arrays, self.elements)
 
-    def steps(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> tuple[Step, ...]:
+    def steps(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> tuple[ProgramStep, ...]:
         """A list of steps inside of loops with those variables."""
         if not isinstance(value, list) or not value:
             at.fail("no steps", quoted(value), "[[step]] entries, one or more")
@@ -180,7 +180,7 @@ class _Steps:
         places = [At(at.file, f"{at.key}[{i}]") for i in range(len(value))]
         return tuple(self.step(e, variables, where, depth) for e, where in zip(value, places, strict=True))
 
-    def step(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> Step:
+    def step(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> ProgramStep:
         entry = at.table(value)
         verbs = [verb for verb in _VERBS if verb in entry]
         if len(verbs) != 1:
@@ -369,7 +369,7 @@ def _host(reader: _Reader, when: Expression | None) -> HostStep:
     )
 
 
-_READERS: dict[str, Callable[[_Reader, Expression | None], Step]] = {
+_READERS: dict[str, Callable[[_Reader, Expression | None], ProgramStep]] = {
     "launch": _launch,
     "set": _set,
     "copy": _copy,

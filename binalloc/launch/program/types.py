@@ -26,7 +26,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProgramStep:
     """One step. at: its place in the file. when: it is left out where this is 0; None: never."""
 
     at: At
@@ -34,7 +34,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchStep(Step):
+class LaunchStep(ProgramStep):
     """A launch of a kernel. arguments: in the order of its parameters, or by their names; None: the program's arguments
     go to parameters as in a file of one launch."""
 
@@ -67,7 +67,7 @@ Value = Expression | Complex | Pointer
 
 
 @dataclass(frozen=True, slots=True)
-class SetStep(Step):
+class SetStep(ProgramStep):
     """`name` gets a value: a scalar, or `count` elements from `first` on (None: all from there on), which get the
     values in turn; one goes to all of them. fields: of structs, names of members from the outside in, and places in
     arrays, whose numbers get the values."""
@@ -80,7 +80,7 @@ class SetStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class CopyStep(Step):
+class CopyStep(ProgramStep):
     """`count` elements of `source` from `first` on (None: all from there on) go to `target` from element `to` on."""
 
     source: str
@@ -91,7 +91,7 @@ class CopyStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class SwapStep(Step):
+class SwapStep(ProgramStep):
     """Two buffers exchange their names."""
 
     one: str
@@ -99,7 +99,7 @@ class SwapStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class HostStep(Step):
+class HostStep(ProgramStep):
     """A function of a Python file looks at the arguments named, and may change them."""
 
     file: str
@@ -108,7 +108,7 @@ class HostStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class LoopStep(Step):
+class LoopStep(ProgramStep):
     """Steps that are repeated: `rounds` times, while `before` is not 0 in front of each round, or until `after` is not
     0 behind one. variable: `start` in the first round and `by` more in each ("": none). at_most: rounds."""
 
@@ -119,7 +119,7 @@ class LoopStep(Step):
     before: Expression | None
     after: Expression | None
     at_most: int
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
 
     @property
     def kind(self) -> str:
@@ -134,7 +134,7 @@ class Program:
 
     held: Launch
     constants: dict[str, Number]
-    steps: tuple[Step, ...] = field(repr=False)
+    steps: tuple[ProgramStep, ...] = field(repr=False)
 
     @property
     def path(self) -> str:
@@ -156,7 +156,7 @@ class Program:
         return tuple(a for a in self.held.arguments if a.has_contents)
 
 
-def every_step(steps: tuple[Step, ...]) -> Iterator[Step]:
+def every_step(steps: tuple[ProgramStep, ...]) -> Iterator[ProgramStep]:
     """All steps, those of loops behind their loops."""
     for step in steps:
         yield step

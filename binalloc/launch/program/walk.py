@@ -26,8 +26,8 @@ from binalloc.launch.program.types import (
     LoopStep,
     Pointer,
     Program,
+    ProgramStep,
     SetStep,
-    Step,
     SwapStep,
     Value,
 )
@@ -66,7 +66,7 @@ class Walk:
         self.variables: dict[str, Number] = {}
         self.rounds: list[tuple[LoopStep, int]] = []
         self.functions: dict[tuple[str, str], Any] = {}
-        self.done: dict[type[Step], Callable[[Any], None]] = {
+        self.done: dict[type[ProgramStep], Callable[[Any], None]] = {
             LaunchStep: self._launch, SetStep: self._set, CopyStep: self._copy, SwapStep: self._swap,
             HostStep: self._host,
         }  # fmt: skip
@@ -97,7 +97,7 @@ class Walk:
 
     # steps
 
-    def _steps(self, steps: tuple[Step, ...]) -> None:
+    def _steps(self, steps: tuple[ProgramStep, ...]) -> None:
         for step in steps:
             with self._told(step):
                 left_out = step.when is not None and not step.when.number(self)
@@ -110,7 +110,7 @@ class Walk:
                 self.done[type(step)](step)
 
     @contextmanager
-    def _told(self, step: Step) -> Iterator[None]:
+    def _told(self, step: ProgramStep) -> Iterator[None]:
         """Errors of a step say where in the program they arose; whatever else a step does says so itself."""
         try:
             yield
@@ -119,7 +119,7 @@ class Walk:
                 error.message = f"{error.message} (in {where})"
             raise
 
-    def _where(self, step: Step, place: str | None) -> str:
+    def _where(self, step: ProgramStep, place: str | None) -> str:
         """`step[1].step[0], round 3 of step[1]`: the step, unless the place of an error names it, and the rounds it is
         in."""
         known = place is not None and place.startswith(step.at.key)

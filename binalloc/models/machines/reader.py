@@ -37,7 +37,7 @@ from binalloc.plugins.entries import Entry
 from binalloc.plugins.fault import PluginFault
 from binalloc.printable import one_line, quoted
 from binalloc.toml_file import read_toml
-from binalloc.toml_values import Place
+from binalloc.toml_values import TomlPlace
 
 SCHEMA_VERSION = 1
 WORD = 4  # bytes
@@ -132,7 +132,7 @@ def read_machine(path: Path) -> Machine:
     return _Reader(str(path)).machine(read_toml(path, "machine file"))
 
 
-class _At(Place):
+class _At(TomlPlace):
     """A place in a machine file."""
 
     def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
