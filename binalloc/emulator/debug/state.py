@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.waits import SAYS
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReconvergenceEntry:
     """An entry of the reconvergence stack: kind, the word it goes on at and the one it ends at (None: none), lanes."""
 
     kind: str
@@ -51,14 +51,14 @@ class WarpState:
     registers: NDArray[np.uint32]
     predicates: list[int]
     busy: list[int]
-    stack: list[Entry]
+    stack: list[ReconvergenceEntry]
     space: str | None
     addresses: dict[int, int]
     words: dict[int, list[int]]
     others: list[Standing]
 
 
-def stopped_warp(device: Device) -> WarpState:
+def stopped_warp(device: LaunchedDevice) -> WarpState:
     """The warp that a `Stopped` run is about."""
     c = Context(device)
     sm, w, pc = c.of("fault_sm"), c.of("fault_warp"), c.of("fault_pc")
@@ -78,10 +78,10 @@ def stopped_warp(device: Device) -> WarpState:
     )  # fmt: skip
 
 
-def _entry(row: NDArray[np.int64]) -> Entry:
+def _entry(row: NDArray[np.int64]) -> ReconvergenceEntry:
     rpc = int(row[L.StackColumn.RPC])
     kind = L.EntryKind.names[row[L.StackColumn.KIND]]
-    return Entry(kind, int(row[L.StackColumn.PC]), None if rpc < 0 else rpc, int(row[L.StackColumn.MASK]))
+    return ReconvergenceEntry(kind, int(row[L.StackColumn.PC]), None if rpc < 0 else rpc, int(row[L.StackColumn.MASK]))
 
 
 def _memory(c: Context, sm: int, w: int, pc: int, mask: int) -> tuple[str | None, dict[int, int], dict[int, list[int]]]:
