@@ -11,7 +11,7 @@ from binalloc.cli.terminal import note
 from binalloc.errors import MalformedInput, UsageError
 
 if TYPE_CHECKING:
-    from binalloc.frontend.fatbin.entries import Entry
+    from binalloc.frontend.fatbin.entries import FatbinEntry
     from binalloc.frontend.importer import Imported
     from binalloc.frontend.units import Unit
     from binalloc.isa.instruction import Module
@@ -231,7 +231,7 @@ def _of_cubin(file: str) -> MalformedInput:
     )  # fmt: skip
 
 
-def entries_of(data: bytes, file: str) -> list[Entry] | None:
+def entries_of(data: bytes, file: str) -> list[FatbinEntry] | None:
     """The pieces of CUDA code in a file already read; None where it is text. Raises MalformedInput for binaries of
     another kind, and for what is damaged."""
     from binalloc.frontend.fatbin.entries import entries

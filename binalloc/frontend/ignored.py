@@ -51,7 +51,7 @@ class Ignored:
 
 
 @dataclass(frozen=True)
-class Told:
+class IgnoredText:
     """What a file says and is ignored: text, the line where it stands first, and how often it is there."""
 
     file: str
@@ -60,16 +60,16 @@ class Told:
     count: int
 
 
-def summed(path: str, found: Sequence[Ignored]) -> list[Told]:
+def summed(path: str, found: Sequence[Ignored]) -> list[IgnoredText]:
     """Each text once, in the order of the lines where it stands first."""
     lines: dict[str, list[int]] = {}
     for one in found:
         lines.setdefault(one.text, []).append(one.line)
-    rows = [Told(path, text, min(where), len(where)) for text, where in lines.items()]
+    rows = [IgnoredText(path, text, min(where), len(where)) for text, where in lines.items()]
     return sorted(rows, key=lambda row: (row.line, row.text))
 
 
-def sentence(told: Sequence[Told]) -> str:
+def sentence(told: Sequence[IgnoredText]) -> str:
     """All of one file on one line: `.pragma "nounroll" (line 80, 3 times), .maxclusterrank (line 4)`."""
     return ", ".join(f"{t.text} (line {t.line}{f', {t.count} times' if t.count > 1 else ''})" for t in told)
 

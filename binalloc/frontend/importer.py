@@ -13,7 +13,7 @@ from pathlib import Path
 from binalloc.collection import no_collection
 from binalloc.errors import Hint, UsageError
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
-from binalloc.frontend.ignored import Told
+from binalloc.frontend.ignored import IgnoredText
 from binalloc.frontend.ir import STACK_BYTES, STACK_LIMIT, Program
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
@@ -57,7 +57,7 @@ class Imported:
     module: Module
     kernels: list[KernelFigures]
     left_out: list[LeftOut] = field(default_factory=list)
-    ignored: list[Told] = field(default_factory=list)
+    ignored: list[IgnoredText] = field(default_factory=list)
 
 
 def import_ptx(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.frontend.ignored import Told
+from binalloc.frontend.ignored import IgnoredText
 from binalloc.isa.instruction import ConstantVar, FunctionInfo, GlobalVar, Instr, SharedVar
 from binalloc.isa.interface.places import REG
 from binalloc.isa.interface.view import View
@@ -242,7 +242,7 @@ class Program:
     constant_vars: list[ConstantVar] = field(default_factory=list)
     path: str = ""
     stack: Stack | None = None
-    ignored: list[Told] = field(default_factory=list)
+    ignored: list[IgnoredText] = field(default_factory=list)
 
 
 def dump(routine: Routine) -> str:

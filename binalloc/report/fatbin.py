@@ -18,7 +18,7 @@ class Holds(Protocol):
 
 
 class Code(Protocol):
-    """A piece of code; see `frontend.fatbin.entries.Entry`."""
+    """A piece of code; see `frontend.fatbin.entries.FatbinEntry`."""
 
     @property
     def number(self) -> int: ...

@@ -135,7 +135,7 @@ class Contexts:
         return result
 
 
-class _Told(NamedTuple):
+class _BlockVisit(NamedTuple):
     """What one visit of a block recorded."""
 
     effects: Effects
@@ -182,7 +182,7 @@ class _Run:
         work = [pair.index[first.target]]
         queued = set(work)
         visits: dict[int, int] = {}
-        told = {-1: _Told(self.steps.effects, None, [])}
+        told = {-1: _BlockVisit(self.steps.effects, None, [])}
         while work:
             b = heapq.heappop(work)
             queued.discard(b)
@@ -191,7 +191,7 @@ class _Run:
                 raise TooMuch(f"the facts in {pair.new.name} do not settle")
             self.steps.effects, self.exit, self.calls = Effects(), None, []
             leaving = self._block(pair.blocks[b], states[b].copy())
-            told[b] = _Told(self.steps.effects, self.exit, self.calls)
+            told[b] = _BlockVisit(self.steps.effects, self.exit, self.calls)
             for at, state in leaving:
                 succ = pair.index[at]
                 live = pair.old.live(at[1])
@@ -299,9 +299,7 @@ class _Run:
         self._returned(after, result.exit, kept, changed, at, beyond)
         return after
 
-    def _entry(
-        self, state: State, callee: Pair, m: int, at: int | None, pointer: int, beyond: dict[int, int]
-    ) -> State:
+    def _entry(self, state: State, callee: Pair, m: int, at: int | None, pointer: int, beyond: dict[int, int]) -> State:
         """The caller's facts as the callee sees them, about those values that it needs. beyond: as `_beyond`."""
         names = self.setting.names
         inside = callee.old.webs.entry
@@ -409,7 +407,7 @@ class _Run:
         after.find_bits()
 
 
-def _summed(parts: list[_Told]) -> ContextResult:
+def _summed(parts: list[_BlockVisit]) -> ContextResult:
     effects, leaving = Effects(), None
     for part in parts:
         effects.add(part.effects)

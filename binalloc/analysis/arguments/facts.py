@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from binalloc.analysis.arguments.closures import leading_to, spread
 from binalloc.analysis.arguments.numbers import Element, Numbers
-from binalloc.analysis.arguments.values import Fetched, Meeting, Node, Place, Reach, Values, values_of
+from binalloc.analysis.arguments.values import CodePlace, Fetched, Meeting, Node, Reach, Values, values_of
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.bitset import bits
 from binalloc.isa.instruction import Param
@@ -28,11 +28,11 @@ _GRID = _BLOCK << _AXES
 
 
 @dataclass(frozen=True)
-class Touch:
+class PointerAccess:
     """One access through a pointer. element: what is moved; whole: bytes moved; constant: bytes known to be added to
     the pointer. index: whether what is loaded comes into an address or says how often a loop goes round."""
 
-    place: Place
+    place: CodePlace
     access: Access
     element: Element
     whole: int
@@ -52,7 +52,7 @@ class Piece:
     offset: int
     size: int
     element: Element
-    touches: list[Touch] = field(default_factory=list)
+    touches: list[PointerAccess] = field(default_factory=list)
     axes: int = 0
     rows: int = 0
     counted: bool = False
@@ -60,8 +60,8 @@ class Piece:
     fetch: Fetch | None = None
     texel: Number = Number.BITS
     sides: list[tuple[int, int]] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
-    told: list[Place] = field(default_factory=list)
+    places: list[CodePlace] = field(default_factory=list)
+    told: list[CodePlace] = field(default_factory=list)
 
 
 @dataclass
@@ -82,8 +82,8 @@ class KernelFacts:
     values: Values
     parameters: list[Parameter]
     axes: int
-    dynamic: list[Place]
-    lost: list[Place]
+    dynamic: list[CodePlace]
+    lost: list[CodePlace]
     meets: bool
 
 
@@ -116,7 +116,7 @@ class _Finder:
         dynamic, meets = sorted(set(self.values.dynamic)), bool(self.values.grid)
         return KernelFacts(self.values, parameters, self._axes(), dynamic, self._lost(), meets)
 
-    def _lost(self) -> list[Place]:
+    def _lost(self) -> list[CodePlace]:
         """Where nobody knows what is accessed: surfaces and variables are known, the runtime's own is nobody's."""
         variables = [range(v.address, v.address + v.size) for v in self.values.program.module.globals]
         surfaces = spread(self.values.carried, {n: 1 for f in self.values.fetches if f.fetch.element for n in f.given})
@@ -189,14 +189,14 @@ class _Finder:
                 found |= self.copies.get(node, 0)
         return set(bits(found))
 
-    def _touch(self, reach: Reach) -> Touch:
+    def _touch(self, reach: Reach) -> PointerAccess:
         memory = reach.memory
         taken = reach.taken
         if memory.access == Access.STORE and memory.size == WORD // 2:
             taken = self.numbers.of(reach.data[0]).number  # bytes are stored from signed words, too
         element = self.numbers.element(reach.data, memory.size, taken)
         index = memory.access != Access.STORE and any(node in self.indexes for node in reach.data)
-        return Touch(reach.place, memory.access, element, memory.size, reach.constant, index)
+        return PointerAccess(reach.place, memory.access, element, memory.size, reach.constant, index)
 
     # -- parameters
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from binalloc.analysis.arguments.closures import classes
-from binalloc.analysis.arguments.values import Node, Place, Values, Vote
+from binalloc.analysis.arguments.values import CodePlace, Node, Values, Vote
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
 
@@ -66,7 +66,7 @@ class Numbers:
             return Element(2 * WORD, found[1].number if number in _INTEGERS else number)  # the sign's word tells it
         return Element(WORD, number)
 
-    def places(self, node: Node, number: Number) -> list[Place]:
+    def places(self, node: Node, number: Number) -> list[CodePlace]:
         """Where a word or a copy of it is taken for that."""
         found = self._values.places
         members = self._members.get(self._copies.find(node), [])

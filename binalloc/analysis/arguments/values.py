@@ -27,7 +27,7 @@ _OWN = (Space.SHARED, Space.LOCAL)
 _BIG = 1 << 31
 
 
-class Place(NamedTuple):
+class CodePlace(NamedTuple):
     """An instruction: its function's name and the number of its word there."""
 
     function: str
@@ -46,7 +46,7 @@ class Reach:
     """An access to memory outside the SM. base: nodes of the address's words. data: nodes moved, one per word.
     constant: what is known to be added to the address, in bytes. taken: what the access itself takes the data for."""
 
-    place: Place
+    place: CodePlace
     memory: Memory
     base: tuple[Node, ...]
     data: tuple[Node, ...]
@@ -68,7 +68,7 @@ class Fetched(NamedTuple):
 class Meeting(NamedTuple):
     """Operands that one instruction compares, multiplies or adds: for each the nodes of its lowest word."""
 
-    place: Place
+    place: CodePlace
     nodes: tuple[Node, ...]
 
 
@@ -87,10 +87,10 @@ class Values:
     carried: dict[Node, list[Node]] = field(default_factory=dict)
     enters: dict[Node, list[Node]] = field(default_factory=dict)
     votes: dict[Node, Counter[Vote]] = field(default_factory=dict)
-    places: dict[tuple[Node, Number], list[Place]] = field(default_factory=dict)
+    places: dict[tuple[Node, Number], list[CodePlace]] = field(default_factory=dict)
     words: dict[int, Node] = field(default_factory=dict)
-    read: list[tuple[int, int, Place]] = field(default_factory=list)
-    indexed: list[tuple[int, Place]] = field(default_factory=list)
+    read: list[tuple[int, int, CodePlace]] = field(default_factory=list)
+    indexed: list[tuple[int, CodePlace]] = field(default_factory=list)
     reaches: list[Reach] = field(default_factory=list)
     compared: list[Meeting] = field(default_factory=list)
     multiplied: list[Meeting] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Values:
     fetches: list[Fetched] = field(default_factory=list)
     grid: list[Reach] = field(default_factory=list)
     used: set[Node] = field(default_factory=set)
-    dynamic: list[Place] = field(default_factory=list)
+    dynamic: list[CodePlace] = field(default_factory=list)
     pieces: set[Node] = field(default_factory=set)
     count: int = 0
 
@@ -110,7 +110,7 @@ class Values:
         self.pieces.add(self.count - 1)
         return self.count - 1
 
-    def line(self, place: Place) -> tuple[str, int] | None:
+    def line(self, place: CodePlace) -> tuple[str, int] | None:
         """Of the source, where the binary says so."""
         return self.program[place.function].fn.source_line(place.word)
 
@@ -141,7 +141,7 @@ class _Builder:
             self._calls(name, f)
             for i, seen in enumerate(f.cfg.views):
                 if f.cfg.reachable(i):
-                    self._instruction(Place(name, i), f, seen)
+                    self._instruction(CodePlace(name, i), f, seen)
         return self.found
 
     # -- nodes
@@ -187,7 +187,7 @@ class _Builder:
 
     # -- instructions
 
-    def _instruction(self, place: Place, f: FunctionAnalysis, seen: View) -> None:
+    def _instruction(self, place: CodePlace, f: FunctionAnalysis, seen: View) -> None:
         roles = self.isa.roles(seen.instr)
         defs = [self._nodes(place, f, f.webs.web_of_def, k, r) for k, r in enumerate(seen.defs)]
         uses = {r: self._nodes(place, f, f.webs.web_of_use, k, r) for k, r in enumerate(seen.uses)}
@@ -225,7 +225,7 @@ class _Builder:
         self.found.fetches += [Fetched(node, fetch, tuple(target), coordinates, constants) for node in handles]
 
     def _nodes(
-        self, place: Place, f: FunctionAnalysis, webs: dict[tuple[int, int, int], WebNumber], k: int, ref: Ref
+        self, place: CodePlace, f: FunctionAnalysis, webs: dict[tuple[int, int, int], WebNumber], k: int, ref: Ref
     ) -> list[Node]:
         first = self.first[place.function]
         return [first + webs[place.word, k, u] for u in range(ref.units)]
@@ -235,7 +235,7 @@ class _Builder:
             for target in targets:
                 self._edge(self.found.enters, source, target)
 
-    def _vote(self, node: Node, vote: Vote, place: Place) -> None:
+    def _vote(self, node: Node, vote: Vote, place: CodePlace) -> None:
         if vote.number != Number.BITS:
             self.found.votes.setdefault(node, Counter())[vote] += 1
             self.found.places.setdefault((node, vote.number), []).append(place)
@@ -249,7 +249,7 @@ class _Builder:
             return [self._word(what.offset + WORD * k) for k in range(max(1, what.size // WORD))]
         return []
 
-    def _taken(self, place: Place, taken: Taken, uses: dict[Ref, list[Node]], target: list[Node]) -> None:
+    def _taken(self, place: CodePlace, taken: Taken, uses: dict[Ref, list[Node]], target: list[Node]) -> None:
         """What is said of an operand, and how it comes into the result."""
         sources, what = self._sources(taken, uses), taken.what
         for node in sources:
@@ -266,7 +266,7 @@ class _Builder:
                 if taken.way == Way.WHOLE:
                     self._edge(self.found.copied, source, node)
 
-    def _meetings(self, place: Place, roles: Roles, uses: dict[Ref, list[Node]]) -> None:
+    def _meetings(self, place: CodePlace, roles: Roles, uses: dict[Ref, list[Node]]) -> None:
         def lowest(*ways: Way) -> tuple[Node, ...]:
             found = (self._sources(t, uses) for t in roles.taken if t.way in ways)
             return tuple(nodes[0] for nodes in found if nodes)
@@ -301,7 +301,7 @@ class _Builder:
         return seen.memory is not None and seen.memory.space in _OWN
 
     def _kept(
-        self, place: Place, f: FunctionAnalysis, seen: View, uses: dict[Ref, list[Node]], target: list[Node]
+        self, place: CodePlace, f: FunctionAnalysis, seen: View, uses: dict[Ref, list[Node]], target: list[Node]
     ) -> None:
         """A store or load of what the kernel keeps: its words go into pieces of memory and come out of them."""
         memory = seen.memory
@@ -316,9 +316,7 @@ class _Builder:
         for node, piece in zip(target, pieces, strict=False):
             self._same(piece, node)
 
-    def _pieces(
-        self, place: Place, memory: Memory, uses: dict[Ref, list[Node]], words: int
-    ) -> Iterator[Node]:
+    def _pieces(self, place: CodePlace, memory: Memory, uses: dict[Ref, list[Node]], words: int) -> Iterator[Node]:
         space, base = memory.space, memory.base
         if base is None:
             for k in range(words):
@@ -328,7 +326,7 @@ class _Builder:
         for _ in range(words):
             yield self._named(space, start + memory.offset, False, place)
 
-    def _named(self, space: Space, offset: int, exact: bool, place: Place) -> Node:
+    def _named(self, space: Space, offset: int, exact: bool, place: CodePlace) -> Node:
         """The piece of memory at an offset: a word of it, or the variable there as a whole."""
         if space == Space.LOCAL:
             return self._piece(space, offset if exact else "")
@@ -344,7 +342,13 @@ class _Builder:
         return word
 
     def _reach(
-        self, place: Place, seen: View, memory: Memory, roles: Roles, uses: dict[Ref, list[Node]], target: list[Node]
+        self,
+        place: CodePlace,
+        seen: View,
+        memory: Memory,
+        roles: Roles,
+        uses: dict[Ref, list[Node]],
+        target: list[Node],
     ) -> None:
         base = tuple(uses[memory.base]) if memory.base is not None else ()
         data = [n for r in memory.data(seen.uses) if r.file == REG for n in uses[r]]

@@ -67,7 +67,7 @@ class BlockOrder:
     preds: Sequence[Sequence[int]]
 
 
-class Step(NamedTuple):
+class RowLiveness(NamedTuple):
     """row, what is live before and after it, and which places of its definitions keep their old value past it."""
 
     row: int
@@ -156,7 +156,7 @@ class BackwardSolver:
         g = self._branch(block)
         return both, {g: t, g ^ 1: f}
 
-    def walk(self, block: int) -> Iterator[Step]:
+    def walk(self, block: int) -> Iterator[RowLiveness]:
         """The rows of a block from its last to its first."""
         rows, (start, end) = self.rows, self.flow.spans[block]
         now, cond = self.end_state(block)
@@ -169,7 +169,7 @@ class BackwardSolver:
             else:
                 now, kept = step_back(now, cond, d, rows.uses[i], g, rows.changes[i], self._guard(g))
                 before = now | union(cond)
-            yield Step(i, before, after, kept)
+            yield RowLiveness(i, before, after, kept)
             after = before
 
     def solve(self) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.files import FILE_LIMIT, text_of
-from binalloc.frontend.fatbin.entries import Entry
+from binalloc.frontend.fatbin.entries import FatbinEntry
 from binalloc.frontend.units import Unit
 
 _ARCHITECTURE = re.compile(r"(?:sm_|compute_)?([0-9]{2,3}[af]?)")
@@ -21,11 +21,11 @@ class Chosen:
     """units: what is imported. entries: where it lies. notes: what the user should know of what is not, in words."""
 
     units: list[Unit]
-    entries: list[Entry]
+    entries: list[FatbinEntry]
     notes: list[str]
 
 
-def choose(found: Sequence[Entry], path: str, architecture: str | None) -> Chosen:
+def choose(found: Sequence[FatbinEntry], path: str, architecture: str | None) -> Chosen:
     """The PTX to import of a file with CUDA code.
 
     architecture: `sm_75`, `compute_75` or `75`; without it each translation unit gives its oldest, of which the front
@@ -41,7 +41,7 @@ def choose(found: Sequence[Entry], path: str, architecture: str | None) -> Chose
         raise UsageError(
             f"no PTX for {wanted}", file=path or None, found=", ".join(there), expected="one of these",
         )  # fmt: skip
-    chosen: list[Entry] = []
+    chosen: list[FatbinEntry] = []
     missing = 0
     for unit in dict.fromkeys(entry.unit for entry in ptx):
         own = [entry for entry in ptx if entry.unit == unit]
@@ -60,7 +60,7 @@ def architecture_of(text: str) -> str:
     return f"sm_{m[1]}"
 
 
-def architectures(found: Iterable[Entry]) -> list[str]:
+def architectures(found: Iterable[FatbinEntry]) -> list[str]:
     """Those of the entries, each once, the oldest first."""
     return sorted({entry.architecture for entry in found}, key=_age)
 
@@ -70,7 +70,7 @@ def _age(architecture: str) -> tuple[int, str]:
     return int(digits), architecture
 
 
-def _units(chosen: Sequence[Entry], path: str) -> list[Unit]:
+def _units(chosen: Sequence[FatbinEntry], path: str) -> list[Unit]:
     """The texts, each once. Raises MalformedInput where they are more than one file may be."""
     out: dict[str, Unit] = {}
     total = 0
@@ -87,13 +87,15 @@ def _units(chosen: Sequence[Entry], path: str) -> list[Unit]:
     return list(out.values())
 
 
-def label(path: str, entry: Entry) -> str:
+def label(path: str, entry: FatbinEntry) -> str:
     """What messages call the PTX of an entry: `prog#2 (solve.cu)`, numbered as a listing does."""
     named = entry.name or entry.holder.member
     return f"{path}#{entry.number}" + (f" ({named})" if named else "")
 
 
-def _notes(found: Sequence[Entry], chosen: Sequence[Entry], there: Sequence[str], missing: int) -> list[str]:
+def _notes(
+    found: Sequence[FatbinEntry], chosen: Sequence[FatbinEntry], there: Sequence[str], missing: int
+) -> list[str]:
     notes = []
     taken = architectures(chosen)
     if len(there) > 1:
@@ -110,7 +112,7 @@ def _units_in_words(number: int) -> str:
     return "one translation unit" if number == 1 else f"{number} translation units"
 
 
-def _without_ptx(found: Sequence[Entry]) -> int:
+def _without_ptx(found: Sequence[FatbinEntry]) -> int:
     """Translation units of which there is machine code alone. What nvcc links for the device lies beside the units that
     it was linked from, and is none; nor is the empty code that it puts into every program."""
     linked = {entry.holder.member for entry in found if entry.holder.linked}
@@ -119,13 +121,13 @@ def _without_ptx(found: Sequence[Entry]) -> int:
     return len({entry.unit for entry in others if entry.holder.linked or entry.holder.member not in linked})
 
 
-def _has_code(entry: Entry) -> bool:
+def _has_code(entry: FatbinEntry) -> bool:
     return entry.compression != "none" or _CODE in entry.code.data
 
 
-def _no_ptx(found: Sequence[Entry], path: str) -> MalformedInput:
+def _no_ptx(found: Sequence[FatbinEntry], path: str) -> MalformedInput:
     """What a file without PTX holds instead."""
-    kinds: dict[str, list[Entry]] = {}
+    kinds: dict[str, list[FatbinEntry]] = {}
     for entry in found:
         kinds.setdefault(entry.kind, []).append(entry)
     words = {"cubin": "machine code (cubin)", "lto": "code for link-time optimisation"}

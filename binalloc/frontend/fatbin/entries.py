@@ -37,7 +37,7 @@ _RELOCATABLE = ("compile-only", "c")
 
 
 @dataclass(frozen=True)
-class Entry:
+class FatbinEntry:
     """One piece of code in a file.
 
     number: from 1, in the order of the file. unit: number of its container, from 1, empty ones left out: those of one
@@ -77,7 +77,7 @@ class Entry:
         return unpack(self.code, self.compression, self.unpacked)
 
 
-def entries(data: bytes, path: str) -> list[Entry]:
+def entries(data: bytes, path: str) -> list[FatbinEntry]:
     """All code in a file. Raises MalformedInput, naming the place, where the file is damaged."""
     if len(data) > FILE_LIMIT:
         raise MalformedInput(
@@ -85,7 +85,7 @@ def entries(data: bytes, path: str) -> list[Entry]:
             remedy="Take out of it what holds CUDA code: objcopy -O binary -j .nv_fatbin FILE OUT.fatbin "
             "(or __nv_relfatbin); of an archive, ar x.",
         )  # fmt: skip
-    out: list[Entry] = []
+    out: list[FatbinEntry] = []
     unit = containers = 0
     for holder in holders(Piece(data, path)):
         for container in _containers(holder.piece):
@@ -119,7 +119,7 @@ def _containers(piece: Piece) -> Iterator[Piece]:
         at = start + header.bytes
 
 
-def _of_container(container: Piece, holder: Holder, unit: int, before: int) -> Iterator[Entry]:
+def _of_container(container: Piece, holder: Holder, unit: int, before: int) -> Iterator[FatbinEntry]:
     """The entries of a container, of which `before` have come before in the file."""
     at = 0
     number = before
@@ -133,7 +133,7 @@ def _of_container(container: Piece, holder: Holder, unit: int, before: int) -> I
         place = f"{container.place}, entry {number}"
         code = container.part(at + record.header_bytes, record.bytes, "the code of an entry", place)
         packed = record.packed_bytes or record.bytes
-        yield Entry(
+        yield FatbinEntry(
             number, unit, holder, KINDS.get(record.kind, f"kind {record.kind}"), _architecture(record),
             64 if record.flags & WIDE else 32, _compression(record.flags), packed,
             record.unpacked_bytes or packed, _name(header, record), _options(header, record),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.frontend.ignored import Told
+from binalloc.frontend.ignored import IgnoredText
 
 TYPE_BYTES = {
     "pred": 0,
@@ -23,7 +23,7 @@ TYPE_BYTES = {
 """Fundamental types (PTX ISA, section 5.2) and their size."""
 
 
-class Place(NamedTuple):
+class TextPosition(NamedTuple):
     """Where a construct begins: line and column, both from 1."""
 
     line: int
@@ -160,7 +160,7 @@ class Instruction:
     op: str
     mods: tuple[str, ...]
     operands: tuple[Operand, ...]
-    place: Place
+    place: TextPosition
     guard: tuple[str, bool] | None = None
     loc: tuple[int, int] | None = None
     text: str = ""
@@ -175,7 +175,7 @@ class Label:
     """`name:`; unique in its function."""
 
     name: str
-    place: Place
+    place: TextPosition
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class Variable:
     type: str
     size: int
     align: int
-    place: Place
+    place: TextPosition
     init: bytes | None = None
     relocations: tuple[Relocation, ...] = ()
     linkage: str = ""
@@ -241,7 +241,7 @@ class Function:
 
     name: str
     is_entry: bool
-    place: Place
+    place: TextPosition
     parameters: list[Variable] = field(default_factory=list)
     results: list[Variable] = field(default_factory=list)
     registers: dict[str, str] = field(default_factory=dict)
@@ -284,9 +284,9 @@ class Module:
     path: str = ""
     lines: int = 0
     samplers: bool = False
-    aliases: dict[str, tuple[str, Place]] = field(default_factory=dict)
+    aliases: dict[str, tuple[str, TextPosition]] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
-    ignored: list[Told] = field(default_factory=list)
+    ignored: list[IgnoredText] = field(default_factory=list)
 
     @property
     def files_in_words(self) -> str:

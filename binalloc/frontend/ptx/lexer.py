@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ignored import FORMS, Ignored
-from binalloc.frontend.ptx.ast import Place
+from binalloc.frontend.ptx.ast import TextPosition
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
 COMMENT = r"//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/|(?<![^\n])\#(?:line)?[ \t]++\d[^\n]*+"
@@ -77,10 +77,10 @@ class Source:
             self._starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
         return self._starts
 
-    def place(self, at: int) -> Place:
+    def place(self, at: int) -> TextPosition:
         """Line and column, from 1, of the offset `at`."""
         line = bisect_right(self.starts, at)
-        return Place(line, at - self.starts[line - 1] + 1)
+        return TextPosition(line, at - self.starts[line - 1] + 1)
 
     def line_at(self, at: int) -> str:
         """The text line around `at`, trimmed, at most 100 characters of it."""

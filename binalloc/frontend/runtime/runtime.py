@@ -38,7 +38,7 @@ def _with_grid(module: ast.Module) -> ast.Module:
     functions = {name: _reads_variable(function) for name, function in module.functions.items()}
     if all(functions[name] is function for name, function in module.functions.items()):
         return module
-    grid = ast.Variable(GRID, "global", "b8", GRID_BYTES, GRID_ALIGN, ast.Place(0, 0), array=True)
+    grid = ast.Variable(GRID, "global", "b8", GRID_BYTES, GRID_ALIGN, ast.TextPosition(0, 0), array=True)
     _require_free(module, [GRID])
     return replace(module, functions=functions, variables=module.variables | {GRID: grid})
 

@@ -17,7 +17,7 @@ from binalloc.emulator.walk.warps import COMMON, look_at
 from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.kinds import Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
-from binalloc.models.search.contention import MOST_STEPS, Step, throughput
+from binalloc.models.search.contention import MOST_STEPS, WarpStep, throughput
 from binalloc.pipeline.estimate.steps import Steps
 from binalloc.pipeline.estimate.traffic import SCATTERED, Asked, Traffic
 
@@ -49,7 +49,7 @@ class Followed:
     all words that is left. asked, passes: what an access asks for, and how long it takes its port. done: how much of
     the kernel's work the ways are; share: how much is left of them."""
 
-    each: list[list[Step]]
+    each: list[list[WarpStep]]
     words: list[tuple[list[int], float]]
     setting: Setting
     asked: Callable[[int, View], Asked]

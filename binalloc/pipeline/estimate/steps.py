@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.isa.instruction import DEFAULT_CONTROL
 from binalloc.isa.kinds import Access, Flow, Space
-from binalloc.models.search.contention import Step
+from binalloc.models.search.contention import WarpStep
 
 if TYPE_CHECKING:
     from binalloc.isa.interface.view import Memory, View
@@ -48,11 +48,11 @@ class Steps:
             "requests": net.request_bytes,
             "dram": machine.dram.bandwidth * 1000 / clock / machine.chip.sms,
         }
-        self._made: dict[tuple[int, int], list[Step]] = {}
+        self._made: dict[tuple[int, int], list[WarpStep]] = {}
 
-    def along(self, way: Iterable[Sequence[int]], views: Callable[[int], View]) -> list[Step]:
+    def along(self, way: Iterable[Sequence[int]], views: Callable[[int], View]) -> list[WarpStep]:
         """way: stretches of code words, each executed one after the other."""
-        found: list[Step] = []
+        found: list[WarpStep] = []
         for stretch in way:
             key = stretch[0], stretch[-1]
             if key not in self._made:
@@ -60,7 +60,7 @@ class Steps:
             found += self._made[key]
         return found
 
-    def _of(self, stretch: Sequence[tuple[int, View]]) -> Iterable[Step]:
+    def _of(self, stretch: Sequence[tuple[int, View]]) -> Iterable[WarpStep]:
         open_ = _Open(self._machine.schedulers.issue_width, self._divided)
         for word, seen in stretch:
             control, unit = seen.instr.ctrl, self._machine.units[seen.unit]
@@ -120,11 +120,11 @@ class _Open:
         self._cycles += max(stall, least, alone)
         self.begun = True
 
-    def end(self, **more: object) -> Step:
+    def end(self, **more: object) -> WarpStep:
         uses = sorted(self.uses.items())
         shared = tuple(use for use in uses if use[0] not in self._divided)
         own = tuple(use for use in uses if use[0] in self._divided)
-        step = Step(self.waits, self.issues, self._cycles, shared, own=own, **more)  # type: ignore[arg-type]
+        step = WarpStep(self.waits, self.issues, self._cycles, shared, own=own, **more)  # type: ignore[arg-type]
         self.uses = {}
         self.waits, self.issues, self._cycles, self.begun = 0, 0.0, 0.0, False
         return step

@@ -6,7 +6,7 @@ from collections import Counter
 from math import prod
 from typing import Any
 
-from binalloc.analysis.arguments.facts import Piece, Touch
+from binalloc.analysis.arguments.facts import Piece, PointerAccess
 from binalloc.analysis.arguments.numbers import Element
 from binalloc.analysis.arguments.values import Values
 from binalloc.isa.interface.places import WORD
@@ -64,7 +64,7 @@ def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: 
     return entry
 
 
-def element_of(touches: list[Touch]) -> tuple[Element, bool]:
+def element_of(touches: list[PointerAccess]) -> tuple[Element, bool]:
     """The commonest element of accesses of which something is known; whether all are alike."""
     known = Counter(t.element for t in touches if t.element.number != Number.BITS)
     every = Counter(t.element for t in touches)
@@ -78,7 +78,7 @@ def element_of(touches: list[Touch]) -> tuple[Element, bool]:
     return chosen, len(floats) < 2 and len({e.bytes for e in every}) == 1
 
 
-def _accesses(touches: list[Touch], values: Values, told: str) -> list[str]:
+def _accesses(touches: list[PointerAccess], values: Values, told: str) -> list[str]:
     """A sentence for each way of access. told: the declared type of an element, which says what its bytes are."""
     found: list[str] = []
     for access, verb in ((Access.LOAD, "read"), (Access.STORE, "written"), (Access.ATOMIC, "changed by atomics")):

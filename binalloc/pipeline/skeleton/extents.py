@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from binalloc.analysis.arguments.values import Place
+from binalloc.analysis.arguments.values import CodePlace
 from binalloc.emulator.walk.setting import Setting
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import LANES, Module
@@ -34,8 +34,8 @@ class Extents:
 
     buffers: dict[str, tuple[int, int]] = field(default_factory=dict)
     shared: int = 0
-    known: set[Place] = field(default_factory=set)
-    unknown: set[Place] = field(default_factory=set)
+    known: set[CodePlace] = field(default_factory=set)
+    unknown: set[CodePlace] = field(default_factory=set)
     complete: bool = True
 
     def add(self, name: str, low: int, high: int) -> None:
@@ -78,9 +78,9 @@ def _look(setting: Setting, block: int, thread: int, buffers: dict[str, int], fo
         addresses = [a for a in known if a is not None]
         fn, index = setting.where(word)
         if len(addresses) < len(known):
-            found.unknown.add(Place(fn.name, index))
+            found.unknown.add(CodePlace(fn.name, index))
         if addresses:
-            found.known.add(Place(fn.name, index))
+            found.known.add(CodePlace(fn.name, index))
         if memory is None or not addresses or (memory.givers and thread % LANES >= memory.givers):
             continue
         low, high = min(addresses), max(addresses) + memory.size

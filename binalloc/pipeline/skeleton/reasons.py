@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binalloc.analysis.arguments.values import Place, Values
+from binalloc.analysis.arguments.values import CodePlace, Values
 
 _MOST = 8
 """Lines that a reason lists."""
 
 
-def where(values: Values, places: Iterable[Place]) -> str:
+def where(values: Values, places: Iterable[CodePlace]) -> str:
     """`lines 12, 14 of k.cu`; without a line table `instructions 3, 9`, of another function with its name."""
     kernel = values.program.graph.kernel
     lines: dict[str, list[int]] = {}

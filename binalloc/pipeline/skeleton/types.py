@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from binalloc.analysis.arguments.values import Place
+from binalloc.analysis.arguments.values import CodePlace
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
 from binalloc.launch.dtypes import BF16, DTYPES, kind_of
@@ -47,7 +47,7 @@ class Entry:
     reads: bool = False
     writes: bool = False
     least: int = 1
-    places: tuple[Place, ...] = ()
+    places: tuple[CodePlace, ...] = ()
     front: int = 0
     known: bool = True
 

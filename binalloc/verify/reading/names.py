@@ -126,13 +126,13 @@ def row_name(key: int) -> str:
     return f"{name} bit {sub - 1}" if 0 < sub < TRUTH else f"{name} as a truth" if sub else name
 
 
-class _Told:
+class _OperandNode:
     """The names with which an operand was told, and what came after each."""
 
     __slots__ = ("after",)
 
     def __init__(self) -> None:
-        self.after: dict[int, _Told] = {}
+        self.after: dict[int, _OperandNode] = {}
 
 
 class Names:
@@ -152,7 +152,7 @@ class Names:
         self.pointers: dict[int, int] = {}
         self.leaves: dict[int, frozenset[int]] = {}
         self.mentions: dict[int, list[int]] = {}
-        self._told: dict[tuple[object, ...], _Told] = {}
+        self._told: dict[tuple[object, ...], _OperandNode] = {}
 
     def word(self, index: int) -> int:
         """The value of the 4-byte word of original local memory at byte address WORD * index."""
@@ -209,14 +209,14 @@ class Names:
 
     def tell(self, signature: tuple[object, ...], operands: tuple[int, ...]) -> None:
         """The original executes the operation on operands of these names."""
-        node = self._told.setdefault(signature, _Told())
+        node = self._told.setdefault(signature, _OperandNode())
         for x in operands:
-            node = node.after.setdefault(x, _Told())
+            node = node.after.setdefault(x, _OperandNode())
 
     def told_ways(self, signature: tuple[object, ...], operands: list[list[int]]) -> list[tuple[int, ...]]:
         """The ways of taking one name of each operand in which the original has told the operation somewhere."""
         root = self._told.get(signature)
-        ways: list[tuple[tuple[int, ...], _Told]] = [] if root is None else [((), root)]
+        ways: list[tuple[tuple[int, ...], _OperandNode]] = [] if root is None else [((), root)]
         for names in operands:
             ways = [((*way, x), node.after[x]) for way, node in ways for x in names if x in node.after]
         return [way for way, _ in ways]

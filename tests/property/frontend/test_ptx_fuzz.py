@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.ptx.ast import Module, Place
+from binalloc.frontend.ptx.ast import Module, TextPosition
 from binalloc.frontend.ptx.dump import format_module
 from binalloc.frontend.ptx.parser import parse
 from tests.support.paths import DATA
@@ -43,7 +43,7 @@ def accepted(text: str) -> Module | None:
 
 def plain(node: object) -> object:
     """A tree without places, the texts of instructions, what the text around it says, and words that bind nothing."""
-    if isinstance(node, Place):
+    if isinstance(node, TextPosition):
         return None
     if dataclasses.is_dataclass(node):
         skipped = ("text", "place", "path", "lines", "ignored")

@@ -69,7 +69,7 @@ class Context:
         self.guard: Guard | None = None
         self.refused: list[MalformedInput] = []
         """Why the function cannot be lowered: every reason found."""
-        self.ins: Instruction = Instruction("", (), (), ast.Place(0, 0))
+        self.ins: Instruction = Instruction("", (), (), ast.TextPosition(0, 0))
         self.unit_of: dict[str, int] = {}
         self.predicate_of: dict[str, int] = {}
         self.substitute: dict[str, int] = {}

@@ -47,7 +47,7 @@ _STORES = {"global": "STG", "generic": "ST", "shared": "STS", "local": "STL"}
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessModifiers:
     """What the modifiers of a load or store say. cache: Loom's hint. before, after: scope of a fence, or "". hints:
     whether an operand with a cache policy may follow."""
 
@@ -60,10 +60,10 @@ class Access:
     policy: bool
 
 
-_decoded: dict[tuple[str, tuple[str, ...]], Access] = {}
+_decoded: dict[tuple[str, tuple[str, ...]], AccessModifiers] = {}
 
 
-def decode(ctx: Context, ins: Instruction) -> Access:
+def decode(ctx: Context, ins: Instruction) -> AccessModifiers:
     """Modifiers of ld, ldu, st; remembered by their text."""
     key = (ins.op, ins.mods)
     found = _decoded.get(key)
@@ -72,7 +72,7 @@ def decode(ctx: Context, ins: Instruction) -> Access:
     return found
 
 
-def _decode(m: Modifiers, op: str) -> Access:
+def _decode(m: Modifiers, op: str) -> AccessModifiers:
     order = m.take("weak", "volatile", "relaxed", "acquire", "release", "mmio")
     if order == "mmio":
         m.take("relaxed")
@@ -103,12 +103,12 @@ def _decode(m: Modifiers, op: str) -> Access:
     elif space == "shared":
         cache = ""
     fence = SCOPES.get(scope, "")
-    return Access(
+    return AccessModifiers(
         space, type_, count, cache, fence if order == "release" else "", fence if order == "acquire" else "", policy
     )
 
 
-def _by_name(ctx: Context, place: ast.Operand, access: Access) -> Access:
+def _by_name(ctx: Context, place: ast.Operand, access: AccessModifiers) -> AccessModifiers:
     """The access in the space of the variable that a generic one names."""
     space = address.space_of(ctx, place, access.space)
     return access if space == access.space else replace(access, space=space)
@@ -144,7 +144,7 @@ def load(ctx: Context, ins: Instruction) -> None:
             ctx.b.emit("MEMBAR", scope=access.after, guard=ctx.guard)
 
 
-def _load_quad(ctx: Context, item: ast.Operand, place: ast.Operand, access: Access) -> None:
+def _load_quad(ctx: Context, item: ast.Operand, place: ast.Operand, access: AccessModifiers) -> None:
     """A .b128 of parameters or constants: its four words."""
     target, words = ctx.dest(item, "b128"), replace(access, type="b32", count=4)
     found = _load_parameter(ctx, place, words) if access.space == "param" else _constants(ctx, place, words)
@@ -152,7 +152,7 @@ def _load_quad(ctx: Context, item: ast.Operand, place: ast.Operand, access: Acce
         ctx.b.move(target + k, word, ctx.guard)
 
 
-def _load_parameter(ctx: Context, place: ast.Operand, access: Access) -> list[Element]:
+def _load_parameter(ctx: Context, place: ast.Operand, access: AccessModifiers) -> list[Element]:
     given = address.operand(ctx, place)
     if isinstance(given.base, ast.Symbol):
         name, offset = given.base.name, given.base.offset + given.offset
@@ -167,7 +167,7 @@ def _load_parameter(ctx: Context, place: ast.Operand, access: Access) -> list[El
     return _indexed(ctx, 0, given, access)
 
 
-def _constants(ctx: Context, place: ast.Operand, access: Access) -> list[Element]:
+def _constants(ctx: Context, place: ast.Operand, access: AccessModifiers) -> list[Element]:
     given = address.operand(ctx, place)
     if isinstance(given.base, ast.Register):
         return _indexed(ctx, CONST_BANK, given, access)
@@ -175,7 +175,7 @@ def _constants(ctx: Context, place: ast.Operand, access: Access) -> list[Element
     return parameters.load_bank(ctx, CONST_BANK, start, access.type, access.count)
 
 
-def _indexed(ctx: Context, bank: int, given: ast.Address, access: Access) -> list[Element]:
+def _indexed(ctx: Context, bank: int, given: ast.Address, access: AccessModifiers) -> list[Element]:
     """A load from a constant bank at an address in a register."""
     base, offset = address.narrow(ctx, given, "const")
     if not 0 <= offset < 65536 - 2 * address.LARGEST:
@@ -183,7 +183,7 @@ def _indexed(ctx: Context, bank: int, given: ast.Address, access: Access) -> lis
     return read_elements(ctx, "LDC", {"ra": base, "cbank": bank}, offset, access)
 
 
-def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operand, access: Access) -> None:
+def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operand, access: AccessModifiers) -> None:
     name = _LOADS[access.space]
     fields: Fields
     if access.space in ("shared", "local"):
@@ -204,7 +204,7 @@ def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operan
 
 
 def read_elements(
-    ctx: Context, name: str, fields: Fields, offset: int, access: Access, *, zeroed: bool = False
+    ctx: Context, name: str, fields: Fields, offset: int, access: AccessModifiers, *, zeroed: bool = False
 ) -> list[Element]:
     """Wide loads of all elements into fresh groups; zeroed: which hold zeros before."""
     size = TYPE_BYTES[access.type]
@@ -338,7 +338,9 @@ def _quad(ctx: Context, operand: ast.Operand) -> tuple[Source, ...]:
     return tuple(range(first, first + 4))
 
 
-def _store_parameter(ctx: Context, place: ast.Operand, access: Access, values: list[tuple[Source, ...]]) -> None:
+def _store_parameter(
+    ctx: Context, place: ast.Operand, access: AccessModifiers, values: list[tuple[Source, ...]]
+) -> None:
     given = address.operand(ctx, place)
     if not isinstance(given.base, ast.Symbol) or given.base.name not in ctx.parameters:
         ctx.refuse(

@@ -13,7 +13,7 @@ from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.context.modifiers import Modifiers
 from binalloc.frontend.lower.memory.atomic import ATYP
-from binalloc.frontend.lower.memory.memory import CACHE, Access, deliver, read_elements, write_elements
+from binalloc.frontend.lower.memory.memory import CACHE, AccessModifiers, deliver, read_elements, write_elements
 from binalloc.frontend.lower.memory.texture import object_handle
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
@@ -83,7 +83,7 @@ def reduce(ctx: Context, ins: Instruction) -> None:
     place, source = ctx.operands(2)
     value = ctx.pair(source, type_) if TYPE_BYTES[type_] == 8 else ctx.b.unit(ctx.word(source, type_))
     signed = formatted and operation in ("min", "max")
-    access = Access("global", type_, 1, "", "", "", False)
+    access = AccessModifiers("global", type_, 1, "", "", "", False)
     fields = _address(ctx, place, name, bound, access, found=bound == "zero" or signed, texels=formatted)
     fields |= {"rb": value, "aop": operation.upper()}
     if "found" in fields:
@@ -120,17 +120,17 @@ def _place_of(m: Modifiers, geometries: tuple[str, ...] = tuple(_GEOMETRIES)) ->
     return name, bound
 
 
-def _access(m: Modifiers) -> Access:
+def _access(m: Modifiers) -> AccessModifiers:
     cache = CACHE[m.take(*CACHE) or "ca"]
     count = int((m.take("v2", "v4") or "v1")[1:])
     type_ = m.type(*_DATA)
     m.done()
     if TYPE_BYTES[type_] * count > _MOST_BYTES:
         m.refuse(f"a vector of {count} values of type .{type_}", expected=f"at most {_MOST_BYTES} bytes")
-    return Access("global", type_, count, cache, "", "", False)
+    return AccessModifiers("global", type_, count, cache, "", "", False)
 
 
-def _items(ctx: Context, operand: ast.Operand, access: Access) -> tuple[ast.Operand, ...]:
+def _items(ctx: Context, operand: ast.Operand, access: AccessModifiers) -> tuple[ast.Operand, ...]:
     """The elements; a single one may stand in braces."""
     items = operand.items if isinstance(operand, ast.Vector) else (operand,)
     if len(items) != access.count:
@@ -139,7 +139,14 @@ def _items(ctx: Context, operand: ast.Operand, access: Access) -> tuple[ast.Oper
 
 
 def _address(
-    ctx: Context, place: ast.Operand, name: str, bound: str, access: Access, *, found: bool, texels: bool = False
+    ctx: Context,
+    place: ast.Operand,
+    name: str,
+    bound: str,
+    access: AccessModifiers,
+    *,
+    found: bool,
+    texels: bool = False,
 ) -> Fields:
     """The address of the access, as a base. found: also the predicate of the lanes that have one, `found`. texels:
     these are what x counts."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.ignored import Told
+from binalloc.frontend.ignored import IgnoredText
 from binalloc.frontend.ir import STACK_BYTES, Program, Routine
 from binalloc.frontend.lower.arithmetic.library import library_modules
 from binalloc.frontend.lower.context.context import Context
@@ -94,11 +94,11 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
     return [name for name in there if name in wanted]
 
 
-def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -> list[Told]:
+def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -> list[IgnoredText]:
     """`.minnctapersm` of the kernels wanted whose blocks may have any size."""
     kernels = [module.functions[name] for name in wanted] if block_dim is None else []
     return [
-        Told(k.path, f".minnctapersm {k.min_blocks} of {k.name} without a block size", k.place.line, 1)
+        IgnoredText(k.path, f".minnctapersm {k.min_blocks} of {k.name} without a block size", k.place.line, 1)
         for k in kernels
         if k.min_blocks and k.maxntid is None and k.reqntid is None
     ]

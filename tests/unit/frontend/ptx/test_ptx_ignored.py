@@ -9,7 +9,7 @@ import pytest
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend import doc
-from binalloc.frontend.ignored import FORMS, Told, sentence
+from binalloc.frontend.ignored import FORMS, IgnoredText, sentence
 from binalloc.frontend.importer import import_ptx
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import FunctionInfo
@@ -53,7 +53,7 @@ def test_each_form_is_told_with_its_line(key: str) -> None:
     text, told = EXAMPLES[key]
     word = {"debug": "debug", "texture-state": "filter_mode"}.get(key, told.split()[0])
     line = next(n for n, line in enumerate(text.splitlines(), 1) if word in line)
-    assert import_ptx(text, "a.ptx").ignored == [Told("a.ptx", told, line, 1)]
+    assert import_ptx(text, "a.ptx").ignored == [IgnoredText("a.ptx", told, line, 1)]
 
 
 def test_the_table_of_the_page_is_up_to_date() -> None:
@@ -90,8 +90,9 @@ def test_linked_files_keep_their_own_words() -> None:
     assert facts(k) == ("sm_75", 24, 0, True)
     assert facts(l_) == ("sm_80", 0, 2, False)
     assert imported.ignored == [
-        Told("a.ptx", '.pragma "nounroll"', 6, 2), Told("b.ptx", ".minnctapersm 4 before .minnctapersm 2", 5, 1)
-    ]  # fmt: skip
+        IgnoredText("a.ptx", '.pragma "nounroll"', 6, 2),
+        IgnoredText("b.ptx", ".minnctapersm 4 before .minnctapersm 2", 5, 1),
+    ]
 
 
 def facts(info: FunctionInfo) -> tuple[str, int, int, bool]:
@@ -142,7 +143,7 @@ def test_an_import_tells_them_once_on_stderr_and_in_json(tmp_path: Path) -> None
         "file": str(path), "text": '.pragma "nounroll"', "line": 6, "count": 2
     }  # fmt: skip
     assert call("inspect", str(path)).err.count("ignored:") == 1
-    assert sentence([Told("", ".ptr", 3, 1)]) == ".ptr (line 3)"
+    assert sentence([IgnoredText("", ".ptr", 3, 1)]) == ".ptr (line 3)"
 
 
 def test_an_import_tells_which_directives_its_registers_do_not_keep_to(tmp_path: Path) -> None:

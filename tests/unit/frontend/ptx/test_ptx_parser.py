@@ -15,10 +15,10 @@ from binalloc.frontend.ptx.ast import (
     Label,
     Negated,
     Operand,
-    Place,
     Register,
     Special,
     Symbol,
+    TextPosition,
     Texture,
     Variable,
     Vector,
@@ -110,7 +110,7 @@ def test_opcode_guard_place_and_loc() -> None:
     assert isinstance(second, Instruction)
     assert (first.op, first.mods) == ("mad", ("lo", "s32"))
     assert first.guard == ("%p1", True)
-    assert first.place == Place(9, 9)
+    assert first.place == TextPosition(9, 9)
     assert first.loc == (3, 17)
     assert first.text == "@!%p1 mad.lo.s32 %r1, %r2, %r3, 4;"
     assert (second.op, second.mods, second.guard, second.operands) == ("ret", (), ("%p2", False), ())
