@@ -101,7 +101,7 @@ def import_units(
     skip_unsupported: bool = False,
     stack_bytes: int = STACK_BYTES,
 ) -> Imported:
-    """Return the Loom binary of one program's translation units. The arguments are those of `import_ptx`."""
+    """Return the Loom binary of one program's translation units. The other arguments are as in `import_ptx`."""
     from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
 
@@ -192,7 +192,7 @@ def _linked(units: Sequence[Unit]) -> ast.Module:
 
 
 def _without(program: Program, error: NoRoom) -> NotImportable:
-    """Return the refusal of the kernels that call, directly or through others, the routine that lacks registers."""
+    """Return the refusal of the kernels that call, directly or through others, the routine with too few registers."""
     above = {error.routine}
     before = 0
     while before < len(above):  # callees come before callers, so only a cycle of calls needs further passes

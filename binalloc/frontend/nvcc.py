@@ -43,11 +43,11 @@ def compile_cuda(path: str, capability: str | None) -> Compiled:
 
     Args:
         path: the source.
-        capability: the wanted architecture, as `8.0` or `sm_80`. Of the architectures that nvcc can compile for, the
-            newest one that is no newer than this is taken, else the oldest. None: the oldest.
+        capability: the wanted architecture, as `8.0` or `sm_80`. nvcc compiles for its newest architecture that is no
+            newer than this, else for its oldest. None: for its oldest.
 
-    Raises UsageError where there is no nvcc. Raises MalformedInput where nvcc does not compile the source; its cause
-    has all that nvcc printed.
+    Raises UsageError where there is no nvcc. Raises MalformedInput where nvcc does not compile the source; the cause
+    has everything that nvcc printed.
     """
     nvcc = shutil.which("nvcc")
     if nvcc is None:
@@ -71,7 +71,7 @@ def compile_cuda(path: str, capability: str | None) -> Compiled:
 
 
 class CompilerSays(Exception):
-    """This exception carries all that a compiler printed, line by line."""
+    """This exception has the text that a compiler printed, line by line."""
 
 
 def _architecture(nvcc: str, path: str, capability: str | None) -> str:
