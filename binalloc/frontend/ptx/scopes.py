@@ -16,7 +16,7 @@ COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 """Components of a vector register, and their indices."""
 
 _TRIPLES = ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid")
-"""Special registers that are vectors of three components; `.w` reads as 0."""
+"""Special registers that are vectors; `.w` always reads as 0."""
 
 SPECIALS = frozenset(
     [f"{name}.{component}" for name in _TRIPLES for component in "xyzw"]
