@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from binalloc.emulator.accelsim.sass import BINARY_VERSION, Entry
+from binalloc.emulator.accelsim.sass import BINARY_VERSION, SassLine
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW
 from binalloc.isa.interface.places import LANES
@@ -52,15 +52,15 @@ def head(kernel: str, launch: Launch, registers: int, shared: int) -> bytes:
 
 
 def lines(
-    words: Array, masks: Array, places: Array, addresses: Array, entry_of: Callable[[int, int], Entry]
+    words: Array, masks: Array, places: Array, addresses: Array, line_of: Callable[[int, int], SassLine]
 ) -> list[bytes]:
     """The lines of warp instructions.
 
     words, masks: int64 [instruction], code word and lanes that execute it. addresses: int64 [access, lane]; places:
-    int64 [instruction], the instruction's row there, or -1. entry_of: what is said of a code word for whatever lanes of
+    int64 [instruction], the instruction's row there, or -1. line_of: what is said of a code word for whatever lanes of
     whatever warp; its second argument is the mask.
     """
-    entries = [entry_of(word, mask) for word, mask in zip(words.tolist(), masks.tolist(), strict=True)]
+    entries = [line_of(word, mask) for word, mask in zip(words.tolist(), masks.tolist(), strict=True)]
     masks = masks & np.array([e.lanes for e in entries], np.int64)
     at = np.flatnonzero([e.memory and mask != 0 for e, mask in zip(entries, masks.tolist(), strict=True)])
     written = dict(zip(at.tolist(), _addresses(masks[at], addresses[places[at]]), strict=True)) if len(at) else {}

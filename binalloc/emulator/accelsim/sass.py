@@ -61,7 +61,7 @@ _ADDRESSED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SassLine:
     """What each line of an instruction says in the same words.
 
     text: destinations, opcode and sources, with their counts, and the bytes that a thread accesses. memory: addresses
@@ -73,10 +73,10 @@ class Entry:
     lanes: int = FULL
 
 
-NOTHING = Entry("0 NOP 0 0", False)
+NOTHING = SassLine("0 NOP 0 0", False)
 
 
-def entry(instr: Instr, mask: int) -> Entry:
+def sass_line(instr: Instr, mask: int) -> SassLine:
     """The part of an instruction's lines that does not depend on the warp. A barrier at which no lane of a warp arrives
     is written as NOP: the simulator would let the warp arrive."""
     seen = view(instr)
@@ -86,7 +86,7 @@ def entry(instr: Instr, mask: int) -> Entry:
     size = 0 if memory is None else memory.size
     text = f"{_registers(seen.defs)} {opcode(instr)} {_registers(seen.uses)} {size}"
     givers = 0 if memory is None else memory.givers
-    return Entry(text, memory is not None, (1 << givers) - 1 if givers else FULL)
+    return SassLine(text, memory is not None, (1 << givers) - 1 if givers else FULL)
 
 
 def _registers(refs: tuple[Ref, ...]) -> str:

@@ -18,8 +18,8 @@ from binalloc.emulator.accelsim.barriers import check_barriers
 from binalloc.emulator.accelsim.folder import NewFolder, Scratch, writing
 from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
 from binalloc.emulator.accelsim.lines import head, lines
-from binalloc.emulator.accelsim.sass import Entry, entry
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.accelsim.sass import SassLine, sass_line
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.errors import Hint, LimitHit
@@ -60,7 +60,7 @@ class AccelsimTrace:
         self._launch, self._limit = launch, limit
         self._warps = -(-launch.threads_per_block // LANES)
         self._code = {fn.address + i: instr for fn in module.reached(kernel) for i, instr in enumerate(fn.instrs)}
-        self._entries: dict[tuple[int, bool], Entry] = {}
+        self._entries: dict[tuple[int, bool], SassLine] = {}
         self._blocks: dict[int, list[_Warp]] = {}
         self._later: dict[int, list[Place]] = {}  # blocks that ended before one of a lower number
         self._next = self._held = self._size = 0
@@ -95,7 +95,7 @@ class AccelsimTrace:
         self._scratch.close()
         self._folder.close()
 
-    def _begin(self, device: Device) -> None:
+    def _begin(self, device: LaunchedDevice) -> None:
         """The head of the trace. What occupancy counts is said as the machine rounds it, so that the simulator, which
         rounds less, finds as many resident blocks, or as near as its rule comes: registers per SM, not per part."""
         use = device.machine.occupancy(device.need.use)
@@ -114,7 +114,7 @@ class AccelsimTrace:
     def _add(self, issues: Batch) -> None:
         """The lines of instructions to those of their warps."""
         words, masks, places = (issues.column(c) for c in (LogColumn.PC, LogColumn.MASK, LogColumn.LANES))
-        made = lines(words, masks, places, issues.addresses, self._entry)
+        made = lines(words, masks, places, issues.addresses, self._sass_line)
         size = sum(map(len, made))
         self._held += size
         self._grow(size)
@@ -126,11 +126,11 @@ class AccelsimTrace:
             of_block[warp].count += 1
             of_block[warp].held.append(line)
 
-    def _entry(self, word: int, mask: int) -> Entry:
+    def _sass_line(self, word: int, mask: int) -> SassLine:
         key = (word, mask != 0)
         found = self._entries.get(key)
         if found is None:
-            found = self._entries[key] = entry(self._code[word], mask)
+            found = self._entries[key] = sass_line(self._code[word], mask)
         return found
 
     def _grow(self, size: int) -> None:

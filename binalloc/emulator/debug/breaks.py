@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.state import layout as L
 from binalloc.errors import Hint, UsageError
@@ -22,7 +22,7 @@ def breaking(texts: Sequence[str]) -> Listener:
     """For an `IssueLog`: the run stops in front of the first instruction that some lane is to execute at one of the
     places; UsageError, before the first cycle, for a text that means none."""
 
-    def begin(device: Device) -> None:
+    def begin(device: LaunchedDevice) -> None:
         for text in texts:
             for word in words_of(device.module, text):
                 device.memories.program[word, L.Column.BREAK] = 1

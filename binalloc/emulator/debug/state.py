@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.waits import SAYS
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReconvergenceEntry:
     """An entry of the reconvergence stack: kind, the word it goes on at and the one it ends at (None: none), lanes."""
 
     kind: str
@@ -51,14 +51,14 @@ class WarpState:
     registers: NDArray[np.uint32]
     predicates: list[int]
     busy: list[int]
-    stack: list[Entry]
+    stack: list[ReconvergenceEntry]
     space: str | None
     addresses: dict[int, int]
     words: dict[int, list[int]]
     others: list[Standing]
 
 
-def stopped_warp(device: Device) -> WarpState:
+def stopped_warp(device: LaunchedDevice) -> WarpState:
     """The warp that a `Stopped` run is about."""
     c = Context(device)
     sm, w, pc = c.of("fault_sm"), c.of("fault_warp"), c.of("fault_pc")
@@ -69,7 +69,7 @@ def stopped_warp(device: Device) -> WarpState:
     space, addresses, words = _memory(c, sm, w, pc, mask)
     return WarpState(
         c.of("cycle"), sm, w, int(c.at(sm, "block_id")[block_slot]), int(c.at(sm, "in_block")[w]), pc,
-        int(stack[sp, L.Entry.MASK]), mask, c.of("fault_b"),
+        int(stack[sp, L.StackColumn.MASK]), mask, c.of("fault_b"),
         device.memories.regs[row, : c.of("registers")].copy(),
         [int(lanes) for lanes in c.at(sm, "pred")[w][: L.PT]],
         [b for b in range(L.SCOREBOARDS) if busy >> b & 1],
@@ -78,10 +78,10 @@ def stopped_warp(device: Device) -> WarpState:
     )  # fmt: skip
 
 
-def _entry(row: NDArray[np.int64]) -> Entry:
-    rpc = int(row[L.Entry.RPC])
-    kind = L.EntryKind.names[row[L.Entry.KIND]]
-    return Entry(kind, int(row[L.Entry.PC]), None if rpc < 0 else rpc, int(row[L.Entry.MASK]))
+def _entry(row: NDArray[np.int64]) -> ReconvergenceEntry:
+    rpc = int(row[L.StackColumn.RPC])
+    kind = L.EntryKind.names[row[L.StackColumn.KIND]]
+    return ReconvergenceEntry(kind, int(row[L.StackColumn.PC]), None if rpc < 0 else rpc, int(row[L.StackColumn.MASK]))
 
 
 def _memory(c: Context, sm: int, w: int, pc: int, mask: int) -> tuple[str | None, dict[int, int], dict[int, list[int]]]:
@@ -134,7 +134,7 @@ def _others(c: Context, sm: int, block_slot: int, stopped: int) -> list[Standing
     for w in range(block_slot * each, (block_slot + 1) * each):
         if w == stopped:
             continue
-        doing, pc = SAYS[int(state[w])], int(at[w]) if sp[w] < 0 else int(stack[w, sp[w], L.Entry.PC])
+        doing, pc = SAYS[int(state[w])], int(at[w]) if sp[w] < 0 else int(stack[w, sp[w], L.StackColumn.PC])
         if state[w] == L.Warp.BARRIER:
             closed = bar_id[w] >= 0
             doing = f"waits at barrier {bar_id[w]}" if closed else "goes on behind a barrier"

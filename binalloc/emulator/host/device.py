@@ -74,7 +74,7 @@ class Sampler(Protocol):
         """The launch has ended."""
 
 
-class Device:
+class LaunchedDevice:
     """One launch on one device: staged program, records, memories."""
 
     def __init__(

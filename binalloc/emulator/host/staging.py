@@ -164,9 +164,7 @@ for _name in ("pd0", "pd1", "ps0", "ps1", "ps2"):
     _BLANK[L.FIELD_COLUMNS[_name]] = PT
 
 
-def stage_instruction(
-    word: int, instr: Instr, machine: Machine, constants: Constants, values: ValueRows
-) -> list[int]:
+def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Constants, values: ValueRows) -> list[int]:
     """The table row of `instr`, which stands at code word `word`: one number per column."""
     row = list(_BLANK)
     op, f = instr.op, instr.f
@@ -324,7 +322,7 @@ def stage_memory(row: list[int], instr: Instr) -> None:
     if op.space == Space.TEXTURE:
         return
     row[L.Column.SPACE] = L.Space.names.index(op.space)
-    row[L.Column.ACCESS] = L.Access.names.index(op.access)
+    row[L.Column.ACCESS] = L.AccessCode.names.index(op.access)
     row[L.Column.SPILL] = f.get("spill", 0)
     row[L.Column.PAST] = CACHE_OPS[f.get("cache", 0)] in PAST_L1
     if "width" in f:

@@ -45,7 +45,7 @@ from binalloc.emulator.sm.log import log_issue
 from binalloc.emulator.sm.memory_events import serve_memory
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, Access, Column, Entry, ExecGroup, Fault
+from binalloc.emulator.state.layout import FULL, AccessCode, Column, ExecGroup, Fault, StackColumn
 from binalloc.emulator.state.memories import Arguments
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.modes import CHECKING
@@ -110,7 +110,7 @@ def execute(
     elif group == ExecGroup.HALF:
         exec_half(g, s, program, rows, w, pc, mask)
     elif group == ExecGroup.MEM:
-        if program[pc, Column.ACCESS] == Access.ATOMIC:
+        if program[pc, Column.ACCESS] == AccessCode.ATOMIC:
             stage(g, s, program, regs, w, pc)
         if mask != FULL or access_row(g, s, program, rows, global_, shared, w, pc) == 0:
             exec_mem(g, s, program, rows, global_, shared, local, const, w, pc, mask)
@@ -138,7 +138,7 @@ def issue_one(
     if g.logging:
         log_issue(g, s, program, rows, regs, w, pc, mask)
     if CHECKING and g.check and g.fault == 0:
-        poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], Entry.MASK], mask)
+        poison_before(g, s, program, w, pc, s.stack[w, s.sp[w], StackColumn.MASK], mask)
     if g.fault != 0:
         return
     group = program[pc, Column.GROUP]
@@ -174,7 +174,7 @@ def sm_cycle(
         s.turn = w  # read anew in each round, so that a compiler puts nothing that follows from it before them
         while s.turn >= 0:
             w = s.turn
-            pc = s.stack[w, s.sp[w], Entry.PC]
+            pc = s.stack[w, s.sp[w], StackColumn.PC]
             issue_one(
                 g, s, program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races,
                 w, pc,

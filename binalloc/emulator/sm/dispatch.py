@@ -15,7 +15,7 @@ from binalloc.emulator.sm.log import log_block
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, SKEW_CYCLES, Entry, EntryKind, Warp
+from binalloc.emulator.state.layout import BARRIERS, FULL, LANES, PT, SKEW_CYCLES, EntryKind, StackColumn, Warp
 from binalloc.emulator.state.memory_layout import NEVER
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -103,10 +103,10 @@ def start_warp(g: Gpu, s: Sm, regs: Cube, hazard: Cube, local: Cube, slot: int, 
     s.live[w] = mask
     s.sp[w] = 0
     s.at[w] = g.entry
-    s.stack[w, 0, Entry.KIND] = EntryKind.PLAIN
-    s.stack[w, 0, Entry.PC] = g.entry
-    s.stack[w, 0, Entry.RPC] = -1
-    s.stack[w, 0, Entry.MASK] = mask
+    s.stack[w, 0, StackColumn.KIND] = EntryKind.PLAIN
+    s.stack[w, 0, StackColumn.PC] = g.entry
+    s.stack[w, 0, StackColumn.RPC] = -1
+    s.stack[w, 0, StackColumn.MASK] = mask
     s.gone[w] = 0
     s.block_of[w] = slot
     s.in_block[w] = i

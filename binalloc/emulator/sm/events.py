@@ -24,7 +24,7 @@ from binalloc.emulator.state.layout import (
     WAKE_NODE,
     WHEEL,
     Column,
-    Entry,
+    StackColumn,
     Warp,
 )
 from binalloc.emulator.state.parts.log import LogKind
@@ -88,7 +88,7 @@ def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
 @device(inline=True)
 def wait_for_boards(g: Gpu, s: Sm, program: Grid, w: int) -> int:
     """1 if the warp's next instruction waits for scoreboards; it does so from now on."""
-    boards = s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]
+    boards = s.busy[w] & program[s.stack[w, s.sp[w], StackColumn.PC], Column.WAIT]
     if boards == 0:
         return 0
     set_state(g, s, w, Warp.SCOREBOARD)
@@ -102,7 +102,7 @@ def wait_for_boards(g: Gpu, s: Sm, program: Grid, w: int) -> int:
 def may_issue(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp waits for nothing but its turn."""
     set_state(g, s, w, Warp.READY)
-    enter_turn(g, s, program, w, s.stack[w, s.sp[w], Entry.PC])
+    enter_turn(g, s, program, w, s.stack[w, s.sp[w], StackColumn.PC])
 
 
 @device(inline=True)
@@ -209,7 +209,7 @@ def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
         retire_warp(g, s, w)
     if s.state[w] != Warp.SCOREBOARD or s.knocking[g.scheduler_of[w]] & g.bit_of[w]:
         return  # what knocks has been resumed before
-    if not s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]:
+    if not s.busy[w] & program[s.stack[w, s.sp[w], StackColumn.PC], Column.WAIT]:
         resumed(g, s, w)
         if g.logging:
             log_event(g, s, LogKind.RESUME, w, -1, 0)

@@ -13,7 +13,7 @@ from binalloc.emulator.policies.gates.table import BEHIND_BOARDS, closed_before,
 from binalloc.emulator.sm.events import may_issue, set_state, wait_for_boards, wake_at
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import Entry, Warp
+from binalloc.emulator.state.layout import StackColumn, Warp
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 
@@ -32,7 +32,7 @@ def wait_at(g: Gpu, s: Sm, w: int, gate: int) -> None:
 @device
 def answer_knock(g: Gpu, s: Sm, program: Grid, w: int) -> None:
     """The warp goes on to the next thing that it waits for, or to its turn."""
-    pc = s.stack[w, s.sp[w], Entry.PC]
+    pc = s.stack[w, s.sp[w], StackColumn.PC]
     state = s.state[w]
     if state != Warp.SCOREBOARD and (state < Warp.GATE or (BEHIND_BOARDS >> (state - Warp.GATE)) & 1 == 0):
         gate = closed_before(g, s, program, w, pc)

@@ -59,8 +59,8 @@ from binalloc.emulator.state.layout import (
     WHEEL,
     CodeWord,
     Column,
-    Entry,
     Fault,
+    StackColumn,
     Warp,
 )
 from binalloc.emulator.state.memory_layout import NEVER
@@ -77,7 +77,7 @@ def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: in
         set_fault(g, s, Fault.PC, w, s.at[w], -1, pc, 0, 0)
         return 0
     s.at[w] = pc
-    active = s.stack[w, s.sp[w], Entry.MASK]
+    active = s.stack[w, s.sp[w], StackColumn.MASK]
     mask = active & (s.pred[w, program[pc, Column.GUARD]] ^ program[pc, Column.GUARDN])
     if g.hazards:
         if program[pc, Column.WAIT]:
@@ -166,7 +166,7 @@ def sleep(g: Gpu, s: Sm, program: Grid, w: int, delay: int, state: int) -> None:
 def ready_next(g: Gpu, s: Sm, program: Grid, w: int) -> int:
     """1 if the warp, which has just issued, waits for its turn from the next cycle on: its next instruction waits for
     no scoreboard. It need not sleep then."""
-    pc = s.stack[w, s.sp[w], Entry.PC]
+    pc = s.stack[w, s.sp[w], StackColumn.PC]
     if s.busy[w] & program[pc, Column.WAIT]:
         return 0
     enter_turn(g, s, program, w, pc)
@@ -191,7 +191,7 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
     """1 if the warp's next instruction can issue in this cycle behind the one at `first`, which had stall 0."""
     if program[first, Column.STALL] != 0 or program[first, Column.CONTROL] != NO_CONTROL:
         return 0
-    pc = s.stack[w, s.sp[w], Entry.PC]
+    pc = s.stack[w, s.sp[w], StackColumn.PC]
     if (
         program[pc, Column.VALID] == CodeWord.NONE
         or program[pc, Column.CONTROL] != NO_CONTROL
@@ -280,7 +280,7 @@ def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
         return i
     s.last[sch] = i
     w = i * g.schedulers + sch
-    unit = program[s.stack[w, s.sp[w], Entry.PC], Column.UNIT]
+    unit = program[s.stack[w, s.sp[w], StackColumn.PC], Column.UNIT]
     s.ready[sch, unit] &= ~(1 << i)
     if s.ready[sch, unit] == 0:
         s.ready_units[sch] &= ~(1 << unit)

@@ -9,7 +9,7 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import LANES, RZ, Access, Column, Entry, ExecGroup, Fault, Space
+from binalloc.emulator.state.layout import LANES, RZ, AccessCode, Column, ExecGroup, Fault, Space, StackColumn
 from binalloc.emulator.state.parts.log import ATOM_BYTES, DATA_WORDS, Keep, LogColumn, LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
@@ -44,7 +44,7 @@ def log_event(g: Gpu, s: Sm, kind: int, w: int, pc: int, detail: int) -> None:
 @device(apart=True)
 def log_wait(g: Gpu, s: Sm, w: int, boards: int) -> None:
     """The warp finds that its next instruction waits for scoreboards."""
-    log_event(g, s, LogKind.SCOREBOARD, w, s.stack[w, s.sp[w], Entry.PC], boards)
+    log_event(g, s, LogKind.SCOREBOARD, w, s.stack[w, s.sp[w], StackColumn.PC], boards)
 
 
 @device(apart=True)
@@ -84,9 +84,9 @@ def log_data(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, n: int) 
     """What the lanes of row n store, or give to an atomic operation; zeros behind it."""
     g.log_lane[n, LANES:] = 0
     access = program[pc, Column.ACCESS]
-    if access == Access.STORE:
+    if access == AccessCode.STORE:
         log_words(g, s, regs, w, n, 0, program[pc, Column.DATA], max(program[pc, Column.SIZE] >> 2, 1))
-    elif access == Access.ATOMIC:
+    elif access == AccessCode.ATOMIC:
         log_words(g, s, regs, w, n, 0, program[pc, Column.B_REG], program[pc, Column.B_UNITS])
         log_words(g, s, regs, w, n, DATA_WORDS // 2, program[pc, Column.C_REG], program[pc, Column.C_UNITS])
 
@@ -123,4 +123,4 @@ def log_issue(g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, w: int, pc: 
         return
     if access:
         lanes = log_lanes(g, s, program, regs, w, pc)
-    log_row(g, s, LogKind.ISSUE, w, pc, mask, s.stack[w, s.sp[w], Entry.MASK], lanes)
+    log_row(g, s, LogKind.ISSUE, w, pc, mask, s.stack[w, s.sp[w], StackColumn.MASK], lanes)

@@ -17,7 +17,7 @@ from binalloc.emulator.sm.ports import port_free
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.counters import STATS, Stall, Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import Access, Column, Entry, ExecGroup, Warp
+from binalloc.emulator.state.layout import AccessCode, Column, ExecGroup, StackColumn, Warp
 from binalloc.emulator.state.profile_columns import FIRST_COUNT, FIRST_STALL, LATENCIES, LATENCY_MAX, LATENCY_SUM
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -25,7 +25,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 @device
 def next_word(s: Sm, w: int) -> int:
     """The word that warp w executes next."""
-    return s.stack[w, s.sp[w], Entry.PC]
+    return s.stack[w, s.sp[w], StackColumn.PC]
 
 
 @device
@@ -79,7 +79,11 @@ def settle(s: Sm, program: Grid, pc: int) -> None:
 def returns_data(program: Grid, pc: int) -> int:
     """Whether the instruction at `pc` waits for what memory sends: a load, an atomic, a texture fetch."""
     group = program[pc, Column.GROUP]
-    return 1 if group == ExecGroup.TEX or (group == ExecGroup.MEM and program[pc, Column.ACCESS] != Access.STORE) else 0
+    return (
+        1
+        if group == ExecGroup.TEX or (group == ExecGroup.MEM and program[pc, Column.ACCESS] != AccessCode.STORE)
+        else 0
+    )
 
 
 @device

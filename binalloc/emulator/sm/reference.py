@@ -14,7 +14,7 @@ from binalloc.emulator.sm.log import log_event, log_wait
 from binalloc.emulator.sm.ports import port_free
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import SCOREBOARDS, Column, Entry, Warp
+from binalloc.emulator.state.layout import SCOREBOARDS, Column, StackColumn, Warp
 from binalloc.emulator.state.memory_layout import NEVER, Tagged
 from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
@@ -43,7 +43,9 @@ def refresh(g: Gpu, s: Sm, program: Grid) -> None:
                 else:
                     set_state(g, s, w, Warp.READY)
         elif (
-            state == Warp.STALL or state == Warp.BRANCH or state >= Warp.GATE
+            state == Warp.STALL
+            or state == Warp.BRANCH
+            or state >= Warp.GATE
             or (state == Warp.BARRIER and s.bar_id[w] < 0)
         ) and s.ready_at[w] == g.cycle:
             if g.gates:
@@ -60,7 +62,7 @@ def refresh(g: Gpu, s: Sm, program: Grid) -> None:
 @device
 def waited_for(s: Sm, program: Grid, w: int) -> int:
     """The busy scoreboards that the warp's next instruction waits for, as bits."""
-    return s.busy[w] & program[s.stack[w, s.sp[w], Entry.PC], Column.WAIT]
+    return s.busy[w] & program[s.stack[w, s.sp[w], StackColumn.PC], Column.WAIT]
 
 
 @device
@@ -87,7 +89,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     eligible = 0
     for w in range(sch, g.warp_limit, g.schedulers):
         if s.state[w] == Warp.READY:
-            unit = program[s.stack[w, s.sp[w], Entry.PC], Column.UNIT]
+            unit = program[s.stack[w, s.sp[w], StackColumn.PC], Column.UNIT]
             if port_free(g, s, sch, unit) <= g.cycle:
                 eligible |= g.bit_of[w]
     return eligible

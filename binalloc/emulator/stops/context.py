@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.text.disassembler import format_instr
 
@@ -10,7 +10,7 @@ from binalloc.isa.text.disassembler import format_instr
 class Context:
     """A device that has stopped, and its instructions and threads in words."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: LaunchedDevice) -> None:
         self.device = device
         self.engine, self.g, self.sms, self.program = device.engine, device.g, device.sms, device.program
 

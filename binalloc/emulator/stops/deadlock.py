@@ -115,7 +115,7 @@ def _warp(c: Context, f: Fields, w: int) -> Waiting:
     if state == L.Warp.BARRIER and f["bar_id"][w] >= 0:
         barrier, word = int(f["bar_id"][w]), int(f["bar_pc"][w])
     elif sp >= 0:
-        word, top = int(f["stack"][w, sp, L.Entry.PC]), int(f["stack"][w, sp, L.Entry.MASK])
+        word, top = int(f["stack"][w, sp, L.StackColumn.PC]), int(f["stack"][w, sp, L.StackColumn.MASK])
         behind = int(f["live"][w]) & ~top
     if state == L.Warp.SCOREBOARD:
         wanted = int(f["busy"][w]) & int(c.program.table[word, L.Column.WAIT])

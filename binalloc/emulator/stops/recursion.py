@@ -41,4 +41,4 @@ def calls_deep(c: Context) -> str:
     """How many calls the warp that has faulted is in."""
     sm, w = c.of("fault_sm"), c.of("fault_warp")
     entries = c.at(sm, "stack")[w, : int(c.at(sm, "sp")[w]) + 1]
-    return count(int((entries[:, L.Entry.KIND] == L.EntryKind.CALL).sum()), "call")
+    return count(int((entries[:, L.StackColumn.KIND] == L.EntryKind.CALL).sum()), "call")

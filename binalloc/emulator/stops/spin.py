@@ -12,7 +12,7 @@ import zlib
 
 import numpy as np
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
@@ -23,7 +23,7 @@ STEPS = 2_048  # cycles with events over which the state is looked for again
 TOGETHER = 64  # of those steps, between which signals wait
 
 
-def digest(device: Device, memories: bool) -> int:
+def digest(device: LaunchedDevice, memories: bool) -> int:
     """Hash of what programs can see; of global, shared and local memory only if `memories`."""
     mem, value = device.memories, 0
     parts: list[Array] = [mem.regs]
@@ -39,23 +39,23 @@ def digest(device: Device, memories: bool) -> int:
     return value
 
 
-def running(device: Device) -> bytes:
+def running(device: LaunchedDevice) -> bytes:
     """Where every warp stands: cheap to compare cycle by cycle."""
     parts = []
     for i in range(device.sms_count):
         sp = device.engine.view(device.sms, i, "sp")
         stack = device.engine.view(device.sms, i, "stack")
-        parts.append(stack[np.arange(L.MAX_WARPS), np.maximum(sp, 0), L.Entry.PC].tobytes())
+        parts.append(stack[np.arange(L.MAX_WARPS), np.maximum(sp, 0), L.StackColumn.PC].tobytes())
     return b"".join(parts)
 
 
-def place_of(device: Device, sm: int, w: int) -> int:
+def place_of(device: LaunchedDevice, sm: int, w: int) -> int:
     """Where one warp stands, its slot being in use: cheaper still."""
     top = device.engine.view(device.sms, sm, "sp")[w]
-    return int(device.engine.view(device.sms, sm, "stack")[w, max(top, 0), L.Entry.PC])
+    return int(device.engine.view(device.sms, sm, "stack")[w, max(top, 0), L.StackColumn.PC])
 
 
-def find_spin(device: Device, limit: int) -> int:
+def find_spin(device: LaunchedDevice, limit: int) -> int:
     """Run on for a while; status 2 with the deadlock fault set where the state comes round, else the run's status."""
     state = _State(device)
     start = device.engine.get(device.g, 0, "cycle")
@@ -79,7 +79,7 @@ def find_spin(device: Device, limit: int) -> int:
 class _State:
     """What a device is like now, to be found again. Nearly always it is seen at the first warp that this is another."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: LaunchedDevice) -> None:
         self._device = device
         self._place, self._registers, self._everything = running(device), digest(device, False), digest(device, True)
         self._issued = issue_counts(device)
@@ -100,12 +100,12 @@ class _State:
         )
 
 
-def issue_counts(device: Device) -> list[Array]:
+def issue_counts(device: LaunchedDevice) -> list[Array]:
     """Per SM: instructions issued by each warp slot since the launch."""
     return [device.engine.get(device.sms, i, "warp_issued") for i in range(device.sms_count)]
 
 
-def all_busy(device: Device, before: list[Array]) -> bool:
+def all_busy(device: LaunchedDevice, before: list[Array]) -> bool:
     """Whether every warp that has not gone has issued since `before` or stands at a barrier that has not opened, and
     some have issued."""
     some = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.figures.accounting import account_until
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.layout import Column
@@ -13,13 +13,13 @@ class Stopped(Exception):
     the run's log has asked to stop. The instruction is issued, and nothing of it has happened yet. partial: as in
     `LimitHit`."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: LaunchedDevice) -> None:
         super().__init__("stopped at a break")
         self.device = device
         self.partial: object = None
 
 
-def take_back(device: Device) -> None:
+def take_back(device: LaunchedDevice) -> None:
     """Count nothing of the instruction in front of which `device` has stopped; one that was to go with it has used its
     slot. Of SMs that have had this cycle it is counted whole."""
     i, warp, pc, mask = (device.get(f"fault_{name}") for name in ("sm", "warp", "pc", "a"))
@@ -33,7 +33,7 @@ def take_back(device: Device) -> None:
     account_until(device.engine, device.g, device.sms, device.memories, device.get("cycle"), over=i)
 
 
-def _add(device: Device, i: int, name: str, index: int, value: int) -> None:
+def _add(device: LaunchedDevice, i: int, name: str, index: int, value: int) -> None:
     """To a counter of SM i."""
     counters = device.engine.view(device.sms, i, name).copy()
     counters[index] += value

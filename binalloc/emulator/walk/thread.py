@@ -41,7 +41,7 @@ _C = L.Column
 
 
 @dataclass
-class Step:
+class WalkStep:
     """A code word made ready. plain: always executed, with the next word behind it. tested: what it makes predicates
     from, and whether it compares two numbers."""
 
@@ -96,10 +96,10 @@ class Code:
 
     def __init__(self, program: Program, constants: Constants, textures: Sequence[Sequence[int]]) -> None:
         self._program, self._constants, self._textures = program, constants, textures
-        self._steps: dict[int, Step | None] = {}
+        self._steps: dict[int, WalkStep | None] = {}
         self.words = len(program.table)
 
-    def step(self, word: int) -> Step | None:
+    def step(self, word: int) -> WalkStep | None:
         """None where there is no code."""
         try:
             return self._steps[word]
@@ -108,14 +108,14 @@ class Code:
             found = self._steps[word] = None if place is None else self._ready(word, *place)
             return found
 
-    def _ready(self, word: int, fn: Function, index: int) -> Step:
+    def _ready(self, word: int, fn: Function, index: int) -> WalkStep:
         row = [int(x) for x in self._program.table[word]]
         instr = fn.instrs[index]
         seen = view(instr)
         compares, decides = comparison_of(instr, row), any(ref.file == PRED for ref in seen.defs)
         flow = seen.control
         goes = flow in (Flow.BRANCH, Flow.CALL, Flow.CALL_INDIRECT, Flow.RETURN, Flow.EXIT)
-        return Step(
+        return WalkStep(
             seen,
             flow,
             row[_C.GUARD] == L.PT and not row[_C.GUARDN] & 1 and not goes,
@@ -181,7 +181,7 @@ class Walk:
             self.values.forget_others(split.end)
         return True
 
-    def _execute(self, step: Step) -> bool:
+    def _execute(self, step: WalkStep) -> bool:
         """One word; whether the thread has ended."""
         guard = self.values.predicates[step.guard]
         holds = None if guard is None else bool(guard ^ step.negated)
@@ -205,7 +205,7 @@ class Walk:
             self._compute(word, step, holds)
         return False
 
-    def _compute(self, word: int, step: Step, holds: bool | None) -> None:
+    def _compute(self, word: int, step: WalkStep, holds: bool | None) -> None:
         values = self.values
         if step.address is not None:
             self.found.addresses.setdefault(word, []).append(step.address(values))
@@ -230,7 +230,7 @@ class Walk:
         self.word = split.meets
         return False
 
-    def _branch(self, word: int, step: Step, holds: bool | None) -> None:
+    def _branch(self, word: int, step: WalkStep, holds: bool | None) -> None:
         if holds is not None:
             if step.target <= word:
                 if step.guard != L.PT:

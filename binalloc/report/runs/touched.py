@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from binalloc.printable import count
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.device import Device
+    from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.runs.watch import Span, Touch
 
 _KINDS = ("load", "store", "atomic")
@@ -20,12 +20,12 @@ class Touched:
 
     def __init__(self, most: int, line: Callable[[str], None], live: bool) -> None:
         self._most, self._line, self._live = most, line, live
-        self._device: Device | None = None
+        self._device: LaunchedDevice | None = None
         self._spans: Sequence[Span] = ()
         self._kept: list[dict[str, Any]] = []
         self._total = 0
 
-    def begin(self, device: Device, spans: Sequence[Span]) -> Sequence[Span]:
+    def begin(self, device: LaunchedDevice, spans: Sequence[Span]) -> Sequence[Span]:
         """What is watched on which device."""
         self._device, self._spans = device, spans
         return spans
@@ -69,7 +69,7 @@ class Touched:
         }  # fmt: skip
 
 
-def _values(device: Device, touch: Touch, data: bytes) -> str:
+def _values(device: LaunchedDevice, touch: Touch, data: bytes) -> str:
     """Whole elements of the buffer as numbers, and numbers in structs, else bytes."""
     import numpy as np
 

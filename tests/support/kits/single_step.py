@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.engines.engine import engine
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources
@@ -76,7 +76,7 @@ class SingleStep:
         need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))
         data = launch.make_buffers()
         memory = GlobalMemory(launch, module, data, launch.make_textures())
-        self.device = Device(engine("python"), module, kernel, launch, machine, need, 1, 1, memory)
+        self.device = LaunchedDevice(engine("python"), module, kernel, launch, machine, need, 1, 1, memory)
 
     def run(self, before: WarpState) -> WarpState:
         """The state after the instruction."""
@@ -104,8 +104,8 @@ class SingleStep:
             mem.global_[: len(before.global_)].copy(),
             mem.shared[0, : len(before.shared)].copy(),
             mem.local[0, : len(before.local)].copy(),
-            int(s.stack[0, sp, L.Entry.PC]) if sp >= 0 else -1,
+            int(s.stack[0, sp, L.StackColumn.PC]) if sp >= 0 else -1,
             sp,
-            int(s.stack[0, sp, L.Entry.MASK]) if sp >= 0 else 0,
+            int(s.stack[0, sp, L.StackColumn.MASK]) if sp >= 0 else 0,
             g.fault,
         )

@@ -10,7 +10,7 @@ import pytest
 
 from binalloc.emulator.runs.issue_log import IssueLog
 from binalloc.emulator.runs.watch import Span, Touch, Watch
-from binalloc.emulator.state.layout import Access
+from binalloc.emulator.state.layout import AccessCode
 from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import ATOMIC_OPS
@@ -53,8 +53,14 @@ def test_loads_and_stores_of_a_word() -> None:
         op("STG", ra=4, rb=6, width=4),
     ]  # fmt: skip
     load, store = watched(code, [(20, 4)])
-    assert (load.access, load.lane, load.pc, words(load.before), load.after) == (Access.LOAD, 5, 4, [5], load.before)
-    assert (store.access, store.lane, store.pc) == (Access.STORE, 5, 6)
+    assert (load.access, load.lane, load.pc, words(load.before), load.after) == (
+        AccessCode.LOAD,
+        5,
+        4,
+        [5],
+        load.before,
+    )
+    assert (store.access, store.lane, store.pc) == (AccessCode.STORE, 5, 6)
     assert (words(store.before), words(store.after)) == ([5], [105])
     assert load.cycle < store.cycle
 
@@ -91,7 +97,7 @@ def test_what_is_stored_beside_the_watched_bytes_counts_for_atomics_on_both() ->
         op("ATOMG", rd=12, ra=2, rb=8, aop=0, atyp=2, guard=(0, False), wbar=1), op("NOP", wait=2),
     ]  # fmt: skip
     (touch,) = watched(code, [(4, 4)])
-    assert (touch.access, words(touch.before), words(touch.after)) == (Access.ATOMIC, [1], [2])
+    assert (touch.access, words(touch.before), words(touch.after)) == (AccessCode.ATOMIC, [1], [2])
 
 
 def test_overlapping_spans_are_told_of_each_for_itself() -> None:
