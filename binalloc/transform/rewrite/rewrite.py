@@ -319,6 +319,7 @@ def _user_local_bytes(attempt: Attempt, kernel: str) -> int:
 
 
 def _emit(prepared: Prepared, whole: Plan, name: str, base: int) -> Emitted:
+    """Emit one function with its memory values in place. base: local memory of the kernel's own, in bytes."""
     attempt, plan = whole.attempt, whole.memory
     mine = plan.procedures[name]
     values = attempt.allocations[name].memory
