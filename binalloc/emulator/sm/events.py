@@ -133,7 +133,7 @@ def wake_at(g: Gpu, s: Sm, w: int, time: int, state: int) -> None:
 
 @device
 def fire(g: Gpu, s: Sm, program: Grid) -> None:
-    """Fire everything that is due in this cycle: releases first, then wake-ups, so that a warp that wakes sees the
+    """Fire everything that is due in this cycle: releases first, then wake-ups. A warp that wakes now sees the
     releases."""
     now = g.cycle
     index = now & (CALENDAR - 1)

@@ -90,7 +90,7 @@ def returns_data(program: Grid, pc: int) -> int:
 
 @device
 def profile_issue(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
-    """Enter the counts of the instruction at `pc`, which has executed, and its latency if that is known already."""
+    """Enter the counts of the instruction at `pc` after its execution, and its latency if that is known already."""
     lanes = s.stat[Stat.THREAD_INSTRUCTIONS] - s.settled[Stat.THREAD_INSTRUCTIONS]
     settle(s, program, pc)
     if s.access >= 0:
