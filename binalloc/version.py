@@ -1,3 +1,3 @@
-"""The version of the tool, as it stands in `pyproject.toml` and in what the tool writes."""
+"""This is the version of the tool: the same as in `pyproject.toml`, and the one that is written into its output."""
 
 VERSION = "0.1.0"
