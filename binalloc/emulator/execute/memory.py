@@ -54,9 +54,8 @@ def misaligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
 
 @device
 def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
-    """Return the first lane of `mask` whose access is not inside [low, high), or -1. 0 <= low, high <= 2^62. Addresses
-    are any numbers, from registers: the size is subtracted from the bound, as this cannot wrap."""
-    last = high - size
+    """Return the first lane of `mask` whose access is not inside [low, high), or -1. 0 <= low, high <= 2^62."""
+    last = high - size  # addresses may be any numbers: a sum with one of them could wrap, this cannot
     wrong = 0
     for t in range(g.lanes):
         outside = 1 if s.addr[t] < low or s.addr[t] > last else 0

@@ -1,8 +1,7 @@
 """This module has the constants that device code and staging share: program columns, opcodes, states, faults and sizes.
 
-Device code sees module-level integers as compile-time constants, so everything here is a plain int. Figures that differ
-between machines are data in the state. The sizes here are only the shapes of the records' arrays; `Device` refuses a
-machine that is larger.
+Device code sees module-level integers as compile-time constants, so all is plain ints. Figures that differ between
+machines are data in the state. Sizes here are shapes of the records' arrays; `LaunchedDevice` refuses larger machines.
 """
 
 from __future__ import annotations
@@ -23,10 +22,8 @@ RZ = fields.RZ
 NO_BARRIER = fields.NO_BARRIER
 PT = fields.PT
 REGISTERS = RZ + 1  # rows of a register file, RZ included
-REGISTER_ROWS = REGISTERS + 1
-"""Rows of a warp. An odd number spreads the warps' rows over the sets of the host's caches."""
-# rows of words in front of the warps' rows: operands with sign modifiers and a result, two rows each, then values; the
-# first value is 0
+REGISTER_ROWS = REGISTERS + 1  # rows of a warp; an odd number spreads them over the sets of the host's caches
+# rows in front of the warps': operands with sign modifiers and a result, two rows each, then values, the first one 0
 SIGNED_ROWS_A, SIGNED_ROWS_B, SIGNED_ROWS_C, RESULT_ROW, VALUE_ROWS = range(0, 10, 2)
 PREDICATES = PT + 1
 CONST_BANKS = fields.FIELDS["cbank"].maximum + 1
@@ -206,13 +203,11 @@ class Warp(Codes):
     SCOREBOARD: int
     BARRIER: int
     DONE: int
-    GATE: int
+    GATE: int  #: this and the states behind it are for warps that wait at a gate
 
 
-NOTES = 16
-"""Words of an SM's record for listeners that keep little. Chosen by hand."""
-GATES_AT_MOST = 8
-"""Most gates in front of issue. `Warp.GATE` and the states behind it are for warps that wait at a gate."""
+NOTES = 16  # words of an SM's record for listeners that keep little. Chosen by hand
+GATES_AT_MOST = 8  # most gates in front of issue: a state of warps and a stall reason each. Chosen by hand
 WARP_STATES = Warp.GATE + GATES_AT_MOST
 
 
