@@ -15,8 +15,8 @@ from binalloc.launch.elements.layout import MAX_AXES, Element, Member, Struct, a
 from binalloc.launch.values import At, a_name
 from binalloc.printable import quoted
 
-TYPE_KEYS = ("fields", "bytes", "align", "packed")
-MEMBER_KEYS = ("name", "dtype", "shape", "offset")
+TYPE_KEYS = ("fields", "bytes", "align", "packed")  # keys of `[types.<name>]`
+MEMBER_KEYS = ("name", "dtype", "shape", "offset")  # keys of a member of such a type
 MAX_TYPE_BYTES = 1 << 28  # bytes of a struct: the limit of all buffers together
 MAX_ALIGN = 128  # bytes: CUDA's largest `__align__`
 MAX_NESTING = 16  # levels of structs in structs: bounds recursion; chosen by hand

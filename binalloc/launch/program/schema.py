@@ -44,8 +44,8 @@ ROUNDS = 1_000_000
 """Most rounds of `repeat` where the file does not give a limit: a slip must not run for ever; chosen by hand."""
 MAX_ARGUMENTS = 4096  # arguments of a launch: more parameters than CUDA's 32,764 bytes hold of 8 bytes each
 
-_SIZE = ("constants", *RUNTIME_BYTES, "argument")
-_TOP = (*_SIZE, "types", "step", "reference", "sizes")
+_SIZE = ("constants", *RUNTIME_BYTES, "argument")  # keys of `[sizes.<name>]`
+_TOP = (*_SIZE, "types", "step", "reference", "sizes")  # keys of the file
 _VERBS: dict[str, tuple[str, ...]] = {
     "launch": ("grid", "block", "dynamic_shared", "cooperative", "arguments"),
     "set": ("value", "from", "count", "field"),
