@@ -15,7 +15,7 @@ from typing import Any
 
 from binalloc.printable import one_line, plain
 
-_PARAMETER = re.compile(r"\{(\w+)\}")
+_PARAMETER = re.compile(r"\{(\w+)\}")  # a name in braces
 
 
 class Hint(str):
