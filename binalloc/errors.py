@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from binalloc.printable import one_line, plain
 
@@ -131,21 +130,19 @@ class MalformedInput(BinallocError):
 
 class LimitHit(BinallocError):
     """A cycle, time or memory limit was reached. partial: what an emulated run had done by then, a `Result` of
-    `emulator.runs.run`; None where there is none. report: all that is to be told of that run, as `--json` has it.
-    version: which of a command's versions of the kernel ran, in words; empty where there is but one (`running`)."""
+    `emulator.runs.run`; None where there is none. version: which of a command's versions of the kernel ran, in words;
+    empty where there is but one (`running`)."""
 
     exit_code = 4
     partial: object = None
-    report: dict[str, Any] | None = None
     version = ""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial, report, version as in `LimitHit`,
+    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial and version as in `LimitHit`,
     program as in every error."""
 
     program: object = None
-    report: dict[str, Any] | None = None
     version = ""
 
     def __init__(self, partial: object, exit_code: int = 130) -> None:

@@ -1,3 +1,4 @@
-"""The version of the tool, as it stands in `pyproject.toml` and in what the tool writes."""
+"""The names and the version of the tool, as `pyproject.toml` and the records in binaries have them."""
 
 VERSION = "0.1.0"
+IMPORTER = "binalloc import-ptx"  #: `tool` in the provenance of binaries that were imported from PTX

@@ -20,9 +20,8 @@ from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.frontend.units import Unit
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
-from binalloc.version import VERSION
+from binalloc.version import IMPORTER, VERSION
 
-TOOL = "binalloc import-ptx"
 """In the record that an import leaves of itself in the binary's provenance."""
 
 
@@ -228,4 +227,4 @@ def _provenance(units: Sequence[Unit], machine: str, stack_bytes: int | None) ->
     digests = [unit.sha256 for unit in units]
     inputs: dict[str, object] = {"input_sha256": digests[0]} if len(digests) == 1 else {"inputs_sha256": digests}
     stack = {} if stack_bytes is None else {"stack_bytes": stack_bytes}
-    return {"tool": TOOL, "version": VERSION, **inputs, "machine": machine, **stack}
+    return {"tool": IMPORTER, "version": VERSION, **inputs, "machine": machine, **stack}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.runs.issue_log import Batch, Listener
@@ -57,7 +58,7 @@ class Trace:
         """For an `IssueLog`."""
         return Listener(self._receive, begin=self._begin)
 
-    def end(self, how: str) -> dict[str, object]:
+    def end(self, how: str) -> dict[str, Any]:
         """Complete the file; how: how the run ended. What the file holds and what was left out of it."""
         device, timeline, series = self._device, self._timeline, self._series
         assert device is not None

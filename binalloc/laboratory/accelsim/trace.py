@@ -14,16 +14,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from binalloc.emulator.accelsim.barriers import check_barriers
-from binalloc.emulator.accelsim.folder import NewFolder, Scratch, writing
-from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
-from binalloc.emulator.accelsim.lines import head, lines
-from binalloc.emulator.accelsim.sass import Entry, entry
 from binalloc.emulator.host.device import Device
 from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.errors import Hint, LimitHit
 from binalloc.isa.instruction import LANES, Function, Module
+from binalloc.laboratory.accelsim.barriers import check_barriers
+from binalloc.laboratory.accelsim.folder import NewFolder, Scratch, writing
+from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
+from binalloc.laboratory.accelsim.lines import head, lines
+from binalloc.laboratory.accelsim.sass import Entry, entry
 from binalloc.launch.types import Launch
 from binalloc.printable import count
 
