@@ -1,4 +1,4 @@
-"""`python -m binalloc` is the same as the `binalloc` command."""
+"""Running `python -m binalloc` is the same as the `binalloc` command."""
 
 from binalloc.cli.main import main
 

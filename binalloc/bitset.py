@@ -1,4 +1,4 @@
-"""Sets of small numbers as Python integers: bit n set means n is in the set. Needs and leaves nothing else."""
+"""Sets of small numbers are Python integers here: bit n is set where n is in the set. Needs and leaves nothing else."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-_LONG = 2048
-"""Length in bits from which taking bits off one by one, each in time of the whole length, is slower than arrays."""
-_BYTES = 1 << 22
-"""Of masks that `rows_of_bits` takes at once."""
+_LONG = 2048  # bits of a mask from which on arrays are faster: taking one bit off a mask copies all of it
+_BYTES = 1 << 22  # bytes of masks that `rows_of_bits` unpacks in one step: bounds its memory; chosen by hand
 
 
 def bits(mask: int) -> list[int]:
-    """Positions of the one bits of `mask`, ascending. Near-linear in its length and their number."""
+    """Return the positions of the one bits of `mask`, ascending, in time near-linear in the mask's length and their
+    number."""
     if mask.bit_length() > _LONG:
         raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), np.uint8)
         at = np.flatnonzero(raw)
@@ -29,7 +28,7 @@ def bits(mask: int) -> list[int]:
 
 
 def rows_of_bits(masks: Sequence[int]) -> list[list[int]]:
-    """`bits` of each mask, in one go: much faster for many long ones with few members."""
+    """Return `bits` of each mask, all in one step. That is much faster for many long masks with few members."""
     longest = max((mask.bit_length() for mask in masks), default=0)
     if longest <= _LONG:
         return [bits(mask) for mask in masks]
@@ -48,7 +47,7 @@ def rows_of_bits(masks: Sequence[int]) -> list[list[int]]:
 
 
 def mask_from(numbers: Iterable[int]) -> int:
-    """The bitset that holds `numbers`."""
+    """Return the bitset that holds `numbers`."""
     mask = 0
     for number in numbers:
         mask |= 1 << number
@@ -56,7 +55,7 @@ def mask_from(numbers: Iterable[int]) -> int:
 
 
 def long_mask(numbers: Collection[int]) -> int:
-    """As `mask_from`, in time of how many numbers there are and of the largest, not of their product."""
+    """Return the same as `mask_from`, in time of the count of numbers plus the largest, not of their product."""
     raw = bytearray(max(numbers, default=0) // 8 + 1)
     for number in numbers:
         raw[number >> 3] |= 1 << (number & 7)
@@ -64,5 +63,5 @@ def long_mask(numbers: Collection[int]) -> int:
 
 
 def lowest(mask: int) -> int:
-    """Smallest member of a set that is not empty."""
+    """Return the smallest member of a set that is not empty."""
     return (mask & -mask).bit_length() - 1

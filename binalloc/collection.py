@@ -1,4 +1,4 @@
-"""No work for Python's garbage collector while much is built that lives on. Needs and leaves nothing else."""
+"""Python's garbage collector is held back while much is built that lives on. Needs and leaves nothing else."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _GROWTH = 2
-"""How many times as many blocks of memory may be taken as after the last look at everything, until there is one."""
+"""A full collection is due when this many times as many blocks of memory are allocated as after the last one. It bounds
+garbage by as much again as is in use."""
 _FEW = 2_000_000
-"""Blocks that are few: one run of the tool seldom takes more, and then no look is worth its time."""
+"""Below this many allocated blocks, times `_GROWTH`, no full collection is due: one run of the tool seldom allocates
+more, and ends before a collection has paid for its time."""
 
 
 class _Looked:
-    """blocks: taken after the last look at everything."""
+    """This record of the last full collection is shared by the whole process."""
 
-    blocks = 0
+    blocks = 0  #: blocks of memory allocated right after it
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Within, and in functions that have it as a decorator, the collector does not look. Objects are freed as ever when
-    nobody refers to them; only circles of them wait, and what hangs on these. What is there afterwards counts as old,
-    so that it is not walked over at once; where much has come together since the last time, everything is."""
+    """Keep the garbage collector from running in the body, or in a function that has this as a decorator.
+
+    Objects are freed as ever when nobody refers to them. Only cycles of references wait, with the objects that they
+    hold. Objects that exist at the end count as old, so that the next young collection does not walk over them. Where
+    memory has grown much since the last full collection, one is made at the end.
+    """
     if not gc.isenabled():
         yield
         return
@@ -31,7 +36,7 @@ def no_collection() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # else somebody wants those to stay apart
+        if not gc.get_freeze_count():  # else somebody froze objects and wants them to stay so
             gc.freeze()
             gc.unfreeze()
         gc.enable()

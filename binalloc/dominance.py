@@ -1,4 +1,4 @@
-"""Dominator trees of graphs whose nodes are numbers.
+"""This module builds dominator trees of graphs whose nodes are numbers.
 
 Iterates to the fixed point over reverse postorder with the intersection of Cooper, Harvey and Kennedy, "A Simple, Fast
 Dominance Algorithm" (2001). Needs and leaves lists.
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NONE = -1
+NONE = -1  # not the number of a node
 
 
 @dataclass
 class DominatorTree:
-    """idom[b]: immediate dominator, NONE for the root and for nodes the root does not reach. depth: distance from the
-    root, -1 where not reached."""
+    """The dominator tree holds the immediate dominator and the depth of each node of a graph."""
 
-    root: int
-    idom: list[int]
-    depth: list[int]
+    root: int  #: the node from which all others are to be reached
+    idom: list[int]  #: by node: its immediate dominator, NONE for the root and for unreachable nodes
+    depth: list[int]  #: by node: its distance from the root in the tree, -1 where unreachable
 
     def dominates(self, a: int, b: int) -> bool:
-        """Whether every path from the root to b passes a (true for a == b); false where the root does not reach b."""
+        """Return whether every path from the root to b passes a (true for a == b); false where b is unreachable from
+        the root."""
         if self.depth[b] < 0 or self.depth[a] < 0:
             return False
         while self.depth[b] > self.depth[a]:
@@ -33,7 +33,8 @@ class DominatorTree:
 def dominator_tree(
     count: int, root: int, succs: Sequence[Sequence[int]], preds: Sequence[Sequence[int]]
 ) -> DominatorTree:
-    """Dominators from `root` in a graph of `count` nodes; for post-dominators give the lists the other way round."""
+    """Return the dominator tree from `root` in a graph of `count` nodes. For post-dominators, exchange `succs` and
+    `preds`."""
     order = _postorder(count, root, succs)
     number = [-1] * count
     for position, b in enumerate(order):
@@ -68,6 +69,7 @@ def dominator_tree(
 
 
 def _postorder(count: int, root: int, succs: Sequence[Sequence[int]]) -> list[int]:
+    """Return the nodes reachable from `root`, each behind the successors found from it in a depth-first search."""
     seen = [False] * count
     seen[root] = True
     order: list[int] = []

@@ -1,8 +1,9 @@
-"""Errors users see. Each names the place, what was found, what was expected and the remedy, and knows its exit code.
+"""Errors that users see are defined here. Each names the place, what was found, what was expected and the remedy. Each
+class knows its exit code.
 
-Exit codes (the command line's contract): 0 done; 1 the answer is no (verification failed, infeasible, refused);
-2 usage; 3 malformed input; 4 a limit was hit, partial result kept; 5 the emulated kernel faulted; 130 interrupted;
-143 terminated. 6, an emulated run that stopped at a break, is no error.
+Exit codes (the command line's contract): 0 done; 1 the answer is no (verification failed, infeasible, refused); 2
+usage; 3 malformed input; 4 a limit was hit, partial result kept; 5 the emulated kernel faulted; 130 interrupted; 143
+terminated. 6, an emulated run that stopped at a break, is no error.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 class Hint(str):
-    """Text of an error that names parameters and functions of the library in braces: "Raise {max_cycles}."
+    """A hint is text of an error that names parameters and functions of the library in braces: "Raise {max_cycles}."
 
-    As a string it is what a library's user reads; the command line spells the names its own way (`spelled`).
+    As a string it is the text for users of the library. The command line spells the names its own way (`spelled`).
     """
 
-    template: str
+    template: str  #: the text with its braces
 
     def __new__(cls, template: str) -> Hint:
         made = super().__new__(cls, _PARAMETER.sub(r"\1", template))
@@ -30,12 +31,13 @@ class Hint(str):
         return made
 
     def spelled(self, names: Mapping[str, str]) -> str:
-        """The text with `names[parameter]` in place of each parameter, which keeps its own name where there is none."""
+        """Return the text with `names[parameter]` in place of each parameter. A parameter without an entry keeps its
+        own name."""
         return _PARAMETER.sub(lambda m: names.get(m[1], m[1]), self.template)
 
     @property
     def parameters(self) -> list[str]:
-        """The names in braces."""
+        """Return the names in braces."""
         return _PARAMETER.findall(self.template)
 
     def __reduce__(self) -> tuple[type[Hint], tuple[str]]:
@@ -43,7 +45,7 @@ class Hint(str):
 
 
 class BinallocError(Exception):
-    """Base of every error a user can cause or meet.
+    """This is the base of every error that a user can cause or meet.
 
     Args:
         message: one sentence saying what is wrong.
@@ -53,13 +55,13 @@ class BinallocError(Exception):
         expected: what should have been there.
         remedy: what the user can do about it.
 
-    Texts that name parameters are Hints. Parts may hold text of hostile files: `str` of the error is fit for a terminal
-    (see `binalloc.printable`), the attributes are as they were given.
+    A text that names parameters is a Hint. Parts may hold text of hostile files. `str` of the error is fit for a
+    terminal (see `binalloc.printable`); the attributes are as they were given.
     """
 
-    exit_code = 1
+    exit_code = 1  #: exit code of the command line
+    #: what a program of several launches had done before the error, a `Ran` of `emulator.runs.program`; None for others
     program: object = None
-    """What a program of several launches had done by then, a `Ran` of `emulator.runs.program`; None where none ran."""
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class BinallocError(Exception):
         return self.text({})
 
     def text(self, names: Mapping[str, str]) -> str:
-        """The error as one line; `names`: how parameters are spelled, see `Hint.spelled`."""
+        """Return the error as one line. names: how parameters are spelled, see `Hint.spelled`."""
         parts = {key: one_line(value) for key, value in self.details(names).items() if value}
         where = ": ".join(parts[key] for key in ("file", "place") if key in parts)
         text = f"{where}: {parts.get('message', '')}" if where else parts.get("message", "")
@@ -96,7 +98,8 @@ class BinallocError(Exception):
         return text
 
     def details(self, names: Mapping[str, str]) -> dict[str, str | None]:
-        """Every part as text, None where there is none, parameters spelled as in `names`; for programs to read."""
+        """Return every part as text, None where there is none, for programs to read. names: how parameters are
+        spelled."""
         out: dict[str, str | None] = {}
         for key in ("message", "file", "place", "found", "expected", "remedy"):
             value = getattr(self, key)
@@ -104,7 +107,7 @@ class BinallocError(Exception):
         return out
 
     def at(self, file: str) -> BinallocError:
-        """Name the file, unless one is already named; returns self so that it can be raised again."""
+        """Name the file, unless one is named already; return self so that it can be raised again."""
         if self.file is None:
             self.file = file
         return self
@@ -129,18 +132,18 @@ class MalformedInput(BinallocError):
 
 
 class LimitHit(BinallocError):
-    """A cycle, time or memory limit was reached. partial: what an emulated run had done by then, a `Result` of
-    `emulator.runs.run`; None where there is none. version: which of a command's versions of the kernel ran, in words;
-    empty where there is but one (`running`)."""
+    """A cycle, time or memory limit was reached; what was done before it is kept."""
 
     exit_code = 4
+    #: what an emulated run had done before, a `Result` of `emulator.runs.run`; None where there is none
     partial: object = None
+    #: where a command runs several versions of a kernel: the one that ran, in words; else empty (`running`)
     version = ""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or whatever else asks a process to end, in an emulated run. partial and version as in `LimitHit`,
-    program as in every error."""
+    """An emulated run was interrupted by Ctrl-C, or by another request to end the process. partial and version are as
+    in `LimitHit`, program as in every error."""
 
     program: object = None
     version = ""
@@ -152,23 +155,23 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM."""
+    """The process was asked to end by SIGTERM."""
 
     exit_code = 143
 
 
 class KernelFault(BinallocError):
-    """The emulated kernel did something its machine forbids (out of bounds, hazard, deadlock). version: as in
-    `LimitHit`. printed: what it had printed by then."""
+    """The emulated kernel did something that its machine forbids (out of bounds, hazard, deadlock)."""
 
     exit_code = 5
-    version = ""
-    printed = ""
+    version = ""  #: as in `LimitHit`
+    printed = ""  #: what the kernel had printed before
 
 
 @contextmanager
 def running(version: str) -> Iterator[None]:
-    """Emulated runs of one version of a kernel among several: an error of theirs says which, in the words given."""
+    """Let errors of emulated runs in the body say which of several versions of a kernel ran. version: its name in
+    words."""
     try:
         yield
     except (LimitHit, Interrupted, KernelFault) as error:

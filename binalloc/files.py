@@ -1,4 +1,4 @@
-"""Files from and for whoever calls: read up to a limit, written whole or not at all."""
+"""Files are read up to a limit here, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pathlib import Path
 from binalloc.errors import UsageError
 
 FILE_LIMIT = 64 << 20
-"""Bytes of the longest file that any reader accepts."""
+"""Bytes of the longest file that any reader accepts: a wrong or endless file must not fill the memory. Chosen by
+hand."""
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """What is in the file, of a longer one than FILE_LIMIT so much that its reader sees that it is too long. Raises
-    UsageError where it cannot be opened."""
+    """Return the content of the file. A file longer than FILE_LIMIT is cut one byte behind the limit: its reader sees
+    that it is too long. Raises UsageError where the file cannot be opened."""
     try:
         with open(path, "rb") as file:
             return file.read(FILE_LIMIT + 1)
@@ -26,8 +27,8 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def instead_of_file(path: str | Path) -> str | None:
-    """What lies there, in words, where it is not a file with an end: a folder, a device, a pipe; None for a file.
-    Raises OSError as `os.stat` does, ValueError for a name that there cannot be."""
+    """Return in words what `path` is where it is not a regular file: a folder, a device, a pipe, a socket; None for a
+    regular file. Raises OSError as `os.stat` does, ValueError for an impossible name."""
     mode = os.stat(path).st_mode
     if stat.S_ISREG(mode):
         return None
@@ -37,15 +38,15 @@ def instead_of_file(path: str | Path) -> str | None:
 
 
 def text_of(data: bytes) -> str:
-    """The text of a file: UTF-8, with or without the mark that some editors put in front. Raises UnicodeDecodeError,
-    which says so where the mark is that of UTF-16."""
+    """Return the text of a UTF-8 file, without the byte order mark that some editors put in front. Raises
+    UnicodeDecodeError. Where the mark is that of UTF-16, the error says so."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise UnicodeDecodeError("utf-8", data, 0, 2, "the byte order mark of UTF-16: save the file as UTF-8")
     return data.removeprefix(codecs.BOM_UTF8).decode()
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Replace or create `path` with `data`; on any error the old file stands and no temporary file stays behind.
+    """Replace or create `path` with `data`. On any error the old file stays as it was, and no temporary file is left.
 
     Raises UsageError where it cannot be written.
     """
@@ -55,11 +56,10 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Callable[[bytes], object]]:
-    """A file written piece by piece: what the body writes replaces `path` when the body has ended; where it ends with
-    an exception the old file stands and no temporary file stays behind. A device or pipe cannot be replaced: it is
-    written as it comes.
+    """Give the body a function that writes a piece of a new file. It replaces `path` when the body has ended.
 
-    Raises UsageError where it cannot be written.
+    Where the body ends with an exception, the old file stays as it was, and no temporary file is left. A device or pipe
+    cannot be replaced: its pieces are written at once. Raises UsageError where the file cannot be written.
     """
     target = Path(path)
     temporary = target.parent / f".binalloc-{os.urandom(8).hex()}.tmp"
@@ -91,7 +91,7 @@ def written_whole(path: str | Path) -> Iterator[Callable[[bytes], object]]:
 
 @contextmanager
 def _writing(path: str | Path) -> Iterator[None]:
-    """What goes wrong within is that the file cannot be written."""
+    """Turn errors of the operating system in the body into a UsageError: the file cannot be written."""
     try:
         yield
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name

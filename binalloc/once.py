@@ -1,4 +1,4 @@
-"""A memory of what was worked out of something that nobody changes any more."""
+"""Results on an object that nobody changes any more are remembered here."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ T = TypeVar("T")
 
 
 class Once:
-    """It keeps what has been found of one thing, by what was asked."""
+    """This memory keeps the results on one object, by the question that was asked."""
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}
 
     def __call__(self, what: Hashable, make: Callable[[], T]) -> T:
-        """It answers what `make` gives, called the first time only: nothing but that thing and `what` decides it."""
+        """Return the result of `make`, which is called the first time only. It may depend on the object and on `what`
+        alone."""
         if what not in self._found:
             self._found[what] = make()
         found: T = self._found[what]

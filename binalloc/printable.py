@@ -1,4 +1,5 @@
-"""Foreign text made fit for a terminal: names, strings and paths of files and command lines that nobody can vouch for.
+"""Foreign text is made fit for a terminal here: names, strings and paths of files and command lines that are not
+trusted.
 
 Needs nothing. Leaves text without control characters (escape sequences, newlines), without characters that reorder or
 hide others (bidirectional marks, zero-width ones), without lone surrogates, and of bounded length. Everything that is
@@ -10,11 +11,11 @@ from __future__ import annotations
 
 import re
 
-TEXT_LIMIT = 4000
-WORD_LIMIT = 400
-_SCAN_LIMIT = 1 << 20  # characters of a text that are looked at for long words
-_VALUE_LIMIT = 80
-_INTEGER_BITS = 128
+TEXT_LIMIT = 4000  # characters of a message: some tens of lines of a terminal; chosen by hand
+WORD_LIMIT = 400  # characters of a word: longer than a usual path or name, and still readable; chosen by hand
+_SCAN_LIMIT = 1 << 20  # characters of a text that are searched for long words: bounds the time for hostile texts
+_VALUE_LIMIT = 80  # characters of a quoted value: about one line of a terminal
+_INTEGER_BITS = 128  # longer integers are not shown in digits (up to 39 here), but as their number of bits
 
 _LONG_WORD = re.compile(rf"\S{{{WORD_LIMIT + 1},}}")
 # Printable by Unicode's categories, yet without any width of their own.
@@ -22,7 +23,8 @@ _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\ufe00-\ufe0
 
 
 def one_line(value: object, limit: int = TEXT_LIMIT) -> str:
-    """`value` as one line of at most about `limit` characters: newlines are escaped, long words cut in the middle."""
+    """Return `value` as one line of about `limit` characters at most: newlines are escaped, long words cut in the
+    middle."""
     text = plain(value)
     if len(text) > WORD_LIMIT:
         text = _LONG_WORD.sub(_cut_word, text[:_SCAN_LIMIT])
@@ -30,12 +32,14 @@ def one_line(value: object, limit: int = TEXT_LIMIT) -> str:
 
 
 def screen(text: str) -> str:
-    """Our own output of several lines: newlines stay, whatever else is not to be seen as it is gets escaped."""
+    """Return our own output of several lines with its newlines; every other character that is not printable is
+    escaped."""
     return text if _harmless(text.replace("\n", "")) else "\n".join(_escape(line) for line in text.split("\n"))
 
 
 def quoted(value: object, limit: int = _VALUE_LIMIT) -> str:
-    """`value` as Python writes it, cut: for messages that show what a file holds. Never raises, whatever it is."""
+    """Return `value` as Python writes it, cut to about `limit` characters, for messages that show the content of a
+    file. Never raises, whatever the value is."""
     try:
         text = plain(value) if isinstance(value, int) else repr(value)
     except Exception:
@@ -44,12 +48,13 @@ def quoted(value: object, limit: int = _VALUE_LIMIT) -> str:
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """A number of things: "1 run", "8,192 runs"; plural: of a noun that does not take an s."""
+    """Return a number of things in words: "1 run", "8,192 runs". plural: for a noun that does not take an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def plain(value: object) -> str:
-    """`str(value)`, but never an exception: Python refuses to print integers of thousands of digits, or deep nests."""
+    """Return `str(value)`, without ever raising. Python refuses to print integers of thousands of digits, or deep
+    nests."""
     if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
         return f"an integer of {value.bit_length()} bits"
     try:

@@ -1,4 +1,4 @@
-"""JSON objects of files, read strictly: the records of past rewrites in binaries and assembly, and profiles."""
+"""JSON objects of files are read strictly here: the records of past rewrites in binaries and assembly, and profiles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 
 
 def parse_record(text: str | bytes) -> dict[str, Any]:
-    """The record in `text`, or in its UTF-8 bytes. ValueError that says so where it is not JSON (NaN and infinities are
-    not, nor numbers that become one; deep nests count as none) or no object."""
+    """Return the JSON object in `text`, or in its UTF-8 bytes. Raises ValueError where it is not JSON or no object,
+    with the reason. NaN and infinities are not JSON, nor are numbers that overflow to one. Nests too deep for the
+    parser count as none."""
     try:
         text = text.decode() if isinstance(text, bytes) else text
         record = json.loads(text, parse_constant=_no_number, parse_float=_finite)

@@ -1,4 +1,4 @@
-"""Tables whose rows have names: what the command line offers by name is looked up in one."""
+"""The rows of these tables have names: whatever the command line offers by name is looked up in such a table."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from binalloc.errors import Hint, UsageError
 
 
 class Named(Protocol):
+    """A row of a table has a name."""
+
     @property
     def name(self) -> str:
-        """As users write it."""
+        """Return the name as users write it."""
 
 
 Row = TypeVar("Row", bound=Named)
 
 
 def by_name(rows: Iterable[Row]) -> dict[str, Row]:
-    """The rows by their names, in their order; no two may share one."""
+    """Return the rows by their names, in their order. No two may share a name."""
     table: dict[str, Row] = {}
     for row in rows:
         assert row.name not in table, f"two rows of one table are called {row.name!r}"
@@ -27,13 +29,14 @@ def by_name(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def find(rows: Mapping[str, Row], name: str, what: str, place: Hint) -> Row:
-    """The row called `name`.
+    """Return the row called `name`.
 
     Args:
-        what: what a row is, for the message; place: the library's parameter that the name was given for.
+        what: the kind of the rows, for the message.
+        place: the library's parameter that the name was given for.
 
     Raises:
-        UsageError: with the names there are.
+        UsageError: there is no such row; the message lists the names that exist.
     """
     if name not in rows:
         *others, last = rows or ("nothing, as there is none",)
@@ -43,5 +46,5 @@ def find(rows: Mapping[str, Row], name: str, what: str, place: Hint) -> Row:
 
 
 def number(rows: Mapping[str, Row], name: str, what: str, place: Hint) -> int:
-    """The place of the row called `name` in its table, from 0 on. Arguments and errors as those of `find`."""
+    """Return the place of the row called `name` in its table, from 0. Arguments and errors are as in `find`."""
     return list(rows).index(find(rows, name, what, place).name)

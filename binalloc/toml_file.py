@@ -1,6 +1,6 @@
-"""Reads the TOML of launch and machine files. Trusts nothing: size and shape are bounded before the parser sees them.
+"""This module reads the TOML of launch and machine files. Size and shape are bounded before the parser sees the text.
 
-Leaves a plain dict, or one error that names the file; whatever is inside the dict is the schema's business.
+Leaves a plain dict, or one error that names the file. The schema of each format checks the values in the dict.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.files import text_of
 from binalloc.printable import plain
 
-MAX_BYTES = 1 << 17
-KEY_PARTS = 32
-# `a.b.c` of many parts: Python's parser takes time quadratic in their number.
+MAX_BYTES = 1 << 17  # bytes of a file: 28 times the longest sample's, and the parser is done at once; chosen by hand
+KEY_PARTS = 32  # parts of a dotted key: no format of ours nests as deep; see below for why there is a limit
+# A key `a.b.c` of many parts: Python's parser takes time quadratic in their number.
 _LONG_KEY = re.compile(rf"""(?<![\w"'.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{KEY_PARTS}}}""")
 
 
 def read_toml(path: str | Path, kind: str, number: Callable[[str], float] = float) -> dict[str, Any]:
-    """The table in the file. kind: "launch file" or "machine file", for messages. number: what a float becomes, from
-    the text that it is written as.
+    """Return the table in the file.
+
+    kind: "launch file" or "machine file", for messages. number: makes the value of a float from its text in the file.
 
     Raises UsageError where the file cannot be read, MalformedInput where it is not TOML or too long.
     """

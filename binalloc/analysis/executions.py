@@ -1,9 +1,9 @@
-"""Execution weights of blocks from a profile, in place of the estimate from loops.
+"""This module sets execution weights of blocks from a profile, in place of the estimate from loops.
 
-Needs how often each instruction of a call graph was executed; leaves in the `LoopNest` of each function the executions
-of its blocks per call of the function, so that over calls they multiply to executions per run of the kernel. A profile
-speaks for the runs alone that it was taken of: a block that they never saw still weighs something, and a function that
-was never called keeps the estimate, as what calls it weighs little.
+Needs the number of executions of each instruction of a call graph. Leaves in the `LoopNest` of each function the
+executions of its blocks per call of the function, so that over calls they multiply to executions per run of the kernel.
+A profile describes only the runs that were profiled. So a block without executions has a small weight, and a function
+that was never called keeps the estimate, since its call sites weigh little.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from binalloc.analysis.flow.cfg import FIRST_BLOCK
 from binalloc.analysis.flow.loops import LoopNest
 
 GRAIN = 2.0**-8
-"""Weights are multiples of it, so that costs are exact multiples of what an exact solver counts in."""
+"""Weights are multiples of it, so that costs are exact multiples of the unit in which an exact solver counts."""
 UNSEEN = GRAIN
-"""Weight of a block that was never executed: less than that of any that was."""
+"""Weight of a block that was never executed; it is less than the weight of any block that was."""
 MOST = 1e9
 """The greatest weight: beyond it sums of costs would no longer be exact."""
 
 Executions = Mapping[str, Sequence[int]]
-"""By function, how often warps executed each of its instructions."""
+"""For each function, how often warps executed each of its instructions."""
 
 
 def weigh_by_executions(graph: CallGraph, nests: Mapping[str, LoopNest], executions: Executions) -> None:
@@ -42,6 +42,7 @@ def weigh_by_executions(graph: CallGraph, nests: Mapping[str, LoopNest], executi
 
 
 def _weight(executed: int, calls: int) -> float:
+    """Return the weight of a block that was executed so often in so many calls."""
     if executed == 0:
         return UNSEEN
     return max(2 * GRAIN, min(round(executed / calls / GRAIN) * GRAIN, MOST))

@@ -1,4 +1,5 @@
-"""What each instruction writes and reads, as sets of locations: the rows that liveness is solved over.
+"""This module describes what each instruction writes and reads, as sets of locations. Liveness is solved over these
+rows.
 
 Needs a `Cfg`; leaves it untouched.
 """
@@ -14,19 +15,19 @@ from binalloc.analysis.locations import PRED_MASK, Location, location
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES
 from binalloc.isa.interface.view import Ref
 
-_PLACES = tuple(1 << (PRED_BASE + p) for p in range(PREDICATES))
+_PLACES = tuple(1 << (PRED_BASE + p) for p in range(PREDICATES))  # for each predicate, the set with its location alone
 
 
 class LiftedAccess(NamedTuple):
-    """A load or store of lifted words of local memory: the first one's location, and how many."""
+    """This is a load or store of lifted words of local memory."""
 
-    is_store: bool
-    first: Location
-    words: int
+    is_store: bool  #: it is a store
+    first: Location  #: location of the first word
+    words: int  #: number of words
 
 
 def refs_mask(refs: tuple[Ref, ...]) -> int:
-    """The set of locations that register and predicate operands cover."""
+    """Return the set of locations that register and predicate operands cover."""
     mask = 0
     for r in refs:
         mask |= ((1 << r.units) - 1) << location(r.file, r.index)
@@ -35,18 +36,18 @@ def refs_mask(refs: tuple[Ref, ...]) -> int:
 
 @dataclass
 class Facts(Rows):
-    """Sets of locations per instruction of one function.
+    """These are the sets of locations of each instruction of one function.
 
-    defs of calls: what the callee surely redefines. clobbers: like defs, but calls: all that the callee may change.
-    everything: union of all sets. local: accesses to lifted local words, by instruction; they are in the
-    sets too.
+    `defs` of a call is the set that the callee surely redefines.
     """
 
-    clobbers: list[int]
+    clobbers: list[int]  #: as `defs`, but for a call all that the callee may change
+    #: accesses to lifted local words, by instruction; they are in the sets, too
     local: dict[int, LiftedAccess] = field(default_factory=dict)
 
     @property
     def everything(self) -> int:
+        """Return the union of all sets."""
         mask = 0
         for d, u in zip(self.clobbers, self.uses, strict=True):
             mask |= d | u
@@ -57,7 +58,10 @@ class Facts(Rows):
 
 
 def build_facts(cfg: Cfg, local: dict[int, LiftedAccess] | None = None) -> Facts:
-    """The sets that instructions have by themselves; calls and returns have none yet (their summaries come later)."""
+    """Return the sets that instructions have by themselves.
+
+    Calls and returns have none yet (their summaries come later).
+    """
     defs = [refs_mask(v.defs) for v in cfg.views]
     uses = [refs_mask(v.uses) for v in cfg.views]
     lits = [literal(v.guard) for v in cfg.views]
@@ -67,11 +71,11 @@ def build_facts(cfg: Cfg, local: dict[int, LiftedAccess] | None = None) -> Facts
 
 
 def changed_predicates(locations: int) -> int:
-    """The predicates in a set of locations, as a bitset of their own."""
+    """Return the predicates in a set of locations, as a bitset of their own."""
     return (locations & PRED_MASK) >> PRED_BASE
 
 
 def flow_of(cfg: Cfg) -> BlockOrder:
-    """The graph as the solver walks it."""
+    """Return the graph in the form that the solver needs."""
     reachable = [[p for p in preds if cfg.rpo_number[p] >= 0] for preds in cfg.preds]
     return BlockOrder([(b.start, b.end) for b in cfg.blocks], cfg.taken, cfg.fall, cfg.rpo, reachable)

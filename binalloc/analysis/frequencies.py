@@ -1,4 +1,4 @@
-"""How often each function of a call graph runs."""
+"""This module estimates how often each function of a call graph runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from binalloc.analysis.flow.loops import LoopNest
 
 
 def runs(graph: CallGraph, loops: Mapping[str, LoopNest]) -> dict[str, float]:
-    """Estimated runs of each function per run of the kernel, callers first. loops: by function."""
+    """Return the estimated runs of each function per run of the kernel, callers first. loops: by function."""
     out = dict.fromkeys(graph.top_down, 0.0)
     out[graph.kernel] = 1.0
     for name in graph.top_down:

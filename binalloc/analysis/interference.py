@@ -1,9 +1,9 @@
-"""Interference graph over the webs of one function.
+"""This module builds the interference graph over the webs of one function.
 
-Needs its `Webs`. Two webs of one class (32-bit words: files R and L; predicates: file P) interfere if one is defined
-where the other is live after, or both are defined by one instruction, or both are live at entry. Dead definitions
-count: they still write a register. Chaitin's exemption: an unguarded copy does not make its source and target
-interfere.
+Needs its `Webs`. Two webs of one class (32-bit words: files R and L; predicates: file P) interfere in three cases: one
+is defined where the other is live after, both are defined by one instruction, or both are live at entry. Dead
+definitions count: they still write a register. Chaitin's exemption: an unguarded copy does not make its source and
+target interfere.
 
 An instruction's sources may share registers with its targets, whole or in part (pairs, quads): hardware and emulator
 read all operands before they write a result, so there are no early clobbers.
@@ -28,17 +28,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class InterferenceGraph:
-    """Symmetric, without loops. start, neighbour: compressed rows; the neighbours of web w, ascending, are
-    neighbour[start[w]:start[w + 1]] (int32). moves: (target, source) webs of unguarded copies, in code order."""
+    """This graph is symmetric and without loops, in compressed rows.
 
-    count: int
-    start: NDArray[np.int64]
-    neighbour: NDArray[np.int32]
-    moves: list[tuple[WebNumber, WebNumber]]
+    The neighbours of web w, ascending, are neighbour[start[w]:start[w + 1]].
+    """
+
+    count: int  #: number of webs
+    start: NDArray[np.int64]  #: where each row starts
+    neighbour: NDArray[np.int32]  #: all rows, one behind the other
+    moves: list[tuple[WebNumber, WebNumber]]  #: (target, source) webs of unguarded copies, in code order
     _rows: dict[WebNumber, int] = field(default_factory=dict, repr=False)
 
     def neighbours(self, web: WebNumber) -> list[WebNumber]:
-        """Webs that interfere with `web`, ascending."""
+        """Return the webs that interfere with `web`, ascending."""
         row: list[WebNumber] = self.neighbour[self.start[web] : self.start[web + 1]].tolist()
         return row
 
@@ -46,12 +48,12 @@ class InterferenceGraph:
         return int(self.start[web + 1] - self.start[web])
 
     def degrees(self) -> list[int]:
-        """Degree of every web."""
+        """Return the degree of every web."""
         out: list[int] = np.diff(self.start).tolist()
         return out
 
     def row(self, web: WebNumber) -> int:
-        """Neighbours of `web` as a bitset of web ids (kept after the first call)."""
+        """Return the neighbours of `web` as a bitset of web ids (kept after the first call)."""
         if web not in self._rows:
             row = self.neighbour[self.start[web] : self.start[web + 1]]
             flags = np.zeros(int(row[-1]) + 1 if len(row) else 0, np.uint8)
@@ -60,7 +62,7 @@ class InterferenceGraph:
         return self._rows[web]
 
     def adjacency(self) -> list[int]:
-        """Bitset rows of all webs. Quadratic memory: webs squared / 16 bytes on average."""
+        """Return the bitset rows of all webs. Quadratic memory: webs squared / 16 bytes on average."""
         return [self.row(WebNumber(w)) for w in range(self.count)]
 
     @property
@@ -69,7 +71,7 @@ class InterferenceGraph:
 
 
 def build_interference(webs: Webs, *, copies: bool = True) -> InterferenceGraph:
-    """The interference graph of a function. With `copies`, source and target of a copy may share a place.
+    """Return the interference graph of a function. With `copies`, source and target of a copy may share a place.
 
     Time and memory grow with the sum over definitions of the number of live webs.
     """
@@ -84,7 +86,10 @@ def build_interference(webs: Webs, *, copies: bool = True) -> InterferenceGraph:
 def _compress(
     count: int, sources: array[int], lengths: array[int], targets: array[int], moves: list[tuple[WebNumber, WebNumber]]
 ) -> InterferenceGraph:
-    """Sort edges, drop repetitions and loops, lay both directions out in rows (an edge is source * count + target)."""
+    """Sort edges, drop repetitions and loops, and store both directions in rows.
+
+    An edge is source * count + target.
+    """
     one = np.repeat(np.asarray(sources, np.int32), np.asarray(lengths, np.int32))
     two = np.asarray(targets, np.int32)
     keys = np.minimum(one, two).astype(np.int64)
@@ -105,6 +110,7 @@ def _compress(
 def _clique(
     members: list[WebNumber], webs: Webs, sources: array[int], lengths: array[int], targets: array[int]
 ) -> None:
+    """Add edges between all members of one class."""
     for kind in (True, False):
         part = [w for w in members if (webs[w].file == PRED) is kind]
         for w in part:
@@ -121,7 +127,7 @@ def _block_edges(
     lengths: array[int],
     targets: array[int],
 ) -> None:
-    """Edges of every definition of one block with what is live after it, walking forwards."""
+    """Add edges between every definition of one block and the webs live after it, walking forwards."""
     live, all_webs, cfg = webs.live, webs.webs, webs.cfg
     now = dict(webs.entry[block])
     words = {w for loc, w in now.items() if not 1 << loc & PRED_MASK}

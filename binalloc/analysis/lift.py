@@ -1,4 +1,4 @@
-"""Which words of local memory can be treated as values (file "L").
+"""This module finds the words of local memory that can be treated as values (file "L").
 
 Needs a call graph; leaves it untouched. A word qualifies if every access that could touch it, anywhere in the call
 graph, is an aligned 32-, 64- or 128-bit load or store at a known absolute offset inside the thread's local memory.
@@ -18,22 +18,23 @@ from binalloc.isa.interface.view import Memory
 from binalloc.isa.kinds import Access, Space
 
 MAX_WORDS = 4096
-"""Words from here on are never lifted: sets of locations stay small (a CUDA stack frame of 16 KB has left registers
-behind anyway)."""
+"""Words from this number on are never lifted. Sets of locations stay small, and a CUDA stack frame of 16 KB is far
+beyond what registers can hold anyway."""
 
 
 @dataclass
 class Lifting:
-    """mask: lifted words, as locations. accesses: per function, by instruction.
-    reasons: why words stay in memory, as sentences naming function and word, in code order."""
+    """This says which words are lifted, and why others are not."""
 
-    mask: int = 0
+    mask: int = 0  #: lifted words, as locations
+    #: for each function its lifted accesses, by instruction
     accesses: dict[str, dict[int, LiftedAccess]] = field(default_factory=dict)
+    #: why words stay in memory, as sentences naming function and word, in code order
     reasons: list[str] = field(default_factory=list)
 
 
 def lift_local_words(graph: CallGraph) -> Lifting:
-    """The liftable words of the kernel's local memory, spill area of an earlier rewrite included.
+    """Return the liftable words of the kernel's local memory, the spill area of an earlier rewrite included.
 
     A base register counts as absolute if it is the kernel's local stack register and nothing redefines it (hardware
     sets it to 0). One access with another base, or one generic access, keeps all words of its area in memory, since it
@@ -61,7 +62,7 @@ def lift_local_words(graph: CallGraph) -> Lifting:
 
 
 def _fixed_base(graph: CallGraph) -> int:
-    """The register known to hold 0 throughout, or NO_REGISTER."""
+    """Return the register known to hold 0 throughout, or NO_REGISTER."""
     register = graph.function(graph.kernel).info.local_stack
     if register == NO_REGISTER:
         return NO_REGISTER
@@ -73,7 +74,7 @@ def _fixed_base(graph: CallGraph) -> int:
 
 
 def _problem(m: Memory, fixed: int, local_bytes: int, spill_bytes: int) -> str | None:
-    """Why an access keeps its words in memory, or None."""
+    """Return why an access keeps its words in memory, or None."""
     if m.space == Space.GENERIC:
         return "a generic access may reach local memory"
     if m.base is not None and m.base.index != fixed:
@@ -89,7 +90,7 @@ def _problem(m: Memory, fixed: int, local_bytes: int, spill_bytes: int) -> str |
 
 
 def _touched(m: Memory, fixed: int, local_bytes: int) -> int:
-    """Locations an access that is not lifted may touch."""
+    """Return the locations that an access may touch if it is not lifted."""
     user = ((1 << min(-(-local_bytes // WORD), MAX_WORDS)) - 1) << LOCAL_BASE
     if m.space == Space.GENERIC:
         return user
@@ -103,7 +104,7 @@ def _touched(m: Memory, fixed: int, local_bytes: int) -> int:
 
 
 def _settle(lifting: Lifting, kept: int) -> None:
-    """Drop accesses that share a word with one that stays in memory, until no such pair is left."""
+    """Drop accesses to words that another access keeps in memory, until no such access is left."""
     changed = True
     while changed:
         changed = False

@@ -1,16 +1,15 @@
-"""Interprocedural liveness of registers and predicates over one kernel's call graph.
+"""This module solves interprocedural liveness of registers and predicates over one kernel's call graph.
 
-Needs a static call graph (no recursion, no indirect call), or with `recursive` one in which functions may come back to
-themselves; leaves per function a `Liveness`: sets live before and after
-every instruction, and a `Summary` of what a call of it reads, may change and surely changes. Sets are Python ints over
-the numbering of `locations`.
+Needs a static call graph (no recursion, no indirect call), or with `recursive` one in which functions may call
+themselves. Leaves for each function a `Liveness`: sets live before and after every instruction, and a `Summary` of the
+locations that a call of it reads, may change and surely changes. Sets are Python ints over the numbering of
+`locations`.
 
 Context-insensitive: one set of results per function, the union over its call sites. At a call
-
-    before = (after - must_def(callee)) | reads(callee)
+ before = (after - must_def(callee)) | reads(callee)
 
 where a register that the callee may, but need not, redefine stays live through it by itself. Along cycles of calls all
-of it is gone through again until nothing changes.
+functions are solved again until nothing changes.
 """
 
 from __future__ import annotations
@@ -31,59 +30,52 @@ from binalloc.isa.kinds import Flow
 
 @dataclass
 class Summary:
-    """What callers must know of a function; sets of locations.
+    """A summary is what callers must know of a function, as sets of locations."""
 
-    may_def: changed on some path, its callees included. must_def: redefined on every path from entry to a RET (all of
-    may_def if no path returns). reads: incoming value may be read by an instruction of the function or its callees.
-    results: of may_def, what is live after some call site in this call graph. args: live at entry: reads, and results
-    that some path leaves as they came in (pass-through); of a kernel, only what hardware sets. returns: whether a RET
-    is reachable.
-    """
-
-    may_def: int = 0
-    must_def: int = 0
-    reads: int = 0
+    may_def: int = 0  #: changed on some path, its callees included
+    must_def: int = 0  #: redefined on every path from entry to a RET (all of may_def if no path returns)
+    reads: int = 0  #: incoming values that an instruction of the function or its callees may read
+    #: live at entry: reads, and results that some path passes through unchanged; of a kernel, what hardware sets
     args: int = 0
-    results: int = 0
-    returns: bool = True
+    results: int = 0  #: the part of may_def that is live after some call site in this call graph
+    returns: bool = True  #: whether a RET is reachable
 
 
 @dataclass
 class Liveness:
-    """Liveness of one function. before, after: live set before and after each instruction (0 in unreachable code).
+    """This is the liveness of one function."""
 
-    live_in, live_out: per block. facts: sets per instruction, calls and returns included. kept: guarded or partial
-    definitions -> the defined locations whose old value is still wanted past the instruction (elsewhere a definition
-    ends the old value, guarded or not). entry_defined: set by hardware or by callers before the first instruction.
-    undefined: (instruction, location) reads in a kernel that some path reaches without a definition; a read inside a
-    callee stands at the call.
-    """
-
-    cfg: Cfg
-    facts: Facts
-    summary: Summary
-    live_in: list[int] = field(default_factory=list)
-    live_out: list[int] = field(default_factory=list)
-    before: list[int] = field(default_factory=list)
-    after: list[int] = field(default_factory=list)
+    cfg: Cfg  #: its control flow
+    facts: Facts  #: sets of each instruction, calls and returns included
+    summary: Summary  #: what callers must know of it
+    live_in: list[int] = field(default_factory=list)  #: set live into each block
+    live_out: list[int] = field(default_factory=list)  #: set live out of each block
+    before: list[int] = field(default_factory=list)  #: set live before each instruction (0 in unreachable code)
+    after: list[int] = field(default_factory=list)  #: set live after each instruction (0 in unreachable code)
+    #: for guarded or partial definitions the defined locations whose old value is needed after the instruction
+    #: (elsewhere a definition ends the old value, guarded or not)
     kept: dict[int, int] = field(default_factory=dict)
-    entry_defined: int = 0
+    entry_defined: int = 0  #: set by hardware or by callers before the first instruction
+    #: (instruction, location) reads in a kernel without a definition on some path; a read inside a callee is listed at
+    #: the call
     undefined: list[tuple[int, Location]] = field(default_factory=list)
 
     def call_results(self, index: int, callee: Summary) -> int:
-        """What the call at `index` brings back: results of the callee that are live after this call."""
+        """Return the results of the callee that are live after the call at `index`."""
         return callee.results & self.after[index]
 
     def call_args(self, index: int, callee: Summary) -> int:
-        """What the call at `index` hands over: read by the callee, or passed through it and live after this call."""
+        """Return the arguments of the call at `index`: read by the callee, or passed through it and live after this
+        call."""
         return callee.args & (callee.reads | (self.after[index] & callee.results)) & self.before[index]
 
     def survivors(self, index: int, callee: Summary) -> int:
-        """Live before and after the call at `index` and not changed by it: the paper's Live-on-exit at a call."""
+        """Return the set live before and after the call at `index` and not changed by it: the paper's Live-on-exit at a
+        call."""
         return self.after[index] & self.before[index] & ~callee.results
 
     def walk(self, block: BlockNumber) -> Iterator[tuple[int, int, int]]:
-        """(instruction, live before, live after) from the block's last instruction to its first."""
+        """Yield (instruction, live before, live after) from the block's last instruction to its first."""
         span = self.cfg.blocks[block]
         for i in range(span.end - 1, span.start - 1, -1):
             yield i, self.before[i], self.after[i]
@@ -92,7 +84,7 @@ class Liveness:
 def build_liveness(
     graph: CallGraph, lifting: Lifting | None = None, *, recursive: bool = False
 ) -> dict[str, Liveness]:  # fmt: skip
-    """Liveness of every function of the call graph, by name; with `lifting`, of lifted local words too.
+    """Return the liveness of every function of the call graph, by name; with `lifting`, of lifted local words too.
 
     Raises Refused (see `require_static`) for recursion, unless `recursive`, and indirect calls. Reads and definitions
     are summarised callees first, then results are found callers first; nothing in a caller depends on a callee's
@@ -124,14 +116,14 @@ def build_liveness(
 
 
 def _settle(graph: CallGraph, order: list[str], step: Callable[[str], bool]) -> None:
-    """Take the step for each function, once where nothing calls itself, else until no step changes anything."""
+    """Apply the step to each function, once without recursion, else until no step changes anything."""
     changed = True
     while changed:
         changed = sum(step(name) for name in order) > 0 and bool(graph.cycles)
 
 
 def _may_define(graph: CallGraph, found: dict[str, Liveness], name: str) -> bool:
-    """may_def of a function; fills in what its calls may change. Whether it is more than before."""
+    """Compute may_def of a function, and fill in what its calls may change; return whether it has grown."""
     live = found[name]
     cfg, facts, summary = live.cfg, live.facts, live.summary
     before = summary.may_def
@@ -146,7 +138,7 @@ def _may_define(graph: CallGraph, found: dict[str, Liveness], name: str) -> bool
 
 
 def _must_define(graph: CallGraph, found: dict[str, Liveness], name: str) -> bool:
-    """must_def of a function; fills in definitions at its calls. Whether it is less than before."""
+    """Compute must_def of a function, and fill in definitions at its calls; return whether it has shrunk."""
     live = found[name]
     cfg, facts, summary = live.cfg, live.facts, live.summary
     before = summary.must_def
@@ -167,7 +159,10 @@ def _must_define(graph: CallGraph, found: dict[str, Liveness], name: str) -> boo
 
 
 def _reads(found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name: str, graph: CallGraph) -> bool:
-    """True upward-exposed reads; leaves the solver at that solution, from which results only add. Whether they grew."""
+    """Compute true upward-exposed reads, and return whether they have grown.
+
+    The solver keeps that solution, and results only add to it.
+    """
     live, solver = found[name], solvers[name]
     for site in graph.sites[name]:
         live.facts.uses[site.index] = found[site.callee].summary.reads
@@ -178,7 +173,7 @@ def _reads(found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name:
 
 
 def _results(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, BackwardSolver], name: str) -> bool:
-    """Results of the functions that one calls: callers are solved first. Whether a callee's grew."""
+    """Compute the results of a function's callees, with callers solved first; return whether a callee's have grown."""
     live, solver = found[name], solvers[name]
     live.summary.args = solver.solve()[0]
     grew = False
@@ -194,12 +189,12 @@ def _results(graph: CallGraph, found: dict[str, Liveness], solvers: dict[str, Ba
 
 
 def live_returns(live: Liveness) -> list[int]:
-    """Reachable RET instructions of a function."""
+    """Return the reachable RET instructions of a function."""
     return [i for i in live.cfg.exits if live.cfg.views[i].control == Flow.RETURN]
 
 
 def _after_calls(graph: CallGraph, live: Liveness, solver: BackwardSolver) -> dict[str, int]:
-    """Union of what is live after the calls of each callee in one function."""
+    """Return for each callee the union of the sets live after its calls in one function."""
     after: dict[str, int] = {}
     cfg = live.cfg
     callee_at = {s.index: s.callee for s in graph.sites[cfg.name]}
@@ -229,7 +224,7 @@ def _per_instruction(live: Liveness, solver: BackwardSolver) -> None:
 
 
 def _entry_and_undefined(live: Liveness) -> None:
-    """What the hardware sets at launch, and reads that a path reaches without a definition (forward may-analysis)."""
+    """Fill in what the hardware sets at launch, and reads without a definition on some path (forward may-analysis)."""
     cfg, facts = live.cfg, live.facts
     if live.cfg.fn.info.is_kernel and cfg.fn.info.local_stack != NO_REGISTER:
         live.entry_defined = (1 << cfg.fn.info.local_stack) & REG_MASK

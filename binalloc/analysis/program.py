@@ -1,7 +1,7 @@
-"""The whole analysis of one kernel in one call.
+"""This module analyses one kernel in one call.
 
-Needs a laid-out `Module`; leaves it untouched. What is costly and not always wanted (interference, post-dominators) is
-built on first use and kept.
+Needs a laid-out `Module`; leaves it untouched. Results that are costly and not always needed (interference,
+post-dominators) are built on first use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from binalloc.isa.sets.table import set_of
 
 @dataclass
 class FunctionAnalysis:
-    """Everything known of one function of the call graph."""
+    """This is everything known of one function of the call graph."""
 
     name: str
     cfg: Cfg
@@ -43,7 +43,7 @@ class FunctionAnalysis:
 
     @cached_property
     def addresses(self) -> dict[int, Residue]:
-        """Of its accesses to memory, see `residues`."""
+        """Return the addresses of its memory accesses, see `residues`."""
         return addresses(self.cfg, self.webs)
 
     @property
@@ -51,7 +51,7 @@ class FunctionAnalysis:
         return self.live.summary
 
     def interference(self, *, copies: bool = True) -> InterferenceGraph:
-        """The interference graph (see `build_interference`), built once."""
+        """Return the interference graph (see `build_interference`), built once."""
         if copies not in self._interference:
             self._interference[copies] = build_interference(self.webs, copies=copies)
         return self._interference[copies]
@@ -65,21 +65,22 @@ class FunctionAnalysis:
 
 @dataclass
 class ProgramAnalysis:
-    """The call graph of a kernel and the analysis of each of its functions, by name."""
+    """This is the call graph of a kernel and the analysis of each of its functions, by name."""
 
-    module: Module
-    graph: CallGraph
-    functions: dict[str, FunctionAnalysis]
-    lifting: Lifting
+    module: Module  #: the module of the kernel
+    graph: CallGraph  #: its call graph
+    functions: dict[str, FunctionAnalysis]  #: analysis of each function
+    lifting: Lifting  #: words of local memory that are values
 
     @cached_property
     def runs(self) -> dict[str, float]:
-        """Estimated runs of each function per run of the kernel, callers first. Nobody changes it."""
+        """Return the estimated runs of each function per run of the kernel, callers first. Callers must not
+        change it."""
         return runs(self.graph, {name: analysis.loops for name, analysis in self.functions.items()})
 
     @property
     def isa(self) -> InstructionSet:
-        """The instruction set of the module."""
+        """Return the instruction set of the module."""
         return set_of(self.module)
 
     @property
@@ -93,10 +94,11 @@ class ProgramAnalysis:
 def analyse(
     module: Module, kernel: str, *, lift: bool = False, executions: Executions | None = None, recursive: bool = False
 ) -> ProgramAnalysis:
-    """Call graph, control flow, loops, liveness and webs of everything `kernel` reaches. With `lift`, words of local
-    memory that only fixed offsets reach are values of file "L". executions: what blocks weigh; without, loops say it.
+    """Return call graph, control flow, loops, liveness and webs of `kernel` and all its callees.
 
-    recursive: functions may come back to themselves; nothing that is rewritten may be analysed so.
+    lift: words of local memory that are only accessed at fixed offsets are values of file "L". executions: weights of
+    blocks come from this profile, and not from loops. recursive: functions may call themselves; code that is to be
+    rewritten must be analysed without it.
 
     Raises UsageError (no such kernel), MalformedInput (broken control flow or operands), Refused (indirect calls, and
     recursion without `recursive`). 10,000 instructions take well under two seconds.

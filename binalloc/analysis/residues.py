@@ -1,8 +1,9 @@
-"""What is known of values in all lanes and at all times of a launch: their residue modulo a power of two.
+"""This module finds what is known of values in all lanes and at all times of a launch: their residue modulo a power of
+two.
 
-Needs a function's webs; leaves them unchanged. A value is told as `constant + factors * symbols`, modulo 2^bits.
-Symbols are words that no lane and no time changes: constant memory, and special registers that are the same in all
-lanes. So `a + 16 * thread` is a modulo 16, and two addresses of that kind, 4 bytes apart, are apart in any two lanes.
+Needs a function's webs; leaves them unchanged. A value is described as `constant + factors * symbols`, modulo 2^bits.
+Symbols are words with one value in all lanes and at all times: constant memory, and special registers that are the same
+in all lanes. So `a + 16 * thread` is a modulo 16. Two addresses of that kind, 4 bytes apart, differ in any two lanes.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import File
 from binalloc.isa.sets.table import set_of
 
-WORD_BITS = 8 * WORD
+WORD_BITS = 8 * WORD  # bits of a word
 
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """A value is `constant` and the terms (symbol, factor), modulo 2^bits. bits 0: nothing is known."""
+    """A value is `constant` and the terms, modulo 2^bits."""
 
-    bits: int
-    constant: int = 0
-    terms: tuple[tuple[Hashable, int], ...] = ()
+    bits: int  #: exponent of the modulus; 0: nothing is known
+    constant: int = 0  #: the constant part
+    terms: tuple[tuple[Hashable, int], ...] = ()  #: (symbol, factor) pairs
 
     @classmethod
     def of(cls, bits: int, constant: int, factors: dict[Hashable, int]) -> Residue:
-        """The residue with factors in order, without those that are 0 modulo 2^bits."""
+        """Return the residue with factors in order, without those that are 0 modulo 2^bits."""
         mask = (1 << bits) - 1
         left = ((symbol, factor & mask) for symbol, factor in factors.items() if factor & mask)
         return cls(bits, constant & mask, tuple(sorted(left, key=repr)))
 
     def plus(self, other: Residue, factor: int = 1) -> Residue:
-        """The sum with `factor` times another value."""
+        """Return the sum with `factor` times another value."""
         factor &= (1 << WORD_BITS) - 1
         scale = (factor & -factor).bit_length() - 1 if factor else WORD_BITS
         factors = dict(self.terms)
@@ -47,7 +48,7 @@ class Residue:
         return Residue.of(bits, self.constant + factor * other.constant, factors)
 
     def joined(self, other: Residue) -> Residue:
-        """What holds of either value."""
+        """Return what holds of either value."""
         mine, its = dict(self.terms), dict(other.terms)
         apart = [self.constant - other.constant]
         apart += [mine.get(s, 0) - its.get(s, 0) for s in mine.keys() | its.keys()]
@@ -55,7 +56,8 @@ class Residue:
         return Residue.of(bits, self.constant, mine)
 
     def apart(self, size: int, other: Residue, its_size: int) -> bool:
-        """Do accesses of so many bytes at the two addresses never overlap, whichever lanes and times they are of?"""
+        """Return whether accesses of so many bytes at the two addresses never overlap, in any lanes and at any
+        times."""
         both = self.plus(other, -1)
         if both.terms:
             # the symbols' factors have powers of two of their own: what is left of both is known modulo those
@@ -65,16 +67,16 @@ class Residue:
         return distance >= its_size and distance + size <= 1 << both.bits
 
 
-UNKNOWN = Residue(0)
+UNKNOWN = Residue(0)  # the residue that says nothing: modulo 1
 
 
 def constant(value: int) -> Residue:
-    """A value that is the same in all lanes and known."""
+    """Return a value that is the same in all lanes and known."""
     return Residue.of(WORD_BITS, value, {})
 
 
 def addresses(cfg: Cfg, webs: Webs) -> dict[int, Residue]:
-    """By instruction that accesses memory, its address; of a pair of words that of the low one, which decides."""
+    """Return the address of each memory access, by instruction; of an address in two words, the low word's."""
     values = _Solver(cfg, webs).run()
     found = {}
     for i, seen in enumerate(cfg.views):
@@ -91,7 +93,10 @@ def addresses(cfg: Cfg, webs: Webs) -> dict[int, Residue]:
 
 
 class _Solver:
-    """values: by web, None as long as no definition has told anything."""
+    """The solver joins the residues of all definitions of each web until nothing changes.
+
+    values: for each web its residue, None until a definition is known.
+    """
 
     def __init__(self, cfg: Cfg, webs: Webs) -> None:
         self.views, self.webs = cfg.views, webs
@@ -116,6 +121,7 @@ class _Solver:
         return self.values
 
     def _update(self, number: WebNumber) -> bool:
+        """Compute a web's residue anew, and return whether it has changed."""
         web = self.webs[number]
         now = UNKNOWN if web.undefined else self.values[number]
         for point in web.defs:
@@ -129,7 +135,7 @@ class _Solver:
         return changed
 
     def _told(self, point: Point) -> Residue | None:
-        """What a definition writes; None where what it reads has still to be told."""
+        """Return the residue that a definition writes; None while an operand is not known yet."""
         i = point.instr
         if i < 0 or point.ref in (CALL, MEMORY):
             return UNKNOWN
@@ -143,6 +149,7 @@ class _Solver:
         return UNKNOWN
 
     def _value(self, i: int, found: Sum) -> Residue | None:
+        """Return the residue of a sum that instruction `i` writes."""
         out = constant(found.constant)
         for bank, offset, factor in found.reads:
             out = out.plus(Residue.of(WORD_BITS, 0, {(bank, offset): 1}), factor)
@@ -156,6 +163,7 @@ class _Solver:
         return out
 
     def _used(self, i: int, refs: Sequence[Ref], place: int) -> Residue | None:
+        """Return the residue of unit `place` of the operands."""
         for number, ref in enumerate(refs):
             if place < ref.units:
                 return self.values[self.webs.web_of_use[i, number, place]]

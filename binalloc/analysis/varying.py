@@ -1,9 +1,9 @@
-"""Which values may differ between the lanes of a warp.
+"""This module finds the values that may differ between the lanes of a warp.
 
-Needs a function's webs; leaves a flag per web. A value varies where it comes from the lane's own number, from what
-other lanes or threads may have changed in between (atomics, exchanges between lanes), from thread-private memory, a
-call or a caller, or from a value that varies. Control flow is left out: that lanes come by different ways makes nothing
-vary here.
+Needs a function's webs; leaves a flag per web. A value varies if it depends on the lane's own number, on memory that
+other lanes or threads may have changed in between (atomics, exchanges between lanes), on thread-private memory, on a
+call or a caller, or on a varying value. Control flow is ignored: lanes that come by different ways make nothing vary
+here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def varying_webs(f: FunctionAnalysis) -> list[bool]:
-    """By number of the web."""
+    """Return for each web whether it may vary."""
     webs, views = f.webs.webs, f.cfg.views
     defined: dict[int, list[int]] = {}
     read_at: list[set[int]] = [set() for _ in webs]
@@ -49,9 +49,10 @@ def varying_webs(f: FunctionAnalysis) -> list[bool]:
 
 
 def _is_source(seen: View, lanes: Collection[str]) -> bool:
+    """Return whether an instruction's result varies by itself."""
     memory = seen.memory
     if memory is not None:
         return memory.access != Access.LOAD or memory.space == Space.LOCAL
     if set_of(seen.instr).special_register(seen.instr) in lanes:
         return True
-    return seen.variable and seen.unit == "lsu"  # what lanes give each other
+    return seen.variable and seen.unit == "lsu"  # exchanges between lanes

@@ -1,10 +1,9 @@
-"""Webs, the allocation units of one function: what they are. `webs.build_webs` makes them.
+"""This module defines webs, the allocation units of one function. `webs.build_webs` makes them.
 
-A web is a set of connected def-use
-chains of one 32-bit register, one predicate or one lifted local word (Chaitin's "right number of names"). Chains are
-connected where a value is live into a join of control flow or past a guarded definition; where liveness shows the old
-value dead, even a guarded definition starts a new web. At every point each location holds at most one live web, so
-webs of one architectural register never interfere.
+A web is a set of connected def-use chains of one 32-bit register, one predicate or one lifted local word (Chaitin's
+"right number of names"). Chains are connected where a value is live into a join of control flow or past a guarded
+definition. Where liveness shows the old value dead, even a guarded definition starts a new web. At every point each
+location holds at most one live web, so webs of one architectural register never interfere.
 
 Webs end at function boundaries. Pseudo definitions: arguments at entry, results at a call. Pseudo uses: arguments at a
 call, results at each RET (all RETs count as one exit: a result has one web there). Instructions in unreachable blocks
@@ -25,7 +24,7 @@ from binalloc.isa.kinds import File
 
 GUARD, CALL, ENTRY, RETURN = -1, -2, -3, -4
 """Values of `Point.ref` that stand for no operand: the guard predicate (a use), the call's pseudo definitions and uses,
-the function's entry (instruction -1), a RET."""
+the function's entry (instruction -1), a RET. They are negative, since operands count from 0."""
 
 MEMORY = -5
 """`Point.ref` of a lifted local word: the memory operand of a local load (use) or store (definition)."""
@@ -36,41 +35,33 @@ WebNumber = NewType("WebNumber", int)
 
 
 class Point(NamedTuple):
-    """A definition or use: instruction (-1 at entry), position in `View.defs` or `View.uses` or one of GUARD, CALL,
-    ENTRY, RETURN, MEMORY, and the unit within the operand (for CALL, ENTRY and RETURN the location)."""
+    """This is a definition or use."""
 
-    instr: int
-    ref: int
-    unit: int
+    instr: int  #: the instruction, -1 at entry
+    ref: int  #: position in `View.defs` or `View.uses`, or one of GUARD, CALL, ENTRY, RETURN, MEMORY
+    unit: int  #: unit within the operand (for CALL, ENTRY and RETURN the location)
 
 
 @dataclass(slots=True)
 class Web:
-    """One allocation unit of 32 bits (files "R", "L") or one predicate (file "P").
+    """This is one allocation unit of 32 bits (files "R", "L") or one predicate (file "P")."""
 
-    arch: number of the register, predicate or local word in the input. arg: live at entry, set by the caller (kernel:
-    by hardware). result: live at RET. undefined: some path reaches a use without a definition (kernels). pinned: a
-    predicate that an instruction names by position (P2R, R2P), which renaming cannot change. remat: an instruction
-    that alone recomputes the value anywhere (all definitions are equal constants), or -1. cost: sum over
-    instructions that define plus instructions that use the web, of the block's weight (1 for the entry). first,
-    last: lowest and highest instruction of its points, -1 for the entry. group, offset: index in `Webs.groups` or
-    -1, and place in that group.
-    """
-
-    id: WebNumber
-    loc: Location
-    defs: list[Point] = field(default_factory=list)
-    uses: list[Point] = field(default_factory=list)
-    arg: bool = False
-    result: bool = False
-    undefined: bool = False
-    pinned: bool = False
+    id: WebNumber  #: its number
+    loc: Location  #: its location in the input
+    defs: list[Point] = field(default_factory=list)  #: its definitions
+    uses: list[Point] = field(default_factory=list)  #: its uses
+    arg: bool = False  #: live at entry, set by the caller (kernel: by hardware)
+    result: bool = False  #: live at RET
+    undefined: bool = False  #: some path reaches a use without a definition (kernels)
+    pinned: bool = False  #: a predicate that an instruction names by position (P2R, R2P), so that it cannot be renamed
+    #: an instruction that alone recomputes the value anywhere (all definitions are equal constants), or -1
     remat: int = -1
+    #: sum of the block's weight over instructions that define plus those that use the web (1 for the entry)
     cost: float = 0
-    first: int = 0
-    last: int = 0
-    group: int = -1
-    offset: int = 0
+    first: int = 0  #: lowest instruction of its points, -1 for the entry
+    last: int = 0  #: highest instruction of its points
+    group: int = -1  #: index in `Webs.groups` or -1
+    offset: int = 0  #: place in that group
 
     @property
     def file(self) -> File:
@@ -78,26 +69,27 @@ class Web:
 
     @property
     def arch(self) -> int:
+        """Return the number of the register, predicate or local word in the input."""
         return index_of(self.loc)
 
     @property
     def name(self) -> str:
-        """Architectural name in the input, e.g. "R5"."""
+        """Return the architectural name in the input, e.g. "R5"."""
         return name_of(self.loc)
 
 
 @dataclass(slots=True)
 class WebGroup:
-    """Webs that instructions need together as an aligned pair or quad.
+    """A group is webs that instructions need together as an aligned pair or quad.
 
-    Each member must get register base + offset for a base that is a multiple of `alignment`; `units` registers from the
-    base are spanned (= alignment). Members with the same offset come from one architectural register and never
-    interfere. members: (web, offset), ascending.
+    Each member must get register base + offset for a base that is a multiple of `alignment`; the group spans `units` (=
+    alignment) registers from the base. Members with the same offset come from one architectural register and never
+    interfere.
     """
 
-    id: int
-    alignment: int
-    members: list[tuple[WebNumber, int]] = field(default_factory=list)
+    id: int  #: index in `Webs.groups`
+    alignment: int  #: the base is a multiple of this
+    members: list[tuple[WebNumber, int]] = field(default_factory=list)  #: (web, offset) pairs, ascending
 
     @property
     def units(self) -> int:
@@ -106,41 +98,43 @@ class WebGroup:
 
 @dataclass(slots=True)
 class CallLink:
-    """A call seen from its caller. args: (location, caller's web) to hand to the callee's web of that location.
-    results: (location, caller's web) to take from it. survivors: webs live before and after that the call does not
-    touch. An argument of the callee missing here is passed through and wanted by nobody after this call."""
+    """This is a call as its caller sees it.
 
-    index: int
-    callee: str
-    guarded: bool
+    An argument of the callee that is missing here is passed through, and nobody needs it after this call.
+    """
+
+    index: int  #: the call instruction
+    callee: str  #: name of the callee
+    guarded: bool  #: the call has a guard
+    #: (location, caller's web) pairs, passed to the callee's web of that location
     args: list[tuple[Location, WebNumber]] = field(default_factory=list)
+    #: (location, caller's web) pairs, returned by it
     results: list[tuple[Location, WebNumber]] = field(default_factory=list)
-    survivors: list[WebNumber] = field(default_factory=list)
+    survivors: list[WebNumber] = field(default_factory=list)  #: webs live before and after that the call does not touch
 
 
 @dataclass
 class Webs:
-    """All webs of one function, ids dense, ordered by first point, then location.
+    """These are all webs of one function; ids are dense, ordered by first point, then location."""
 
-    web_of_def, web_of_use: (instruction, ref, unit) -> web id, for real operands, GUARD and MEMORY. calls: by
-    instruction. args, results: (location, web) at entry and at RET. entry, exit: per reachable block location -> web,
-    of the locations live into and out of it ({} for unreachable blocks). defined_at: instruction -> webs it defines, in
-    operand order, calls included. copies: unguarded copies (moves, loads and stores of lifted local words),
-    instruction -> (target, source) webs, unit by unit.
-    """
-
-    live: Liveness
-    nest: LoopNest
-    webs: list[Web] = field(default_factory=list)
-    groups: list[WebGroup] = field(default_factory=list)
+    live: Liveness  #: liveness of the function
+    nest: LoopNest  #: its loops
+    webs: list[Web] = field(default_factory=list)  #: the webs by number
+    groups: list[WebGroup] = field(default_factory=list)  #: aligned pairs and quads
+    #: web of (instruction, ref, unit), for real operands and MEMORY
     web_of_def: dict[tuple[int, int, int], WebNumber] = field(default_factory=dict)
+    #: likewise for uses, GUARD included
     web_of_use: dict[tuple[int, int, int], WebNumber] = field(default_factory=dict)
-    calls: dict[int, CallLink] = field(default_factory=dict)
-    args: list[tuple[Location, WebNumber]] = field(default_factory=list)
-    results: list[tuple[Location, WebNumber]] = field(default_factory=list)
+    calls: dict[int, CallLink] = field(default_factory=dict)  #: calls by instruction
+    args: list[tuple[Location, WebNumber]] = field(default_factory=list)  #: (location, web) pairs at entry
+    results: list[tuple[Location, WebNumber]] = field(default_factory=list)  #: (location, web) pairs at RET
+    #: for each block {location: web} live into it ({} for unreachable blocks)
     entry: list[dict[Location, WebNumber]] = field(default_factory=list)
+    #: for each block {location: web} live out of it ({} for unreachable blocks)
     exit: list[dict[Location, WebNumber]] = field(default_factory=list)
+    #: webs that an instruction defines, in operand order, calls included
     defined_at: dict[int, list[WebNumber]] = field(default_factory=dict)
+    #: unguarded copies (moves, loads and stores of lifted local words): (target, source) webs, unit by unit
     copies: dict[int, list[tuple[WebNumber, WebNumber]]] = field(default_factory=dict)
 
     @property
@@ -157,20 +151,22 @@ class Webs:
         return iter(self.webs)
 
     def of_file(self, file: File) -> list[Web]:
-        """Webs of one file ("R", "P", "L"), ascending."""
+        """Return the webs of one file ("R", "P", "L"), ascending."""
         return [w for w in self.webs if w.file == file]
 
     def live_in(self, block: BlockNumber) -> int:
-        """Webs live into a block, as a bitset of web ids."""
+        """Return the webs live into a block, as a bitset of web ids."""
         return sum(1 << w for w in self.entry[block].values())
 
     def live_out(self, block: BlockNumber) -> int:
-        """Webs live out of a block, as a bitset of web ids."""
+        """Return the webs live out of a block, as a bitset of web ids."""
         return sum(1 << w for w in self.exit[block].values())
 
     def walk(self, block: BlockNumber) -> Iterator[tuple[int, dict[Location, WebNumber], dict[Location, WebNumber]]]:
-        """(instruction, live before, live after) forwards through a block; each a dict location -> web that the caller
-        may keep but not change."""
+        """Yield (instruction, live before, live after) forwards through a block.
+
+        Each live set is a dict location -> web that the caller may keep but not change.
+        """
         now = self.entry[block]
         before, after = self.live.before, self.live.after
         span = self.cfg.blocks[block]

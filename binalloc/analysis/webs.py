@@ -1,7 +1,7 @@
-"""Construction of webs.
+"""This module builds webs.
 
 Needs the call graph's `Liveness` (function and callees); leaves it untouched. One forward pass over the blocks in
-reverse postorder numbers values, union-find joins them; the data types are in `web` and exported here too.
+reverse postorder numbers values, and union-find joins them. The data types are in `web` and exported here too.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ __all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Point", "W
 
 _Node = NewType("_Node", int)
 """A value before webs have numbers: one per definition, and one per location live into a join."""
-_NO_ACCESS = LiftedAccess(False, Location(0), 0)
+_NO_ACCESS = LiftedAccess(False, Location(0), 0)  # stands for an instruction that accesses no lifted word
 
 
 def build_webs(graph: CallGraph, found: dict[str, Liveness], name: str, nest: LoopNest | None = None) -> Webs:
-    """The webs of function `name`, given the liveness of the whole call graph and, if at hand, the function's loops.
+    """Return the webs of function `name`, given the liveness of the whole call graph and, if known, the function's
+    loops.
 
     Near-linear in code length plus values live across joins. Raises MalformedInput for a misaligned pair or quad.
     """
@@ -39,7 +40,7 @@ def build_webs(graph: CallGraph, found: dict[str, Liveness], name: str, nest: Lo
 
 
 class UnionFind:
-    """Disjoint sets of integers; the smaller number of two roots stays the root."""
+    """These are disjoint sets of integers; the smaller number of two roots stays the root."""
 
     def __init__(self, count: int = 0) -> None:
         self.parent = list(range(count))
@@ -64,8 +65,7 @@ class UnionFind:
 
 
 class _Builder:
-    """Builds into `webs`. `callees`: call instruction -> (name, summary). `val` maps each location to the node it
-    holds."""
+    """A builder fills in `webs`. callees: (name, summary) for each call instruction."""
 
     def __init__(self, webs: Webs, callees: dict[int, tuple[str, Summary]]) -> None:
         self.webs = webs
@@ -83,7 +83,7 @@ class _Builder:
         self.out: list[dict[Location, _Node]] = [{} for _ in self.cfg.blocks]
 
     def build(self) -> Webs:
-        """Run the passes; returns the filled `webs`."""
+        """Run the passes, and return the filled `webs`."""
         for block in self.cfg.rpo:
             self._enter(block)
         self._join()
@@ -95,11 +95,12 @@ class _Builder:
         return self.webs
 
     def _node(self, loc: Location) -> _Node:
+        """Return a new value in a location."""
         self.loc_of.append(loc)
         return _Node(self.sets.new())
 
     def _enter(self, block: BlockNumber) -> None:
-        """Values live into a block, then its instructions."""
+        """Number the values live into a block, then go through its instructions."""
         cfg = self.cfg
         preds = [p for p in cfg.preds[block] if cfg.rpo_number[p] >= 0]
         wanted = locations_in(self.live.live_in[block])
@@ -121,6 +122,7 @@ class _Builder:
         self.out[block] = {loc: val[loc] for loc in locations_in(self.live.live_out[block])}
 
     def _instruction(self, i: int, view: View, val: dict[Location, _Node]) -> None:
+        """Record the uses and definitions of an instruction. val: the node that each location holds."""
         lit = self.live.facts.lits[i]
         if lit >= 0:
             self.uses.append((i, GUARD, 0, val[location(PRED, lit >> 1)]))
@@ -158,7 +160,7 @@ class _Builder:
         val.update(here)
 
     def _boundary(self, i: int, view: View, val: dict[Location, _Node]) -> None:
-        """Pseudo uses and definitions of a call or RET."""
+        """Record pseudo uses and definitions of a call or RET."""
         live = self.live
         lit = live.facts.lits[i]
         if lit >= 0:
@@ -180,7 +182,7 @@ class _Builder:
             val[loc] = node
 
     def _join(self) -> None:
-        """Connect what each predecessor leaves with what a join takes in."""
+        """Connect the values that predecessors leave with the values live into a join."""
         cfg, union = self.cfg, self.sets.union
         for block in cfg.rpo:
             preds = [p for p in cfg.preds[block] if cfg.rpo_number[p] >= 0]
@@ -192,7 +194,7 @@ class _Builder:
                     union(node, out[loc])
 
     def _number(self) -> None:
-        """Dense web ids by first point; points, lookups, block maps."""
+        """Give webs dense ids by first point; fill in points, lookups and block maps."""
         webs, find = self.webs, self.sets.find
         self.defs.sort()
         self.uses.sort()
@@ -222,7 +224,7 @@ class _Builder:
         webs.exit = [{loc: number[find(n)] for loc, n in m.items()} for m in self.out]
 
     def _links(self) -> None:
-        """Arguments and results of the function and of its calls."""
+        """Fill in arguments and results of the function and of its calls."""
         webs, live = self.webs, self.live
         for loc, w in webs.entry[0].items():
             if live.entry_defined >> loc & 1:
@@ -280,6 +282,7 @@ class _Builder:
                 webs.groups[k].members.append((web.id, web.offset))
 
     def _check_aligned(self, i: int, ref: Ref) -> None:
+        """Raise MalformedInput if an operand is not aligned to its width."""
         if ref.index % ref.units:
             raise MalformedInput(
                 "register operand is not aligned to its width",
@@ -289,7 +292,7 @@ class _Builder:
             )
 
     def _copies(self) -> None:
-        """Unguarded copies: register to register, and loads and stores of lifted local words."""
+        """Record unguarded copies: register to register, and loads and stores of lifted local words."""
         webs, views, local = self.webs, self.cfg.views, self.live.facts.local
         for i in sorted({i for i, *_ in self.defs if i >= 0}):
             view = views[i]
@@ -310,7 +313,7 @@ class _Builder:
                 ]
 
     def _costs_and_remat(self) -> None:
-        """Weighted reference counts, and constants that can be recomputed instead of reloaded."""
+        """Compute weighted reference counts, and find constants that can be recomputed instead of reloaded."""
         weight, block_of, views = self.webs.nest.weight, self.cfg.block_of, self.cfg.views
         for w in self.webs:
             for points in (w.defs, w.uses):

@@ -1,1 +1,1 @@
-"""PTX import."""
+"""This package imports PTX: it turns PTX text into a Loom binary."""

@@ -1,4 +1,4 @@
-"""Writes the tables of what is not supported and what is ignored into PTX.md: `python -m binalloc.frontend.doc`."""
+"""This module writes the tables of unsupported and of ignored PTX into PTX.md: `python -m binalloc.frontend.doc`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TABLES = {"unsupported": unsupported.table, "ignored": ignored.table}
 
 
 def render(text: str) -> str:
-    """`text` with the tables in their current form. Raises ValueError where a marker is missing."""
+    """Return `text` with the tables in their current form. Raises ValueError where a marker is missing."""
     for name, table in _TABLES.items():
         begin, end = f"<!-- table:{name}:begin -->", f"<!-- table:{name}:end -->"
         if text.count(begin) != 1 or text.count(end) != 1:

@@ -1,9 +1,9 @@
-"""Makes virtual Loom: one `emit` for every operation, operands legalised on the way.
+"""This module makes virtual Loom: one method, `emit`, makes every operation and legalises its operands.
 
-An operand is a unit (an int: virtual, or RZ), an `Imm` (a 32-bit pattern; of an f64 operand the high word) or a `Const`
-(place in a constant bank). Where the operation has no form for what is asked, operands are exchanged if it commutes,
-else the value is brought into a fresh unit by MOV. Optimisation folds constants back into later uses, so lowering need
-not try hard.
+An operand is a unit (an int: a virtual unit, or RZ), an `Imm` (a 32-bit pattern; for an f64 operand its high word) or a
+`Const` (a place in a constant bank). Where the operation has no form for an operand, a and b are exchanged if it
+commutes. Otherwise the value is moved to a fresh unit by MOV. The optimiser folds constants back into later uses, so
+lowering need not avoid such moves.
 """
 
 from __future__ import annotations
@@ -23,33 +23,35 @@ from binalloc.isa.table.opcodes import (
     OpSpec,
 )
 
-MASK = 0xFFFFFFFF
-_SIGN = 0x80000000
+MASK = 0xFFFFFFFF  # the bits of a 32-bit word
+_SIGN = 0x80000000  # the sign bit of a 32-bit word
 COMMUTATIVE = frozenset(
     ("IADD3", "IMAD", "IMAD.WIDE", "IMAD.HI", "FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "IMNMX", "FMNMX", "DMNMX",
      "HADD2", "HMUL2", "HFMA2", "HMNMX2")
 )
-"""Operations in which a and b may be exchanged (with their negation and absolute bits)."""
+"""In these operations a and b may be exchanged (with their negation and absolute bits)."""
 
 FLOAT = frozenset(
     ("FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "MUFU", "DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "F2I", "F2F", "FRND",
      "HADD2", "HMUL2", "HFMA2", "HMNMX2", "HSETP2", "F2H", "F2H2")
 )
+"""These operations take floating-point operands. Their immediates are negated by the sign bit. The pattern of an f64
+immediate is its high word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imm:
-    """A 32-bit immediate pattern, 0 .. 2^32-1."""
+    """This is an immediate: a 32-bit pattern."""
 
-    bits: int
+    bits: int  #: 0 .. 2^32-1
 
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """The word (or pair) at byte `offset` of constant bank `bank`; offset a multiple of 4 (8 for pairs)."""
+    """This is the word (or pair of words) at a place in a constant bank."""
 
     bank: int
-    offset: int
+    offset: int  #: in bytes; a multiple of 4 (of 8 for pairs)
 
 
 Source = int | Imm | Const
@@ -57,23 +59,24 @@ Guard = tuple[int, bool]
 
 
 def low_bits(value: int, bits: int) -> int:
-    """What a constant of 64 bits is in a type of `bits`: itself where it fits, else its low bits, as ptxas has it."""
+    """Return a constant of 64 bits in a type of `bits` bits: itself where it fits, else its low bits, as in ptxas."""
     return value if -(1 << bits) < value < 1 << bits else value & (1 << bits) - 1
 
 
 def imm(value: int) -> Imm:
-    """The immediate of an integer, modulo 2^32."""
+    """Return the immediate of an integer, modulo 2^32."""
     return Imm(value & MASK)
 
 
-_templates: dict[tuple[object, ...], dict[str, int]] = {}
+_templates: dict[tuple[object, ...], dict[str, int]] = {}  # the results of `template`, by its arguments
+# Modifier -> its value in words -> its number.
 _values: dict[str, dict[str, int]] = {
     name: {text: k for k, text in enumerate(m.values)} for name, m in MODIFIERS.items()
 }
 
 
 def template(op: OpSpec, form: int, limm: int = 0, cimm: int = 0) -> dict[str, int]:
-    """All fields of `op` in `form` at their defaults; a shared dict, to be copied."""
+    """Return all fields of `op` in `form` at their defaults. The dict is shared: copy it before you change it."""
     key = (op.code, form, limm, cimm)
     found = _templates.get(key)
     if found is None:
@@ -89,7 +92,8 @@ def template(op: OpSpec, form: int, limm: int = 0, cimm: int = 0) -> dict[str, i
 
 
 class Emitter:
-    """Appends nodes to blocks of one routine. `loc` is given to every node made."""
+    """An emitter makes nodes and appends them to the blocks of one routine. Each node gets the emitter's current
+    `loc`."""
 
     def __init__(self, registers: Registers) -> None:
         self.registers = registers
@@ -101,17 +105,17 @@ class Emitter:
     # -- blocks
 
     def label(self) -> int:
-        """A fresh block number, to branch to before the block begins."""
+        """Return a fresh block number. A branch may name it before the block begins."""
         self._next += 1
         return self._next - 1
 
     def start(self, number: int, name: str = "") -> None:
-        """Begin block `number` here; the block before falls through to it unless it ended."""
+        """Begin block `number` here. The block before falls through to it unless it has ended."""
         self.block = Block(number, label=name)
         self.blocks.append(self.block)
 
     def branch(self, target: int, guard: Guard | None = None, *, uniform: bool = False) -> None:
-        """BRA to block `target`; ends the block and begins a new one."""
+        """Append BRA to block `target`, which ends the block, and begin a new one."""
         node = self.emit("BRA", guard=guard)
         node.target = target
         node.uniform = uniform
@@ -126,11 +130,11 @@ class Emitter:
         return self.registers.predicate()
 
     def move(self, target: int, source: Source, guard: Guard | None = None) -> None:
-        """target = source, one unit."""
+        """Append target = source for one unit."""
         self.emit("MOV", rd=target, b=source, guard=guard)
 
     def unit(self, source: Source) -> int:
-        """`source` as a unit: itself, RZ for zero, else a fresh one set by MOV."""
+        """Return `source` as a unit: itself, RZ for zero, else a fresh unit set by MOV."""
         if isinstance(source, int):
             return source
         if isinstance(source, Imm) and source.bits == 0:
@@ -140,7 +144,8 @@ class Emitter:
         return target
 
     def pair(self, low: Source, high: Source) -> int:
-        """A 64-bit value as the first unit of an aligned pair: the pair itself where low and high are one."""
+        """Return a 64-bit value as the first unit of an aligned pair: `low` itself where low and high are one pair
+        already."""
         if isinstance(low, int) and isinstance(high, int):
             if low == high == RZ:
                 return RZ
@@ -166,12 +171,12 @@ class Emitter:
         guard: Guard | None = None,
         **fields: int | str,
     ) -> Node:
-        """Append operation `name`.
+        """Append operation `name` and return its node.
 
         rd: destination unit. a, b, c: source operands (a is field ra, b and c as the operation's forms allow; rb of
         stores and rc of atomics are given as the fields rb=, rc=). fields: any other field by name; modifiers may be
-        given by their text (rnd="RZ", width="64"). A predicate source is ps0=number, ps0n=1 to negate. Where an
-        operation has no operand of that name a KeyError is raised: a defect of the caller.
+        given by their text (rnd="RZ", width="64"). A predicate source is ps0=number, with ps0n=1 to negate it. Raises
+        KeyError where the operation has no operand of that name: this is a defect of the caller.
         """
         op = BY_NAME[name]
         form = FORM_REG
@@ -208,7 +213,7 @@ class Emitter:
     def _first(
         self, name: str, a: Source, b: Source | None, fields: dict[str, int | str]
     ) -> tuple[int, Source | None, dict[str, int | str]]:
-        """Operand a must be a register: exchange a and b where that helps, else move a."""
+        """Put operand a into a register: exchange a and b where that helps, else move a."""
         op = BY_NAME[name]
         if name in COMMUTATIVE and isinstance(b, int):
             out = dict(fields)
@@ -223,7 +228,7 @@ class Emitter:
         return self._register(op, "a", a, fields), b, fields
 
     def _register(self, op: OpSpec, operand: str, source: Source, fields: dict[str, int | str]) -> int:
-        """A non-register operand brought into registers."""
+        """Move an operand that is not in registers to registers."""
         o = op.operand.get(operand) or op.operand.get("r" + operand)
         assert o is not None, (op.name, operand)
         if not isinstance(o.units, int):
@@ -253,13 +258,14 @@ class Emitter:
             f["imm"] = self._signed(op, name, source.bits, fields)
 
     def _signed(self, op: OpSpec, name: str, bits: int, fields: dict[str, int | str]) -> int:
-        """As `signed`, taking the marks out of `fields`: immediates have no sign bits."""
+        """Return `signed` for an immediate. Immediates have no sign bits, so the marks are taken out of `fields`."""
         negative, absolute = int(fields.pop("neg" + name, 0)), int(fields.pop("abs" + name, 0))
         return signed(op, bits, bool(negative), bool(absolute), fields.get("x") in (1, "X"))
 
 
 def signed(op: OpSpec, bits: int, negative: bool, absolute: bool, carries: bool) -> int:
-    """Pattern of an immediate with its negation and absolute value worked in; carries: the operation is an .X."""
+    """Return the pattern of an immediate with its negation and absolute value applied. carries: the operation is an
+    .X."""
     if op.name in FLOAT:
         signs = _SIGN >> 16 | _SIGN if op.group == "half" else _SIGN
         bits = bits & ~signs if absolute else bits
@@ -270,5 +276,5 @@ def signed(op: OpSpec, bits: int, negative: bool, absolute: bool, carries: bool)
 
 
 def op_fields(op: OpSpec) -> frozenset[str]:
-    """Fields of `op` with all operands in registers."""
+    """Return the names of the fields of `op` with all operands in registers."""
     return frozenset(template(op, FORM_REG))

@@ -1,5 +1,7 @@
-"""What PTX says and an import leaves out of the binary: every such directive and pragma, once. PTX.md's table is made
-from here, and the parser may ignore nothing else."""
+"""This module lists every directive and pragma of PTX that an import leaves out of the binary.
+
+The table in PTX.md is made from here. The parser may ignore nothing else.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Form:
-    """forms: as PTX.md names them. why: it may be left out."""
+    """A form is one kind of directive that is ignored."""
 
-    forms: str
-    why: str
+    forms: str  #: its name in PTX.md
+    why: str  #: why it may be left out
 
 
 FORMS = {
@@ -38,30 +40,30 @@ FORMS = {
                           "the launch says how large textures and surfaces are and how they are filtered"),
     "pointer": Form("`.ptr` of parameters", "a promise of where a pointer leads, which is not used"),
 }  # fmt: skip
-"""By key, in the order of PTX.md."""
+"""The forms by key, in the order of PTX.md."""
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """key: of FORMS. text: as it is told, `.pragma "nounroll"`. line: where it stands."""
+    """This is one directive in the text that was ignored."""
 
-    key: str
-    text: str
-    line: int
+    key: str  #: a key of FORMS
+    text: str  #: the directive as messages quote it, `.pragma "nounroll"`
+    line: int  #: line of the text, from 1
 
 
 @dataclass(frozen=True)
 class IgnoredText:
-    """What a file says and is ignored: text, the line where it stands first, and how often it is there."""
+    """This sums up the ignored directives of one file that read the same."""
 
     file: str
     text: str
-    line: int
-    count: int
+    line: int  #: line where it occurs first, from 1
+    count: int  #: how often it occurs
 
 
 def summed(path: str, found: Sequence[Ignored]) -> list[IgnoredText]:
-    """Each text once, in the order of the lines where it stands first."""
+    """Return one row for each text, in the order of the lines where they occur first."""
     lines: dict[str, list[int]] = {}
     for one in found:
         lines.setdefault(one.text, []).append(one.line)
@@ -70,11 +72,12 @@ def summed(path: str, found: Sequence[Ignored]) -> list[IgnoredText]:
 
 
 def sentence(told: Sequence[IgnoredText]) -> str:
-    """All of one file on one line: `.pragma "nounroll" (line 80, 3 times), .maxclusterrank (line 4)`."""
+    """Return the ignored directives of one file on one line: `.pragma "nounroll" (line 80, 3 times), .maxclusterrank
+    (line 4)`."""
     return ", ".join(f"{t.text} (line {t.line}{f', {t.count} times' if t.count > 1 else ''})" for t in told)
 
 
 def table() -> str:
-    """PTX.md's table."""
+    """Return the table for PTX.md."""
     rows = [f"| {form.forms} | {form.why} |" for form in FORMS.values()]
     return "\n".join(["| PTX | why it may be left out |", "|---|---|", *rows])

@@ -1,6 +1,6 @@
-"""PTX text to a Loom binary: the whole path of `binalloc import-ptx` as one function.
+"""This module turns PTX text into a Loom binary: the whole path of `binalloc import-ptx` as one function.
 
-texts -> ptx.parser -> link.link -> lower.module -> opt.pipeline -> allocate.program (with transform)
+texts -> ptx.parser -> link.link -> lower.program.module -> opt.pipeline -> allocate.program (with transform)
       -> transform.schedule -> Module
 """
 
@@ -22,41 +22,32 @@ from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 from binalloc.version import IMPORTER, VERSION
 
-"""In the record that an import leaves of itself in the binary's provenance."""
-
 
 @dataclass
 class KernelFigures:
-    """What the import of one kernel found.
-
-    register_demand: registers per thread without any limit, for the whole call graph. max_live: greatest number of live
-    32-bit values. instructions: words of the kernel and all it calls. shared_bytes: static, per block. local_bytes: per
-    thread. calls: functions it reaches, sorted. registers: what the binary reserves. predicates_spilled, spilled:
-    predicates kept outside the seven, values moved to local memory because 255 registers do not hold them.
-    """
+    """These are the figures of one kernel, as its import found them."""
 
     name: str
-    register_demand: int
-    max_live: int
-    instructions: int
-    shared_bytes: int
-    local_bytes: int
-    calls: list[str]
-    registers: int
-    predicates_spilled: int
-    spilled: int
+    register_demand: int  #: registers per thread without any limit, for the whole call graph
+    max_live: int  #: greatest number of live 32-bit values
+    instructions: int  #: words of the kernel and of all functions in its call graph
+    shared_bytes: int  #: static shared memory per block
+    local_bytes: int  #: local memory per thread
+    calls: list[str]  #: functions in its call graph, sorted
+    registers: int  #: registers per thread that the binary reserves
+    predicates_spilled: int  #: predicates kept outside the seven predicate registers
+    spilled: int  #: values moved to local memory because 255 registers do not hold them
 
 
 @dataclass
 class Imported:
-    """module: scheduled for the machine asked for. kernels: figures, in the order of the text. left_out: kernels that
-    cannot be imported, with the reasons; empty unless they were to be skipped. ignored: directives that nothing
-    comes of."""
+    """This is the result of an import."""
 
-    module: Module
-    kernels: list[KernelFigures]
+    module: Module  #: the binary, scheduled for the machine asked for
+    kernels: list[KernelFigures]  #: figures, in the order of the text
+    #: kernels that cannot be imported, with the reasons; empty without `skip_unsupported`
     left_out: list[LeftOut] = field(default_factory=list)
-    ignored: list[IgnoredText] = field(default_factory=list)
+    ignored: list[IgnoredText] = field(default_factory=list)  #: directives that have no effect on the binary
 
 
 def import_ptx(
@@ -70,17 +61,19 @@ def import_ptx(
     skip_unsupported: bool = False,
     stack_bytes: int = STACK_BYTES,
 ) -> Imported:
-    """The Loom binary of a PTX module, or of several that are linked.
+    """Return the Loom binary of a PTX module, or of several that are linked.
 
-    text: of the file, or a list of the texts of one program's files. path: where it came from, for messages; of
-    several texts a list of as many. kernels: only these (all by default). machine: to schedule for, a model, its
-    name or its file (that of the text's `.target` otherwise). block_dim: the block size all launches will have.
-    optimised: False leaves lowering's code as it is, to tell defects of the two apart. skip_unsupported: leave out
-    kernels that cannot be imported. stack_bytes: of a thread, for the frames of functions that may come back to
-    themselves. Raises MalformedInput, naming line and column, for text that is not PTX, for what cannot be imported
-    exactly (NotImportable, which tells the kernels that can; with skip_unsupported only where none can), and for
-    files that contradict one another (NotLinkable, which tells all contradictions); UsageError for a missing
-    kernel, and for a text that is given twice.
+    text: the text of the file, or a list of the texts of one program's files. path: where the text came from, for
+    messages; for several texts a list of as many. kernels: only these (all by default). machine: the machine to
+    schedule for, as a model, its name or its file (the machine of the text's `.target` by default). block_dim: the
+    block size that all launches will have. optimised: False skips the optimiser, to tell defects of lowering from
+    defects of the optimiser. skip_unsupported: leave out kernels that cannot be imported. stack_bytes: stack per thread
+    for the frames of recursive functions.
+
+    Raises MalformedInput, naming line and column, for text that is not PTX. Raises NotImportable for PTX that cannot be
+    imported exactly; it names the kernels that can be imported. With skip_unsupported it is raised only where no kernel
+    can be. Raises NotLinkable, with all contradictions, for files that contradict one another. Raises UsageError for a
+    missing kernel and for a text that is given twice.
     """
     texts = [text] if isinstance(text, str) else list(text)
     paths = [path] * len(texts) if isinstance(path, str) else list(path)
@@ -105,7 +98,7 @@ def import_units(
     skip_unsupported: bool = False,
     stack_bytes: int = STACK_BYTES,
 ) -> Imported:
-    """The Loom binary of one program's translation units, as `import_ptx` makes it of texts."""
+    """Return the Loom binary of one program's translation units. The other arguments are as in `import_ptx`."""
     from binalloc.transform.schedule.banks import spread_over_banks
     from binalloc.transform.schedule.schedule import schedule
 
@@ -139,11 +132,12 @@ def _program(
     optimised: bool,
     stack_bytes: int,
 ) -> Program:
-    """Lowered and optimised. Raises NotImportable."""
+    """Return the program, lowered and optimised. Raises NotImportable."""
     from binalloc.frontend.lower.program.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise
 
-    program = lower_module(_linked(units), kernels, block_dim, stack_bytes)  # what is parsed goes: it is much
+    # No name is bound to the syntax tree, so that its memory is free as soon as it is lowered: it is large.
+    program = lower_module(_linked(units), kernels, block_dim, stack_bytes)
     if optimised:
         for routine in program.routines.values():
             optimise(routine)
@@ -157,7 +151,7 @@ def _model(machine: Machine | str | Path) -> Machine:
 
 
 def _machine_of(program: Program) -> Machine:
-    """The machine of the target that the text names."""
+    """Return the machine that belongs to the target in the text."""
     from binalloc.models.machines.reader import machine_of_target
 
     targets = (routine.info.target for routine in program.routines.values())
@@ -165,7 +159,11 @@ def _machine_of(program: Program) -> Machine:
 
 
 def _allocated(program: Program, target: Machine, skip_unsupported: bool) -> Allocated:
-    """With registers. Raises NoRoom where they lack, NotImportable where it is to be skipped."""
+    """Allocate registers.
+
+    Raises NoRoom where there are too few. With skip_unsupported, raises NotImportable instead, which names the kernels
+    that have enough.
+    """
     try:
         return allocate(program, target.sm.registers_per_thread)
     except NoRoom as error:
@@ -175,14 +173,14 @@ def _allocated(program: Program, target: Machine, skip_unsupported: bool) -> All
 
 
 def _linked(units: Sequence[Unit]) -> ast.Module:
-    """The units as one module."""
+    """Parse the units and link them to one module. Raises UsageError where two have the same text."""
     from binalloc.frontend.link.link import link
     from binalloc.frontend.ptx.parser import parse
 
     modules = [parse(unit.text, unit.path) for unit in units]
     seen: dict[str, Unit] = {}
     for unit, module in zip(units, modules, strict=True):
-        # What nvcc makes of sources for the host alone is one text, without a name in it.
+        # nvcc makes the same text, without any name, of all sources that have host code alone.
         something = module.functions or module.variables
         if something and seen.setdefault(unit.text, unit) is not unit:
             found = f"the text of {seen[unit.text].path or 'another'}"
@@ -191,10 +189,10 @@ def _linked(units: Sequence[Unit]) -> ast.Module:
 
 
 def _without(program: Program, error: NoRoom) -> NotImportable:
-    """The refusal of the kernels that reach the routine which has too few registers."""
+    """Return the refusal of the kernels that call, directly or through others, the routine with too few registers."""
     above = {error.routine}
     before = 0
-    while before < len(above):  # once, and once more where functions call one another in a circle
+    while before < len(above):  # callees come before callers, so only a cycle of calls needs further passes
         before = len(above)
         above.update(name for name in program.routines if error.callees[name] & above)
     kernels = [name for name, routine in program.routines.items() if routine.is_kernel]
@@ -222,8 +220,10 @@ def _figures(name: str, module: Module, allocated: Allocated) -> KernelFigures:
 
 
 def _provenance(units: Sequence[Unit], machine: str, stack_bytes: int | None) -> dict[str, object]:
-    """What the binary says of where it comes from: the hash of its one text, or of each in their order. stack_bytes: of
-    a thread, where a function has its frames on a stack."""
+    """Return the record of the binary's origin: the hash of its one text, or of each text in their order.
+
+    stack_bytes: stack per thread, where a function has its frames on a stack.
+    """
     digests = [unit.sha256 for unit in units]
     inputs: dict[str, object] = {"input_sha256": digests[0]} if len(digests) == 1 else {"inputs_sha256": digests}
     stack = {} if stack_bytes is None else {"stack_bytes": stack_bytes}

@@ -1,16 +1,17 @@
-"""Virtual Loom: what PTX is lowered to, what is optimised, and what registers are allocated for.
+"""This module defines virtual Loom: PTX is lowered to it, the optimiser works on it, and registers are allocated for
+it.
 
 Instructions are ordinary `isa.instruction.Instr`, except that their register numbers are *virtual units* and their
-predicates virtual predicates. A unit is one 32-bit value place, numbered from FIRST_REGISTER; an operand of several
-registers names its first unit and covers the next ones. Units come in groups of 1, 2 or 4 consecutive numbers which
-will stand in consecutive, aligned registers. RZ and PT keep their numbers, so that `isa.loom.view` reads
-virtual code as it reads real code. There is no SSA form: a unit may be written several times (PTX variables that merge
-values), but most are written once (`single definitions`).
+predicates virtual predicates. A unit holds one 32-bit value. Units are numbered from FIRST_REGISTER. An operand of
+several registers names its first unit and covers the next ones. Units come in groups of 1, 2 or 4 consecutive numbers.
+A group is allocated to consecutive, aligned registers. RZ and PT keep their numbers, so that `isa.loom.view` reads
+virtual code as it reads real code. The code is not in SSA form: a unit may be written several times (PTX variables that
+merge values), but most units have a single definition.
 
-What must hold in a Routine: blocks are in code order, and a block ends where a branch stands (only the last node of a
-block is BRA, unguarded EXIT or unguarded RET); a block that does not end in an unguarded BRA, EXIT or RET falls through
-to the next in order; the last block never falls through. BRA's offset fields stay 0 and mean nothing: `Node.target`
-names the block. Control codes mean nothing.
+These invariants hold in a Routine. Blocks are in code order. Only the last node of a block may be BRA, unguarded EXIT
+or unguarded RET. A block whose last node is no unguarded BRA, EXIT or RET falls through to the next in order. The last
+block never falls through. BRA's offset fields stay 0 and mean nothing: `Node.target` names the block. Control codes
+mean nothing.
 """
 
 from __future__ import annotations
@@ -26,30 +27,28 @@ from binalloc.isa.loom.view import view
 from binalloc.isa.table.fields import PT as PT
 from binalloc.isa.table.fields import RZ as RZ
 
-FIRST_REGISTER = RZ + 1
-FIRST_PREDICATE = PT + 1
+FIRST_REGISTER = RZ + 1  # units begin behind RZ, so that no unit has the number of a real register
+FIRST_PREDICATE = PT + 1  # predicates begin behind PT, for the same reason
 STACK_BYTES = 1024
-"""Of a thread, for functions that may come back to themselves: what CUDA gives by default."""
+"""Stack per thread for the frames of recursive functions: CUDA's default stack size."""
 STACK_LIMIT = 1 << 22
-"""The most that may be asked for."""
+"""Largest stack per thread that may be asked for. Static frames and stack are refused beyond 16 MB per thread in any
+case."""
 
 
 @dataclass
 class Registers:
-    """Virtual units and predicates of a routine.
+    """This is the table of the virtual units and predicates of a routine."""
 
-    base[k], width[k]: first unit and size of the group of unit FIRST_REGISTER + k. names: base unit or predicate ->
-    PTX name, for dumps.
-    """
-
+    #: base[k]: first unit of the group that unit FIRST_REGISTER + k belongs to
     base: list[int] = field(default_factory=list)
-    width: list[int] = field(default_factory=list)
-    predicates: int = 0
-    names: dict[int, str] = field(default_factory=dict)
-    predicate_names: dict[int, str] = field(default_factory=dict)
+    width: list[int] = field(default_factory=list)  #: width[k]: size of that group, in units
+    predicates: int = 0  #: number of predicates
+    names: dict[int, str] = field(default_factory=dict)  #: first unit of a group -> PTX name, for dumps
+    predicate_names: dict[int, str] = field(default_factory=dict)  #: predicate -> PTX name, for dumps
 
     def new(self, units: int = 1, name: str = "") -> int:
-        """A fresh group of 1, 2 or 4 units; returns its first unit."""
+        """Make a group of 1, 2 or 4 units and return its first unit."""
         first = FIRST_REGISTER + len(self.base)
         self.base += [first] * units
         self.width += [units] * units
@@ -58,7 +57,7 @@ class Registers:
         return first
 
     def predicate(self, name: str = "") -> int:
-        """A fresh predicate."""
+        """Make a predicate and return its number."""
         number = FIRST_PREDICATE + self.predicates
         self.predicates += 1
         if name:
@@ -66,23 +65,24 @@ class Registers:
         return number
 
     def group(self, unit: int) -> tuple[int, int]:
-        """(first unit, width) of the group that `unit` belongs to."""
+        """Return (first unit, width) of the group that `unit` belongs to."""
         k = unit - FIRST_REGISTER
         return self.base[k], self.width[k]
 
     @property
     def end(self) -> int:
-        """One more than the highest unit."""
+        """Return one more than the highest unit."""
         return FIRST_REGISTER + len(self.base)
 
 
 class Node:
-    """One virtual instruction.
+    """A node is one virtual instruction.
 
-    instr: set it through the property; the cached view follows. loc: index into Program.locations, -1 for none. target:
-    of BRA, the number of the block it jumps to. uniform: of a guarded BRA, all active lanes are known to agree. callee:
-    of CALL, the routine's name; args, results: its argument and result units in order (callee's parameters, results;
-    the view of a CALL does not show them: use `uses` and `defs` here).
+    instr: the instruction; assign to the property, so that the cached view is renewed. loc: index into
+    Program.locations, -1 for none. target: for BRA, the number of the block that it jumps to. uniform: for a guarded
+    BRA, whether all active lanes are known to agree. callee: for CALL, the routine's name. args, results: for CALL, its
+    argument and result units in the order of the callee's parameters and results. The view of a CALL does not show
+    them: use `indices`.
     """
 
     __slots__ = ("_instr", "_view", "args", "callee", "loc", "results", "target", "uniform")
@@ -117,62 +117,58 @@ class Node:
 
     @property
     def view(self) -> View:
-        """The view of the instruction, cached."""
+        """Return the view of the instruction, cached."""
         if self._view is None:
             self._view = view(self._instr)
         return self._view
 
     @property
     def falls_through(self) -> bool:
-        """Whether control may go on to the next node (or block)."""
+        """Return whether control may continue at the next node (or block)."""
         return self._instr.guarded or self._instr.op.control not in ENDS
 
 
 @dataclass
 class Block:
-    """A basic block. number: unique in its routine, never reused; the order of blocks is that of Routine.blocks."""
+    """This is a basic block. The order of blocks is that of Routine.blocks."""
 
-    number: int
+    number: int  #: unique in its routine, never reused
     nodes: list[Node] = field(default_factory=list)
     label: str = ""
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Local memory for functions that may come back to themselves, in bytes: the address of the word that holds where
-    the next frame begins, where the first one does, the end, and what frames begin at multiples of. room: bytes behind
-    the end, for the arguments of a call whose frame does not fit any more."""
+    """This is the stack in local memory for recursive functions, in bytes."""
 
-    pointer: int
-    start: int
-    end: int
-    align: int
-    room: int
+    pointer: int  #: address of the word that holds where the next frame begins
+    start: int  #: where the first frame begins
+    end: int  #: end of the stack
+    align: int  #: frames begin at multiples of this
+    room: int  #: bytes behind the end, for the arguments of a call whose frame does not fit any more
 
 
 @dataclass
 class Routine:
-    """A kernel or function in virtual Loom.
-
-    arguments, results: units (one per 32-bit word) in which a function gets its parameters and leaves its results, in
-    order; empty for kernels, whose parameters lie in constant bank 0. info: kind, params, block, max_threads,
-    local_frame, shared bytes; registers and machine are set at the end. min_blocks: `.minnctapersm`. place, path: where
-    the PTX text defines it, for messages. shared: variables of the function with their offsets. cycle: all routines
-    that it may come back to itself through, itself among them; empty where it cannot. It then has a frame on the stack,
-    which `frame` points to: an argument in front of the others, until `allocate.recursion` sets it.
-    """
+    """This is a kernel or function in virtual Loom."""
 
     name: str
     registers: Registers
     blocks: list[Block]
+    #: kind, params, block, max_threads, local_frame, shared bytes; registers and machine are set at the end
     info: FunctionInfo
+    #: units, one per 32-bit word, for a function's parameters in order; empty for kernels, whose parameters are in
+    #: constant bank 0
     arguments: list[int] = field(default_factory=list)
-    results: list[int] = field(default_factory=list)
-    shared: list[SharedVar] = field(default_factory=list)
-    min_blocks: int = 0
-    place: str = ""
-    path: str = ""
+    results: list[int] = field(default_factory=list)  #: units, one per 32-bit word, for a function's results in order
+    shared: list[SharedVar] = field(default_factory=list)  #: shared variables of the function with their offsets
+    min_blocks: int = 0  #: `.minnctapersm`
+    place: str = ""  #: where the PTX text defines it, for messages
+    path: str = ""  #: the file that defines it, for messages
+    #: all routines of its cycle in the call graph, itself among them; empty where it is not recursive
     cycle: tuple[str, ...] = ()
+    #: for a recursive function, the unit that points to its frame on the stack: an argument in front of the others,
+    #: until `allocate.recursion` sets it
     frame: int = RZ
 
     @property
@@ -180,7 +176,7 @@ class Routine:
         return self.info.is_kernel
 
     def successors(self) -> dict[int, tuple[int, ...]]:
-        """Block number -> numbers of the blocks control may go to, the jump target first."""
+        """Return block number -> numbers of the blocks that control may continue at, the jump target first."""
         out: dict[int, tuple[int, ...]] = {}
         for block, following in zip(self.blocks, [*self.blocks[1:], None], strict=True):
             last = block.nodes[-1] if block.nodes else None
@@ -197,9 +193,11 @@ class Routine:
 
 
 def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
-    """(defined, used) by `node`: operands, the guard, a call's arguments and results, at RET the routine's results.
+    """Return (defined, used) by `node`: its operands and guard, a call's arguments and results, at RET the routine's
+    results.
 
-    Indices: a unit's is its number - FIRST_REGISTER; predicates follow behind all units, from FIRST_PREDICATE on.
+    They are indices: a unit's is its number - FIRST_REGISTER. Predicates follow behind all units, from FIRST_PREDICATE
+    on.
     """
     units = len(routine.registers.base)
     shift = units - FIRST_PREDICATE
@@ -228,25 +226,25 @@ def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
 
 @dataclass
 class Program:
-    """All routines reached from the kernels wanted, callees before callers, those of a cycle side by side.
+    """A program holds the wanted kernels and all functions that they call, directly or through others.
 
-    constants: bank -> bytes. locations: (file, source line) that Node.loc indexes. globals: module-scope variables in
-    global memory, at their fixed addresses. constant_vars: those in constant banks. stack: None where no routine is in
-    a cycle. ignored: what the text says and nothing comes of.
+    Callees come before callers, and the routines of a cycle stand side by side.
     """
 
     routines: dict[str, Routine] = field(default_factory=dict)
-    constants: dict[int, bytes] = field(default_factory=dict)
-    locations: list[tuple[str, int]] = field(default_factory=list)
+    constants: dict[int, bytes] = field(default_factory=dict)  #: constant bank -> bytes
+    locations: list[tuple[str, int]] = field(default_factory=list)  #: (file, source line), indexed by Node.loc
+    #: module-scope variables in global memory, at their fixed addresses
     globals: list[GlobalVar] = field(default_factory=list)
-    constant_vars: list[ConstantVar] = field(default_factory=list)
+    constant_vars: list[ConstantVar] = field(default_factory=list)  #: module-scope variables in constant banks
     path: str = ""
-    stack: Stack | None = None
+    stack: Stack | None = None  #: None where no routine is recursive
+    #: directives of the text that have no effect on the binary
     ignored: list[IgnoredText] = field(default_factory=list)
 
 
 def dump(routine: Routine) -> str:
-    """Readable text of a routine, one node a line."""
+    """Return readable text of a routine, one node a line."""
     from binalloc.isa.text.disassembler import format_instr
 
     successors = routine.successors()

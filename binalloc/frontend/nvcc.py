@@ -1,7 +1,7 @@
-"""CUDA source compiled to PTX where the vendor's compiler is installed: `nvcc -ptx -lineinfo`, in a folder of its own.
+"""This module compiles CUDA source to PTX where the vendor's compiler is installed: `nvcc -ptx -lineinfo`.
 
-Needs the source's file, whose includes are found as nvcc finds them. Leaves nothing behind: no file is written beside
-the source.
+nvcc reads the source file itself and finds its includes as usual. It writes into a temporary folder, so that no file is
+left beside the source.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from pathlib import Path
 from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.files import read_bytes
 
-_SUFFIX = ".cu"
-_ELF = b"\x7fELF"
-_LISTED = re.compile(r"compute_([0-9]{2,3})$", re.MULTILINE)
-_VERSION = re.compile(r"release ([0-9.]+)")
-_ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+_SUFFIX = ".cu"  # the only file name extension that is taken for CUDA source
+_ELF = b"\x7fELF"  # the magic number of ELF files
+_LISTED = re.compile(r"compute_([0-9]{2,3})$", re.MULTILINE)  # a line of `nvcc --list-gpu-arch`, such as `compute_80`
+_VERSION = re.compile(r"release ([0-9.]+)")  # the version in what `nvcc --version` prints
+_ERROR = re.compile(r"\berror\b", re.IGNORECASE)  # the first line with this word is quoted in the error message
 HOW = "nvcc -ptx -arch=sm_75 -lineinfo FILE.cu -o FILE.ptx"
-"""How PTX is made of CUDA source."""
+"""The command that compiles CUDA source to PTX, as error messages suggest it."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """text: the PTX. note: what was done, in words."""
+    """This is the result of a compilation."""
 
-    text: bytes
-    note: str
+    text: bytes  #: the PTX, not decoded
+    note: str  #: what was done, in words
 
 
 def is_cuda_source(data: bytes, path: str) -> bool:
-    """Whether a file already read is CUDA source: it is called so and is no binary."""
+    """Return whether a file already read is CUDA source: it has the suffix `.cu` and is no ELF file."""
     return path.endswith(_SUFFIX) and not data.startswith(_ELF)
 
 
 def compile_cuda(path: str, capability: str | None) -> Compiled:
-    """The PTX of CUDA source.
+    """Compile CUDA source and return its PTX.
 
     Args:
         path: the source.
-        capability: the wanted architecture, as `8.0` or `sm_80`; of those that nvcc compiles for the newest that is
-            no newer is taken, else its oldest. None: its oldest.
+        capability: the wanted architecture, as `8.0` or `sm_80`. nvcc compiles for its newest architecture that is no
+            newer than this, else for its oldest. None: for its oldest.
 
-    Raises UsageError where there is no nvcc, and MalformedInput, with all that nvcc says as `found`, where it does not
-    compile the source.
+    Raises UsageError where there is no nvcc. Raises MalformedInput where nvcc does not compile the source; the cause
+    has everything that nvcc printed.
     """
     nvcc = shutil.which("nvcc")
     if nvcc is None:
@@ -71,11 +71,11 @@ def compile_cuda(path: str, capability: str | None) -> Compiled:
 
 
 class CompilerSays(Exception):
-    """All that a compiler printed, line by line."""
+    """This exception has the text that a compiler printed, line by line."""
 
 
 def _architecture(nvcc: str, path: str, capability: str | None) -> str:
-    """Such as `compute_80`."""
+    """Return the architecture to compile for, such as `compute_80`. Raises UsageError where nvcc lists none."""
     done = subprocess.run([nvcc, "--list-gpu-arch"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     there = sorted(int(number) for number in _LISTED.findall(done.stdout))
     if not there:

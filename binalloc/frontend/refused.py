@@ -1,4 +1,4 @@
-"""What of a PTX module cannot be imported: kernels with every reason found, and the kernels that remain."""
+"""This module describes the kernels of a PTX module that cannot be imported, with every reason found."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from binalloc.errors import BinallocError, MalformedInput
 
 @dataclass(frozen=True)
 class Refusal:
-    """One reason. function: the .entry or .func it stands in."""
+    """A refusal is one reason why a kernel cannot be imported."""
 
-    function: str
+    function: str  #: the .entry or .func in which the reason was found
     error: BinallocError
 
     def to_dict(self) -> dict[str, str | None]:
@@ -23,18 +23,21 @@ class Refusal:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A kernel that cannot be imported, with all reasons found in it and in the functions it reaches (at least one)."""
+    """This is a kernel that cannot be imported. It has at least one refusal."""
 
     kernel: str
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[Refusal, ...]  #: all reasons found in the kernel and in the functions of its call graph
 
     def to_dict(self) -> dict[str, object]:
         return {"kernel": self.kernel, "refusals": [r.to_dict() for r in self.refusals]}
 
 
 class NotImportable(MalformedInput):
-    """Some kernels cannot be imported. Reads as the first reason does; left_out has them all, importable the names of
-    the other kernels that were wanted. The remedy tells how many reasons there are beyond the first."""
+    """This error says that some kernels cannot be imported.
+
+    Its message is the first reason. `left_out` has all reasons, and `importable` the names of the other kernels that
+    were wanted. The remedy says how many further reasons there are.
+    """
 
     def __init__(self, left_out: Sequence[LeftOut], importable: Sequence[str]) -> None:
         first = left_out[0].refusals[0].error
@@ -58,10 +61,10 @@ class NotImportable(MalformedInput):
 
 
 def _where(error: BinallocError, file: str | None) -> str:
-    """The place of an error, with its file where that is another one."""
+    """Return the place of an error, with its file where that is not `file`."""
     place = error.place or error.message
     return place if error.file == file else f"{error.file}: {place}"
 
 
 _NAMED = 3
-"""Further reasons whose places the message names."""
+"""The message names the places of at most so many further reasons, so that it stays a sentence. Chosen by hand."""

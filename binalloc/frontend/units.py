@@ -1,4 +1,4 @@
-"""What is imported together: PTX of translation units, each with its origin."""
+"""This module defines a translation unit: PTX with its origin."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Unit:
-    """PTX of one translation unit. path: where it came from, for messages. whole: compiled as a whole program (without
-    -rdc): its names are its own."""
+    """A unit is the PTX of one translation unit. Several units are imported together."""
 
     text: str
-    path: str = ""
+    path: str = ""  #: where it came from, for messages
+    #: whether it was compiled as a whole program (without -rdc), so that other units do not see its names
     whole: bool = False
 
     @property
     def sha256(self) -> str:
-        """Of the text in UTF-8."""
+        """Return the hash of the text in UTF-8."""
         return hashlib.sha256(self.text.encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""What PTX has and binalloc does not import: every such refusal, once. PTX.md's table is made from here.
+"""This module lists every form of PTX that binalloc refuses. The table in PTX.md is made from here.
 
-A form is refused by its key. Those with `ops`, `mods` or `specials` are found by what an instruction says, before it is
-lowered; the others are named by the code that meets them. What is refused without a form is text that PTX itself does
-not allow.
+A form is refused by its key. A form with `ops`, `mods` or `specials` is found by the text of an instruction, before the
+instruction is lowered. The code that meets any other form names it. Text that is refused without a form is not valid
+PTX.
 """
 
 from __future__ import annotations
@@ -15,23 +15,26 @@ from binalloc.errors import MalformedInput
 
 @dataclass(frozen=True)
 class Form:
-    """forms: as PTX.md names them. reason: said in the message. instead: what the user can do.
+    """A form is one kind of PTX that is refused.
 
-    Instructions of one of `ops` (of any, where empty) with one of `mods` (with any, where empty); reads of the special
-    registers that begin with one of `specials`.
+    It applies to instructions with one of `ops` (any, where empty) and one of `mods` (any, where empty), and to reads
+    of the special registers whose names begin with one of `specials`.
     """
 
     key: str
-    forms: str
-    reason: str
-    instead: str = ""
+    forms: str  #: its name in PTX.md
+    reason: str  #: the reason, for the message
+    instead: str = ""  #: what the user can do
     ops: frozenset[str] = frozenset()
     mods: frozenset[str] = frozenset()
     specials: tuple[str, ...] = ()
 
 
 class NotSupported(MalformedInput):
-    """PTX that binalloc does not import. form: which of FORMS; the remedy is the form's."""
+    """This error refuses PTX that binalloc does not import. The remedy of the error is the form's.
+
+    form: the row of FORMS.
+    """
 
     def __init__(
         self, form: Form, message: str, *, file: str | None, place: str, found: object, expected: object = None
@@ -153,7 +156,8 @@ FORMS: tuple[Form, ...] = (
     Form("other", "opcodes, modifiers, types and numbers of operands that stand neither in PTX.md nor in what the "
          "front end knows: the message says which", "the front end does not know them", _REBUILD),
 )  # fmt: skip
-"""In the order of PTX.md. Rows of a key seen before have no text of their own."""
+"""The forms in the order of PTX.md. A further row with the key of an earlier one adds a condition and has no text of
+its own."""
 
 BY_KEY: dict[str, Form] = {}
 for _form in FORMS:
@@ -162,7 +166,7 @@ for _form in FORMS:
 
 @lru_cache(maxsize=4096)
 def of_instruction(op: str, mods: tuple[str, ...]) -> Form | None:
-    """The form that refuses an instruction as it is written, if any."""
+    """Return the form that refuses an instruction by its opcode and modifiers, if any."""
     for form in FORMS:
         if not form.ops and not form.mods:
             continue
@@ -173,11 +177,11 @@ def of_instruction(op: str, mods: tuple[str, ...]) -> Form | None:
 
 
 def of_special(name: str) -> Form:
-    """The form that refuses a special register which Loom has nothing for."""
+    """Return the form that refuses a special register. It is called for registers without a counterpart in Loom."""
     return next((form for form in FORMS if form.specials and name.startswith(form.specials)), BY_KEY["other"])
 
 
 def table() -> str:
-    """PTX.md's table."""
+    """Return the table for PTX.md."""
     rows = [f"| {form.forms} | {form.reason} | {form.instead} |" for form in BY_KEY.values()]
     return "\n".join(["| PTX | why | instead |", "|---|---|---|", *rows])

@@ -1,8 +1,10 @@
-"""One decoded Loom instruction, and the program containers around it: Function, Module.
+"""This module has one decoded Loom instruction, `Instr`, and the containers of a program around it, `Function` and
+`Module`.
 
-`Instr.f` holds every field the opcode uses in its form (names of `fields.py`), registers as numbers, branch offsets in
-words relative to the next instruction. Instructions are immutable: change one by `replace`. The type checker sees to
-it; guards at run time make one twice as dear to build and, over `f`, six times as dear to change.
+`Instr.f` holds every field that the opcode uses in its form, by the names of `fields.py`: registers as numbers, branch
+offsets in words relative to the next instruction. Instructions are immutable: change one by `replace`. The type checker
+enforces this. Checks at run time would double the cost of building an instruction and, over `f`, make a change six
+times as dear.
 """
 
 from __future__ import annotations
@@ -18,24 +20,25 @@ from binalloc.isa.table.opcodes import BY_NAME, OPCODES, OpSpec
 
 
 class Control(NamedTuple):
-    """Control code. stall in cycles; yield_ 0 = yield; wbar, rbar scoreboard number or 7; wait a mask of six bits."""
+    """The control code of an instruction says when it and the next one may issue (ISA.md, Control codes)."""
 
-    stall: int = 1
-    yield_: int = 1
-    wbar: int = NO_BARRIER
-    rbar: int = NO_BARRIER
-    wait: int = 0
-    reuse: int = 0
+    stall: int = 1  #: cycles until the next instruction of the warp may issue
+    yield_: int = 1  #: 0: the scheduler should prefer another warp
+    wbar: int = NO_BARRIER  #: scoreboard that is lowered when the results are written; 7 for none
+    rbar: int = NO_BARRIER  #: scoreboard that is lowered when the sources are read; 7 for none
+    wait: int = 0  #: mask of the six scoreboards to wait for
+    reuse: int = 0  #: mask of the operands to keep in the operand cache
 
 
 DEFAULT_CONTROL = Control()
 
 
 class Instr:
-    """An instruction: `op` its row of the table, `f` its fields, `guard`/`guard_neg` its predicate, `ctrl`.
+    """An instruction consists of its operation, its fields, its guard and its control code.
 
-    Whoever makes one gives `f` away. `seen` keeps the view that its instruction set made of it and is no part of its
-    value.
+    op: its row of the table. f: its fields; whoever makes an instruction may not change the mapping afterwards. guard,
+    guard_neg: its predicate. ctrl: its control code. `seen` caches the view that its instruction set made of it and is
+    no part of its value.
     """
 
     __slots__ = ("ctrl", "f", "guard", "guard_neg", "op", "seen")
@@ -61,7 +64,7 @@ class Instr:
 
     @property
     def control(self) -> Flow:
-        """What it does to control flow, as `View.control` has it."""
+        """Return what the instruction does to control flow, as `View.control` has it."""
         return self.op.control
 
     @property
@@ -70,11 +73,11 @@ class Instr:
 
     @property
     def guarded(self) -> bool:
-        """True unless the instruction executes in every active lane (@PT)."""
+        """Return whether the instruction has a guard; without one (@PT) it executes in every active lane."""
         return self.guard != PT or self.guard_neg
 
     def replace(self, *, ctrl: Control | None = None, guard: tuple[int, bool] | None = None, **fields: int) -> Instr:
-        """A copy with some fields, the control code or the guard changed."""
+        """Return a copy with some fields, the control code or the guard changed."""
         pred, neg = guard if guard is not None else (self.guard, self.guard_neg)
         return Instr(self.op, {**self.f, **fields} if fields else self.f, pred, neg, ctrl or self.ctrl)
 
@@ -104,9 +107,9 @@ def make(
     ctrl: Control = DEFAULT_CONTROL,
     **fields: int,
 ) -> Instr:
-    """Build an instruction by name from the fields given; the others take their defaults (RZ, PT, zero).
+    """Build an instruction by name from the given fields; the others take their defaults (RZ, PT, zero).
 
-    Raises KeyError for an unknown opcode and ValueError for a field the opcode does not use in that form.
+    Raises KeyError for an unknown opcode and ValueError for a field that the opcode does not use in that form.
     """
     op = OPCODES[name] if isinstance(name, int) else BY_NAME[name]
     f = default_fields(op, fields)
@@ -118,7 +121,7 @@ def make(
 
 
 def default_fields(op: OpSpec, given: Mapping[str, int]) -> dict[str, int]:
-    """Every field `op` uses under the form and flags in `given`, at its default: RZ, PT (or !PT), zero."""
+    """Return every field that `op` uses under the form and flags in `given`, at its default: RZ, PT (or !PT), zero."""
     form = given.get("form", op.forms[0])
     f: dict[str, int] = {}
     for name in op.fields_for(form, given):
@@ -138,47 +141,45 @@ _FIELD_DEFAULTS = dict.fromkeys(("rd", "ra", "rb", "rc"), RZ) | dict.fromkeys(("
 
 @dataclass
 class Param:
-    """A kernel parameter: byte offset in constant bank 0 and size in bytes."""
+    """A kernel parameter lies in constant bank 0."""
 
     name: str
-    offset: int
-    size: int
+    offset: int  #: bytes
+    size: int  #: bytes
 
 
 @dataclass
 class SharedVar:
-    """A static shared variable of a function: byte offset in the block's shared memory, size and alignment."""
+    """A static shared variable of a function lies in the block's shared memory."""
 
     name: str
-    offset: int
-    size: int
-    align: int = 4
+    offset: int  #: bytes
+    size: int  #: bytes
+    align: int = 4  #: bytes
 
 
 SHARED_WINDOW = 0x01000000
 LOCAL_WINDOW = 0x02000000
 WINDOW_SIZE = 0x01000000
-"""Generic addresses of a block's shared and of a thread's local memory: where the windows begin, how long they are."""
+"""The generic addresses of a block's shared and of a thread's local memory form two windows: these are their first
+addresses and their length in bytes. They are Loom's own choice (ISA.md, State and memory)."""
 
 GLOBAL_VARIABLES = 0x08000000
-"""Where the module's global variables begin in the global and generic address spaces."""
+"""First address of the module's global variables in the global and generic address spaces, above both windows."""
 
 CONSTANTS_COPY = "__binalloc_constants."
-"""A global variable called so, and then by the number of a constant bank, holds at launch what that bank does."""
+"""A global variable whose name is this and the number of a constant bank holds a copy of that bank at launch."""
 
 
 @dataclass
 class GlobalVar:
-    """A variable of the module in global memory, at GLOBAL_VARIABLES + offset; size and alignment in bytes.
-
-    data: its first bytes at launch, without zeros at the end; the rest is zero.
-    """
+    """A variable of the module lies in global memory, at GLOBAL_VARIABLES + offset."""
 
     name: str
-    offset: int
-    size: int
-    align: int = 4
-    data: bytes = b""
+    offset: int  #: bytes
+    size: int  #: bytes
+    align: int = 4  #: bytes
+    data: bytes = b""  #: its first bytes at launch, without zeros at the end; the rest is zero
 
     @property
     def address(self) -> int:
@@ -187,48 +188,38 @@ class GlobalVar:
 
 @dataclass
 class ConstantVar:
-    """A name for `size` bytes of a constant bank from byte `offset`, so that a launch can fill them."""
+    """A constant variable names bytes of a constant bank, so that a launch can fill them."""
 
     name: str
     bank: int
-    offset: int
-    size: int
+    offset: int  #: first byte in the bank
+    size: int  #: bytes
 
 
-NO_REGISTER = 255
-LANES = 32
-"""Threads of a warp."""
-WORD = 4
-"""Bytes of a register, and so of a slot of one thread."""
-SLOT_ROW = LANES * WORD
-"""Shared bytes of one slot of all threads of a warp: slots are warp rows."""
+NO_REGISTER = 255  # the number of RZ, so that no register that holds a value has it
+LANES = 32  # threads of a warp, as on every GPU that Loom is modelled on
+WORD = 4  # bytes of a register, and so of a slot of one thread
+SLOT_ROW = LANES * WORD  # shared bytes of one slot of all threads of a warp: the lanes' words lie side by side
 
 
 @dataclass
 class FunctionInfo(SourceFacts):
-    """What `.loom.info.<function>` records, with what `SourceFacts` has. Sizes in bytes; register fields hold
-    a number or 255 for none.
+    """This is the record `.loom.info.<function>` of a binary, with the fields of `SourceFacts`. Sizes are in bytes; a
+    field for a register holds its number, or 255 for none."""
 
-    registers: registers per thread the hardware must reserve (kernels: the whole call graph's need).
-    local_frame: bytes of this function's own local frame. local_bytes: per-thread local memory of a launch, user part
-    (kernels). spill_local: bytes of the spill area, which lies directly above local_bytes. slot_bytes: shared bytes per
-    warp for slots (128 * S). slot_pointer: register that holds the thread's slot pointer. block: required block size
-    (0 = any). max_threads: launch bound (0 = none). machine: name it was scheduled for, "" = not scheduled.
-    """
-
-    kind: str = "kernel"  # or "function"
-    registers: int = 0
-    local_frame: int = 0
-    local_bytes: int = 0
-    local_stack: int = NO_REGISTER
-    spill_local: int = 0
-    shared_bytes: int = 0
-    slot_bytes: int = 0
-    slot_pointer: int = NO_REGISTER
-    block: tuple[int, int, int] = (0, 0, 0)
-    max_threads: int = 0
+    kind: str = "kernel"  #: or "function"
+    registers: int = 0  #: registers per thread to reserve; a kernel's cover its whole call graph
+    local_frame: int = 0  #: bytes of this function's own local frame
+    local_bytes: int = 0  #: of a kernel: local memory per thread of a launch, user part
+    local_stack: int = NO_REGISTER  #: register that is set to 0 at launch as local stack pointer
+    spill_local: int = 0  #: bytes of the spill area, directly above local_bytes
+    shared_bytes: int = 0  #: static shared memory
+    slot_bytes: int = 0  #: shared bytes per warp for slots (128 * S)
+    slot_pointer: int = NO_REGISTER  #: register that holds the thread's slot pointer
+    block: tuple[int, int, int] = (0, 0, 0)  #: required block size (0 = any)
+    max_threads: int = 0  #: launch bound (0 = none)
     params: list[Param] = field(default_factory=list)
-    machine: str = ""
+    machine: str = ""  #: name of the machine it was scheduled for, "" = not scheduled
 
     @property
     def is_kernel(self) -> bool:
@@ -236,63 +227,58 @@ class FunctionInfo(SourceFacts):
 
     @property
     def slots(self) -> int:
-        """Slots per thread."""
+        """Return the number of slots per thread."""
         return self.slot_bytes // SLOT_ROW
 
 
 @dataclass
 class Origin:
-    """The instruction map of a rewritten function: which instruction of which original function each word stands for.
+    """The instruction map of a rewritten function relates each word to an instruction of the original function. It is a
+    hint for checker, `diff` and profiles, never trusted."""
 
-    function: name of the original function. index: per new word the original's word index, or -1 where the word was
-    inserted. inlined: words whose calls were replaced by their callees' code before that, one after the other, each in
-    the numbering that those before it left; `index` counts as the last of them left it. A hint for checker, `diff` and
-    profiles, never trusted.
-    """
-
-    function: str
-    index: list[int]
+    function: str  #: name of the original function
+    index: list[int]  #: per new word the original's word index, or -1 where the word was inserted
+    #: words whose calls were replaced by their callees' code before the map was made, in the order of inlining. Each is
+    #: counted as the ones before it left the code; `index` counts as the last one left it.
     inlined: list[int] = field(default_factory=list)
 
 
 @dataclass
 class Function:
-    """A function: its code, info, shared variables and labels. `address` is its first word's index in code space.
-
-    labels: word index in this function -> name (only what the binary's symbols say; branch targets need none).
-    lines: word index -> (file, line), sparse: holds from there on. origin: where a rewritten function came from.
-    """
+    """A function consists of its code, info record, shared variables and labels."""
 
     name: str
     instrs: list[Instr]
     info: FunctionInfo = field(default_factory=FunctionInfo)
     shared: list[SharedVar] = field(default_factory=list)
+    #: word index in this function -> name, from the binary's symbols; branch targets need none
     labels: dict[int, str] = field(default_factory=dict)
+    #: word index -> (file, line); an entry holds up to the next one
     lines: dict[int, tuple[str, int]] = field(default_factory=dict)
-    address: int = 0
-    origin: Origin | None = None
+    address: int = 0  #: index of its first word in code space
+    origin: Origin | None = None  #: instruction map, where a rewrite made the function
 
     def __len__(self) -> int:
         return len(self.instrs)
 
     @property
     def addressable(self) -> bool:
-        """Whether an indirect call may enter it: rewritten functions answer to their direct callers alone."""
+        """Return whether an indirect call may enter it: only direct callers may enter a rewritten function."""
         return not self.info.is_kernel and self.origin is None
 
     @property
     def calls_by_address(self) -> bool:
-        """Whether an indirect call is among its words."""
+        """Return whether an indirect call is among its words."""
         by_address = Flow.CALL_INDIRECT
         return any(instr.control == by_address for instr in self.instrs)
 
     def source_line(self, index: int) -> tuple[str, int] | None:
-        """File and line of the instruction at `index`, None where the line table does not reach it."""
+        """Return file and line of the instruction at `index`, None where the line table has none for it."""
         start = max((word for word in self.lines if word <= index), default=None)
         return None if start is None else self.lines[start]
 
     def source_lines(self) -> list[tuple[str, int] | None]:
-        """As `source_line`, of every instruction."""
+        """Return `source_line` of every instruction."""
         place = None
         out = []
         for index in range(len(self.instrs)):
@@ -301,48 +287,42 @@ class Function:
         return out
 
     def target(self, index: int) -> int:
-        """Word index that the branch or direct call at `index` goes to, counted from the function's first word (the
-        container refuses a branch outside)."""
+        """Return the word index that the branch or direct call at `index` goes to, counted from the function's first
+        word (the container refuses a branch outside)."""
         instr = self.instrs[index]
         return index + 1 + instr.op.distance(instr.f)
 
     def reconvergence(self, index: int) -> int | None:
-        """Word index of the reconvergence point named by the BRA at `index`, or None."""
+        """Return the word index of the reconvergence point named by the BRA at `index`, or None."""
         instr = self.instrs[index]
         distance = instr.op.reconvergence(instr.f)
         return None if distance is None else index + 1 + distance
 
 
-LAYOUT_WORDS = 8
-"""Functions start at multiples of this many words: 128 bytes."""
+LAYOUT_WORDS = 8  # functions start at multiples of this many words: 128 bytes (ISA.md, Control flow)
 
 
 def code_end(fn: Function) -> int:
-    """Where another function may begin behind `fn`."""
+    """Return the first address behind `fn` where another function may begin."""
     return fn.address + -(-len(fn.instrs) // LAYOUT_WORDS) * LAYOUT_WORDS
 
 
 @dataclass
 class Module:
-    """A whole binary. Functions in file order; constant banks by number; `globals` the variables in global memory;
-    `constant_vars` those in constant banks;
-    `provenance` records of past rewrites.
+    """A module is a whole binary. Addresses of functions are word indexes in one code space; CALL offsets are relative
+    in it."""
 
-    Addresses of functions are word indexes in one code space; CALL offsets are relative in it. `path` names the file
-    it came from, for messages. isa: name of the instruction set.
-    """
-
-    functions: list[Function] = field(default_factory=list)
-    constants: dict[int, bytes] = field(default_factory=dict)
-    provenance: list[dict[str, object]] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)  #: in file order
+    constants: dict[int, bytes] = field(default_factory=dict)  #: bytes of the constant banks by number
+    provenance: list[dict[str, object]] = field(default_factory=list)  #: records of past rewrites
     isa_version: int = 1
-    path: str = ""
-    globals: list[GlobalVar] = field(default_factory=list)
-    constant_vars: list[ConstantVar] = field(default_factory=list)
-    isa: str = "loom"
+    path: str = ""  #: the file that it came from, for messages
+    globals: list[GlobalVar] = field(default_factory=list)  #: variables in global memory
+    constant_vars: list[ConstantVar] = field(default_factory=list)  #: variables in constant banks
+    isa: str = "loom"  #: name of the instruction set
 
     def function(self, name: str) -> Function:
-        """The function of that name; KeyError if there is none."""
+        """Return the function of that name; KeyError if there is none."""
         for fn in self.functions:
             if fn.name == name:
                 return fn
@@ -350,32 +330,35 @@ class Module:
 
     @property
     def memory_model(self) -> str:
-        """The strictest of the functions': "ptx" where all of them say so, else "loom"."""
+        """Return the strictest memory model of the functions: "ptx" where all of them have it, else "loom"."""
         return PTX if self.functions and all(fn.info.memory_model == PTX for fn in self.functions) else LOOM
 
     def kernels(self) -> list[Function]:
         return [fn for fn in self.functions if fn.info.is_kernel]
 
     def at(self, address: int) -> Function | None:
-        """The function whose code starts at word `address`, or None."""
+        """Return the function whose code starts at word `address`, or None."""
         for fn in self.functions:
             if fn.address == address:
                 return fn
         return None
 
     def callee(self, fn: Function, index: int) -> Function | None:
-        """The function that the CALL at `index` of `fn` enters, or None where the offset hits no function's start."""
+        """Return the function that the CALL at `index` of `fn` enters, or None where the offset hits no function's
+        start."""
         return self.at(fn.address + fn.target(index))
 
     def callees(self, fn: Function) -> dict[int, Function]:
-        """The functions that the direct calls of `fn` enter, by the calls' indexes; one that enters none is no key."""
+        """Return the functions that the direct calls of `fn` enter, by the calls' indexes. A call that enters no
+        function has no key."""
         return _callees(fn, self._starts())
 
     def reached(self, root: Function, *, indirect: bool = True) -> list[Function]:
-        """`root`, then in file order every other function that calls reach from any of its words.
+        """Return `root`, then in file order every other function that a chain of calls from any word of `root` can
+        enter.
 
-        indirect: calls by address reach all that are addressable. The call graph of `analysis` is the finer one: it
-        leaves out what stands in unreachable code.
+        indirect: calls by address may enter every addressable function. The call graph of `analysis` is finer: it
+        leaves out calls in unreachable code.
         """
         starts = self._starts()
         seen = {root.name}
@@ -392,7 +375,7 @@ class Module:
         return [root, *(fn for fn in self.functions if fn.name in seen and fn.name != root.name)]
 
     def comes_back(self, root: Function) -> bool:
-        """Whether direct calls lead from a function that `root` reaches back to itself."""
+        """Return whether the graph of direct calls from `root` has a cycle."""
         starts = self._starts()
         callees: dict[str, set[str]] = {}
         work = [root]
@@ -407,7 +390,7 @@ class Module:
             for callee in below:
                 callers[callee].append(name)
         ends = [name for name, below in callees.items() if not below]
-        for name in ends:  # which grows: without those found to end, others may have no callee left
+        for name in ends:  # the list grows: without the functions found to end, others may have no callee left
             for caller in callers[name]:
                 callees[caller].discard(name)
                 if not callees[caller]:
@@ -418,8 +401,8 @@ class Module:
         return {fn.address: fn for fn in reversed(self.functions)}
 
     def layout(self, at: Mapping[str, int] | None = None) -> None:
-        """Assign addresses: functions one after the other, each start a multiple of `LAYOUT_WORDS`. at: addresses of
-        functions (by name) that have a place of their own; whether that is possible, `validate_module` tells."""
+        """Assign addresses: functions one after the other, each start a multiple of `LAYOUT_WORDS`. at: given addresses
+        of some functions, by name; `validate_module` checks whether they are possible."""
         given = at or {}
         address = 0
         for fn in self.functions:
@@ -431,7 +414,7 @@ class Module:
 
 
 def _callees(fn: Function, starts: Mapping[int, Function]) -> dict[int, Function]:
-    """See `Module.callees`; starts: every function by its address."""
+    """Return `Module.callees` of `fn`. starts: every function by its address."""
     out = {}
     call = Flow.CALL
     for index, instr in enumerate(fn.instrs):

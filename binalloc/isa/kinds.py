@@ -1,7 +1,7 @@
-"""The words in which operations are told apart, whatever the instruction set: text that prints as itself.
+"""Operations of every instruction set are classified by these words, whose text prints as itself.
 
-Up to Python 3.11 `Flow.CALL` costs ten times a name: what looks at every instruction, again and again, takes it into
-one of its own first.
+Up to Python 3.11 `Flow.CALL` costs ten times as much as a plain name. Code that looks at every instruction, again and
+again, binds such a word to a name of its own first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Flow(StrEnum):
-    """What an instruction does to control flow. NONE: nothing; it is the one that is false."""
+    """This is the effect of an instruction on control flow. NONE, no effect, is the only one that is false."""
 
     NONE = ""
     BRANCH = "branch"
@@ -27,7 +27,7 @@ class Flow(StrEnum):
 
 
 class Space(StrEnum):
-    """The memory that an access goes to."""
+    """This is the memory that an access goes to."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -38,7 +38,7 @@ class Space(StrEnum):
 
 
 class Access(StrEnum):
-    """What an access does there."""
+    """This is the kind of an access to memory."""
 
     LOAD = "load"
     STORE = "store"
@@ -46,7 +46,7 @@ class Access(StrEnum):
 
 
 class File(StrEnum):
-    """What a place is one of: registers, predicates, words of local memory."""
+    """A place of a value belongs to one of these files: registers, predicates, words of local memory."""
 
     REGISTER = "R"
     PREDICATE = "P"
@@ -54,7 +54,5 @@ class File(StrEnum):
 
 
 CALLS = (Flow.CALL, Flow.CALL_INDIRECT)
-LEAVES = (Flow.RETURN, Flow.EXIT)
-"""Flow that takes threads out of the function."""
-ENDS = (Flow.BRANCH, *LEAVES)
-"""Flow that, unguarded, never goes on to the next instruction."""
+LEAVES = (Flow.RETURN, Flow.EXIT)  # flow that takes threads out of the function
+ENDS = (Flow.BRANCH, *LEAVES)  # flow that never goes on to the next instruction where it is unguarded

@@ -1,7 +1,7 @@
-"""Immediate post-dominators of single instructions, for the assembler's `.auto_reconv`.
+"""Immediate post-dominators of single instructions are computed here, for the assembler's `.auto_reconv`.
 
-Needs branch targets as word indexes. Guarded RET and EXIT are taken to fall through only: lanes that leave need no
-reconvergence point.
+Needs branch targets as word indexes. A guarded RET or EXIT counts as falling through only: lanes that leave the
+function need no reconvergence point.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from binalloc.isa.kinds import LEAVES, Flow
 
 
 def unusual_points(fn: Function) -> dict[int, int]:
-    """Reconvergence points of the branches of `fn` that may diverge, by branch; none where each is its branch's
-    immediate post-dominator, so that lanes come to the points in the order in which they wait."""
+    """Return the reconvergence points of the branches of `fn` that may diverge, by branch, or nothing where all are
+    usual.
+
+    They are usual where each is its branch's immediate post-dominator: then lanes come to the points in the order in
+    which they wait there.
+    """
     branch = Flow.BRANCH
     found = ((i, fn.reconvergence(i)) for i, instr in enumerate(fn.instrs) if instr.control == branch)
     points = {i: p for i, p in found if p is not None and fn.instrs[i].guarded and 0 <= p < len(fn.instrs)}
@@ -25,10 +29,10 @@ def unusual_points(fn: Function) -> dict[int, int]:
 
 
 def immediate_postdominators(instrs: list[Instr], targets: dict[int, int]) -> list[int]:
-    """Per instruction the index of its immediate post-dominator, or len(instrs) for the function's end.
+    """Return for each instruction the index of its immediate post-dominator, or len(instrs) for the function's end.
 
-    targets: index of each branch -> word index it jumps to.
-    Instructions from which no end can be reached (endless loops) get the function's end.
+    targets: index of each branch -> word index that it jumps to. An instruction from which no end can be reached (an
+    endless loop) gets the function's end.
     """
     n = len(instrs)
     branch = Flow.BRANCH

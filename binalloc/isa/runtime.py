@@ -1,71 +1,69 @@
-"""What the device runtime and its host agree on: the layout of the one variable through which they speak, and of what
-the device leaves for the host. ISA.md, Runtime, says it in prose; `frontend/runtime/runtime.cu` is the device's side.
+"""The device runtime and its host agree on these names and layouts. They describe the one variable through which the
+two communicate, and the data that the device leaves for the host. ISA.md, Device runtime, has them in prose.
+`frontend/runtime/runtime.cu` is the device's side.
 
-The variable is known by its name. Before a launch the host puts the places of output and heap into it; all else is 0.
+The variable is known by its name. Before a launch the host puts the addresses of output and heap into it; all else is
+0.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-VARIABLE = "__binalloc_runtime"
-GRID = "__binalloc_grid"
+VARIABLE = "__binalloc_runtime"  # name of the variable through which the runtime and the host communicate
+GRID = "__binalloc_grid"  # name of the variable of cooperative launches
 GRID_BYTES, GRID_ALIGN, WORKSPACE = 80, 16, 16
-"""The variable of cooperative launches; the byte at which the words lie whose address, 8 bytes, it begins with."""
-OWN = (VARIABLE, GRID)
-"""Variables that belong to the runtime, not to the program."""
-PREFIX = "__binalloc_"
-"""What names of the runtime's functions and variables begin with, but for those that CUDA names."""
-PRINTF = "vprintf"
-"""The function that printf calls, as it is called in a binary."""
-MALLOC = "malloc"
-PROVIDED = (PRINTF, MALLOC, "free", "__assertfail")
-"""The functions that programs call without defining them."""
+"""Size and alignment of the variable GRID, and the byte of it at which its words begin. Its first 8 bytes hold their
+address (ISA.md, Device runtime)."""
+OWN = (VARIABLE, GRID)  # variables that belong to the runtime, not to the program
+PREFIX = "__binalloc_"  # names of the runtime's functions and variables begin so, except the ones that CUDA names
+PRINTF = "vprintf"  # the function that printf calls in a binary, by CUDA's name for it
+MALLOC = "malloc"  # likewise the function that allocates
+PROVIDED = (PRINTF, MALLOC, "free", "__assertfail")  # functions that programs call without defining them
 STACK_TRAP = 0x7FC
-"""Where a function stores, which faults, when its frame does not fit the stack of functions that call themselves."""
+"""A function stores to this address, to fault, where its frame does not fit the stack of recursive functions. It lies
+below both windows, so that it is in no buffer and no variable; `emulator.stops.recursion` knows it."""
 GRANULE = 16
-"""Blocks of the heap begin at multiples of it, and are as long as one."""
-MAP_BYTES = GRANULE * 8
-"""Bytes of the heap that one byte of the map of live granules speaks of."""
+"""Bytes: blocks of the heap begin at its multiples, which is CUDA's alignment of malloc; `runtime.cu` has it too."""
+MAP_BYTES = GRANULE * 8  # bytes of the heap that one byte of the map of live granules stands for
 
 
 def is_runtime(function: str) -> bool:
-    """Whether a function of that name is the runtime's, or of the library of arithmetic, and not the program's."""
+    """Return whether a function of that name belongs to the runtime or to the library of arithmetic, and not to the
+    program."""
     return function in PROVIDED or function.startswith(PREFIX)
 
 
 Fields = tuple[tuple[str, int, int], ...]
-"""Name, bytes and how many, of unsigned integers that follow one another."""
+"""Name, bytes and count of unsigned integers that follow one another in memory."""
 LAYOUT: Fields = (
     ("output", 8, 1), ("output_bytes", 8, 1), ("output_used", 8, 1), ("output_lost", 8, 1),
     ("heap", 8, 1), ("heap_bytes", 8, 1), ("heap_used", 8, 1), ("blocks", 8, 1), ("live", 8, 1),
     ("stopped", 4, 1), ("line", 4, 1), ("stop", 8, 3), ("block", 4, 1), ("thread", 4, 1), ("free", 8, 896),
 )  # fmt: skip
-"""Of the variable; see `struct Runtime` of the device."""
+"""The fields of the runtime's variable, as in `struct Runtime` of `runtime.cu`."""
 BLOCK: Fields = (("size", 4, 1), ("state", 4, 1), ("block", 4, 1), ("thread", 4, 1), ("next", 4, 1))
-"""Of an entry of the table of blocks, one for each granule of the heap."""
+"""The fields of an entry of the table of blocks, one for each granule of the heap, as in `struct Block`."""
 RECORD: Fields = (("bytes", 4, 1), ("block", 4, 1), ("thread", 4, 1), ("format", 4, 1))
-"""Head of a record of the output."""
-ARGUMENT_BYTES = 8
+"""The fields of the head of a record of the output."""
+ARGUMENT_BYTES = 8  # an argument of printf takes so much in a record, whatever its type: the widest has 64 bits
 
 
-STATE_MASK = 0xFF
-"""The bits of a block's state that say which `State` it is."""
+STATE_MASK = 0xFF  # the bits of a block's state that hold its `State`; the bits above are its size class
 
 
 class State(IntEnum):
-    """What a granule begins."""
+    """This is the state of a granule, at which a block of the heap may begin."""
 
-    NEVER = 0
-    LIVE = 1
-    FREED = 2
+    NEVER = 0  #: no block has begun here
+    LIVE = 1  #: a block begins here
+    FREED = 2  #: a freed block begins here
 
 
 class Stop(IntEnum):
-    """Why the runtime stopped the grid, if not by NONE: an assertion failed, or something was freed that was no block
-    any more, or never one."""
+    """This is the reason for which the runtime stopped the grid; NONE where it did not."""
 
     NONE = 0
-    ASSERTION = 1
-    FREED_TWICE = 2
-    NOT_ALLOCATED = 3
+    ASSERTION = 1  #: an assertion failed
+    FREED_TWICE = 2  #: a block was freed that was no block any more
+    NOT_ALLOCATED = 3  #: something was freed that was never a block

@@ -1,7 +1,7 @@
-"""The timing parameters that control codes are written for: unit latencies, and which results need a scoreboard.
+"""Control codes are written for these timing parameters: unit latencies, and the results that need a scoreboard.
 
-These are the contract's words ("Control codes" in ISA.md) for whoever schedules, checks or emulates; the figures come
-from a machine model.
+They are the terms of ISA.md, Control codes, for all code that schedules, checks or emulates; the figures come from a
+machine model.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from binalloc.isa.table import fields
 
 UNIT_CLASSES = ("alu", "imad", "fma", "conv", "sfu", "dp", "lsu", "tex", "bru", "bar", "sys")
-"""Execution unit classes: where an opcode says `unit`, and where a machine says what it has."""
-SCOREBOARDS = fields.SCOREBOARDS
-NO_SCOREBOARD = fields.NO_BARRIER
-LONGEST_STALL = 15
-"""Cycles one stall count can say; a slower result is variable."""
+"""Execution unit classes: an opcode names one as its `unit`, and a machine gives each its latency."""
+SCOREBOARDS = fields.SCOREBOARDS  # scoreboards of a warp
+NO_SCOREBOARD = fields.NO_BARRIER  # number of no scoreboard
+LONGEST_STALL = 15  # cycles: the greatest stall count of 4 bits; a slower result is variable
 
 
 @dataclass(frozen=True)
 class UnitLatencies:
-    """Cycles from issue to result by execution unit class, of the machine called `machine`."""
+    """These are the latencies of a machine's execution units."""
 
-    machine: str
-    cycles: Mapping[str, int]
+    machine: str  #: name of the machine
+    cycles: Mapping[str, int]  #: by unit class: cycles from issue to result
 
 
 def by_scoreboard(variable: bool, cycles: int) -> bool:
-    """Whether a result is *variable*: its operation is marked so, or its unit is slower than a stall count can say."""
+    """Return whether a result is *variable*: its operation is marked so, or its unit is slower than the longest
+    stall."""
     return variable or cycles > LONGEST_STALL

@@ -1,7 +1,8 @@
-"""What a well-formed module obeys beyond its single words: branch targets, calls, resources, names, layout.
+"""Rules of a well-formed module beyond its single words are checked here: branch targets, calls, resources, names,
+layout.
 
-`validate_module` is run on everything read or assembled and on everything written, so that the rest of binalloc need
-not ask again. Needs decoded instructions; changes nothing. `fill_resources` sets what assembly may leave out.
+`validate_module` is run on every module that is read, assembled or written, so that the rest of binalloc need not check
+again. Needs decoded instructions; changes nothing. `fill_resources` sets what assembly may leave out.
 """
 
 from __future__ import annotations
@@ -22,19 +23,22 @@ from binalloc.isa.table.opcodes import ATOMIC_OPS, TEXTURE_DIMENSIONS
 from binalloc.isa.table.rules import shape_of
 
 MACHINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,255}")
-MAX_FILE_NAME = 4096
+"""Names of machines and targets: printable text, of a length that messages can show."""
+MAX_FILE_NAME = 4096  # characters of a source file's name: PATH_MAX of Linux
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-PARAM_BYTES = 1 << 16
-SHARED_LIMIT = 1 << 24
+PARAM_BYTES = 1 << 16  # bytes of constant bank 0: a constant's offset has 16 bits
+SHARED_LIMIT = 1 << 24  # bytes of shared memory: the length of its generic window
 _CAS = ATOMIC_OPS.index("CAS")
 _3D = TEXTURE_DIMENSIONS.index("3D")
-CODE_LIMIT = 1 << 20  # words in all
-LOCAL_LIMIT = 1 << 24
+CODE_LIMIT = 1 << 20
+"""Words in all: decoded instructions take hundreds of bytes each, so a larger file would fill the memory."""
+LOCAL_LIMIT = 1 << 24  # bytes of local memory: the length of its generic window
 GLOBAL_LIMIT = 1 << 27
+"""Bytes of global variables: from GLOBAL_VARIABLES up to the first buffer of a launch, 0x10000000."""
 
 
 class _Check:
-    """Raises with the module's file and a function's name."""
+    """These checks raise MalformedInput with the module's file and a function's name."""
 
     def __init__(self, module: Module, fn: Function | None = None) -> None:
         self.path = module.path or None
@@ -51,7 +55,7 @@ class _Check:
 
 
 def highest_register(instrs: Iterable[Instr]) -> int:
-    """Number of the highest register that `instrs` read or write, or -1."""
+    """Return the number of the highest register that `instrs` read or write, or -1."""
     top = -1
     for ins in instrs:
         f = ins.f
@@ -61,15 +65,15 @@ def highest_register(instrs: Iterable[Instr]) -> int:
         for name in ("rd", "ra", "rb", "rc"):
             r = f.get(name, RZ)
             if name == "rc" and (f.get("aop", _CAS) != _CAS or f.get("tdim", _3D) != _3D):
-                continue  # present in the word, but only compare-and-swap and 3-D fetches read it
+                continue  # the word has the field, but only compare-and-swap and 3-D fetches read it
             if r != RZ:
                 top = max(top, r + wide.get(name, 1) - 1)
     return top
 
 
 def fill_resources(module: Module, registers: list[Function], shared: list[Function]) -> None:
-    """Set info.registers of `registers` and info.shared_bytes of `shared` to what the code needs: a kernel's whole
-    call graph, a function's own."""
+    """Set info.registers of the functions `registers` and info.shared_bytes of the functions `shared` to the need of
+    the code. A kernel's need is that of its whole call graph, a function's is its own."""
     own_registers = {fn.name: max(highest_register(fn.instrs) + 1, 0) for fn in module.functions}
     own_shared = {fn.name: max((v.offset + v.size for v in fn.shared), default=0) for fn in module.functions}
     for fn in registers:
@@ -82,7 +86,8 @@ def fill_resources(module: Module, registers: list[Function], shared: list[Funct
 
 
 def validate_module(module: Module) -> None:
-    """Raise MalformedInput at the first thing in `module` that the container forbids; see ISA.md, "Rules"."""
+    """Raise MalformedInput at the first breach of a rule of the container in `module`; see ISA.md, "Rules across
+    words"."""
     check = _Check(module)
     if module.isa_version != 1:
         check.fail("header", "unknown ISA version", module.isa_version, "1", "Use a newer binalloc.")
@@ -129,6 +134,8 @@ def validate_layout(module: Module) -> None:
 
 
 def _control_flow(fn: Function, starts: dict[int, Function], check: _Check) -> None:
+    """Check that branches stay in the function, calls enter functions, and the last word ends the function. starts:
+    functions by address."""
     n = len(fn.instrs)
     branch, call = Flow.BRANCH, Flow.CALL
     for i, ins in enumerate(fn.instrs):
@@ -163,6 +170,7 @@ def _control_flow(fn: Function, starts: dict[int, Function], check: _Check) -> N
 
 
 def _info(fn: Function, check: _Check) -> None:
+    """Check the ranges of the info record's fields, and the rules that hold between them."""
     info = fn.info
 
     def bound(name: str, value: int, top: int, step: int = 1) -> None:
@@ -203,6 +211,7 @@ def _info(fn: Function, check: _Check) -> None:
 
 
 def _names(fn: Function, check: _Check) -> None:
+    """Check parameters, shared variables, labels, the line table and the instruction map."""
     n = len(fn.instrs)
     _params(fn, check)
     seen: set[str] = set()
@@ -242,6 +251,7 @@ def _names(fn: Function, check: _Check) -> None:
 
 
 def _globals(module: Module, check: _Check) -> None:
+    """Check the module's global and constant variables: names, alignment, place, initial data, no overlap."""
     seen: set[str] = set()
     for v in module.globals:
         _declared(v.name, seen, "global variable", check)
@@ -267,6 +277,7 @@ def _globals(module: Module, check: _Check) -> None:
 
 
 def _params(fn: Function, check: _Check) -> None:
+    """Check that the parameters have names of their own, lie in bank 0 and do not overlap."""
     seen: set[str] = set()
     for p in fn.info.params:
         _declared(p.name, seen, "parameter", check)
@@ -276,6 +287,7 @@ def _params(fn: Function, check: _Check) -> None:
 
 
 def _declared(name: str, seen: set[str], what: str, check: _Check) -> None:
+    """Check that `name` is a name and new in its kind, and add it to `seen`. what: the kind, for messages."""
     if not NAME.fullmatch(name):
         check.fail(what, "not a name", repr(name[:40]), "letters, digits, _ $ . ; no digit first")
     if name in seen:
@@ -284,6 +296,7 @@ def _declared(name: str, seen: set[str], what: str, check: _Check) -> None:
 
 
 def _disjoint(spans: list[tuple[int, int, str]], what: str, check: _Check) -> None:
+    """Check that (offset, size, name) of variables do not overlap."""
     ordered = sorted(spans)
     for (a, size, first), (b, _, second) in pairwise(ordered):
         if a + size > b:
@@ -291,6 +304,7 @@ def _disjoint(spans: list[tuple[int, int, str]], what: str, check: _Check) -> No
 
 
 def _resources(module: Module, fn: Function, highest: dict[str, int], check: _Check) -> None:
+    """Check that registers and shared memory cover the code: of a kernel its whole call graph. highest: by function."""
     info = fn.info
     own = highest[fn.name] + 1
     if info.registers < own:

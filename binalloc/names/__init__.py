@@ -1,1 +1,1 @@
-"""Names of kernels: as they stand in binaries, and as their authors know them."""
+"""Names of kernels are read here: mangled, as binaries have them, and as their authors know them."""

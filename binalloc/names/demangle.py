@@ -1,10 +1,11 @@
-"""C++ names of the Itanium ABI (`_ZN2ns1kIfLi4EEEvPT_` is `void ns::k<float, 4>(float*)`): what nvcc emits for kernels.
+"""C++ names of the Itanium ABI are taken apart here: nvcc emits `_ZN2ns1kIfLi4EEEvPT_` for
+`void ns::k<float, 4>(float*)`.
 
 Needs a mangled name; nothing but the text. Leaves its parts: the scopes with their template arguments, the result and
-the parameters, spelt as `c++filt` spells them (`>>` without a space). Covers functions, nested and unnamed scopes,
+the parameters, spelled as `c++filt` spells them (`>>` without a space). Covers functions, nested and unnamed scopes,
 templates with type, value and pack arguments, lambdas, pointers to functions and members, substitutions. Not covered:
-names of special objects (vtables, guards), conversion operators, and expressions of more than a few operators; for such
-a name there is no answer, never a wrong one.
+names of special objects (vtables, guards), conversion operators, and expressions of more than a few operators. Such a
+name gets no answer, never a wrong one.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ from binalloc.names.spelling import (
 )
 
 _DEEPEST = 64
+"""Nested types and expressions of one name: Python's stack bears some hundreds of calls, and each takes a few."""
 _STEPS = 20_000
-"""Types and expressions read: patterns of packs are read once for each element."""
+"""Types and expressions that are read for one name. The pattern of a pack is read once for each element, so nested
+packs could take exponential time. Chosen by hand, far above real names."""
 
 
 def demangle(symbol: str) -> Name | None:
-    """The parts of a mangled name; None where it is none, or of a kind that is not covered."""
+    """Return the parts of a mangled name; None where it is not mangled, or of a kind that is not covered."""
     if not symbol.startswith("_Z") or len(symbol) > LONGEST or not symbol.isascii():
         return None
     parser = _Parser(symbol, 2)
@@ -47,21 +50,18 @@ def demangle(symbol: str) -> Name | None:
 
 
 class _Parser:
-    """Recursive descent over the ABI's grammar; methods are named by its rules."""
+    """This parser goes by recursive descent over the ABI's grammar; its methods are named as the grammar's rules."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text
         self.at = at
         self.depth = 0
         self.steps = 0
-        self.seen: list[Type] = []
-        """What substitutions stand for, in order."""
+        self.seen: list[Type] = []  #: the types that S_, S0_ and so on (substitutions) stand for, in order
+        #: the template arguments that T_, T0_ and so on stand for; None inside a lambda, where they are its own
         self.arguments: list[Type] | None = []
-        """What T_, T0_ and so on stand for; None inside a lambda, where they are its own."""
-        self.element = -1
-        """Inside the pattern of a pack expansion: the element that packs stand for; -1 elsewhere."""
-        self.length = -1
-        """Elements of the pack that a pattern names, once it has been met."""
+        self.element = -1  #: inside the pattern of a pack expansion: the element that packs stand for; -1 elsewhere
+        self.length = -1  #: number of elements of the pack in a pattern, once the pack has been read; -1 before
 
     # -- text
 
@@ -87,7 +87,7 @@ class _Parser:
         return int(self.text[start : self.at])
 
     def sequence(self, base: int) -> int:
-        """`_` is 0, `0_` 1 and so on, in digits of `base`."""
+        """Return the number of a sequence id: `_` is 0, `0_` is 1 and so on, in digits of `base`."""
         start = self.at
         while self.peek() != "_":
             if not self.peek():
@@ -101,12 +101,13 @@ class _Parser:
             raise NoName from None
 
     def remember(self, type_: Type) -> Type:
-        str(type_)  # bounds its length
+        """Return `type_`, which later substitutions may name from now on. Raises NoName where its text is too long."""
+        str(type_)  # raises NoName where it is too long
         self.seen.append(type_)
         return type_
 
     def bounded(self, rule: Callable[[], Type]) -> Type:
-        """What a rule yields, within the limits of depth and work."""
+        """Return the result of a rule, within the limits of depth and work. Raises NoName beyond them."""
         self.depth += 1
         self.steps += 1
         if self.depth > _DEEPEST or self.steps > _STEPS:
@@ -116,7 +117,7 @@ class _Parser:
         return found
 
     def many(self, one: Callable[[], Type]) -> list[Type]:
-        """Items up to the closing E, packs spread out."""
+        """Return the items up to the closing E, with the elements of packs in place of the packs."""
         out: list[Type] = []
         while not self.take("E"):
             item = one()
@@ -142,14 +143,14 @@ class _Parser:
         return Name(parts, str(result), () if texts == ("void",) else texts, qualifiers)
 
     def name(self, *, outermost: bool = False) -> tuple[tuple[Part, ...], str, bool]:
-        """(parts, qualifiers of the member function, whether it is a constructor or destructor)."""
+        """Return (parts, qualifiers of the member function, whether it is a constructor or destructor)."""
         if self.take("N"):
             return self.nested(outermost)
         if self.take("Z"):
             return self.local(), "", False
         self.take("L")
         if self.peek(1) == "S" and self.peek(2) != "St":
-            parts = self.substitution().parts  # of a template: arguments follow
+            parts = self.substitution().parts  # names a template: arguments follow
             if parts is None:
                 raise NoName
         else:
@@ -194,7 +195,7 @@ class _Parser:
             if self.take("E"):
                 return parts, qualifiers, special
             if self.take("M"):
-                continue  # the initialiser of a member: its scope
+                continue  # the initialiser of a member, as the scope of a lambda in it
             self.remember(named(parts))
 
     def local(self) -> tuple[Part, ...]:
@@ -207,7 +208,7 @@ class _Parser:
         if self.take("d"):
             self.sequence(10)
         inner, _, _ = self.name()
-        if self.take("_"):  # which of several of that name in the scope
+        if self.take("_"):  # a number that tells entities of the same name in the scope apart
             two_digits = self.take("_")
             self.number()
             if two_digits:
@@ -316,7 +317,7 @@ class _Parser:
         raise NoName
 
     def parameter(self) -> Type:
-        """T_, T0_: a template's argument."""
+        """Return the template argument that T_ or T0_ and so on stands for."""
         self.need("T")
         index = self.sequence(10)
         if self.arguments is None:
@@ -326,7 +327,7 @@ class _Parser:
         return self.one_of(self.arguments[index])
 
     def one_of(self, found: Type) -> Type:
-        """A pack inside a pattern is the element whose turn it is."""
+        """Return the type, or where it is a pack inside the pattern of an expansion, the element whose turn it is."""
         if found.pack is None:
             return found
         self.length = len(found.pack)
@@ -372,7 +373,7 @@ class _Parser:
             return self.remember(pointer(self.type(), f"{scope}::*", member=True))
         if one == "T":
             found = self.remember(self.parameter())
-            if self.peek() == "I":  # a template that is an argument
+            if self.peek() == "I":  # a template template parameter: arguments follow
                 parts = found.parts
                 if parts is None:
                     raise NoName
@@ -394,7 +395,8 @@ class _Parser:
         raise NoName
 
     def expansion(self) -> Type:
-        """Dp: a pattern with a pack in it, for every element; substitutions made inside are packs as well."""
+        """Return the pack that Dp, a pattern with a pack in it, expands to: the pattern once for every element.
+        Substitutions that the pattern adds become packs as well."""
         self.need("Dp")
         start, known, outer = self.at, len(self.seen), self.element
         self.element = self.length = -1
@@ -419,7 +421,7 @@ class _Parser:
             marks = {"r": " __restrict", "V": " volatile", "K": " const"}[self.peek()] + marks
             self.at += 1
         if marks and self.peek() == "F":
-            raise NoName  # a member function's qualifiers
+            raise NoName  # qualifiers of a member function's type: not covered
         inner = self.type()
         return mapped(inner, lambda t: Type(t.left + marks, t.right, open=t.open))
 

@@ -1,9 +1,10 @@
-"""Which kernel a user means: the name in the binary, the C++ name, or an unambiguous part of that.
+"""This module finds the kernel that a user means by a name: the name in the binary, the C++ name, or an unambiguous
+part of that.
 
-For `_ZN2ns1kIfLi4EEEvPT_` these are meant: the mangled name itself, `void ns::k<float, 4>(float*)`, the same without
-the result, without the parameters (`ns::k<float, 4>`), without the template arguments (`ns::k`), and each of these
-without leading scopes (`k`). Spaces do not count, nor do the suffixes and casts of literals (`k<4>` for `k<4u>`), and
-unnamed namespaces may be left out.
+For `_ZN2ns1kIfLi4EEEvPT_` users may write the mangled name itself, `void ns::k<float, 4>(float*)`, the same without the
+result, without the parameters (`ns::k<float, 4>`), without the template arguments (`ns::k`), and each of these without
+leading scopes (`k`). Spaces do not count, nor do the suffixes and casts of literals (`k<4>` for `k<4u>`). Unnamed
+namespaces may be left out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LITERAL = re.compile(r"(?<=[<,])(?:\([\w: ]+\))?(-?\d+)(?:u|l|ul|ll|ull)?(?=[,>
 
 
 def choose_kernel(wanted: str, kernels: Sequence[str], file: str | None = None) -> str:
-    """The one of `kernels` that `wanted` means. file: where they stand, for messages.
+    """Return the one of `kernels` that `wanted` means. file: the file that has them, for messages.
 
     A kernel of exactly that name comes before all others. Raises UsageError where none or several are meant.
     """
@@ -40,13 +41,14 @@ def choose_kernel(wanted: str, kernels: Sequence[str], file: str | None = None) 
 
 
 def readable(kernel: str) -> str:
-    """The C++ name without result and parameters, or the name itself."""
+    """Return the C++ name without result and parameters, or the name itself where it is not C++."""
     name = demangle(kernel)
     return kernel if name is None else "::".join(map(str, name.parts))
 
 
 def spellings(kernel: str) -> set[str]:
-    """What a kernel may be called instead of its mangled name, spaces left out. Empty for names that are not C++."""
+    """Return all names that a kernel may have instead of its mangled one, without spaces. The set is empty for names
+    that are not C++."""
     name = demangle(kernel)
     if name is None:
         return set()
@@ -59,7 +61,7 @@ def spellings(kernel: str) -> set[str]:
 
 
 def _forms(parts: tuple[Part, ...], name: Name) -> set[str]:
-    """The name from some scope on: with parameters, without them, without template arguments."""
+    """Return the name from some scope on, in three forms: with parameters, without them, without template arguments."""
     scopes, last = "".join(f"{part}::" for part in parts[:-1]), parts[-1]
     texts = {f"{scopes}{last}", f"{scopes}{last.name}"}
     if name.parameters is not None:
@@ -68,10 +70,10 @@ def _forms(parts: tuple[Part, ...], name: Name) -> set[str]:
 
 
 def _squeezed(text: str) -> str:
-    """Without the spaces that mean nothing: all that do not part two words."""
+    """Return the text without the spaces that mean nothing: only a space between two words stays."""
     return _SPACES.sub("", text.strip())
 
 
 def _listed(kernels: Sequence[str]) -> str:
-    """Kernels as a message lists them."""
+    """Return the kernels as a message lists them."""
     return ", ".join(k if (text := readable(k)) == k else f"{text} ({k})" for k in kernels)

@@ -1,18 +1,18 @@
-"""Names for tables: demangled, and no longer than a column bears."""
+"""Names of kernels are shortened for tables: demangled, and cut to the width of a column."""
 
 from __future__ import annotations
 
 from binalloc.names.demangle import demangle
 from binalloc.names.spelling import Part
 
-MOST = 64
-"""Characters of a name in a table."""
+MOST = 64  # characters of a name in a table: half a line of 120 columns stays for the figures; chosen by hand
 _ELLIPSIS = "..."
 
 
 def short_name(kernel: str, most: int = MOST) -> str:
-    """The C++ name without result and parameters; if that is too long, template arguments become `<...>`, then leading
-    scopes go, and what is still too long loses its middle. Names of other languages lose their middle alone."""
+    """Return the C++ name without result and parameters, of at most `most` characters. If that is too long, template
+    arguments become `<...>`. Next the leading scopes are left out, and last the middle of the text. Names of other
+    languages lose their middle at once."""
     name = demangle(kernel)
     if name is None:
         return _cut(kernel, most)

@@ -1,4 +1,5 @@
-"""How parts of C++ names are spelt: types left and right of what is declared with them, scopes, template arguments."""
+"""Parts of C++ names are spelled here: scopes, template arguments, and types as the text left and right of a declared
+name."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 LONGEST = 4096
-"""Characters of any part: substitutions may double a text with every use."""
+"""Characters of any part of a name. A substitution can double a text with every use, so that a short name could fill
+the memory. Chosen by hand."""
 
 BUILTINS = {
     "v": "void", "w": "wchar_t", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
@@ -41,10 +43,10 @@ class NoName(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One scope or the name itself. args: its template arguments spelt, None where it has none."""
+    """A part is one scope, or the last name itself."""
 
     name: str
-    args: tuple[str, ...] | None = None
+    args: tuple[str, ...] | None = None  #: its template arguments, spelled; None where it has none
 
     def __str__(self) -> str:
         return self.name if self.args is None else f"{self.name}<{', '.join(self.args)}>"
@@ -52,12 +54,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A function's name. result: "" where the mangled name does not tell it. parameters: None for a variable."""
+    """This is the name of a function or variable, taken apart."""
 
-    parts: tuple[Part, ...]
-    result: str = ""
-    parameters: tuple[str, ...] | None = None
-    qualifiers: str = ""
+    parts: tuple[Part, ...]  #: scopes from the outside in, and the name itself last
+    result: str = ""  #: type of the result; "" where the mangled name does not have it
+    parameters: tuple[str, ...] | None = None  #: None for a variable
+    qualifiers: str = ""  #: of a member function: " const", " &" and the like
 
     def __str__(self) -> str:
         text = "::".join(map(str, self.parts))
@@ -68,14 +70,14 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type as the text left and right of what is declared with it. parts: where it is a name. pack: the elements of a
-    parameter pack, which is no type itself."""
+    """A type is kept as two texts: left and right of the name that is declared with it."""
 
     left: str
     right: str = ""
-    parts: tuple[Part, ...] | None = None
+    parts: tuple[Part, ...] | None = None  #: the parts of the name, where the type is a name
+    #: the elements of a parameter pack, which is not a type itself; None for a type
     pack: tuple[Type, ...] | None = None
-    open: bool = False  # left ends inside the parenthesis of a pointer to an array or function
+    open: bool = False  #: `left` ends inside the parenthesis of a pointer to an array or function
 
     def __str__(self) -> str:
         text = self.left + self.right
@@ -85,18 +87,19 @@ class Type:
 
 
 def named(parts: tuple[Part, ...]) -> Type:
+    """Return the type whose name has these parts."""
     return Type("::".join(map(str, parts)), parts=parts)
 
 
 def mapped(type_: Type, change: Callable[[Type], Type]) -> Type:
-    """`change` of a type, or of every element of a pack."""
+    """Return `change` of a type, or of every element of a pack."""
     if type_.pack is None:
         return change(type_)
     return Type("", pack=tuple(map(change, type_.pack)))
 
 
 def pointer(type_: Type, mark: str, member: bool = False) -> Type:
-    """A pointer or reference to the type. References to references collapse."""
+    """Return a pointer or reference to the type. References to references collapse."""
     if mark in ("&", "&&") and type_.left.endswith("&"):
         left = type_.left if mark == "&&" else type_.left.removesuffix("&&").removesuffix("&") + "&"
         return Type(left, type_.right, open=type_.open)

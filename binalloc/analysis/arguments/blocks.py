@@ -1,9 +1,10 @@
-"""Block sizes that a kernel's code takes for granted: `ctaid * n + tid`, with a constant n, is made for blocks of n.
+"""This module finds the block size that a kernel's code assumes: `ctaid * n + tid`, with a constant n, is made for
+blocks of n threads.
 
 Needs the analysis of a kernel. A value is followed as a sum of thread and block numbers times constants, as far as each
-register has one definition; what else is added does not matter. Where thread number t and block number c along one axis
-come into a sum as `a * t + a * n * c`, n threads lie along that axis. Where a thread has several elements a whole
-number of blocks apart (`c * 1024 + t + k * 256`), the block is as large as those are apart.
+register has one definition; other terms do not matter. Where thread number t and block number c along one axis enter a
+sum as `a * t + a * n * c`, the block has n threads along that axis. A thread may have several elements that are a whole
+number of blocks apart (`c * 1024 + t + k * 256`); the block is then as large as their distance.
 """
 
 from __future__ import annotations
@@ -18,26 +19,28 @@ from binalloc.analysis.web import WebNumber
 from binalloc.isa.interface.places import LANES, REG
 from binalloc.isa.interface.view import Ref
 
-AXES = 3
-_BIG = 1 << 31
+AXES = 3  # x, y and z
+_BIG = 1 << 31  # the sign bit of a 32-bit immediate
 
 Sum = tuple[int, ...]
-"""What thread numbers x, y, z and block numbers x, y, z are multiplied by."""
+"""Factors of thread numbers x, y, z and block numbers x, y, z."""
 _NOTHING: Sum = (0,) * (2 * AXES)
+"""The sum without any of them."""
 
 
 class _Def(NamedTuple):
-    """parts: (web, factor). constant: what else is added, as far as it is known. axis: of a thread or block number that
-    the instruction reads, -1 for none."""
+    """A definition is a sum, or reads a thread or block number."""
 
-    parts: tuple[tuple[WebNumber, int], ...]
-    constant: int
-    axis: int = -1
+    parts: tuple[tuple[WebNumber, int], ...]  #: (web, factor) pairs
+    constant: int  #: known constant that is added
+    axis: int = -1  #: axis of the thread or block number that the instruction reads, -1 for none
 
 
 def block_sides(program: ProgramAnalysis) -> tuple[int, int, int]:
-    """By axis how many threads the code takes a block to have; 0 where it does not say. Of several numbers the one that
-    is met most often, of those the least."""
+    """Return for each axis how many threads the code assumes; 0 where it assumes none.
+
+    Of several numbers the most frequent one is taken, then the least.
+    """
     defs = _definitions(program, program.kernel)
     written = Counter(web for web, _ in defs)
     apart: dict[WebNumber, int] = {}
@@ -61,7 +64,7 @@ def block_sides(program: ProgramAnalysis) -> tuple[int, int, int]:
 
 
 def _sides(total: Sum) -> Iterator[tuple[int, int]]:
-    """Axes along which a sum tells a block's side, and that."""
+    """Yield each axis for which a sum implies a block size, with that size."""
     for axis in range(AXES):
         thread, block = total[axis], total[AXES + axis]
         if thread and block % thread == 0 and block // thread > 1:
@@ -69,7 +72,7 @@ def _sides(total: Sum) -> Iterator[tuple[int, int]]:
 
 
 def _definitions(program: ProgramAnalysis, f: FunctionAnalysis) -> list[tuple[WebNumber, _Def]]:
-    """The sums that instructions write, in the order of the code, with the webs that they write."""
+    """Return the sums that instructions write, with the written webs, in the order of the code."""
     isa, found = program.isa, list[tuple[WebNumber, _Def]]()
     for i, seen in enumerate(f.cfg.views):
         at = next((k for k, ref in enumerate(seen.defs) if ref.file == REG), None)
@@ -88,7 +91,7 @@ def _definitions(program: ProgramAnalysis, f: FunctionAnalysis) -> list[tuple[We
 
 
 def _sum(found: _Def, known: dict[WebNumber, Sum]) -> Sum:
-    """What a definition comes to. Parts of which nothing is known are left out."""
+    """Return the sum of a definition; unknown parts are left out."""
     if found.axis >= 0:
         return tuple(int(axis == found.axis) for axis in range(2 * AXES))
     total = _NOTHING

@@ -1,4 +1,4 @@
-"""What follows along the edges of the graph of values."""
+"""This module computes closures along the edges of the graph of values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Edges = Mapping[Node, Sequence[Node]]
 
 
 def spread(edges: Edges, start: Mapping[Node, int]) -> dict[Node, int]:
-    """Sets of bits handed on along edges until nothing changes."""
+    """Propagate sets of bits along edges until nothing changes."""
     found = dict(start)
     work = list(start)
     while work:
@@ -26,6 +26,7 @@ def spread(edges: Edges, start: Mapping[Node, int]) -> dict[Node, int]:
 
 
 def reversed_edges(edges: Edges) -> dict[Node, list[Node]]:
+    """Return the edges in the other direction."""
     out: dict[Node, list[Node]] = {}
     for source, targets in edges.items():
         for target in targets:
@@ -34,12 +35,12 @@ def reversed_edges(edges: Edges) -> dict[Node, list[Node]]:
 
 
 def leading_to(edges: Edges, ends: Iterable[Node]) -> set[Node]:
-    """All nodes from which edges lead to one of `ends`, these included."""
+    """Return all nodes from which edges lead to one of `ends`, these included."""
     return set(spread(reversed_edges(edges), dict.fromkeys(ends, 1)))
 
 
 def classes(values: Values, edges: Edges) -> UnionFind:
-    """Nodes that edges join, whichever way they go."""
+    """Return the sets of nodes that edges join, whatever their direction."""
     found = UnionFind(values.count)
     for source, targets in edges.items():
         for target in targets:

@@ -1,8 +1,8 @@
-"""What a kernel does with each of its parameters: what it is a pointer to, what it bounds, what it is read as.
+"""This module finds out how a kernel uses each of its parameters: as a pointer, as a bound or as a number of some kind.
 
-Needs the analysis of a kernel, local words lifted. What pointers are is found by where they go: an address is a
-parameter's two words with something added. Where two parameters are added to one address, one of them is an offset:
-the one that other accesses do without, or that is compared or multiplied.
+Needs the analysis of a kernel, with local words lifted. A parameter is a pointer if accesses use it as an address: an
+address is a parameter's two words with something added. Where two parameters are added to one address, one of them is
+an offset: the one that other accesses do without, or that is compared or multiplied.
 """
 
 from __future__ import annotations
@@ -20,79 +20,76 @@ from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
 from binalloc.isa.runtime import is_runtime
 
-POINTER = 2 * WORD
-_AXES = 3
+POINTER = 2 * WORD  # bytes of a pointer
+_AXES = 3  # x, y and z
 _BLOCK = (1 << _AXES) - 1
+"""All axes of a thread in its block, as bits."""
 _GRID = _BLOCK << _AXES
-"""All axes of a thread in its block, of its block in the grid, as bits."""
+"""All axes of a block in the grid, as bits."""
 
 
 @dataclass(frozen=True)
 class PointerAccess:
-    """One access through a pointer. element: what is moved; whole: bytes moved; constant: bytes known to be added to
-    the pointer. index: whether what is loaded comes into an address or says how often a loop goes round."""
+    """This is one access through a pointer."""
 
-    place: CodePlace
-    access: Access
-    element: Element
-    whole: int
-    constant: int
-    index: bool
+    place: CodePlace  #: the instruction
+    access: Access  #: load, store or atomic
+    element: Element  #: interpretation of the data
+    whole: int  #: bytes moved
+    constant: int  #: bytes that are known to be added to the pointer
+    index: bool  #: the loaded value becomes part of an address, or decides how often a loop runs
 
 
 @dataclass
 class Piece:
-    """Bytes of a parameter that are read together. offset: in the parameter. touches: accesses through it, if it is a
-    pointer. element: what it is read as. axes: of the thread's place that it is compared with, as bits; rows: that
-    it is multiplied by; counted: it is compared with something else; stepped: it is multiplied. fetch: as a texture's
-    handle; texel: what is fetched; sides: of each of its coordinates the axes of the thread's place that come into it,
-    and what is added. places: where it is read; told: where it is taken for what `element` says.
-    """
+    """A piece is bytes of a parameter that are read together."""
 
-    offset: int
-    size: int
-    element: Element
-    touches: list[PointerAccess] = field(default_factory=list)
-    axes: int = 0
-    rows: int = 0
-    counted: bool = False
-    stepped: bool = False
-    fetch: Fetch | None = None
-    texel: Number = Number.BITS
+    offset: int  #: offset in the parameter
+    size: int  #: bytes
+    element: Element  #: interpretation of the bytes
+    touches: list[PointerAccess] = field(default_factory=list)  #: accesses through it, if it is a pointer
+    axes: int = 0  #: axes of the thread's position with which it is compared, as bits
+    rows: int = 0  #: axes of the thread's position by which it is multiplied, as bits
+    counted: bool = False  #: it is compared with something else
+    stepped: bool = False  #: it is multiplied
+    fetch: Fetch | None = None  #: kind of fetch, if it is a texture's handle
+    texel: Number = Number.BITS  #: interpretation of the data fetched
+    #: for each coordinate of fetches the axes of the thread's position in it, and the constant added
     sides: list[tuple[int, int]] = field(default_factory=list)
-    places: list[CodePlace] = field(default_factory=list)
-    told: list[CodePlace] = field(default_factory=list)
+    places: list[CodePlace] = field(default_factory=list)  #: where it is read
+    told: list[CodePlace] = field(default_factory=list)  #: where it is interpreted as `element` says
 
 
 @dataclass
 class Parameter:
-    """pieces: by offset, none where nothing reads it. indexed: some of it is read at a place that is computed."""
+    """This is a parameter with its uses."""
 
-    param: Param
-    pieces: list[Piece] = field(default_factory=list)
-    indexed: bool = False
+    param: Param  #: the declaration
+    pieces: list[Piece] = field(default_factory=list)  #: its pieces by offset; none where nothing reads it
+    indexed: bool = False  #: some of it is read at a computed offset
 
 
 @dataclass
 class KernelFacts:
-    """axes: along which the kernel asks where a thread is, as bits. dynamic: where shared memory behind all variables
-    is used. lost: accesses of the program whose address comes from no parameter and no variable. meets: its whole grid
-    meets (`grid.sync`)."""
+    """This is how a kernel uses its parameters and the position of a thread."""
 
-    values: Values
-    parameters: list[Parameter]
-    axes: int
-    dynamic: list[CodePlace]
-    lost: list[CodePlace]
-    meets: bool
+    values: Values  #: the graph of values
+    parameters: list[Parameter]  #: the parameters in order
+    axes: int  #: axes along which the position of a thread matters, as bits
+    dynamic: list[CodePlace]  #: where shared memory behind all variables is used
+    lost: list[CodePlace]  #: accesses of the program whose address comes from no parameter and no variable
+    meets: bool  #: the whole grid synchronises (`grid.sync`)
 
 
 def facts_of(program: ProgramAnalysis) -> KernelFacts:
-    """What a kernel does with its parameters, in near-linear time."""
+    """Return how a kernel uses its parameters, in near-linear time."""
     return _Finder(values_of(program)).found()
 
 
 class _Finder:
+    """A finder propagates parameters, axes and addresses along the edges of the graph, and interprets each
+    parameter."""
+
     def __init__(self, values: Values) -> None:
         self.values = values
         self.offsets = sorted(values.words)
@@ -117,7 +114,8 @@ class _Finder:
         return KernelFacts(self.values, parameters, self._axes(), dynamic, self._lost(), meets)
 
     def _lost(self) -> list[CodePlace]:
-        """Where nobody knows what is accessed: surfaces and variables are known, the runtime's own is nobody's."""
+        """Return accesses to unknown memory. Surfaces and variables are known; the runtime's own accesses do not
+        count."""
         variables = [range(v.address, v.address + v.size) for v in self.values.program.module.globals]
         surfaces = spread(self.values.carried, {n: 1 for f in self.values.fetches if f.fetch.element for n in f.given})
         return sorted({
@@ -127,8 +125,11 @@ class _Finder:
         })  # fmt: skip
 
     def _axes(self) -> int:
-        """Along which it matters where a thread is. It does not where the grid meets, nor where all three axes together
-        say no more than whether a thread is the first of its block, or its block of the grid."""
+        """Return the axes along which the position of a thread matters.
+
+        Accesses by which the grid synchronises do not count. Nor does a comparison of all three axes together: it says
+        no more than whether a thread is the first of its block, or its block the first of the grid.
+        """
         met = {n for r in self.values.reaches if r.base and r.base[0] in self.meeting for n in (*r.base, *r.data)}
         found = 0
         for node in self.values.used - met:
@@ -144,17 +145,18 @@ class _Finder:
     # -- pointers
 
     def _candidates(self, reach: Reach) -> list[int]:
-        """Numbers of the parameter words whose pair may have come into the address."""
+        """Return numbers of the parameter words whose pair may be part of the address."""
         if len(reach.base) < 2:
             return []
         low, high = (self.origins.get(node, 0) for node in reach.base)
         return [k for k in bits(low) if (n := self._second(k)) is not None and high >> n & 1]
 
     def _second(self, k: int) -> int | None:
+        """Return the number of the word behind word `k`; None where there is none."""
         return self.number.get(self.offsets[k] + WORD)
 
     def _pointers(self) -> dict[int, list[Reach]]:
-        """Accesses by the number of the pointer's first word."""
+        """Return the accesses through each pointer, by the number of its first word."""
         each = [(reach, self._candidates(reach)) for reach in self.values.reaches]
         alone = {found[0] for _, found in each if len(found) == 1}
         against: set[tuple[int, int]] = set()
@@ -174,7 +176,8 @@ class _Finder:
         return out
 
     def _through_buffers(self) -> None:
-        """What one pointer leads to is one kind of number, where the accesses do not say otherwise themselves."""
+        """Add edges so that all data behind one pointer is one kind of number, where the accesses do not say
+        otherwise."""
         values = self.values
         for reaches in self.pointers.values():
             node = values.piece()
@@ -182,7 +185,7 @@ class _Finder:
                 values.copied.setdefault(data, []).append(node)
 
     def _numbers(self) -> set[int]:
-        """Words that are compared or multiplied: those of numbers."""
+        """Return the words that are compared or multiplied, and hence are numbers."""
         found = 0
         for meeting in (*self.values.compared, *self.values.multiplied):
             for node in meeting.nodes:
@@ -190,6 +193,7 @@ class _Finder:
         return set(bits(found))
 
     def _touch(self, reach: Reach) -> PointerAccess:
+        """Describe an access through a pointer."""
         memory = reach.memory
         taken = reach.taken
         if memory.access == Access.STORE and memory.size == WORD // 2:
@@ -201,6 +205,7 @@ class _Finder:
     # -- parameters
 
     def _parameter(self, param: Param) -> Parameter:
+        """Describe a parameter."""
         found = Parameter(param)
         end = param.offset + param.size
         reads = [r for r in self.values.read if param.offset <= r[0] < end]
@@ -215,6 +220,7 @@ class _Finder:
         return found
 
     def _piece(self, param: Param, at: int, size: int) -> Piece:
+        """Describe a piece. at: offset of its first byte among all parameters."""
         k, node = self.number[at], self.values.words[at]
         touches = [self._touch(reach) for reach in self.pointers.get(k, ())]
         places = sorted({place for offset, n, place in self.values.read if offset <= at < offset + max(n, 1)})
@@ -231,7 +237,7 @@ class _Finder:
         return piece
 
     def _wide(self, param: Param, at: int, pointer: bool, fetch: Fetch | None) -> bool:
-        """Whether the word at `at` and the next one are one number."""
+        """Return whether the word at `at` and the next one are one number."""
         low, high = (self.numbers.of(self.values.words[x]) for x in (at, at + WORD))
         if pointer or fetch is not None:
             return True
@@ -240,16 +246,17 @@ class _Finder:
         return at % POINTER == 0 and (low.wide or high.wide)
 
     def _fetch(self, k: int) -> Fetch | None:
-        """The first one by a handle; whether any says its level."""
+        """Return the first fetch by a handle; its `level` says whether any of them names a level."""
         found = [f.fetch for f in self._by(k)]
         return replace(found[0], level=any(f.level for f in found)) if found else None
 
     def _by(self, k: int) -> list[Fetched]:
-        """The fetches by a handle."""
+        """Return the fetches by a handle."""
         return [f for f in self.values.fetches if self.copies.get(f.handle, 0) >> k & 1]
 
     def _sides(self, k: int) -> list[tuple[int, int]]:
-        """Of each coordinate of such fetches, x first: the axes that come into it, as bits, and what is added."""
+        """Return for each coordinate of a handle's fetches, x first, the axes in it, as bits, and the constant
+        added."""
         found: list[tuple[int, int]] = []
         for fetched in self._by(k):
             for at, (node, constant) in enumerate(zip(fetched.coordinates, fetched.constants, strict=True)):
@@ -258,12 +265,12 @@ class _Finder:
         return found
 
     def _texel(self, k: int) -> Number:
-        """What is fetched through a handle is taken for."""
+        """Return the interpretation of data fetched through a handle."""
         votes = [self.numbers.of(node).number for f in self._by(k) for node in f.given]
         return next((vote for vote in votes if vote != Number.BITS), Number.BITS)
 
     def _bounds(self, piece: Piece, bit: int) -> None:
-        """What the piece is compared with and multiplied by."""
+        """Record the axes with which the piece is compared, and the axes by which it is multiplied."""
         for meeting in self.values.compared:
             for others in self._others(meeting, bit):
                 axes = 0
@@ -278,7 +285,7 @@ class _Finder:
                 piece.stepped = True
 
     def _others(self, meeting: Meeting, bit: int) -> list[list[Node]]:
-        """The other operands, for each one that comes from the parameter."""
+        """Return the other operands, for each one that comes from the parameter."""
         return [
             [other for other in meeting.nodes if other is not node]
             for node in meeting.nodes if self.origins.get(node, 0) & bit
@@ -286,5 +293,5 @@ class _Finder:
 
 
 def is_number(piece: Piece) -> bool:
-    """Whether something is known of what the bytes are."""
+    """Return whether the interpretation of the bytes is known."""
     return piece.element.number != Number.BITS

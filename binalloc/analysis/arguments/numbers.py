@@ -1,4 +1,4 @@
-"""What values are, from what instructions take them for, and from what they are copies of."""
+"""This module decides what kind of number a value is, from the votes of instructions on it and on its copies."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from binalloc.analysis.arguments.values import CodePlace, Node, Values, Vote
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
 
-_SIGNS = (Number.SIGNED, Number.UNSIGNED)
-_HALVES = (Number.HALF, Number.BFLOAT)
-_INTEGERS = (*_SIGNS, Number.INTEGER, Number.MASK)
+_SIGNS = (Number.SIGNED, Number.UNSIGNED)  # integers with a known sign, in the order of the counts in `_sign`
+_HALVES = (Number.HALF, Number.BFLOAT)  # numbers of 16 bits, two of which may be in a word
+_INTEGERS = (*_SIGNS, Number.INTEGER, Number.MASK)  # integers, whose votes are counted together
 
 
 class Element(NamedTuple):
-    """Of memory: bytes, and what they are."""
+    """This is an element of memory."""
 
-    bytes: int
-    number: Number
+    bytes: int  #: size
+    number: Number  #: kind of number
 
 
 class Numbers:
-    """Of one kernel's values."""
+    """This has the kinds of numbers of one kernel's values."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
@@ -45,7 +45,7 @@ class Numbers:
             self._members.setdefault(self._copies.find(node), []).append(node)
 
     def of(self, node: Node) -> Vote:
-        """What a word is taken for: by itself and its copies in registers, else by those that go through memory."""
+        """Return the kind of a word: by itself and its copies in registers, else by copies that go through memory."""
         direct = self._decided(0, self._direct.find(node))
         found = direct if direct.number != Number.BITS else self._decided(1, self._copies.find(node))
         if found.number == Number.INTEGER:
@@ -53,7 +53,10 @@ class Numbers:
         return found
 
     def element(self, nodes: Sequence[Node], size: int, taken: Number) -> Element:
-        """Of an access of `size` bytes whose words are `nodes`; taken: what the access itself says."""
+        """Return the element of an access of `size` bytes whose words are `nodes`.
+
+        taken: how the access itself interprets the data.
+        """
         found = [self.of(node) for node in nodes] or [Vote(taken, False)]
         numbers = [vote.number for vote in found if vote.number != Number.BITS]
         number = numbers[0] if numbers else taken
@@ -67,16 +70,17 @@ class Numbers:
         return Element(WORD, number)
 
     def places(self, node: Node, number: Number) -> list[CodePlace]:
-        """Where a word or a copy of it is taken for that."""
+        """Return the places where a word or a copy of it is interpreted as that number."""
         found = self._values.places
         members = self._members.get(self._copies.find(node), [])
         return sorted({place for member in members for place in found.get((member, number), ())})
 
     def _narrow(self, node: Node) -> bool:
-        """Whether the sign of a shorter number is copied to make a word of it."""
+        """Return whether the sign of a shorter number is extended to make the word."""
         return self._votes[1][self._copies.find(node), Vote(Number.NARROW, False)] > 0
 
     def _decided(self, which: int, root: int) -> Vote:
+        """Return the kind for which most votes are. which: index in `_votes`. root: of the set of nodes."""
         votes = self._votes[which]
 
         def count(number: Number, wide: bool) -> int:
@@ -98,7 +102,7 @@ class Numbers:
         return Vote(Number.INTEGER if both[Number.INTEGER] else Number.BITS, longer > 0)
 
     def _sign(self, node: Node) -> Number:
-        """Of an integer of which nothing but sums tell the sign."""
+        """Return the sign of an integer, from the values that it is added to or comes from."""
         root = self._kin.find(node)
         counts = [sum(self._votes[2][root, Vote(sign, wide)] for wide in (False, True)) for sign in _SIGNS]
         if not any(counts):
@@ -107,7 +111,10 @@ class Numbers:
 
     @staticmethod
     def _small(number: Number, size: int, taken: Number) -> Number:
-        """Of a value shorter than a word. What widens it says whether it has a sign; what is stored may have any."""
+        """Return the kind of a value shorter than a word.
+
+        The instruction that widens it says whether it has a sign; a stored value may have any.
+        """
         if number in _HALVES and size == 2:
             return number
         return Number.SIGNED if taken == Number.SIGNED else Number.UNSIGNED

@@ -1,8 +1,9 @@
-"""The values of a kernel as one graph: which comes out of which, in which way, and what each is taken for.
+"""This module represents the values of a kernel as one graph. Edges say which value comes out of which, and in what
+way; votes say how instructions interpret a value.
 
-Needs the analysis of a kernel, local words lifted; leaves it untouched. Nodes are the webs of all functions, the words
-of the parameters, and pieces of memory that only the kernel itself fills (shared and local variables): what is stored
-there may come out of any load from there. Order in time is left out.
+Needs the analysis of a kernel, with local words lifted; leaves it untouched. Nodes are the webs of all functions, the
+words of the parameters, and pieces of memory that only the kernel itself fills (shared and local variables). A value
+stored in such a piece may come out of any load from it. Order in time is ignored.
 """
 
 from __future__ import annotations
@@ -22,105 +23,103 @@ from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.runtime import GRID, is_runtime
 
 Node = int
-CARRIED = (Way.WHOLE, Way.SUM)
-_OWN = (Space.SHARED, Space.LOCAL)
-_BIG = 1 << 31
+CARRIED = (Way.WHOLE, Way.SUM)  # ways in which an operand is the result, or a term of it
+_OWN = (Space.SHARED, Space.LOCAL)  # memory that only the kernel itself fills
+_BIG = 1 << 31  # the sign bit of a 32-bit immediate
 
 
 class CodePlace(NamedTuple):
-    """An instruction: its function's name and the number of its word there."""
+    """This is the place of an instruction."""
 
-    function: str
-    word: int
+    function: str  #: name of its function
+    word: int  #: number of its word there
 
 
 class Vote(NamedTuple):
-    """What an instruction takes a value for. wide: as a word of a longer number, or as such a number."""
+    """A vote says how an instruction interprets a value."""
 
-    number: Number
-    wide: bool
+    number: Number  #: kind of number
+    wide: bool  #: the value is a word of a longer number, or such a number itself
 
 
 @dataclass(frozen=True)
 class Reach:
-    """An access to memory outside the SM. base: nodes of the address's words. data: nodes moved, one per word.
-    constant: what is known to be added to the address, in bytes. taken: what the access itself takes the data for."""
+    """This is an access to memory outside the SM."""
 
-    place: CodePlace
-    memory: Memory
-    base: tuple[Node, ...]
-    data: tuple[Node, ...]
-    constant: int
-    taken: Number
+    place: CodePlace  #: the instruction
+    memory: Memory  #: its memory operand
+    base: tuple[Node, ...]  #: nodes of the address's words
+    data: tuple[Node, ...]  #: nodes of the words moved
+    constant: int  #: bytes that are known to be added to the address
+    taken: Number  #: how the access itself interprets the data
 
 
 class Fetched(NamedTuple):
-    """A fetch from a texture or an access to a surface: the nodes of its handle, of what it gives and of its
-    coordinates, x first, and what is known to be added to each of these."""
+    """This is a fetch from a texture, or an access to a surface."""
 
-    handle: Node
-    fetch: Fetch
-    given: tuple[Node, ...]
-    coordinates: tuple[Node, ...]
-    constants: tuple[int, ...]
+    handle: Node  #: node of the handle
+    fetch: Fetch  #: its kind
+    given: tuple[Node, ...]  #: nodes of the words that it returns
+    coordinates: tuple[Node, ...]  #: nodes of its coordinates, x first
+    constants: tuple[int, ...]  #: for each coordinate the constant that is known to be added
 
 
 class Meeting(NamedTuple):
-    """Operands that one instruction compares, multiplies or adds: for each the nodes of its lowest word."""
+    """A meeting is an instruction that compares, multiplies or adds operands."""
 
-    place: CodePlace
-    nodes: tuple[Node, ...]
+    place: CodePlace  #: the instruction
+    nodes: tuple[Node, ...]  #: for each operand the node of its lowest word
 
 
 @dataclass
 class Values:
-    """The graph. copied, carried, enters: edges by what they come from: the same value, that with something added, and
-    any value that depends on it. votes: by node; places: where they were given. words: nodes of parameter bytes, by
-    offset; read: the reads of parameters as (offset, size, place). axes: nodes that say where a thread is, as bits
-    (`SetLimits.places`). loops: nodes that decide whether a loop goes on. used: operands of accesses to memory and of
-    fetches. grid: accesses to the variable by which the grid of a cooperative launch meets. dynamic: accesses to shared
-    memory behind all variables. pieces: nodes that are memory.
-    """
+    """This is the graph of values. Edges are kept by the node where they start."""
 
-    program: ProgramAnalysis
-    copied: dict[Node, list[Node]] = field(default_factory=dict)
-    carried: dict[Node, list[Node]] = field(default_factory=dict)
-    enters: dict[Node, list[Node]] = field(default_factory=dict)
-    votes: dict[Node, Counter[Vote]] = field(default_factory=dict)
-    places: dict[tuple[Node, Number], list[CodePlace]] = field(default_factory=dict)
-    words: dict[int, Node] = field(default_factory=dict)
+    program: ProgramAnalysis  #: the analysis of the kernel
+    copied: dict[Node, list[Node]] = field(default_factory=dict)  #: edges to the same value
+    carried: dict[Node, list[Node]] = field(default_factory=dict)  #: edges to the value with something added
+    enters: dict[Node, list[Node]] = field(default_factory=dict)  #: edges to any value that depends on it
+    votes: dict[Node, Counter[Vote]] = field(default_factory=dict)  #: votes on each node
+    places: dict[tuple[Node, Number], list[CodePlace]] = field(default_factory=dict)  #: places of the votes
+    words: dict[int, Node] = field(default_factory=dict)  #: nodes of parameter bytes, by offset
+    #: reads of parameters as (offset, size, place)
     read: list[tuple[int, int, CodePlace]] = field(default_factory=list)
+    #: reads of parameters at a computed offset, as (offset, place)
     indexed: list[tuple[int, CodePlace]] = field(default_factory=list)
-    reaches: list[Reach] = field(default_factory=list)
-    compared: list[Meeting] = field(default_factory=list)
-    multiplied: list[Meeting] = field(default_factory=list)
-    added: list[Meeting] = field(default_factory=list)
+    reaches: list[Reach] = field(default_factory=list)  #: accesses to memory outside the SM
+    compared: list[Meeting] = field(default_factory=list)  #: instructions that compare
+    multiplied: list[Meeting] = field(default_factory=list)  #: instructions that multiply
+    added: list[Meeting] = field(default_factory=list)  #: instructions that add
+    #: nodes with the position of a thread, with their axes as bits (`SetLimits.places`)
     axes: dict[Node, int] = field(default_factory=dict)
-    loops: set[Node] = field(default_factory=set)
-    fetches: list[Fetched] = field(default_factory=list)
+    loops: set[Node] = field(default_factory=set)  #: nodes that decide whether a loop continues
+    fetches: list[Fetched] = field(default_factory=list)  #: fetches from textures, accesses to surfaces
+    #: accesses to the variable by which the grid of a cooperative launch synchronises
     grid: list[Reach] = field(default_factory=list)
-    used: set[Node] = field(default_factory=set)
-    dynamic: list[CodePlace] = field(default_factory=list)
-    pieces: set[Node] = field(default_factory=set)
-    count: int = 0
+    used: set[Node] = field(default_factory=set)  #: operands of memory accesses and of fetches
+    dynamic: list[CodePlace] = field(default_factory=list)  #: accesses to shared memory behind all variables
+    pieces: set[Node] = field(default_factory=set)  #: nodes that are memory
+    count: int = 0  #: number of nodes
 
     def piece(self) -> Node:
-        """One more piece of memory."""
+        """Add a piece of memory, and return its node."""
         self.count += 1
         self.pieces.add(self.count - 1)
         return self.count - 1
 
     def line(self, place: CodePlace) -> tuple[str, int] | None:
-        """Of the source, where the binary says so."""
+        """Return the source line of an instruction, where the binary has it."""
         return self.program[place.function].fn.source_line(place.word)
 
 
 def values_of(program: ProgramAnalysis) -> Values:
-    """The graph of a kernel and all that it calls, in time linear in its code."""
+    """Return the graph of a kernel and all its callees, in time linear in its code."""
     return _Builder(program).build()
 
 
 class _Builder:
+    """A builder goes through all instructions and adds their values to the graph."""
+
     def __init__(self, program: ProgramAnalysis) -> None:
         self.found = Values(program)
         self.program, self.isa = program, program.isa
@@ -151,12 +150,13 @@ class _Builder:
         return self.found.count - 1
 
     def _word(self, offset: int) -> Node:
-        """Of the parameters' byte `offset`, where something begins."""
+        """Return the node of a parameter word that begins at byte `offset`."""
         if offset not in self.found.words:
             self.found.words[offset] = self._new()
         return self.found.words[offset]
 
     def _piece(self, *key: object) -> Node:
+        """Return the node of a piece of memory, which `key` names."""
         if key not in self.memory:
             self.memory[key] = self.found.piece()
         return self.memory[key]
@@ -165,12 +165,14 @@ class _Builder:
         edges.setdefault(source, []).append(target)
 
     def _same(self, source: Node, target: Node) -> None:
+        """Add edges of every kind: `target` has the value of `source`."""
         for edges in (self.found.copied, self.found.carried, self.found.enters):
             self._edge(edges, source, target)
 
     # -- calls and words of local memory
 
     def _calls(self, name: str, f: FunctionAnalysis) -> None:
+        """Connect arguments and results of calls, and copies."""
         first = self.first[name]
         for pairs in f.webs.copies.values():
             for target, source in pairs:
@@ -188,6 +190,7 @@ class _Builder:
     # -- instructions
 
     def _instruction(self, place: CodePlace, f: FunctionAnalysis, seen: View) -> None:
+        """Add one instruction."""
         roles = self.isa.roles(seen.instr)
         defs = [self._nodes(place, f, f.webs.web_of_def, k, r) for k, r in enumerate(seen.defs)]
         uses = {r: self._nodes(place, f, f.webs.web_of_use, k, r) for k, r in enumerate(seen.uses)}
@@ -227,6 +230,8 @@ class _Builder:
     def _nodes(
         self, place: CodePlace, f: FunctionAnalysis, webs: dict[tuple[int, int, int], WebNumber], k: int, ref: Ref
     ) -> list[Node]:
+        """Return the nodes of an operand, one per unit. webs: `web_of_def` or `web_of_use`. k: number of the
+        operand."""
         first = self.first[place.function]
         return [first + webs[place.word, k, u] for u in range(ref.units)]
 
@@ -241,7 +246,7 @@ class _Builder:
             self.found.places.setdefault((node, vote.number), []).append(place)
 
     def _sources(self, taken: Taken, uses: dict[Ref, list[Node]]) -> list[Node]:
-        """The nodes of an operand, a word each."""
+        """Return the nodes of an operand, one per word."""
         what = taken.what
         if isinstance(what, Ref):
             return uses.get(what, [])
@@ -250,7 +255,7 @@ class _Builder:
         return []
 
     def _taken(self, place: CodePlace, taken: Taken, uses: dict[Ref, list[Node]], target: list[Node]) -> None:
-        """What is said of an operand, and how it comes into the result."""
+        """Record the votes on an operand, and its edges to the result."""
         sources, what = self._sources(taken, uses), taken.what
         for node in sources:
             self._vote(node, Vote(taken.number, taken.wide), place)
@@ -267,6 +272,7 @@ class _Builder:
                     self._edge(self.found.copied, source, node)
 
     def _meetings(self, place: CodePlace, roles: Roles, uses: dict[Ref, list[Node]]) -> None:
+        """Record operands that the instruction compares, multiplies or adds."""
         def lowest(*ways: Way) -> tuple[Node, ...]:
             found = (self._sources(t, uses) for t in roles.taken if t.way in ways)
             return tuple(nodes[0] for nodes in found if nodes)
@@ -283,7 +289,7 @@ class _Builder:
     def _start(
         self, f: FunctionAnalysis, seen: View, roles: Roles, uses: dict[Ref, list[Node]], target: list[Node]
     ) -> None:
-        """The constant part of a sum, as its first definition in code order has it."""
+        """Record the constant part of a sum; the first definition in code order counts."""
         carried = [t for t in roles.taken if t.way in CARRIED]
         if not target or not carried or seen.memory is not None:
             return
@@ -298,12 +304,13 @@ class _Builder:
     # -- memory
 
     def _own(self, seen: View) -> bool:
+        """Return whether an instruction accesses memory that only the kernel fills."""
         return seen.memory is not None and seen.memory.space in _OWN
 
     def _kept(
         self, place: CodePlace, f: FunctionAnalysis, seen: View, uses: dict[Ref, list[Node]], target: list[Node]
     ) -> None:
-        """A store or load of what the kernel keeps: its words go into pieces of memory and come out of them."""
+        """Connect a store or load of the kernel's own memory: its words enter pieces of memory and come out of them."""
         memory = seen.memory
         assert memory is not None
         if place.word in f.webs.live.facts.local:
@@ -317,6 +324,7 @@ class _Builder:
             self._same(piece, node)
 
     def _pieces(self, place: CodePlace, memory: Memory, uses: dict[Ref, list[Node]], words: int) -> Iterator[Node]:
+        """Yield the piece of memory for each word of an access."""
         space, base = memory.space, memory.base
         if base is None:
             for k in range(words):
@@ -327,7 +335,7 @@ class _Builder:
             yield self._named(space, start + memory.offset, False, place)
 
     def _named(self, space: Space, offset: int, exact: bool, place: CodePlace) -> Node:
-        """The piece of memory at an offset: a word of it, or the variable there as a whole."""
+        """Return the piece of memory at an offset: a word of it, or the variable there as a whole."""
         if space == Space.LOCAL:
             return self._piece(space, offset if exact else "")
         name = next((name for low, high, name in self.shared if low <= offset < high), "")
@@ -350,6 +358,7 @@ class _Builder:
         uses: dict[Ref, list[Node]],
         target: list[Node],
     ) -> None:
+        """Record an access to memory outside the SM."""
         base = tuple(uses[memory.base]) if memory.base is not None else ()
         data = [n for r in memory.data(seen.uses) if r.file == REG for n in uses[r]]
         if memory.access == Access.LOAD:

@@ -1,15 +1,17 @@
-"""The predicate-aware backward step, and the solver over it, that liveness of locations in a binary is built from
-(`liveness`); `transform.virtual.live_ranges` has the same step for values in virtual code, one by one, so that both
-decide alike what a guard keeps alive. There is no third: PTX's units and predicates are such values, too.
+"""This module has the backward step of liveness, which respects guards, and the solver over it.
 
-A guarded definition does not kill, yet `@P0 MOV R1; @P0 use R1` does not make R1 live above. So a place is dead, live,
-or *live only under a literal* (P or !P of the predicate's present value):
+`liveness` uses it for locations in a binary. `transform.virtual.live_ranges` has the same step for single values in
+virtual code, so that both agree on the values that a guard keeps alive. There is no third implementation: PTX's units
+and predicates are such values, too.
+
+A guarded definition does not kill, yet `@P0 MOV R1; @P0 use R1` does not make R1 live before both. So a place is dead,
+live, or *live only under a literal* (P or !P of the predicate's present value):
 
 - a definition under g makes a place live under g dead, one live otherwise live under !g (for one live under another
   literal that is an over-approximation, and keeps the step monotone); so `@P0 def; @!P0 def` kill together;
 - a use under g makes a dead place live under g, one live under another literal live;
-- whatever may write P (backwards past it, literals of P mean nothing) turns what was live under P or !P into live;
-- at the end of a block with a guarded branch, what is live into one successor alone is live under that edge's literal.
+- whatever may write P (backwards past it, literals of P mean nothing) makes places live that were live under P or !P;
+- at the end of a block with a guarded branch, a place live into one successor alone is live under that edge's literal.
 
 Each place moves through these states by itself, so the effect of a whole block on it is a function of four states.
 """
@@ -22,16 +24,18 @@ from typing import NamedTuple
 
 from binalloc.isa.interface.places import TRUE
 
-ALWAYS = -1
-NEVER = -2
+ALWAYS = -1  # the literal of an instruction that is always executed; literals of predicates are not negative
+NEVER = -2  # the literal of an instruction that is never executed
 
 State = tuple[int, dict[int, int]]
-"""(live, {literal: live only under it}); the sets are disjoint."""
+"""(live places, {literal: places that are live only under it}); the sets are disjoint."""
 
 
 def literal(guard: tuple[int, bool] | None) -> int:
-    """2 * predicate + negated; ALWAYS without a guard or under one that always holds, NEVER under one that never does.
-    `literal ^ 1` is the complement."""
+    """Return 2 * predicate + negated for a guard; `literal ^ 1` is the complement.
+
+    It is ALWAYS without a guard or under the guard "true", NEVER under the guard "false".
+    """
     if guard is None:
         return ALWAYS
     predicate, negated = guard
@@ -42,45 +46,41 @@ def literal(guard: tuple[int, bool] | None) -> int:
 
 @dataclass
 class Rows:
-    """One row per instruction; sets are ints over places numbered as the problem likes.
+    """There is one row per instruction. Sets are ints over places; the problem chooses their numbers."""
 
-    defs: surely written if the guard holds. uses: read if the guard holds. lits: the guard. changes: predicates (bit p)
-    that the instruction may write, whether they have places or not. places: per predicate the set that a guard reads.
-    """
-
-    defs: list[int]
-    uses: list[int]
-    lits: list[int]
-    changes: list[int]
-    places: Sequence[int]
+    defs: list[int]  #: places that are surely written if the guard holds
+    uses: list[int]  #: places that are read if the guard holds
+    lits: list[int]  #: literal of the guard
+    changes: list[int]  #: predicates (bit p) that the instruction may write, whether they have places or not
+    places: Sequence[int]  #: for each predicate the set that a guard reads
 
 
 @dataclass(frozen=True)
 class BlockOrder:
-    """spans: per block its rows, first and one past the last. taken, fall: the block that the last row jumps to and the
-    one it falls through to, -1 for none. order: reachable blocks in reverse postorder. preds: reachable ones."""
+    """This is the control flow between blocks of rows."""
 
-    spans: list[tuple[int, int]]
-    taken: Sequence[int]
-    fall: Sequence[int]
-    order: Sequence[int]
-    preds: Sequence[Sequence[int]]
+    spans: list[tuple[int, int]]  #: rows of each block, first and one past the last
+    taken: Sequence[int]  #: block to which the last row jumps, -1 for none
+    fall: Sequence[int]  #: block to which the last row falls through, -1 for none
+    order: Sequence[int]  #: reachable blocks in reverse postorder
+    preds: Sequence[Sequence[int]]  #: reachable predecessors of each block
 
 
 class RowLiveness(NamedTuple):
-    """row, what is live before and after it, and which places of its definitions keep their old value past it."""
+    """This is the liveness around one row."""
 
-    row: int
-    before: int
-    after: int
-    kept: int
+    row: int  #: number of the row
+    before: int  #: places live before it
+    after: int  #: places live after it
+    kept: int  #: places that it defines, but whose old value is needed after it
 
 
 def step_back(live: int, cond: dict[int, int], d: int, u: int, g: int, changes: int, guard: int) -> tuple[int, int]:
-    """One row backwards: (live before, places of `d` whose old value flows past it). Updates `cond`.
+    """Go back over one row. Return (places live before, places of `d` whose old value is needed after it); update
+    `cond`.
 
-    d, u: definitions and uses under literal g. changes: predicates it may write. guard: the place of the guard, which
-    is read whether it holds or not.
+    d, u: definitions and uses under literal g. changes: predicates that the row may write. guard: the place of the
+    guard, which is read whether it holds or not.
     """
     if cond and changes:
         for lit in list(cond):
@@ -123,7 +123,7 @@ def step_back(live: int, cond: dict[int, int], d: int, u: int, g: int, changes: 
 
 
 def union(cond: dict[int, int]) -> int:
-    """All that is live under some literal."""
+    """Return all places that are live under some literal."""
     mask = 0
     for m in cond.values():
         mask |= m
@@ -131,10 +131,10 @@ def union(cond: dict[int, int]) -> int:
 
 
 class BackwardSolver:
-    """Solves live-in per block for given rows, by summaries of whole blocks.
+    """The solver finds the live-in set of each block for given rows, by summaries of whole blocks.
 
-    After changing a row of a block call `touch(block)`; `solve()` then starts from the old solution, which is right as
-    long as sets of uses only grow and definitions stay. everything: all places there are.
+    After changing a row of a block call `touch(block)`; `solve()` then starts from the old solution. That is right as
+    long as sets of uses only grow and definitions stay. everything: the set of all places.
     """
 
     def __init__(self, flow: BlockOrder, rows: Rows, everything: int) -> None:
@@ -149,7 +149,7 @@ class BackwardSolver:
         self._summary[block] = None
 
     def end_state(self, block: int) -> State:
-        """State after the last row of a block."""
+        """Return the state after the last row of a block."""
         t, f, both = self._edges(block)
         if not t and not f:
             return both, {}
@@ -157,7 +157,7 @@ class BackwardSolver:
         return both, {g: t, g ^ 1: f}
 
     def walk(self, block: int) -> Iterator[RowLiveness]:
-        """The rows of a block from its last to its first."""
+        """Yield the rows of a block from its last to its first."""
         rows, (start, end) = self.rows, self.flow.spans[block]
         now, cond = self.end_state(block)
         after = now | union(cond)
@@ -173,7 +173,7 @@ class BackwardSolver:
             after = before
 
     def solve(self) -> list[int]:
-        """Live-in sets of all reachable blocks (0 elsewhere), the least solution."""
+        """Return the live-in sets of all reachable blocks (0 elsewhere), the least solution."""
         flow = self.flow
         pending = set(flow.order)
         order = flow.order[::-1]
@@ -191,16 +191,20 @@ class BackwardSolver:
         return self.live_in
 
     def _guard(self, g: int) -> int:
+        """Return the set that a guard with literal `g` reads."""
         return self.rows.places[g >> 1] if g >= 0 else 0
 
     def _branch(self, block: int) -> int:
-        """Literal of the last row of a block; ALWAYS for an empty block."""
+        """Return the literal of the last row of a block; ALWAYS for an empty block."""
         start, end = self.flow.spans[block]
         return self.rows.lits[end - 1] if start < end else ALWAYS
 
     def _edges(self, block: int) -> tuple[int, int, int]:
-        """(live into the taken target only, into the fall-through only, into both) at the end of a block; a block
-        that does not end in a guarded branch has everything in the last."""
+        """Return the places live at the end of a block: into the taken target only, into the fall-through only, into
+        both.
+
+        A block that does not end in a guarded branch has everything in the last set.
+        """
         taken, fall = self.flow.taken[block], self.flow.fall[block]
         t = self.live_in[taken] if taken >= 0 else 0
         f = self.live_in[fall] if fall >= 0 else 0
@@ -209,6 +213,7 @@ class BackwardSolver:
         return t & ~f, f & ~t, t & f
 
     def _summarise(self, block: int) -> tuple[int, int, int, int]:
+        """Compute the summary of a block, as `solve` combines it with the sets of its edges."""
         rows, (start, end) = self.rows, self.flow.spans[block]
         last = self._branch(block)
         plain = all(g == ALWAYS for g in rows.lits[start : end - 1])
@@ -231,6 +236,7 @@ class BackwardSolver:
         return summary
 
     def _walk(self, start: int, end: int, live: int, cond: dict[int, int]) -> int:
+        """Return the places live before row `start`, from the state behind row `end` - 1."""
         rows = self.rows
         for i in range(end - 1, start - 1, -1):
             g = rows.lits[i]

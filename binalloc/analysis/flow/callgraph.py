@@ -1,8 +1,8 @@
-"""Static call graph of one kernel.
+"""This module builds the static call graph of one kernel.
 
 Needs a laid-out `Module` (function addresses assigned); leaves it untouched. Only calls in reachable code count. Calls
-whose target is unknown (indirect) and recursion are recorded, not refused, so that such programs can be shown and run;
-`require_static` is the gate in front of everything interprocedural.
+whose target is unknown (indirect) and recursion are recorded, not refused, so that such programs can be shown and run.
+Interprocedural passes call `require_static` first.
 """
 
 from __future__ import annotations
@@ -18,54 +18,51 @@ from binalloc.names.kernels import readable
 
 @dataclass(frozen=True, slots=True, order=True)
 class CallSite:
-    """The direct call at word `index` of function `caller`, entering `callee` (names)."""
+    """This is a direct call."""
 
-    caller: str
-    index: int
-    callee: str
+    caller: str  #: name of the calling function
+    index: int  #: word of the call in it
+    callee: str  #: name of the function that is called
 
 
 @dataclass
 class CallGraph:
-    """Functions reachable from one kernel.
+    """This is the graph of the functions reachable from one kernel."""
 
-    functions: names in depth-first order of first reach, the kernel first. cfgs, sites: by function name, sites by
-    ascending index. bottom_up: callees before callers (within a cycle, in an arbitrary but fixed order). cycles: per
-    recursive component the functions of one cycle in call order. indirect: (function, index) of each CALL.IND.
-    """
-
-    kernel: str
-    functions: list[str] = field(default_factory=list)
-    cfgs: dict[str, Cfg] = field(default_factory=dict)
-    sites: dict[str, list[CallSite]] = field(default_factory=dict)
+    kernel: str  #: name of the kernel
+    functions: list[str] = field(default_factory=list)  #: names in depth-first order of first reach, the kernel first
+    cfgs: dict[str, Cfg] = field(default_factory=dict)  #: control flow of each function
+    sites: dict[str, list[CallSite]] = field(default_factory=dict)  #: call sites of each function, by ascending index
+    #: callees before callers (within a cycle, in an arbitrary but fixed order)
     bottom_up: list[str] = field(default_factory=list)
+    #: for each recursive component the functions of one cycle in call order
     cycles: list[list[str]] = field(default_factory=list)
-    indirect: list[tuple[str, int]] = field(default_factory=list)
+    indirect: list[tuple[str, int]] = field(default_factory=list)  #: (function, index) of each CALL.IND
 
     def function(self, name: str) -> Function:
         return self.cfgs[name].fn
 
     def callees(self, name: str) -> list[str]:
-        """Distinct callees of a function, in order of their first call site."""
+        """Return the distinct callees of a function, in order of their first call site."""
         return list(dict.fromkeys(s.callee for s in self.sites[name]))
 
     def sites_of(self, callee: str) -> list[CallSite]:
-        """Every call site that enters `callee`, callers in the order of `functions`."""
+        """Return every call site that enters `callee`, callers in the order of `functions`."""
         return [s for name in self.functions for s in self.sites[name] if s.callee == callee]
 
     @property
     def is_static(self) -> bool:
-        """Whether `require_static` lets it pass."""
+        """Return whether `require_static` accepts the graph."""
         return not self.indirect and not self.cycles
 
     @property
     def top_down(self) -> list[str]:
-        """Callers before callees."""
+        """Return the functions, callers before callees."""
         return self.bottom_up[::-1]
 
 
 def build_callgraph(module: Module, kernel_name: str) -> CallGraph:
-    """The call graph of `kernel_name`, in time linear in the code reached.
+    """Return the call graph of `kernel_name`, in time linear in the reachable code.
 
     Raises UsageError if there is no such function and MalformedInput for a call that enters no function's first word.
     """
@@ -118,7 +115,8 @@ def _enter(graph: CallGraph, fn: Function, entry: dict[int, Function], stack: li
 
 
 def _cycles(graph: CallGraph) -> list[list[str]]:
-    """One cycle of each recursive component: repeatedly walk the first callee that can still be on a cycle."""
+    """Return one cycle of each recursive component: repeatedly walk to the first callee that can still be on a
+    cycle."""
     alive = set(graph.functions)
     callees = {f: graph.callees(f) for f in graph.functions}
     callers: dict[str, list[str]] = {f: [] for f in graph.functions}
@@ -145,7 +143,7 @@ def _cycles(graph: CallGraph) -> list[list[str]]:
 
 
 def _peel(alive: set[str], callees: dict[str, list[str]], callers: dict[str, list[str]]) -> None:
-    """Drop from `alive`, until none is left, the functions without a callee in it."""
+    """Remove from `alive` the functions without a callee in it, until there is none."""
     count = {f: sum(c in alive for c in callees[f]) for f in alive}
     work = sorted(f for f in alive if not count[f])
     while work:
@@ -159,7 +157,10 @@ def _peel(alive: set[str], callees: dict[str, list[str]], callers: dict[str, lis
 
 
 def require_static(graph: CallGraph) -> None:
-    """Refuse what interprocedural allocation cannot treat: raises Refused naming the indirect call or the cycle."""
+    """Refuse recursion and indirect calls, which interprocedural allocation cannot treat.
+
+    Raises Refused with the indirect call or the cycle.
+    """
     require_direct(graph)
     if graph.cycles:
         cycle = " -> ".join(map(readable, [*graph.cycles[0], graph.cycles[0][0]]))
@@ -172,7 +173,7 @@ def require_static(graph: CallGraph) -> None:
 
 
 def require_direct(graph: CallGraph) -> None:
-    """Refuse calls of which nobody knows where they go: raises Refused naming the first."""
+    """Refuse calls with unknown targets: raises Refused with the first one."""
     if graph.indirect:
         name, index = graph.indirect[0]
         raise Refused(

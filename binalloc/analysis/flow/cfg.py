@@ -1,7 +1,7 @@
-"""Control-flow graph of one function.
+"""This module builds the control-flow graph of one function.
 
-Needs a `Function` whose instructions decode; leaves it untouched and gives a `Cfg` of basic blocks, in which a thread
-(not a warp) moves: divergence and reconvergence do not change which path one thread takes, so every analysis on this
+Needs a `Function` whose instructions decode; leaves it untouched and returns a `Cfg` of basic blocks. A thread moves
+through it, not a warp: divergence and reconvergence do not change the path of one thread, so every analysis on this
 graph holds for each lane by itself.
 """
 
@@ -17,18 +17,19 @@ from binalloc.isa.kinds import CALLS, ENDS, LEAVES, Flow
 from binalloc.isa.sets.table import view
 
 BlockNumber = NewType("BlockNumber", int)
-"""Number of a basic block of one function, in code order; instructions are plain indexes."""
+"""Number of a basic block of one function, in code order; instructions are plain indices."""
 FIRST_BLOCK = BlockNumber(0)
-"""Where every function begins."""
+"""The block at which every function begins."""
 NO_BLOCK = BlockNumber(-1)
+"""Stands for no block; blocks are numbered from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Instructions start..end-1 of the function (word indexes)."""
+    """A block is instructions start..end-1 of the function (word indices)."""
 
-    start: int
-    end: int
+    start: int  #: first instruction
+    end: int  #: one past the last instruction
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -36,30 +37,25 @@ class Block:
 
 @dataclass
 class Cfg:
-    """Basic blocks in code order; block 0 is the entry.
+    """A graph has basic blocks in code order; block 0 is the entry."""
 
-    views: the `View` of each instruction. succs, preds: block numbers, ascending, without duplicates; edges out of
-    unreachable blocks are kept in both. taken, fall: per block the block its last instruction jumps to and the block
-    it falls through to, -1 for none. block_of: block of each instruction. rpo: reachable blocks in reverse postorder
-    (successors visited in ascending order). rpo_number: position in it, -1 if unreachable. unreachable: blocks,
-    ascending. exits: reachable RET and EXIT instructions. calls: reachable direct or indirect call instructions that
-    some thread may execute.
-    points: branch instruction -> block that starts at its reconvergence point.
-    """
-
-    fn: Function
-    views: list[View]
-    blocks: list[Block]
+    fn: Function  #: the function
+    views: list[View]  #: the `View` of each instruction
+    blocks: list[Block]  #: the blocks
+    #: successors, ascending, without duplicates; edges out of unreachable blocks are kept
     succs: list[list[BlockNumber]]
-    preds: list[list[BlockNumber]]
-    taken: list[BlockNumber]
-    fall: list[BlockNumber]
-    block_of: list[BlockNumber]
+    preds: list[list[BlockNumber]]  #: predecessors, likewise
+    taken: list[BlockNumber]  #: for each block the one to which its last instruction jumps, -1 for none
+    fall: list[BlockNumber]  #: for each block the one to which it falls through, -1 for none
+    block_of: list[BlockNumber]  #: block of each instruction
+    #: reachable blocks in reverse postorder (successors visited in ascending order)
     rpo: list[BlockNumber] = field(default_factory=list)
-    rpo_number: list[int] = field(default_factory=list)
-    unreachable: list[BlockNumber] = field(default_factory=list)
-    exits: list[int] = field(default_factory=list)
+    rpo_number: list[int] = field(default_factory=list)  #: position of each block in `rpo`, -1 if unreachable
+    unreachable: list[BlockNumber] = field(default_factory=list)  #: unreachable blocks, ascending
+    exits: list[int] = field(default_factory=list)  #: reachable RET and EXIT instructions
+    #: reachable direct or indirect call instructions that some thread may execute
     calls: list[int] = field(default_factory=list)
+    #: for a branch instruction the block that starts at its reconvergence point
     points: dict[int, BlockNumber] = field(default_factory=dict)
 
     @property
@@ -67,17 +63,17 @@ class Cfg:
         return self.fn.name
 
     def reachable(self, index: int) -> bool:
-        """Whether instruction `index` lies in a block some path from the entry reaches."""
+        """Return whether instruction `index` is in a block that some path from the entry reaches."""
         return self.rpo_number[self.block_of[index]] >= 0
 
 
 def build_cfg(fn: Function) -> Cfg:
-    """Basic blocks and edges of `fn`, in time linear in its length.
+    """Return the basic blocks and edges of `fn`, in time linear in its length.
 
     A block ends after a branch, RET or EXIT (guarded or not) and before every branch target and reconvergence point.
-    Calls do not end blocks: control comes back to the next word, and no analysis here needs the cut.
-    Raises MalformedInput for an empty function, a target or reconvergence point outside it, and a reachable path that
-    runs off its end.
+    Calls do not end blocks: control comes back to the next word, and no analysis here needs the cut. Raises
+    MalformedInput for an empty function, a target or reconvergence point outside it, and a reachable path that runs off
+    its end.
     """
     n = len(fn.instrs)
     if n == 0:
@@ -114,7 +110,7 @@ def build_cfg(fn: Function) -> Cfg:
 
 
 def _leaders(fn: Function, views: list[View]) -> tuple[set[int], dict[int, int], dict[int, int]]:
-    """Block starts, branch -> target, and diverging branch -> reconvergence point, all as word indexes."""
+    """Return block starts, branch -> target, and diverging branch -> reconvergence point, all as word indices."""
     n = len(views)
     leaders, targets, points = {0}, {}, {}
     for i, v in enumerate(views):
@@ -133,6 +129,7 @@ def _leaders(fn: Function, views: list[View]) -> tuple[set[int], dict[int, int],
 
 
 def _inside(fn: Function, index: int, target: int, what: str) -> int:
+    """Return `target`; raises MalformedInput if it is no word of the function."""
     if not 0 <= target < len(fn.instrs):
         raise MalformedInput(
             f"{what} outside function {fn.name}",

@@ -1,4 +1,4 @@
-"""Dominator and post-dominator trees of a function's blocks.
+"""This module builds dominator and post-dominator trees of a function's blocks.
 
 Needs a `Cfg`; leaves it untouched.
 """
@@ -13,17 +13,18 @@ from binalloc.isa.kinds import LEAVES
 
 
 def dominators(cfg: Cfg) -> DominatorTree:
-    """Dominators of the reachable blocks; root is block 0."""
+    """Return the dominators of the reachable blocks; the root is block 0."""
     reach = cfg.rpo_number
     preds = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds]
     return dominator_tree(len(cfg.blocks), 0, cfg.succs, preds)
 
 
 def post_dominators(cfg: Cfg) -> DominatorTree:
-    """Post-dominators of the reachable blocks; root is the virtual exit, numbered len(cfg.blocks).
+    """Return the post-dominators of the reachable blocks; the root is the virtual exit, numbered len(cfg.blocks).
 
-    Blocks that end in RET or EXIT (guarded or not) have an edge to the virtual exit. Of the blocks that reach no exit,
-    the last in reverse postorder gets one too, until all do: an infinite loop leaves at its lowest block.
+    Blocks that end in RET or EXIT (guarded or not) have an edge to the virtual exit. Among the blocks with no path to
+    an exit, the last in reverse postorder gets an edge too, until all have a path: an infinite loop leaves at its
+    lowest block.
     """
     count = len(cfg.blocks)
     reach = cfg.rpo_number
@@ -45,6 +46,7 @@ def post_dominators(cfg: Cfg) -> DominatorTree:
 
 
 def _mark(start: Sequence[int], preds: Sequence[Sequence[int]], done: list[bool]) -> None:
+    """Mark the blocks from which one of `start` can be reached."""
     work = [b for b in start if not done[b]]
     for b in work:
         done[b] = True

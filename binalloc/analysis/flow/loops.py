@@ -1,7 +1,8 @@
-"""Loop nest of one function, irreducible regions included, and the execution weight of each block.
+"""This module finds the loop nest of one function, irreducible regions included, and the execution weight of each
+block.
 
-Needs a `Cfg`. A loop is a strongly connected region of the graph; taking away the edges into its entries and looking
-for strongly connected regions again gives the loops inside (Steensgaard's nesting forest). A region with one entry is
+Needs a `Cfg`. A loop is a strongly connected region of the graph. To find the loops inside, the edges into its entries
+are removed and strongly connected regions are sought again (Steensgaard's nesting forest). A region with one entry is
 the natural loop of that header; one with several is irreducible and flagged.
 """
 
@@ -11,23 +12,23 @@ from dataclasses import dataclass, field
 
 from binalloc.analysis.flow.cfg import BlockNumber, Cfg
 
-WEIGHT_BASE = 10
+WEIGHT_BASE = 10  # assumed iterations of a loop, the usual factor of spill costs since Chaitin
+# chosen by hand: deeper loops weigh no more, so that one deep nest does not outweigh all other code
 MAX_WEIGHT_DEPTH = 6
-MAX_NESTING = 64
+MAX_NESTING = 64  # chosen by hand: deeper nests are not taken apart, since each level costs a pass
 
-Edge = tuple[BlockNumber, BlockNumber]
+Edge = tuple[BlockNumber, BlockNumber]  # (source, target)
 
 
 @dataclass
 class Loop:
-    """entries: blocks entered from outside, ascending; one for a natural loop (its header). blocks: all blocks of the
-    loop, inner loops included, ascending. depth: 1 for outermost. parent: index in LoopNest.loops or -1."""
+    """This is one loop."""
 
-    entries: list[BlockNumber]
-    blocks: list[BlockNumber]
-    depth: int
-    parent: int
-    children: list[int] = field(default_factory=list)
+    entries: list[BlockNumber]  #: blocks entered from outside, ascending; one for a natural loop (its header)
+    blocks: list[BlockNumber]  #: all blocks of the loop, inner loops included, ascending
+    depth: int  #: 1 for an outermost loop
+    parent: int  #: index in LoopNest.loops or -1
+    children: list[int] = field(default_factory=list)  #: indices in LoopNest.loops
 
     @property
     def header(self) -> BlockNumber:
@@ -40,18 +41,16 @@ class Loop:
 
 @dataclass
 class LoopNest:
-    """loops: outer before inner, then by first block. depth: per block, 0 outside loops. loop_of: innermost loop of
-    each block or -1. weight: expected executions per block, 10 ** min(depth, 6), or those of a profile (`executions`).
-    """
+    """These are the loops of one function."""
 
-    loops: list[Loop]
-    depth: list[int]
-    loop_of: list[int]
-    weight: list[float]
+    loops: list[Loop]  #: outer before inner, then by first block
+    depth: list[int]  #: depth of each block, 0 outside loops
+    loop_of: list[int]  #: innermost loop of each block or -1
+    weight: list[float]  #: expected executions of each block: 10 ** min(depth, 6), or from a profile (`executions`)
 
 
 def find_loops(cfg: Cfg) -> LoopNest:
-    """The loop nest of the reachable blocks. Deeper than 64 levels it is not taken apart further."""
+    """Return the loop nest of the reachable blocks. Deeper than 64 levels it is not taken apart further."""
     count = len(cfg.blocks)
     nest = LoopNest([], [0] * count, [-1] * count, [1] * count)
     cut: set[Edge] = set()
@@ -67,7 +66,7 @@ def find_loops(cfg: Cfg) -> LoopNest:
 
 
 def _add_loop(cfg: Cfg, nest: LoopNest, component: list[BlockNumber], parent: int, cut: set[Edge]) -> int:
-    """Record a strongly connected region as a loop, cut the edges that repeat it; returns its index."""
+    """Record a strongly connected region as a loop, cut the edges that repeat it, and return its index."""
     inside = set(component)
     entries = [
         b
@@ -88,7 +87,8 @@ def _add_loop(cfg: Cfg, nest: LoopNest, component: list[BlockNumber], parent: in
 
 
 def _components(region: list[BlockNumber], cfg: Cfg, cut: set[Edge]) -> list[list[BlockNumber]]:
-    """Strongly connected components with at least one edge inside, each ascending, ordered by first block (Tarjan)."""
+    """Return strongly connected components with at least one edge inside, each ascending, ordered by first block
+    (Tarjan)."""
     inside = set(region)
     succs = {b: [s for s in cfg.succs[b] if s in inside and (b, s) not in cut] for b in region}
     index: dict[BlockNumber, int] = {}

@@ -1,1 +1,1 @@
-"""Results of the analyses as people look at them: pressure, live ranges, dumps."""
+"""This room shows results of the analyses to people: pressure, live ranges, dumps."""

@@ -1,7 +1,7 @@
-"""What the analysis found, for people and programs: plain dictionaries (JSON-ready, `*_dict`), stable text made from
-them (`*_text`), and networkx graphs of CFG, call graph and interference graph (`*_networkx`).
+"""This module shows results of the analyses to people and programs: plain dictionaries (JSON-ready, `*_dict`), stable
+text made from them (`*_text`), and networkx graphs of CFG, call graph and interference graph (`*_networkx`).
 
-Needs finished analyses; leaves them untouched. Instructions are word indexes, blocks are numbers, places have names as
+Needs finished analyses; leaves them untouched. Instructions are word indices, blocks are numbers, places have names as
 in `locations.name_of`. Everything is in ascending order, so that equal programs give equal text.
 """
 
@@ -22,6 +22,7 @@ from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, Point, Web
 
 Json = dict[str, Any]
 
+# names of points that are no operands; `_short` shows the first letter
 _POINT_NAMES = {GUARD: "guard", CALL: "call", ENTRY: "entry", RETURN: "return", MEMORY: "memory"}
 
 
@@ -29,8 +30,10 @@ _POINT_NAMES = {GUARD: "guard", CALL: "call", ENTRY: "entry", RETURN: "return", 
 
 
 def cfg_dict(cfg: Cfg, nest: LoopNest) -> Json:
-    """Blocks with edges, immediate dominators (None at a root or in unreachable code, "exit" for the virtual exit),
-    loop depth and weight; branches with their reconvergence blocks."""
+    """Return blocks with edges, immediate dominators, loop depth and weight; branches with their reconvergence blocks.
+
+    An immediate dominator is None at a root or in unreachable code, "exit" for the virtual exit.
+    """
     dom, post = dominators(cfg), post_dominators(cfg)
     count = len(cfg.blocks)
     blocks = []
@@ -63,7 +66,7 @@ def cfg_dict(cfg: Cfg, nest: LoopNest) -> Json:
 
 
 def cfg_text(cfg: Cfg, nest: LoopNest) -> str:
-    """One line per block."""
+    """Return one line per block."""
     d = cfg_dict(cfg, nest)
     lines = [f"cfg {d['function']}: {d['instructions']} instructions, {len(d['blocks'])} blocks"]
     for b in d["blocks"]:
@@ -76,7 +79,7 @@ def cfg_text(cfg: Cfg, nest: LoopNest) -> str:
 
 
 def loops_dict(nest: LoopNest) -> list[Json]:
-    """Loops, outer before inner."""
+    """Return the loops, outer before inner."""
     return [
         {
             "loop": k,
@@ -91,7 +94,7 @@ def loops_dict(nest: LoopNest) -> list[Json]:
 
 
 def loops_text(nest: LoopNest) -> str:
-    """One line per loop, indented by depth."""
+    """Return one line per loop, indented by depth."""
     lines = [f"loops: {len(nest.loops)}"]
     for d in loops_dict(nest):
         kind = "irreducible region, entries" if d["irreducible"] else "loop, header"
@@ -100,7 +103,7 @@ def loops_text(nest: LoopNest) -> str:
 
 
 def callgraph_dict(graph: CallGraph) -> Json:
-    """Functions with call sites; recursion and indirect calls, if any."""
+    """Return functions with call sites; recursion and indirect calls, if any."""
     return {
         "kernel": graph.kernel,
         "functions": [
@@ -114,7 +117,7 @@ def callgraph_dict(graph: CallGraph) -> Json:
 
 
 def callgraph_text(graph: CallGraph) -> str:
-    """One line per function with its call sites."""
+    """Return one line per function with its call sites."""
     lines = [f"call graph of {graph.kernel}: {len(graph.functions)} functions"]
     for f in graph.functions:
         sites = ", ".join(f"{s.callee} at {s.index}" for s in graph.sites[f]) or "nobody"
@@ -128,7 +131,7 @@ def callgraph_text(graph: CallGraph) -> str:
 
 
 def summary_dict(f: FunctionAnalysis) -> Json:
-    """What callers see of a function, and reads without a definition."""
+    """Return what callers see of a function, and reads without a definition."""
     s = f.summary
     return {
         "function": f.name,
@@ -143,7 +146,7 @@ def summary_dict(f: FunctionAnalysis) -> Json:
 
 
 def summary_text(f: FunctionAnalysis) -> str:
-    """Arguments, results and clobbers on one line each; uninitialised reads."""
+    """Return arguments, results and clobbers on one line each; uninitialised reads."""
     d = summary_dict(f)
     lines = [f"summary of {f.name}" + ("" if d["returns"] else " (never returns)")]
     lines.extend(f"  {key}: {' '.join(d[key]) or '-'}" for key in ("args", "results", "may_def", "must_def"))
@@ -152,7 +155,10 @@ def summary_text(f: FunctionAnalysis) -> str:
 
 
 def web_dict(w: Web) -> Json:
-    """One life range. Points are [instruction, what, unit]; what is an operand position or a name."""
+    """Return one live range.
+
+    Points are [instruction, what, unit]; what is an operand position or a name.
+    """
     flags = ("arg", "result", "undefined", "pinned")
     return {
         "web": w.id,
@@ -170,7 +176,7 @@ def web_dict(w: Web) -> Json:
 
 
 def webs_dict(webs: Webs) -> Json:
-    """The life-range table and the aligned groups."""
+    """Return the table of live ranges and the aligned groups."""
     return {
         "function": webs.cfg.name,
         "webs": [web_dict(w) for w in webs],
@@ -181,7 +187,7 @@ def webs_dict(webs: Webs) -> Json:
 
 
 def webs_text(webs: Webs) -> str:
-    """The life-range table: web, register, span, definitions, uses, cost, group and flags."""
+    """Return the table of live ranges: web, register, span, definitions, uses, cost, group and flags."""
     rows = [("web", "place", "span", "cost", "group", "defs", "uses", "notes")]
     for w in webs:
         d = web_dict(w)
@@ -209,7 +215,7 @@ def webs_text(webs: Webs) -> str:
 
 
 def interference_text(webs: Webs, graph: InterferenceGraph) -> str:
-    """Webs by falling degree with their neighbours."""
+    """Return webs by falling degree with their neighbours."""
     order = sorted((w.id for w in webs), key=lambda w: (-graph.degree(w), w))
     lines = [f"interference of {webs.cfg.name}: {graph.count} webs, {graph.edges} edges"]
     for w in order:
@@ -222,7 +228,7 @@ def interference_text(webs: Webs, graph: InterferenceGraph) -> str:
 
 
 def pressure_dict(program: ProgramAnalysis, name: str, result: MaxLive) -> Json:
-    """Pressure of one function: per instruction, per block (largest), histogram, peaks."""
+    """Return the pressure of one function: per instruction, per block (largest), histogram, peaks."""
     cfg = program[name].cfg
     values = result.pressure[name]
     counts: dict[int, int] = {}
@@ -242,7 +248,7 @@ def pressure_dict(program: ProgramAnalysis, name: str, result: MaxLive) -> Json:
 
 
 def pressure_text(program: ProgramAnalysis, name: str, result: MaxLive) -> str:
-    """Max-live with the composition that attains it, the largest pressure per block, and a histogram."""
+    """Return Max-live with the composition that attains it, the largest pressure per block, and a histogram."""
     d = pressure_dict(program, name, result)
     at = " / ".join(f"{p['function']}:{_place(p['index'])}" for p in d["at"])
     title = f"pressure of {name} ({d['file']}): max-live {d['max_live']}"
@@ -254,7 +260,7 @@ def pressure_text(program: ProgramAnalysis, name: str, result: MaxLive) -> str:
 
 
 def program_dict(program: ProgramAnalysis) -> Json:
-    """Everything above for a whole kernel."""
+    """Return all dictionaries above for a whole kernel."""
     result = build_max_live(program, "R")
     words = build_max_live(program, "L")
     return {
@@ -277,7 +283,7 @@ def program_dict(program: ProgramAnalysis) -> Json:
 
 
 def program_text(program: ProgramAnalysis) -> str:
-    """All text forms for a whole kernel, function by function."""
+    """Return all text forms for a whole kernel, function by function."""
     result = build_max_live(program, "R")
     parts = [callgraph_text(program.graph)]
     for f in program.functions.values():
@@ -290,7 +296,7 @@ def program_text(program: ProgramAnalysis) -> str:
 
 
 def cfg_networkx(cfg: Cfg) -> Any:
-    """A networkx.DiGraph of block numbers with node attributes start, end."""
+    """Return a networkx.DiGraph of block numbers with node attributes start, end."""
     import networkx as nx
 
     graph = nx.DiGraph(name=cfg.name)
@@ -301,7 +307,7 @@ def cfg_networkx(cfg: Cfg) -> Any:
 
 
 def callgraph_networkx(graph: CallGraph) -> Any:
-    """A networkx.MultiDiGraph of function names, one edge per call site with attribute index."""
+    """Return a networkx.MultiDiGraph of function names, one edge per call site with attribute index."""
     import networkx as nx
 
     out = nx.MultiDiGraph(name=graph.kernel)
@@ -313,7 +319,7 @@ def callgraph_networkx(graph: CallGraph) -> Any:
 
 
 def interference_networkx(webs: Webs, graph: InterferenceGraph) -> Any:
-    """A networkx.Graph of web ids with node attributes place, cost, group."""
+    """Return a networkx.Graph of web ids with node attributes place, cost, group."""
     import networkx as nx
 
     out = nx.Graph(name=webs.cfg.name)
@@ -327,11 +333,12 @@ def interference_networkx(webs: Webs, graph: InterferenceGraph) -> Any:
 
 
 def _point(p: Point) -> list[int | str]:
+    """Return a point as JSON."""
     return [p.instr, _POINT_NAMES.get(p.ref, p.ref), p.unit if p.ref >= 0 or p.ref == MEMORY else 0]
 
 
 def _short(p: Point) -> str:
-    """ "12" for an operand, "12c" call, "12g" guard, "12m" lifted word, "12r" return, "entry"."""
+    """Return "12" for an operand, "12c" for a call, "12g" guard, "12m" lifted word, "12r" return, or "entry"."""
     if p.ref == ENTRY:
         return "entry"
     return f"{p.instr}{_POINT_NAMES[p.ref][0] if p.ref < 0 else ''}"

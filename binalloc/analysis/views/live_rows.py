@@ -1,7 +1,7 @@
-"""What each instruction does to each value: the rows of a table of live ranges, for people to look at.
+"""This module shows what each instruction does to each value, as rows of a table of live ranges for people.
 
-Needs a function's webs; leaves them untouched. Every value that is live before or behind an instruction, or that it
-writes, has a mark in the instruction's row.
+Needs a function's webs; leaves them untouched. A value has a mark in an instruction's row if it is live before or
+behind the instruction, or written by it.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from binalloc.analysis.web import WebNumber
 
 
 class Mark(StrEnum):
-    """A value in the row of an instruction. MERGED: written where the guard holds, or by a callee that need not write
-    it, and what it was elsewhere is still wanted."""
+    """A mark describes a value in the row of an instruction."""
 
-    LIVE = ":"
-    DEFINED = "^"
-    USED = "v"
-    BOTH = "x"
-    MERGED = "+"
-    USED_AND_MERGED = "*"
+    LIVE = ":"  #: live, but neither read nor written
+    DEFINED = "^"  #: written
+    USED = "v"  #: read
+    BOTH = "x"  #: read and written
+    MERGED = "+"  #: written under a guard, or by a callee that need not write it, and its old value is still needed
+    USED_AND_MERGED = "*"  #: read, and merged as above
 
 
 _OF_USED = {Mark.DEFINED: Mark.BOTH, Mark.MERGED: Mark.USED_AND_MERGED}
+"""The mark of a written value that is read, too."""
 
 
 @dataclass(frozen=True)
 class LiveRow:
-    """index: the instruction, -1 for what is there at entry. block: its basic block. marks: by value, ascending."""
+    """This is the row of one instruction."""
 
-    index: int
-    block: int
-    marks: dict[WebNumber, Mark]
+    index: int  #: the instruction, -1 for the values at entry
+    block: int  #: its basic block
+    marks: dict[WebNumber, Mark]  #: marks by value, ascending
 
 
 def live_rows(f: FunctionAnalysis) -> list[LiveRow]:
-    """A row for the entry where values are live into the function, and for each reachable instruction, in order."""
+    """Return a row for the entry where values are live into the function, and one for each reachable instruction, in
+    order."""
     webs, live = f.webs, f.live
     used: dict[int, set[WebNumber]] = {}
     defined: dict[int, set[WebNumber]] = {}

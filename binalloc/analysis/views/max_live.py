@@ -1,12 +1,13 @@
-"""Register pressure and Max-live, within functions and recursively over calls.
+"""This module computes register pressure and Max-live, within functions and recursively over calls.
 
 Needs a `ProgramAnalysis`; leaves it untouched. Follows Hayes and Zhang, "Unified On-chip Memory Allocation for SIMT
-Architecture" (ICS 2014), section 3.2.2: Live-on-exit of an instruction is what is live after it; at a call it is the
-caller's own Live-on-exit plus Max-live of the callee; a *composition instruction* is the list of (function,
-instruction) from the kernel down. It differs in three points: everything is counted in 32-bit units; what an
-instruction writes and nobody reads still counts, because it needs a register for that moment; and the union over a
-composition is taken over locations, so that a value passed to a callee and still wanted after the call counts once.
-(What survives a call sits, in the input, where the callee changes nothing, so equal locations hold equal values.)
+Architecture" (ICS 2014), section 3.2.2. Live-on-exit of an instruction is the set live after it; at a call it is the
+caller's own Live-on-exit plus Max-live of the callee. A *composition instruction* is the list of (function,
+instruction) from the kernel down. This differs from the paper in three points. Everything is counted in 32-bit units. A
+value that an instruction writes and nobody reads still counts, because it needs a register for that moment. The union
+over a composition is taken over locations, so that a value passed to a callee and still needed after the call counts
+once. (A value that survives a call lies, in the input, where the callee changes nothing, so equal locations hold equal
+values.)
 """
 
 from __future__ import annotations
@@ -23,44 +24,43 @@ FILE_MASKS = {"R": REG_MASK, "P": PRED_MASK, "L": -1 << LOCAL_BASE, "RL": ~PRED_
 """Masks of the files whose locations may be counted: words in registers, predicates, local words, all words."""
 
 MAX_CONTEXTS = 512
+"""Sets of surviving values for which a function is evaluated. Chosen by hand: more of them cost time, and beyond them
+the result is a lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A number of simultaneously live units and the composition instruction that attains it: (function, instruction)
-    from the kernel down; instruction -1 is the entry."""
+    """A peak is a number of simultaneously live units with the place that attains it."""
 
-    units: int
+    units: int  #: live units
+    #: composition instruction: (function, instruction) from the kernel down; instruction -1 is the entry
     point: tuple[tuple[str, int], ...]
 
 
 @dataclass
 class MaxLive:
-    """Pressure of each function and of the kernel as a whole, in units of one file.
+    """This is the pressure of each function and of the kernel as a whole, in units of one file."""
 
-    pressure: per function, per instruction, live after it plus what it writes in vain (0 in unreachable code).
-    local: per function its own peak, calls counted as plain instructions. total: per function the peak of a call of it
-    alone, callees included. kernel: the peak of the whole program: no allocation that keeps every value in a register
-    of its own at all times can do with less.
-    """
-
-    file: str
+    file: str  #: one of `FILE_MASKS`
+    #: for each instruction of each function, units live after it plus dead results (0 in unreachable code)
     pressure: dict[str, list[int]]
-    local: dict[str, Peak]
-    total: dict[str, Peak]
+    local: dict[str, Peak]  #: each function's own peak, calls counted as plain instructions
+    total: dict[str, Peak]  #: the peak of a call of each function alone, callees included
+    #: the peak of the whole program; an allocation needs as much if it keeps every value in one register always
     kernel: Peak
 
 
 def register_demand(program: ProgramAnalysis) -> int:
-    """Lower bound, in registers, for the kernel without spilling and without splitting or rematerialising values."""
+    """Return a lower bound, in registers, for the kernel without spilling and without splitting or rematerialising
+    values."""
     return build_max_live(program).kernel.units
 
 
 def build_max_live(program: ProgramAnalysis, file: str = "R") -> MaxLive:
-    """Pressure and Max-live of every function for one file of `FILE_MASKS` ("R", "P", "L", "RL").
+    """Return pressure and Max-live of every function for one file of `FILE_MASKS` ("R", "P", "L", "RL").
 
-    Each function is evaluated once per distinct set of surviving values that overlap its arguments; beyond 512 such
-    sets the rest of them count as not overlapping wherever they might, which keeps the result a lower bound.
+    Each function is evaluated once per distinct set of surviving values that overlap its arguments. Beyond 512 such
+    sets the others count as not overlapping wherever they might, which keeps the result a lower bound.
     """
     mask = FILE_MASKS[file]
     pressure: dict[str, list[int]] = {}
@@ -78,7 +78,7 @@ def build_max_live(program: ProgramAnalysis, file: str = "R") -> MaxLive:
 
 
 def _written(program: ProgramAnalysis, name: str) -> list[int]:
-    """What each instruction itself writes; calls write through their callees, which count for themselves."""
+    """Return the set that each instruction itself writes; calls write through their callees and count there."""
     live = program[name].live
     views = live.cfg.views
     return [
@@ -88,21 +88,21 @@ def _written(program: ProgramAnalysis, name: str) -> list[int]:
 
 
 def _best(name: str, pressure: list[int], at_entry: int) -> Peak:
+    """Return the peak of one function by itself."""
     most = max(pressure)
     return Peak(at_entry, ((name, -1),)) if at_entry > most else Peak(most, ((name, pressure.index(most)),))
 
 
 @dataclass
 class _Contexts:
-    """Evaluates each function under each set of locations that callers keep alive across it and that it may read.
+    """This class evaluates each function under each set of its arguments that callers keep alive across it."""
 
-    contexts: such sets per function, found callers first; peaks: solved callees first.
-    """
-
-    program: ProgramAnalysis
-    sets: dict[str, list[int]]
-    mask: int
+    program: ProgramAnalysis  #: the analysis
+    sets: dict[str, list[int]]  #: for each instruction the locations that count
+    mask: int  #: locations of the file
+    #: such sets of each function, found callers first
     contexts: dict[str, dict[int, None]] = field(default_factory=dict)
+    #: peak of each function under each set, solved callees first
     peaks: dict[str, dict[int, Peak]] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -116,7 +116,10 @@ class _Contexts:
             self.peaks[name] = {outer: self._peak(name, outer) for outer in self.contexts[name]}
 
     def _inner(self, name: str, index: int, callee: str, outer: int) -> tuple[int, int]:
-        """(all that survives the call with what survives further out, the part the callee may have as argument)."""
+        """Return what survives a call, and the part of it that the callee may have as an argument.
+
+        outer: what survives further out.
+        """
         live: Liveness = self.program[name].live
         summary = self.program[callee].summary
         kept = (live.survivors(index, summary) & self.mask) | outer
@@ -129,6 +132,7 @@ class _Contexts:
         return kept, shared
 
     def _peak(self, name: str, outer: int) -> Peak:
+        """Return the peak of a function under the set `outer`."""
         live = self.program[name].live
         most = ((live.live_in[0] & self.mask) | outer).bit_count()
         place = -1

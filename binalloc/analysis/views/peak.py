@@ -1,8 +1,8 @@
-"""Which values are live at the peak of register pressure, calls included.
+"""This module lists the values that are live at the peak of register pressure, calls included.
 
 Needs a `ProgramAnalysis` and its Max-live; leaves both untouched. The peak is a composition instruction (see
-`max_live`): a chain of calls down to an instruction. At each call of it the values count that live on across it; one
-that the callee reads and leaves alone counts once, under the callee's name for it.
+`max_live`): a chain of calls down to an instruction. At each of its calls the values that survive the call count. A
+value that the callee reads and does not change counts once, under the callee's name for it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from binalloc.analysis.web import WebNumber
 
 @dataclass(frozen=True)
 class PeakValue:
-    """A value of `function` that lives at its instruction `index`, -1 for its entry. across: it lives on across the
-    call there."""
+    """This is a value that is live at the peak."""
 
-    function: str
-    index: int
-    web: WebNumber
-    across: bool
+    function: str  #: name of its function
+    index: int  #: instruction of the function, -1 for its entry
+    web: WebNumber  #: the web
+    across: bool  #: it survives the call at that instruction
 
 
 def peak_values(program: ProgramAnalysis, result: MaxLive) -> list[PeakValue]:
-    """The values of the kernel's peak, callers' first; as many as its units."""
+    """Return the values of the kernel's peak, callers' first; as many as its units."""
     found: list[PeakValue] = []
     outer: dict[Location, PeakValue] = {}
     mask = FILE_MASKS[result.file]
@@ -50,7 +49,7 @@ def peak_values(program: ProgramAnalysis, result: MaxLive) -> list[PeakValue]:
 
 
 def _there(f: FunctionAnalysis, index: int) -> dict[Location, WebNumber]:
-    """What takes a register at an instruction: live behind it, or written there in vain."""
+    """Return the webs that take a register at an instruction: live behind it, or written there and dead."""
     if index < 0:
         return f.webs.entry[0]
     there = next(dict(after) for i, _, after in f.webs.walk(f.cfg.block_of[index]) if i == index)

@@ -1,1 +1,1 @@
-"""What one lane computes, bit by bit."""
+"""This room computes what one lane computes, bit by bit."""

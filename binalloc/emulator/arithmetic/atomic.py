@@ -1,7 +1,9 @@
-"""What atomic operations store (ISA.md, chapter "Semantics"); memory itself is the core's business.
+"""The functions here compute what an atomic operation stores (ISA.md, chapter "Semantics"). They do not access memory:
+their callers do.
 
-Needs: old value and operands as words, 64-bit ones as pairs; fields aop and atyp as in `ATOMIC_OPS`, `ATOMIC_TYPES`, a
-combination for which `atomic_legal` is 1. Leaves: the word or pair to store; the instruction's result is the old value.
+Needs: old value and operands as words, 64-bit ones as pairs (low, high); fields aop and atyp as in `ATOMIC_OPS` and
+`ATOMIC_TYPES`, in a combination for which `atomic_legal` is 1. Leaves: the word or pair to store. The instruction's
+result is the old value.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ from binalloc.emulator.arithmetic.half import hadd2_atomic
 from binalloc.emulator.arithmetic.integer import SIGN32
 from binalloc.emulator.state.device import device
 
-M32 = 0xFFFFFFFF
+M32 = 0xFFFFFFFF  # the low 32 bits of a Python int
 
 
 @device
 def atomic_legal(aop: int, atyp: int) -> int:
-    """1 if the operation exists for the type: floats know ADD EXCH CAS only, INC and DEC are for unsigned 32 bits."""
+    """Return 1 if the operation exists for the type, else 0. Floats have ADD, EXCH and CAS only; INC and DEC exist for
+    unsigned 32 bits only."""
     if aop > 9 or atyp > 7:
         return 0
     if atyp >= 4:
@@ -29,13 +32,13 @@ def atomic_legal(aop: int, atyp: int) -> int:
 
 @device(inline=True)
 def adds_halves(aop: int, atyp: int) -> int:
-    """1 for an addition to the two halves of a word, each by itself."""
+    """Return 1 if the operation adds to the two halves of a word, each by itself, else 0."""
     return 1 if aop == 0 and atyp >= 6 else 0
 
 
 @device
 def atomic32(aop: int, atyp: int, old: int, b: int, c: int) -> int:
-    """The 32-bit word to store. CAS: c where old equals b."""
+    """Return the 32-bit word to store. CAS stores c where old equals b."""
     if adds_halves(aop, atyp):
         return hadd2_atomic(old, b, atyp - 6)
     if aop == 0:
@@ -60,7 +63,7 @@ def atomic32(aop: int, atyp: int, old: int, b: int, c: int) -> int:
 
 @device
 def atomic64(aop: int, atyp: int, olo: int, ohi: int, blo: int, bhi: int, clo: int, chi: int) -> tuple[int, int]:
-    """The 64-bit pair to store. CAS: c where old equals b."""
+    """Return the 64-bit pair (low, high) to store. CAS stores c where old equals b."""
     if aop == 0:
         if atyp == 5:
             return dadd_rn(olo, ohi, blo, bhi)

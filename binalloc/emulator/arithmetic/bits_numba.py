@@ -1,7 +1,8 @@
-"""Compiled counterparts of `bits.py`: same names, same results, one or two machine instructions each.
+"""These are the compiled counterparts of `bits.py`: same names, same results, one or two machine instructions each.
 
-Needs Numba; the `numba` engine's loader binds these where device code says the names of `bits.py`. Fused multiply-add
-is LLVM's `llvm.fma`, a machine instruction or the C library's exact function where the host has none.
+Needs Numba. The `numba` engine's loader binds these functions where device code names functions of `bits.py`. Fused
+multiply-add is LLVM's `llvm.fma`: a machine instruction, or the C library's exact function where the host has no such
+instruction.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ def _float_of(builder: Any, word: Any) -> Any:
 
 
 def _word_of(builder: Any, value: Any) -> Any:
-    """Pattern of an LLVM float as a zero-extended i64, NaN canonical."""
+    """Return the pattern of an LLVM float as a zero-extended i64, a NaN as the canonical one."""
     bits = builder.bitcast(value, _I32)
     bits = builder.select(builder.fcmp_unordered("uno", value, value), ir.Constant(_I32, NAN32), bits)
     return builder.zext(bits, _I64)
 
 
 def _long_of(builder: Any, value: Any) -> Any:
-    """Pattern of an LLVM double as i64, NaN canonical."""
+    """Return the pattern of an LLVM double as an i64, a NaN as the canonical one."""
     bits = builder.bitcast(value, _I64)
     return builder.select(builder.fcmp_unordered("uno", value, value), ir.Constant(_I64, NAN64), bits)
 

@@ -1,8 +1,8 @@
-"""Scalar semantics of the conversions I2F, F2I, F2F and FRND (ISA.md, chapter "Semantics").
+"""The functions here are the scalar semantics of the conversions I2F, F2I, F2F and FRND (ISA.md, chapter "Semantics").
 
-Needs: operands as (low word, high word), high word ignored where the operand is 32 bits wide, source modifiers applied;
-type and rounding fields as in `ITYPES`, `FTYPES`, `ROUNDINGS`. Leaves: (low word, high word), high word 0 for 32-bit
-results.
+Needs: operands as (low word, high word) with source modifiers applied, the high word ignored where the operand is 32
+bits wide; type and rounding fields as in `ITYPES`, `FTYPES`, `ROUNDINGS`. Leaves: (low word, high word), with high word
+0 for 32-bit results.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from binalloc.emulator.arithmetic.float32 import flush32, odd_sum, round_to_f32
 from binalloc.emulator.arithmetic.integer import signed32
 from binalloc.emulator.state.device import device
 
-M32 = 0xFFFFFFFF
-TWO32 = 4294967296.0
-TWO52 = 4503599627370496.0
-TWO63 = 9223372036854775808.0
-TWO64 = 18446744073709551616.0
+M32 = 0xFFFFFFFF  # the low 32 bits of a Python int
+TWO32 = 4294967296.0  # 2^32, the weight of a 64-bit value's high word
+TWO52 = 4503599627370496.0  # 2^52: from here on every f64 is an integer
+TWO63 = 9223372036854775808.0  # 2^63, the first number above S64
+TWO64 = 18446744073709551616.0  # 2^64, the first number above U64
 
 
 @device
 def round_integral(x: float, rnd: int) -> float:
-    """`x` rounded to an integral value in mode `rnd`; zero results keep the sign of `x`; NaN and infinity pass."""
+    """Return `x` rounded to an integral value in mode `rnd`. Zero results keep the sign of `x`; NaN and infinity stay
+    as they are."""
     a = abs(x)
     if x == 0.0 or not a < TWO52:
         return x
@@ -43,7 +44,8 @@ def round_integral(x: float, rnd: int) -> float:
 
 @device
 def round_sum64(x: float, y: float, rnd: int) -> float:
-    """x + y rounded once in mode `rnd`, for integers below 2^65 in magnitude whose sum is zero only as 0 + 0."""
+    """Return x + y rounded once in mode `rnd`, for integers below 2^65 in magnitude. Their sum may be zero only as 0 +
+    0."""
     s = x + y
     v = s - x
     error = (x - (s - v)) + (y - v)
@@ -60,7 +62,7 @@ def round_sum64(x: float, y: float, rnd: int) -> float:
 
 @device
 def narrow_integer(lo: int, ityp: int) -> int:
-    """The number that an operand of at most 32 bits stands for."""
+    """Return the number that an operand of at most 32 bits represents."""
     if ityp == 0:
         return lo & 0xFF
     if ityp == 1:
@@ -76,7 +78,7 @@ def narrow_integer(lo: int, ityp: int) -> int:
 
 @device
 def i2f(lo: int, hi: int, ftyp: int, ityp: int, rnd: int) -> tuple[int, int]:
-    """I2F: an integer rounded once to f32 or f64."""
+    """Compute I2F: round an integer once to f32 or f64."""
     if ityp < 6:
         x = float(narrow_integer(lo, ityp))
         if ftyp:
@@ -90,7 +92,7 @@ def i2f(lo: int, hi: int, ftyp: int, ityp: int, rnd: int) -> tuple[int, int]:
 
 @device
 def clamp_float(x: float, low: float, high: float) -> float:
-    """`x` limited to [low, high]."""
+    """Return `x` limited to [low, high]."""
     if x < low:
         return low
     return high if x > high else x
@@ -98,7 +100,8 @@ def clamp_float(x: float, low: float, high: float) -> float:
 
 @device
 def saturate_integer(r: float, ityp: int) -> tuple[int, int]:
-    """The integral `r` saturated to the type, extended to 32 bits or split into two words."""
+    """Return the integral `r` saturated to the type, as two words: extended to 32 bits with 0 behind it, or split into
+    (low, high)."""
     if ityp < 6:
         if ityp == 0:
             r = clamp_float(r, 0.0, 255.0)
@@ -128,13 +131,13 @@ def saturate_integer(r: float, ityp: int) -> tuple[int, int]:
 
 @device
 def load_float(lo: int, hi: int, ftyp: int, ftz: int) -> float:
-    """The operand of a conversion as a number; .FTZ concerns f32 only."""
+    """Return the operand of a conversion as a number. .FTZ concerns f32 only."""
     return f64_from_bits(lo, hi) if ftyp else f32_from_bits(flush32(lo, ftz))
 
 
 @device
 def f2i(lo: int, hi: int, ityp: int, ftyp: int, rnd: int, ftz: int) -> tuple[int, int]:
-    """F2I: rounded to an integral value, saturated; NaN gives 0."""
+    """Compute F2I: round to an integral value and saturate. NaN gives 0."""
     x = load_float(lo, hi, ftyp, ftz)
     if x != x:
         return 0, 0
@@ -143,7 +146,7 @@ def f2i(lo: int, hi: int, ityp: int, ftyp: int, rnd: int, ftz: int) -> tuple[int
 
 @device
 def f2f(lo: int, hi: int, ftyp_d: int, ftyp_s: int, rnd: int, ftz: int) -> tuple[int, int]:
-    """F2F: change of format; only f64 to f32 rounds."""
+    """Compute F2F: change the format. Only f64 to f32 rounds."""
     x = load_float(lo, hi, ftyp_s, ftz)
     if ftyp_d:
         return bits_from_f64(x)
@@ -152,7 +155,7 @@ def f2f(lo: int, hi: int, ftyp_d: int, ftyp_s: int, rnd: int, ftz: int) -> tuple
 
 @device
 def frnd(lo: int, hi: int, ftyp: int, rnd: int, ftz: int) -> tuple[int, int]:
-    """FRND: rounded to an integral value of the same format."""
+    """Compute FRND: round to an integral value of the same format."""
     r = round_integral(load_float(lo, hi, ftyp, ftz), rnd)
     if ftyp:
         return bits_from_f64(r)

@@ -1,11 +1,11 @@
-"""Scalar semantics of the f32 opcodes (ISA.md, chapter "Semantics").
+"""The functions here are the scalar semantics of the f32 opcodes (ISA.md, chapter "Semantics").
 
-Needs: f32 patterns as ints in 0..2^32-1 with negation and absolute value already applied. Leaves: f32
-patterns, NaN always 0x7fffffff. Rounding modes are field values: 0 nearest even, 1 down, 2 up, 3 toward zero.
+Needs: f32 patterns as ints in 0..2^32-1 with negation and absolute value already applied. Leaves: f32 patterns, NaN
+always 0x7fffffff. Rounding modes are field values: 0 nearest even, 1 down, 2 up, 3 toward zero.
 
-f32 numbers are computed with as f64. A sum that must be rounded otherwise than once to nearest is first rounded to odd
-in f64 (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", section 3): f64 has more than two bits
-beyond f32, so that any later rounding to f32, normal or subnormal, is the correct one.
+The arithmetic on f32 numbers is done in f64. A sum that needs another rounding than one to nearest is first rounded to
+odd in f64 (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", section 3). Since f64 has more than
+two bits beyond f32, any later rounding to f32, normal or subnormal, is the correct one.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from __future__ import annotations
 from binalloc.emulator.arithmetic.bits import bits_from_f32, f32_fma, f32_from_bits, f64_from_i64, i64_from_f64
 from binalloc.emulator.state.device import device
 
-NAN32 = 0x7FFFFFFF
-INF32 = 0x7F800000
-ONE32 = 0x3F800000
-SIGN32 = 0x80000000
-MAN52 = (1 << 52) - 1
+NAN32 = 0x7FFFFFFF  # the canonical NaN
+INF32 = 0x7F800000  # +infinity, and the mask of the exponent's bits
+ONE32 = 0x3F800000  # the pattern of 1, the upper end of .SAT
+SIGN32 = 0x80000000  # the sign bit
+MAN52 = (1 << 52) - 1  # the mask of the mantissa's bits in an f64
 
 
 @device(inline=True)
 def flush32(x: int, ftz: int) -> int:
-    """Under .FTZ a subnormal becomes the zero of its sign."""
+    """Return `x`, or under .FTZ the zero of its sign where `x` is subnormal."""
     return x & SIGN32 if ftz and (x & INF32) == 0 else x
 
 
 @device
 def saturate32(x: int) -> int:
-    """.SAT: clamps to [0, 1]; NaN and -0 give +0."""
+    """Apply .SAT: clamp to [0, 1]. NaN and -0 give +0."""
     if x > INF32:
         return 0  # negative or NaN
     return min(x, ONE32)
@@ -36,14 +36,14 @@ def saturate32(x: int) -> int:
 
 @device
 def finish32(x: int, ftz: int, sat: int) -> int:
-    """What follows the rounding of an f32 result."""
+    """Apply the modifiers that follow the rounding of an f32 result: .FTZ, then .SAT."""
     x = flush32(x, ftz)
     return saturate32(x) if sat else x
 
 
 @device
 def round_to_f32(x: float, rnd: int) -> int:
-    """Pattern of the f64 `x` rounded once to f32 in mode `rnd`."""
+    """Return the pattern of the f64 `x` rounded once to f32 in mode `rnd`."""
     bits = i64_from_f64(x)
     if x != x:
         return NAN32
@@ -81,7 +81,8 @@ def round_to_f32(x: float, rnd: int) -> int:
 
 @device
 def odd_sum(x: float, y: float) -> float:
-    """x + y rounded to odd in f64; needs |x|, |y| < 2^1000 and no bit of either below 2^-1000, or a non-finite sum."""
+    """Return x + y rounded to odd in f64. Needs |x|, |y| < 2^1000 and no bit of either below 2^-1000, or a non-finite
+    sum."""
     s = x + y
     if s - s != 0.0:
         return s
@@ -96,7 +97,7 @@ def odd_sum(x: float, y: float) -> float:
 
 @device
 def round_sum32(x: float, y: float, rnd: int) -> int:
-    """Pattern of x + y rounded once to f32; x and y are f32 numbers or exact products of two."""
+    """Return the pattern of x + y rounded once to f32. x and y are f32 numbers or exact products of two."""
     s = odd_sum(x, y)
     if s == 0.0 and rnd == 1:
         # an exact zero is -0 when rounding down, unless both parts are +0
@@ -109,25 +110,26 @@ def round_sum32(x: float, y: float, rnd: int) -> int:
 
 @device(inline=True)
 def fadd_rn(a: int, b: int) -> int:
-    """FADD to nearest, no modifiers. f64 rounding first is harmless: 53 >= 2*24 + 2, and subnormal sums are exact."""
+    """Compute FADD to nearest without modifiers. Rounding to f64 first is harmless: 53 >= 2*24 + 2, and subnormal sums
+    are exact."""
     return bits_from_f32(f32_from_bits(a) + f32_from_bits(b))
 
 
 @device(inline=True)
 def fmul_rn(a: int, b: int) -> int:
-    """FMUL to nearest, no modifiers: the product is exact in f64."""
+    """Compute FMUL to nearest without modifiers. The product is exact in f64."""
     return bits_from_f32(f32_from_bits(a) * f32_from_bits(b))
 
 
 @device(inline=True)
 def ffma_rn(a: int, b: int, c: int) -> int:
-    """FFMA to nearest, no modifiers."""
+    """Compute FFMA to nearest without modifiers."""
     return f32_fma(a, b, c)
 
 
 @device
 def fadd(a: int, b: int, rnd: int, ftz: int, sat: int) -> int:
-    """FADD in any mode."""
+    """Compute FADD in any mode."""
     x = f32_from_bits(flush32(a, ftz))
     y = f32_from_bits(flush32(b, ftz))
     return finish32(round_sum32(x, y, rnd) if rnd else bits_from_f32(x + y), ftz, sat)
@@ -135,7 +137,7 @@ def fadd(a: int, b: int, rnd: int, ftz: int, sat: int) -> int:
 
 @device
 def fmul(a: int, b: int, rnd: int, ftz: int, sat: int) -> int:
-    """FMUL in any mode."""
+    """Compute FMUL in any mode."""
     x = f32_from_bits(flush32(a, ftz))
     y = f32_from_bits(flush32(b, ftz))
     return finish32(round_to_f32(x * y, rnd) if rnd else bits_from_f32(x * y), ftz, sat)
@@ -143,7 +145,7 @@ def fmul(a: int, b: int, rnd: int, ftz: int, sat: int) -> int:
 
 @device
 def ffma(a: int, b: int, c: int, rnd: int, ftz: int, sat: int) -> int:
-    """FFMA in any mode: a*b + c rounded once."""
+    """Compute FFMA in any mode: a*b + c rounded once."""
     a, b, c = flush32(a, ftz), flush32(b, ftz), flush32(c, ftz)
     if rnd == 0:
         return finish32(f32_fma(a, b, c), ftz, sat)
@@ -155,7 +157,7 @@ def ffma(a: int, b: int, c: int, rnd: int, ftz: int, sat: int) -> int:
 
 @device
 def fmnmx(a: int, b: int, ps0: int, ftz: int) -> int:
-    """FMNMX: IEEE minNum where ps0 holds, else maxNum; -0 < +0; NaN only from two NaNs."""
+    """Compute FMNMX: IEEE minNum where ps0 is set, else maxNum. -0 < +0, and only two NaNs give NaN."""
     a = flush32(a, ftz)
     b = flush32(b, ftz)
     if (a & (SIGN32 - 1)) > INF32:
@@ -172,7 +174,7 @@ def fmnmx(a: int, b: int, ps0: int, ftz: int) -> int:
 
 @device(inline=True)
 def float_compare(x: float, y: float, fcmp: int) -> int:
-    """FSETP's and DSETP's comparison, 0 or 1. `fcmp` is a mask: 1 less, 2 equal, 4 greater, 8 unordered."""
+    """Return the comparison of FSETP and DSETP, 0 or 1. `fcmp` is a mask: 1 less, 2 equal, 4 greater, 8 unordered."""
     if x < y:
         return fcmp & 1
     if x == y:
@@ -184,5 +186,5 @@ def float_compare(x: float, y: float, fcmp: int) -> int:
 
 @device(inline=True)
 def fcompare(a: int, b: int, fcmp: int, ftz: int) -> int:
-    """FSETP's comparison; predicates by `bool_op` as for ISETP."""
+    """Return FSETP's comparison. Its predicates follow by `bool_op`, as for ISETP."""
     return float_compare(f32_from_bits(flush32(a, ftz)), f32_from_bits(flush32(b, ftz)), fcmp)

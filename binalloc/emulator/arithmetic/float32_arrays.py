@@ -1,8 +1,9 @@
-"""f32 operations as Loom defines them, vectorised in NumPy, for references that must match a kernel bit by bit.
+"""These functions are f32 operations as Loom defines them, vectorised in NumPy. References use them to match a kernel
+bit by bit.
 
-Needs float32 arrays or scalars whose results are no NaN. Leaves true: `fma32` rounds once, which NumPy alone does not
-offer; `rcp32`, `rsq32` and `sqrt32` follow MUFU's recipe (f64 IEEE operations, then one rounding to f32). FADD and
-FMUL need no helper: NumPy's + and * on float32 are the same operations.
+Needs float32 arrays or scalars that give no NaN. Leaves true: `fma32` rounds once, which NumPy alone does not offer;
+`rcp32`, `rsq32` and `sqrt32` follow MUFU's recipe (f64 IEEE operations, then one rounding to f32). FADD and FMUL need
+no helper: NumPy's + and * on float32 are the same operations.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ F32 = NDArray[np.float32]
 
 
 def fma32(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> F32:
-    """a*b + c rounded once to f32 (round to nearest even); broadcasts.
+    """Return a*b + c rounded once to f32 (round to nearest even). Operands broadcast.
 
-    The product of two f32 is exact in f64. The f64 sum is made round-to-odd with the sum's exact error, so that the
+    The product of two f32 is exact in f64. The f64 sum is rounded to odd by means of its exact error, so that the
     rounding to f32 cannot be a second rounding (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums").
     """
     p = np.multiply(a, b, dtype=np.float64)
@@ -30,17 +31,17 @@ def fma32(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> F32:
 
 
 def rcp32(x: ArrayLike) -> F32:
-    """1/x as MUFU.RCP gives it."""
+    """Return 1/x as MUFU.RCP computes it."""
     return _f32(1.0 / np.asarray(x, np.float64))
 
 
 def sqrt32(x: ArrayLike) -> F32:
-    """The square root as MUFU.SQRT gives it."""
+    """Return the square root as MUFU.SQRT computes it."""
     return _f32(np.sqrt(np.asarray(x, np.float64)))
 
 
 def rsq32(x: ArrayLike) -> F32:
-    """1/sqrt(x) as MUFU.RSQ gives it."""
+    """Return 1/sqrt(x) as MUFU.RSQ computes it."""
     return _f32(1.0 / np.sqrt(np.asarray(x, np.float64)))
 
 

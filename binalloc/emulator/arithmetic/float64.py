@@ -1,4 +1,4 @@
-"""Scalar semantics of the f64 opcodes (ISA.md, chapter "Semantics").
+"""The functions here are the scalar semantics of the f64 opcodes (ISA.md, chapter "Semantics").
 
 Needs: f64 values as pairs (low word, high word) with source modifiers applied to the high word, or as signed 64-bit
 patterns. Leaves: the same, NaN always 0x7ff8000000000000. Rounding modes: 0 nearest even, 1 down, 2 up, 3 toward zero.
@@ -14,26 +14,26 @@ from binalloc.emulator.arithmetic.float32 import float_compare
 from binalloc.emulator.arithmetic.integer import leading_one, signed32
 from binalloc.emulator.state.device import device
 
-M32 = 0xFFFFFFFF
-M60 = (1 << 60) - 1
-MAN52 = (1 << 52) - 1
-MAX63 = 0x7FFFFFFFFFFFFFFF
-MIN64 = -0x8000000000000000
-INF64 = 0x7FF << 52
-NAN64 = 0x7FF8 << 48
-ONE64_HI = 0x3FF00000
-SIGN32 = 0x80000000
+M32 = 0xFFFFFFFF  # the low 32 bits of a Python int
+M60 = (1 << 60) - 1  # the bits of one of the two words that hold 120 bits
+MAN52 = (1 << 52) - 1  # the mask of the mantissa's bits
+MAX63 = 0x7FFFFFFFFFFFFFFF  # all bits but the sign
+MIN64 = -0x8000000000000000  # the sign bit, as a signed 64-bit int
+INF64 = 0x7FF << 52  # +infinity, and the mask of the exponent's bits
+NAN64 = 0x7FF8 << 48  # the canonical NaN
+ONE64_HI = 0x3FF00000  # the high word of 1
+SIGN32 = 0x80000000  # the sign bit of a 32-bit word
 
 
 @device
 def long_from_pair(lo: int, hi: int) -> int:
-    """The pair as one signed 64-bit int."""
+    """Return the pair as one signed 64-bit int."""
     return (signed32(int(hi)) << 32) | int(lo)
 
 
 @device
 def pair_from_long(x: int) -> tuple[int, int]:
-    """The words (low, high) of the low 64 bits of `x`."""
+    """Return the words (low, high) of the low 64 bits of `x`."""
     return x & M32, (x >> 32) & M32
 
 
@@ -42,7 +42,8 @@ def pair_from_long(x: int) -> tuple[int, int]:
 
 @device
 def unpack64(bits: int) -> tuple[int, int]:
-    """(exponent, mantissa) of a finite non-zero pattern: |value| = mantissa * 2^(exponent - 1075), 2^52 <= mantissa."""
+    """Return (exponent, mantissa) of a finite non-zero pattern: |value| = mantissa * 2^(exponent - 1075), 2^52 <=
+    mantissa."""
     exponent = (bits >> 52) & 0x7FF
     mantissa = bits & MAN52
     if exponent:
@@ -53,7 +54,7 @@ def unpack64(bits: int) -> tuple[int, int]:
 
 @device
 def multiply53(x: int, y: int) -> tuple[int, int]:
-    """x * y * 2^11 as words (high, low) of 60 bits, for 53-bit x and y."""
+    """Return x * y * 2^11 as words (high, low) of 60 bits, for 53-bit x and y."""
     xh, xl = x >> 27, x & 0x7FFFFFF
     yh, yl = y >> 27, y & 0x7FFFFFF
     top = xh * yh
@@ -66,7 +67,7 @@ def multiply53(x: int, y: int) -> tuple[int, int]:
 
 @device
 def shift_right_jam(hi: int, lo: int, n: int) -> tuple[int, int]:
-    """Words (hi, lo) shifted right by n >= 0; bits that fall out are ORed into bit 0."""
+    """Return words (hi, lo) shifted right by n >= 0. Bits shifted out are ORed into bit 0."""
     if n >= 120:
         return 0, 1 if hi | lo else 0
     if n >= 60:
@@ -78,7 +79,8 @@ def shift_right_jam(hi: int, lo: int, n: int) -> tuple[int, int]:
 
 @device
 def round_pack64(negative: int, hi: int, lo: int, x: int, rnd: int) -> int:
-    """Pattern of (hi * 2^60 + lo) * 2^x, not zero, hi < 2^60, rounded once; bit 0 of lo may be sticky."""
+    """Return the pattern of (hi * 2^60 + lo) * 2^x rounded once. The number is not zero, hi < 2^60, and bit 0 of lo may
+    be sticky."""
     if hi == 0:
         hi = lo
         lo = 0
@@ -119,7 +121,7 @@ def round_pack64(negative: int, hi: int, lo: int, x: int, rnd: int) -> int:
 
 @device
 def add_words(sp: int, ph: int, pl: int, sc: int, ch: int, cl: int) -> tuple[int, int, int]:
-    """(negative, high, low) of the sum of two signed 120-bit magnitudes (sp, ph, pl) and (sc, ch, cl)."""
+    """Return (negative, high, low) of the sum of two signed 120-bit magnitudes (sp, ph, pl) and (sc, ch, cl)."""
     if sp == sc:
         lo = pl + cl
         return sp, ph + ch + (lo >> 60), lo & M60
@@ -132,7 +134,7 @@ def add_words(sp: int, ph: int, pl: int, sc: int, ch: int, cl: int) -> tuple[int
 
 @device
 def fma_special(a: int, b: int, c: int, rnd: int) -> int:
-    """a*b + c where an operand is NaN or infinite, or a*b is zero."""
+    """Return a*b + c where an operand is NaN or infinite, or a*b is zero."""
     ma, mb, mc = a & MAX63, b & MAX63, c & MAX63
     sp = 1 if (a < 0) != (b < 0) else 0
     sc = 1 if c < 0 else 0
@@ -150,7 +152,7 @@ def fma_special(a: int, b: int, c: int, rnd: int) -> int:
 
 @device
 def fma_exact(a: int, b: int, c: int, rnd: int) -> int:
-    """a*b + c rounded once in mode `rnd`, all signed 64-bit patterns of f64."""
+    """Return a*b + c rounded once in mode `rnd`. All are signed 64-bit patterns of f64."""
     ma, mb, mc = a & MAX63, b & MAX63, c & MAX63
     if ma >= INF64 or mb >= INF64 or mc >= INF64 or ma == 0 or mb == 0:
         return fma_special(a, b, c, rnd)
@@ -163,7 +165,7 @@ def fma_exact(a: int, b: int, c: int, rnd: int) -> int:
     if mc == 0:
         return round_pack64(sp, ph, pl, x, rnd)
     ec, fc = unpack64(mc)
-    # both numbers have their leading bit at 115 or 116; whoever is smaller is shifted right, lost bits kept as sticky
+    # both numbers have their leading bit at 115 or 116; the smaller one is shifted right, lost bits kept as sticky
     ch, cl = fc << 4, 0
     d = x - (ec - 1139)
     if d > 0:
@@ -182,25 +184,25 @@ def fma_exact(a: int, b: int, c: int, rnd: int) -> int:
 
 @device(inline=True)
 def dadd_rn(alo: int, ahi: int, blo: int, bhi: int) -> tuple[int, int]:
-    """DADD to nearest."""
+    """Compute DADD to nearest."""
     return bits_from_f64(f64_from_bits(alo, ahi) + f64_from_bits(blo, bhi))
 
 
 @device(inline=True)
 def dmul_rn(alo: int, ahi: int, blo: int, bhi: int) -> tuple[int, int]:
-    """DMUL to nearest."""
+    """Compute DMUL to nearest."""
     return bits_from_f64(f64_from_bits(alo, ahi) * f64_from_bits(blo, bhi))
 
 
 @device(inline=True)
 def dfma_rn(alo: int, ahi: int, blo: int, bhi: int, clo: int, chi: int) -> tuple[int, int]:
-    """DFMA to nearest."""
+    """Compute DFMA to nearest."""
     return bits_from_f64(f64_fma(f64_from_bits(alo, ahi), f64_from_bits(blo, bhi), f64_from_bits(clo, chi)))
 
 
 @device
 def dadd(alo: int, ahi: int, blo: int, bhi: int, rnd: int) -> tuple[int, int]:
-    """DADD in any mode: 1*a + b."""
+    """Compute DADD in any mode, as 1*a + b."""
     if rnd == 0:
         return dadd_rn(alo, ahi, blo, bhi)
     one = ONE64_HI << 32
@@ -209,7 +211,7 @@ def dadd(alo: int, ahi: int, blo: int, bhi: int, rnd: int) -> tuple[int, int]:
 
 @device
 def dmul(alo: int, ahi: int, blo: int, bhi: int, rnd: int) -> tuple[int, int]:
-    """DMUL in any mode: a*b plus the zero of the product's sign."""
+    """Compute DMUL in any mode, as a*b plus the zero of the product's sign."""
     if rnd == 0:
         return dmul_rn(alo, ahi, blo, bhi)
     zero = MIN64 if (ahi ^ bhi) & SIGN32 else 0
@@ -218,7 +220,7 @@ def dmul(alo: int, ahi: int, blo: int, bhi: int, rnd: int) -> tuple[int, int]:
 
 @device
 def dfma(alo: int, ahi: int, blo: int, bhi: int, clo: int, chi: int, rnd: int) -> tuple[int, int]:
-    """DFMA in any mode."""
+    """Compute DFMA in any mode."""
     if rnd == 0:
         return dfma_rn(alo, ahi, blo, bhi, clo, chi)
     a, b, c = long_from_pair(alo, ahi), long_from_pair(blo, bhi), long_from_pair(clo, chi)
@@ -230,7 +232,7 @@ def dfma(alo: int, ahi: int, blo: int, bhi: int, clo: int, chi: int, rnd: int) -
 
 @device
 def dmnmx(alo: int, ahi: int, blo: int, bhi: int, ps0: int) -> tuple[int, int]:
-    """DMNMX: IEEE minNum where ps0 holds, else maxNum; -0 < +0; NaN only from two NaNs."""
+    """Compute DMNMX: IEEE minNum where ps0 is set, else maxNum. -0 < +0, and only two NaNs give NaN."""
     a, b = long_from_pair(alo, ahi), long_from_pair(blo, bhi)
     if (a & MAX63) > INF64:
         return pair_from_long(NAN64 if (b & MAX63) > INF64 else b)
@@ -245,5 +247,5 @@ def dmnmx(alo: int, ahi: int, blo: int, bhi: int, ps0: int) -> tuple[int, int]:
 
 @device
 def dcompare(alo: int, ahi: int, blo: int, bhi: int, fcmp: int) -> int:
-    """DSETP's comparison; predicates by `bool_op` as for ISETP."""
+    """Return DSETP's comparison. Its predicates follow by `bool_op`, as for ISETP."""
     return float_compare(f64_from_bits(alo, ahi), f64_from_bits(blo, bhi), fcmp)

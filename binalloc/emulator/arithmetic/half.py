@@ -1,10 +1,11 @@
-"""Scalar semantics of the f16 and bf16 opcodes and of their conversions (ISA.md, chapter "Semantics").
+"""The functions here are the scalar semantics of the f16 and bf16 opcodes and of their conversions (ISA.md, chapter
+"Semantics").
 
 Needs: words of two halves, or patterns of floats, with negation and absolute value already applied. Leaves: words of
-two halves, a NaN always 0x7fff. Field `hfmt` tells the format: 0 f16 (5 bits of exponent), 1 bf16 (8, as f32).
+two halves, a NaN always 0x7fff. Field `hfmt` is the format: 0 f16 (5 bits of exponent), 1 bf16 (8, as f32).
 
-Halves are computed with as f64, which holds sums and products of two exactly; a sum with a product is first rounded to
-odd (`float32`), so that rounding once to a half is right.
+The arithmetic on halves is done in f64, which holds sums and products of two halves exactly. A sum with a product is
+first rounded to odd (`float32`), so that the one rounding to a half is right.
 """
 
 from __future__ import annotations
@@ -15,30 +16,29 @@ from binalloc.emulator.arithmetic.float32 import MAN52, float_compare, odd_sum
 from binalloc.emulator.arithmetic.integer import signed32
 from binalloc.emulator.state.device import device
 
-HALF = 0xFFFF
-SIGN16 = 0x8000
-REST16 = 0x7FFF
-NAN16 = 0x7FFF
-TWO32 = 4294967296.0
-SMALLEST16 = 5.960464477539063e-08
-"""The smallest f16 above 0, 2^-24."""
+HALF = 0xFFFF  # the low half of a word
+SIGN16 = 0x8000  # the sign bit of a half
+REST16 = 0x7FFF  # all bits of a half but the sign
+NAN16 = 0x7FFF  # the canonical NaN of both formats
+TWO32 = 4294967296.0  # 2^32, the weight of a 64-bit value's high word
+SMALLEST16 = 5.960464477539063e-08  # 2^-24, the smallest f16 above 0: the unit of a subnormal's mantissa
 
 
 @device(inline=True)
 def infinity16(hfmt: int) -> int:
-    """The pattern of +infinity."""
+    """Return the pattern of +infinity."""
     return 0x7F80 if hfmt else 0x7C00
 
 
 @device(inline=True)
 def one16(hfmt: int) -> int:
-    """The pattern of 1."""
+    """Return the pattern of 1."""
     return 0x3F80 if hfmt else 0x3C00
 
 
 @device
 def number_from_half(h: int, hfmt: int) -> float:
-    """The half with pattern `h`, exactly."""
+    """Return the half with pattern `h`, exactly."""
     if hfmt:
         return f32_from_bits(h << 16)
     exponent = (h >> 10) & 0x1F
@@ -52,7 +52,7 @@ def number_from_half(h: int, hfmt: int) -> float:
 
 @device
 def round_to_half(x: float, hfmt: int, rnd: int) -> int:
-    """Pattern of the f64 `x` rounded once to a half in mode `rnd`."""
+    """Return the pattern of the f64 `x` rounded once to a half in mode `rnd`."""
     bits = i64_from_f64(x)
     if x != x:
         return NAN16
@@ -90,14 +90,14 @@ def round_to_half(x: float, hfmt: int, rnd: int) -> int:
 
 @device(inline=True)
 def flush16(h: int, hfmt: int, ftz: int) -> int:
-    """Under .FTZ a subnormal becomes the zero of its sign."""
+    """Return `h`, or under .FTZ the zero of its sign where `h` is subnormal."""
     return h & SIGN16 if ftz and (h & infinity16(hfmt)) == 0 else h
 
 
 @device
 def finish16(h: int, hfmt: int, ftz: int, sat: int, relu: int) -> int:
-    """What follows the rounding of a half: .FTZ, then .SAT (clamps to [0, 1]; NaN and -0 give +0) or .RELU (what is
-    below +0 becomes +0; NaN stays)."""
+    """Apply the modifiers that follow the rounding of a half: .FTZ, then .SAT or .RELU. .SAT clamps to [0, 1]; NaN and
+    -0 give +0. .RELU turns numbers less than +0 into +0; NaN stays."""
     h = flush16(h, hfmt, ftz)
     if sat:
         if h > infinity16(hfmt):
@@ -113,7 +113,7 @@ def finish16(h: int, hfmt: int, ftz: int, sat: int, relu: int) -> int:
 
 @device
 def hadd(a: int, b: int, hfmt: int, ftz: int, sat: int) -> int:
-    """One half of HADD2."""
+    """Compute one half of HADD2."""
     x = number_from_half(flush16(a, hfmt, ftz), hfmt)
     y = number_from_half(flush16(b, hfmt, ftz), hfmt)
     return finish16(round_to_half(odd_sum(x, y), hfmt, 0), hfmt, ftz, sat, 0)
@@ -121,7 +121,7 @@ def hadd(a: int, b: int, hfmt: int, ftz: int, sat: int) -> int:
 
 @device
 def hmul(a: int, b: int, hfmt: int, ftz: int, sat: int) -> int:
-    """One half of HMUL2."""
+    """Compute one half of HMUL2."""
     x = number_from_half(flush16(a, hfmt, ftz), hfmt)
     y = number_from_half(flush16(b, hfmt, ftz), hfmt)
     return finish16(round_to_half(x * y, hfmt, 0), hfmt, ftz, sat, 0)
@@ -129,7 +129,7 @@ def hmul(a: int, b: int, hfmt: int, ftz: int, sat: int) -> int:
 
 @device
 def hfma(a: int, b: int, c: int, hfmt: int, ftz: int, sat: int, relu: int) -> int:
-    """One half of HFMA2: a*b + c rounded once."""
+    """Compute one half of HFMA2: a*b + c rounded once."""
     x = number_from_half(flush16(a, hfmt, ftz), hfmt)
     y = number_from_half(flush16(b, hfmt, ftz), hfmt)
     z = number_from_half(flush16(c, hfmt, ftz), hfmt)
@@ -138,19 +138,19 @@ def hfma(a: int, b: int, c: int, hfmt: int, ftz: int, sat: int, relu: int) -> in
 
 @device
 def hadd2(a: int, b: int, hfmt: int, ftz: int, sat: int) -> int:
-    """HADD2: both halves by themselves."""
+    """Compute HADD2, each half by itself."""
     return hadd(a & HALF, b & HALF, hfmt, ftz, sat) | hadd(a >> 16, b >> 16, hfmt, ftz, sat) << 16
 
 
 @device
 def hmul2(a: int, b: int, hfmt: int, ftz: int, sat: int) -> int:
-    """HMUL2: both halves by themselves."""
+    """Compute HMUL2, each half by itself."""
     return hmul(a & HALF, b & HALF, hfmt, ftz, sat) | hmul(a >> 16, b >> 16, hfmt, ftz, sat) << 16
 
 
 @device
 def hfma2(a: int, b: int, c: int, hfmt: int, ftz: int, sat: int, relu: int) -> int:
-    """HFMA2: both halves by themselves."""
+    """Compute HFMA2, each half by itself."""
     low = hfma(a & HALF, b & HALF, c & HALF, hfmt, ftz, sat, relu)
     return low | hfma(a >> 16, b >> 16, c >> 16, hfmt, ftz, sat, relu) << 16
 
@@ -160,7 +160,8 @@ def hfma2(a: int, b: int, c: int, hfmt: int, ftz: int, sat: int, relu: int) -> i
 
 @device
 def hmnmx(a: int, b: int, ps0: int, hfmt: int, ftz: int, hnan: int, xsign: int) -> int:
-    """One half of HMNMX2: as FMNMX; .NAN: NaN from one NaN; .XORSIGN: of magnitudes, with the product's sign."""
+    """Compute one half of HMNMX2, which follows FMNMX. With .NAN one NaN gives NaN. With .XORSIGN magnitudes are
+    compared, and the result has the product's sign."""
     a = flush16(a, hfmt, ftz)
     b = flush16(b, hfmt, ftz)
     sign = (a ^ b) & SIGN16 if xsign else 0
@@ -182,14 +183,14 @@ def hmnmx(a: int, b: int, ps0: int, hfmt: int, ftz: int, hnan: int, xsign: int) 
 
 @device
 def hmnmx2(a: int, b: int, ps0: int, hfmt: int, ftz: int, hnan: int, xsign: int) -> int:
-    """HMNMX2: both halves by themselves."""
+    """Compute HMNMX2, each half by itself."""
     low = hmnmx(a & HALF, b & HALF, ps0, hfmt, ftz, hnan, xsign)
     return low | hmnmx(a >> 16, b >> 16, ps0, hfmt, ftz, hnan, xsign) << 16
 
 
 @device
 def hcompare2(a: int, b: int, fcmp: int, hfmt: int, ftz: int) -> int:
-    """HSETP2's comparisons: of the low halves in bit 0, of the high ones in bit 1."""
+    """Return HSETP2's comparisons: of the low halves in bit 0, of the high ones in bit 1."""
     found = 0
     for k in range(2):
         x = number_from_half(flush16((a >> 16 * k) & HALF, hfmt, ftz), hfmt)
@@ -203,25 +204,25 @@ def hcompare2(a: int, b: int, fcmp: int, hfmt: int, ftz: int) -> int:
 
 @device
 def f2h(lo: int, hi: int, ftyp: int, hfmt: int, rnd: int, ftz: int, sat: int, relu: int) -> int:
-    """F2H: an f32 or f64 rounded once to a half; the high half is 0. .FTZ concerns the f32."""
+    """Compute F2H: round an f32 or f64 once to a half. The high half is 0. .FTZ concerns the f32."""
     return finish16(round_to_half(load_float(lo, hi, ftyp, ftz), hfmt, rnd), hfmt, 0, sat, relu)
 
 
 @device
 def f2h2(a: int, b: int, hfmt: int, rnd: int, ftz: int, sat: int, relu: int) -> int:
-    """F2H2: two f32, a into the high half, b into the low one."""
+    """Compute F2H2: convert two f32, a into the high half, b into the low one."""
     return f2h(b, 0, 0, hfmt, rnd, ftz, sat, relu) | f2h(a, 0, 0, hfmt, rnd, ftz, sat, relu) << 16
 
 
 @device
 def h2f(b: int, hfmt: int, hsel: int) -> int:
-    """H2F: the low or the high half as f32, exactly."""
+    """Compute H2F: convert the low or the high half to f32, exactly."""
     return bits_from_f32(number_from_half((b >> 16 if hsel else b) & HALF, hfmt))
 
 
 @device
 def i2h(lo: int, hi: int, hfmt: int, ityp: int, rnd: int) -> int:
-    """I2H: an integer rounded once to a half; the high half is 0."""
+    """Compute I2H: round an integer once to a half. The high half is 0."""
     if ityp < 6:
         return round_to_half(float(narrow_integer(lo, ityp)), hfmt, rnd)
     high = float(hi if ityp == 6 else signed32(hi)) * TWO32
@@ -233,8 +234,8 @@ def i2h(lo: int, hi: int, hfmt: int, ityp: int, rnd: int) -> int:
 
 @device
 def hadd2_atomic(old: int, operand: int, hfmt: int) -> int:
-    """What an atomic addition leaves: both halves, each as HADD2; one to which -0 is added keeps its pattern, so that
-    an addition to one half leaves the other alone."""
+    """Return the word that an atomic addition stores: both halves, each as in HADD2. A half to which -0 is added keeps
+    its pattern, so that an addition to one half leaves the other unchanged."""
     low, high = old & HALF, old >> 16
     if operand & HALF != SIGN16:
         low = hadd(low, operand & HALF, hfmt, 0, 0)

@@ -1,12 +1,13 @@
-"""Scalar semantics of the integer and predicate opcodes (ISA.md, chapter "Semantics").
+"""The functions here are the scalar semantics of the integer and predicate opcodes (ISA.md, chapter "Semantics").
 
 Needs: every 32-bit register value as an int in 0..2^32-1, every predicate and modifier as a small int, a 64-bit value
-as the pair (low word, high word). Leaves: results of the same form. A function that also yields a carry returns the
-sum `t` before truncation: rd = t & M32, carry = t >> 32.
+as the pair (low word, high word). Leaves: results of the same form. A function that also yields a carry returns the sum
+`t` before truncation: rd = t & M32, carry = t >> 32.
 
-Every function runs alike as plain Python and compiled by Numba, where ints are 64 bits wide and wrap: only low bits of
-an intermediate result that may exceed 64 bits are ever used, and shift counts stay below 64. `int()` around an operand
-does nothing compiled; uncompiled it turns a NumPy integer, which would warn of its overflow, into Python's.
+Every function runs alike as plain Python and compiled by Numba, where ints are 64 bits wide and wrap. For this reason
+only low bits are used of an intermediate result that may exceed 64 bits, and shift counts stay below 64. `int()` around
+an operand does nothing in compiled code. In plain Python it turns a NumPy integer, which would warn of its overflow,
+into a Python int.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from __future__ import annotations
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import LUT_BITS
 
-M32 = 0xFFFFFFFF
-SIGN32 = 0x80000000
-MAX63 = 0x7FFFFFFFFFFFFFFF
+M32 = 0xFFFFFFFF  # the low 32 bits of a Python int
+SIGN32 = 0x80000000  # the sign bit of a word
+MAX63 = 0x7FFFFFFFFFFFFFFF  # all bits of a 64-bit word but the sign
 
 
 @device(inline=True)
 def signed32(x: int) -> int:
-    """The 32-bit pattern `x` read as a two's complement number."""
+    """Return the 32-bit pattern `x` read as a two's complement number."""
     return (x ^ SIGN32) - SIGN32
 
 
@@ -30,26 +31,26 @@ def signed32(x: int) -> int:
 
 @device(inline=True)
 def iadd3(a: int, b: int, c: int, nega: int, negb: int, negc: int, x: int, ps0: int, ps1: int) -> int:
-    """IADD3. Returns t: rd = t & M32, pd0 = t >> 32 >= 1, pd1 = t >> 32 >= 2."""
+    """Compute IADD3. Returns t: rd = t & M32, pd0 = t >> 32 >= 1, pd1 = t >> 32 >= 2."""
     t = (a ^ (M32 * nega)) + (b ^ (M32 * negb)) + (c ^ (M32 * negc))
     return t + (ps0 + ps1 if x else nega + negb + negc)
 
 
 @device(inline=True)
 def sum3(a: int, b: int, c: int, nega: int, negb: int, negc: int) -> int:
-    """IADD3 without .X: its low word, and nothing meant above it."""
+    """Compute IADD3 without .X. Only the low word of the result is meaningful."""
     return (a ^ -nega) + (b ^ -negb) + (c ^ -negc) + (nega + negb + negc)
 
 
 @device(inline=True)
 def imad(a: int, b: int, c: int, negc: int) -> int:
-    """IMAD: low word of a*b + c or a*b - c; the same for signed and unsigned operands."""
+    """Compute IMAD: the low word of a*b + c or a*b - c. It is the same for signed and unsigned operands."""
     return (int(a) * int(b) + int((c ^ (M32 * negc)) + negc)) & M32
 
 
 @device(inline=True)
 def imad_wide(a: int, b: int, clo: int, chi: int, u32: int) -> tuple[int, int]:
-    """IMAD.WIDE: (low, high) of a*b + c mod 2^64, a and b signed unless `u32`."""
+    """Compute IMAD.WIDE: (low, high) of a*b + c mod 2^64. a and b are signed unless `u32`."""
     if u32:
         t = int(a) * int(b) + ((int(chi) << 32) + int(clo))
     else:
@@ -59,7 +60,7 @@ def imad_wide(a: int, b: int, clo: int, chi: int, u32: int) -> tuple[int, int]:
 
 @device
 def imad_hi(a: int, b: int, c: int, u32: int) -> int:
-    """IMAD.HI: bits 32..63 of a*b, plus c, mod 2^32."""
+    """Compute IMAD.HI: bits 32..63 of a*b, plus c, mod 2^32."""
     if u32:
         t = int(a) * int(b)
     else:
@@ -69,25 +70,25 @@ def imad_hi(a: int, b: int, c: int, u32: int) -> int:
 
 @device(inline=True)
 def lea(a: int, b: int, shift: int, nega: int, x: int, ps0: int) -> int:
-    """LEA. Returns t = ((a or -a) << shift mod 2^32) + b (+ ps0 under .X): rd = t & M32, pd0 = t >> 32."""
+    """Compute LEA. Returns t = ((a or -a) << shift mod 2^32) + b (+ ps0 under .X): rd = t & M32, pd0 = t >> 32."""
     return ((((a ^ (M32 * nega)) + nega) << shift) & M32) + b + (ps0 & x)
 
 
 @device
 def lea_hi(a: int, b: int, c: int, shift: int, x: int, ps0: int) -> int:
-    """LEA.HI. Returns t = high word of ({c,a} << shift) + b (+ ps0 under .X): rd = t & M32, pd0 = t >> 32."""
+    """Compute LEA.HI. Returns t = high word of ({c,a} << shift) + b (+ ps0 under .X): rd = t & M32, pd0 = t >> 32."""
     return (((c << shift) | (a >> (32 - shift))) & M32) + b + (ps0 & x)
 
 
 @device
 def iabs(b: int) -> int:
-    """IABS: absolute value; the most negative number stays."""
+    """Compute IABS: the absolute value. The most negative number stays."""
     return SIGN32 * 2 - b if b & SIGN32 else b
 
 
 @device(inline=True)
 def imnmx(a: int, b: int, ps0: int, u32: int) -> int:
-    """IMNMX: the smaller of a and b where ps0 holds, else the larger."""
+    """Compute IMNMX: the smaller of a and b where ps0 is set, else the larger."""
     flip = 0 if u32 else SIGN32
     less = (a ^ flip) < (b ^ flip)
     if ps0:
@@ -100,7 +101,7 @@ def imnmx(a: int, b: int, ps0: int, u32: int) -> int:
 
 @device(inline=True)
 def shf(a: int, b: int, c: int, right: int, stype: int, hi: int, wrap: int) -> int:
-    """SHF: funnel shift of {c,a}; `right` is field dir, `stype` U32 S32 U64 S64."""
+    """Compute SHF: a funnel shift of {c,a}. `right` is field dir, `stype` is U32, S32, U64 or S64."""
     wide = stype >> 1
     if wrap:
         n = b & (31 + 32 * wide)
@@ -121,8 +122,11 @@ def shf(a: int, b: int, c: int, right: int, stype: int, hi: int, wrap: int) -> i
 
 @device(inline=True)
 def lop3(a: int, b: int, c: int, m0: int, m1: int, m2: int, m3: int, m4: int, m5: int, m6: int, m7: int) -> int:
-    """LOP3: bit i of the result is lut[(a_i << 2) | (b_i << 1) | c_i]; `m0` to `m7` are the lut's bits, each as a word
-    of 32 such bits (`table_masks`): given as bits, a compiler would make branches of them."""
+    """Compute LOP3: bit i of the result is lut[(a_i << 2) | (b_i << 1) | c_i].
+
+    `m0` to `m7` are the bits of the lut, each repeated to a word of 32 bits (`table_masks`). From single bits a
+    compiler would make branches.
+    """
     nc = ~c
     r00 = (c & m1) | (nc & m0)
     r01 = (c & m3) | (nc & m2)
@@ -132,13 +136,13 @@ def lop3(a: int, b: int, c: int, m0: int, m1: int, m2: int, m3: int, m4: int, m5
 
 
 def table_masks(lut: int) -> list[int]:
-    """A table of LOP3 as words, see there."""
+    """Return the 8 bits of a lut as 8 words for `lop3`: all ones for 1, 0 for 0."""
     return [M32 * (lut >> i & 1) for i in range(LUT_BITS)]
 
 
 @device
 def popc(b: int) -> int:
-    """POPC: number of one bits."""
+    """Compute POPC: the number of one bits."""
     x = b - ((b >> 1) & 0x55555555)
     x = (x & 0x33333333) + ((x >> 2) & 0x33333333)
     x = (x + (x >> 4)) & 0x0F0F0F0F
@@ -147,7 +151,7 @@ def popc(b: int) -> int:
 
 @device
 def leading_one(x: int) -> int:
-    """Index of the highest one bit of x in 0..2^63-1; -1 for 0."""
+    """Return the index of the highest one bit of x in 0..2^63-1, or -1 for 0."""
     pos = -1
     step = 32
     while step:
@@ -160,7 +164,8 @@ def leading_one(x: int) -> int:
 
 @device
 def flo(b: int, u32: int, sh: int) -> int:
-    """FLO: index of the leading one (of ~b if b is negative and not `u32`), all ones if none; .SH gives 31 - index."""
+    """Compute FLO: the index of the leading one, or all ones if there is none. It is looked for in ~b if b is negative
+    and not `u32`. .SH gives 31 - index."""
     x = b if u32 or b < SIGN32 else b ^ M32
     pos = leading_one(x)
     if pos < 0:
@@ -170,7 +175,7 @@ def flo(b: int, u32: int, sh: int) -> int:
 
 @device
 def brev(b: int) -> int:
-    """BREV: bit 31-i of the result is bit i of b."""
+    """Compute BREV: bit 31-i of the result is bit i of b."""
     x = ((b >> 1) & 0x55555555) | ((b & 0x55555555) << 1)
     x = ((x >> 2) & 0x33333333) | ((x & 0x33333333) << 2)
     x = ((x >> 4) & 0x0F0F0F0F) | ((x & 0x0F0F0F0F) << 4)
@@ -180,7 +185,7 @@ def brev(b: int) -> int:
 
 @device
 def prmt_byte(v_lo: int, v_hi: int, nibble: int) -> int:
-    """One byte of {v_hi,v_lo} by a selector nibble; bit 3 replicates the byte's sign."""
+    """Return one byte of {v_hi,v_lo} chosen by a selector nibble. Bit 3 replicates the byte's sign."""
     word = v_hi if nibble & 4 else v_lo
     byte = (word >> (8 * (nibble & 3))) & 0xFF
     if nibble & 8:
@@ -190,7 +195,7 @@ def prmt_byte(v_lo: int, v_hi: int, nibble: int) -> int:
 
 @device
 def prmt(a: int, b: int, c: int, mode: int) -> int:
-    """PRMT: four bytes of {c,a} chosen by selector b; modes "" F4E B4E RC8 ECL ECR RC16."""
+    """Compute PRMT: four bytes of {c,a} chosen by selector b. The modes are "" F4E B4E RC8 ECL ECR RC16."""
     s = b & 3
     result = 0
     for j in range(4):
@@ -214,13 +219,13 @@ def prmt(a: int, b: int, c: int, mode: int) -> int:
 
 @device(inline=True)
 def sel(a: int, b: int, ps0: int) -> int:
-    """SEL: a where ps0 holds, else b."""
+    """Compute SEL: a where ps0 is set, else b."""
     return a if ps0 else b
 
 
 @device(inline=True)
 def mov(b: int) -> int:
-    """MOV: copy."""
+    """Compute MOV: copy b."""
     return b
 
 
@@ -229,7 +234,7 @@ def mov(b: int) -> int:
 
 @device(inline=True)
 def icompare(a: int, b: int, icmp: int, u32: int, ex: int, ps1: int) -> int:
-    """ISETP's comparison, 0 or 1. `icmp` is a mask: 1 less, 2 equal, 4 greater. EX: on equality ps1 decides."""
+    """Return ISETP's comparison, 0 or 1. `icmp` is a mask: 1 less, 2 equal, 4 greater. EX: on equality ps1 decides."""
     flip = 0 if u32 else SIGN32
     x = a ^ flip
     y = b ^ flip
@@ -244,7 +249,7 @@ def icompare(a: int, b: int, icmp: int, u32: int, ex: int, ps1: int) -> int:
 
 @device(inline=True)
 def bool_op(r: int, p: int, bop: int) -> int:
-    """Combines a comparison with a predicate: AND, OR, XOR. pd0 = bool_op(r, ps0), pd1 = bool_op(1 - r, ps0)."""
+    """Combine a comparison with a predicate by AND, OR or XOR. pd0 = bool_op(r, ps0), pd1 = bool_op(1 - r, ps0)."""
     if bop == 0:
         return r & p
     if bop == 1:
@@ -254,13 +259,13 @@ def bool_op(r: int, p: int, bop: int) -> int:
 
 @device
 def plop3(p0: int, p1: int, p2: int, lut: int) -> int:
-    """One result of PLOP3: lut[(p0 << 2) | (p1 << 1) | p2]."""
+    """Return one result of PLOP3: lut[(p0 << 2) | (p1 << 1) | p2]."""
     return (lut >> ((p0 << 2) | (p1 << 1) | p2)) & 1
 
 
 @device
 def p2r(a: int, preds: int, mask: int) -> int:
-    """P2R: the bits of `a` under the 7-bit mask replaced by predicates (bit i = P_i)."""
+    """Compute P2R: replace the bits of `a` under the 7-bit mask by predicates (bit i = P_i)."""
     return (a & (M32 ^ mask)) | (preds & mask)
 
 
@@ -269,7 +274,8 @@ def p2r(a: int, preds: int, mask: int) -> int:
 
 @device
 def shfl_source(mode: int, lane: int, b: int, c: int) -> tuple[int, int]:
-    """SHFL: (source lane, in range) for lane `lane`; modes IDX UP DOWN BFLY; c = clamp | segment mask << 8."""
+    """Return (source lane, in range) of SHFL for lane `lane`. The modes are IDX UP DOWN BFLY; c = clamp | segment mask
+    << 8."""
     delta = b & 31
     seg = (c >> 8) & 31
     last = (lane & seg) | (c & 31 & ~seg)

@@ -1,4 +1,5 @@
-"""Matrices of 8 by 8 halves as LDSM loads them: whose addresses say where rows are, and which halves a lane gets."""
+"""LDSM loads matrices of 8 by 8 halves. The functions here say which lanes give the addresses of rows, and which halves
+a lane gets."""
 
 from __future__ import annotations
 
@@ -6,19 +7,19 @@ from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import FULL
 from binalloc.isa.table.opcodes import MATRIX_FORMS, MATRIX_ROWS
 
-TURNED = MATRIX_FORMS.index("MT88")
+TURNED = MATRIX_FORMS.index("MT88")  # the form that loads a matrix transposed
 
 
 @device(inline=True)
 def giving_lanes(matrices: int) -> int:
-    """The lanes whose addresses an access looks at: a lane for each row of so many matrices, all lanes where there are
-    none."""
+    """Return the mask of the lanes that give an access its addresses: one lane for each row of so many matrices, or all
+    lanes where `matrices` is 0."""
     return (1 << (MATRIX_ROWS * matrices)) - 1 if matrices else FULL
 
 
 @device
 def matrix_half(form: int, t: int, k: int) -> tuple[int, int]:
-    """(row, column) of what lane t gets as its lower (k = 0) or upper half: two neighbours in a row of the matrix, or
-    of the turned one."""
+    """Return (row, column) of the element that lane t gets as its lower (k = 0) or upper (k = 1) half. The two are
+    neighbours in a row of the matrix, or in a row of the transposed matrix if the form is `TURNED`."""
     one, other = t >> 2, 2 * (t & 3) + k
     return (other, one) if form == TURNED else (one, other)

@@ -1,1 +1,1 @@
-"""What a run looks out for: hazards, uninitialised values, races, faults."""
+"""This room detects what a run should not do: hazards, uses of uninitialised values, races and faults."""

@@ -1,21 +1,21 @@
-"""Hazard detection: the machine has no interlocks, so every use before time is a fault that names both instructions.
+"""Hazard detection: the machine has no interlocks, so every premature use is a fault that names both instructions.
 
-Per warp and row (register or predicate) the table keeps what is in flight, apart from each other:
+Per warp and row (register or predicate) the table separates three kinds of things in flight:
 
-- a fixed-latency result: the virtual time at which it is there. A warp's virtual clock advances by stall counts alone,
-  so that delays from other warps cannot hide a wrong count;
+- a fixed-latency result: the virtual time from which it is available. A warp's virtual clock advances by stall counts
+  alone, so that delays from other warps cannot hide a wrong count;
 - a variable-latency result: the set of scoreboards (bit 7: none, never ready) that must be waited for;
 - late readers (memory instructions read their sources after issue): one bit per pair (read scoreboard, write
   scoreboard), because waiting for either of the two frees the source; pair (7, 7) is never freed.
 
-What every instruction looks at is one number of the row (`soon`): the virtual time until which a fixed result is in
-flight, PENDING on top of it while a variable result or a late reader is. Beside it stand the lanes and the instruction
-of the fixed result (`whose`); what is PENDING stands in a table of its own.
+Every instruction looks at one number of the row first (`soon`): the virtual time until which a fixed result is in
+flight, with bit PENDING set on top while a variable result or a late reader is in flight. Beside it are the lanes and
+the instruction of the fixed result (`whose`). Variable results and late readers have a table of their own.
 
-Each carries the lanes concerned: after a divergent branch the warp runs both sides one after the other, but a lane
+Each entry has the lanes concerned: after a divergent branch the warp runs both sides one after the other, but a lane
 depends only on what it executed itself. Where some lanes overwrite a fixed result in flight, the others keep theirs
-with its own time in a list of results *set aside*, empty nearly always. Variable results of disjoint lanes in flight
-together are joined (union of scoreboards), and late readers are the warp's: whoever waits, waits for all.
+with its own time in a list of results *set aside*, which is nearly always empty. Variable results of disjoint lanes in
+flight together are joined (union of scoreboards). Late readers belong to the whole warp: a wait is for all of them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device(apart=True)
 def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
-    """The warp has waited for the scoreboards in `mask`: what they guard is there, or has been read."""
+    """Remove from the table all that the scoreboards in `mask` guard: the warp has waited for them, so results have
+    arrived and sources have been read."""
     row = s.warp_base + w
     if s.var_any[w] & mask:
         keep = 0
@@ -77,26 +78,27 @@ def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
 
 @device(inline=True)
 def time_of(s: Sm, w: int, r: int) -> int:
-    """The virtual time at which the last fixed result on row `r` is there."""
+    """Return the virtual time from which the last fixed result on row `r` is available."""
     return s.fixed[w, r, Fixed.SOON] & ~PENDING
 
 
 @device(inline=True)
 def lanes_of(s: Sm, w: int, r: int) -> int:
-    """The lanes of the last fixed result on row `r`."""
+    """Return the mask of lanes of the last fixed result on row `r`."""
     return s.fixed[w, r, Fixed.WHOSE] & FULL
 
 
 @device(inline=True)
 def enter(s: Sm, w: int, r: int, pc: int, mask: int, time: int) -> None:
-    """The fixed result of the instruction at `pc` for lanes `mask` is on its way to row `r`."""
+    """Enter into row `r` that the fixed result of the instruction at `pc` for lanes `mask` is in flight until
+    `time`."""
     s.fixed[w, r, Fixed.SOON] = time
     s.fixed[w, r, Fixed.WHOSE] = pc << 32 | mask
 
 
 @device(apart=True)
 def check_read(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int) -> None:
-    """RAW on row `r` of lanes `mask`."""
+    """Report a RAW fault if lanes `mask` read row `r` while its result is in flight."""
     row = s.warp_base + w
     late = time_of(s, w, r) - s.vclock[w]
     if late > 0 and lanes_of(s, w, r) & mask:
@@ -107,7 +109,8 @@ def check_read(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int) 
 
 @device(apart=True)
 def check_write(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int, done: int) -> None:
-    """WAW and WAR on row `r` of lanes `mask` by a result that is there at virtual time `done`."""
+    """Report a WAW or WAR fault if lanes `mask` write row `r` too early. `done` is the virtual time at which the new
+    result arrives."""
     row = s.warp_base + w
     late = time_of(s, w, r) - done
     if late >= 0 and lanes_of(s, w, r) & mask:
@@ -120,7 +123,8 @@ def check_write(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int,
 
 @device(apart=True)
 def check_aside(g: Gpu, s: Sm, w: int, pc: int, r: int, mask: int, least: int, fault: int) -> None:
-    """A result set aside for lanes of `mask` on row `r` that is there at virtual time `least` or later is a fault."""
+    """Report `fault` for each result set aside for lanes of `mask` on row `r` that arrives at virtual time `least` or
+    later."""
     for i in range(s.aside_count[w]):
         if s.aside[w, i, Aside.ROW] == r and s.aside[w, i, Aside.MASK] & mask and s.aside[w, i, Aside.TIME] >= least:
             late = s.aside[w, i, Aside.TIME] - (s.vclock[w] if fault == Fault.RAW else least)
@@ -129,7 +133,7 @@ def check_aside(g: Gpu, s: Sm, w: int, pc: int, r: int, mask: int, least: int, f
 
 @device
 def drop_aside(s: Sm, w: int) -> None:
-    """Forget what was set aside and is there."""
+    """Remove the results set aside that have arrived."""
     keep = 0
     for i in range(s.aside_count[w]):
         if s.aside[w, i, Aside.TIME] > s.vclock[w] and s.aside[w, i, Aside.MASK]:
@@ -141,9 +145,11 @@ def drop_aside(s: Sm, w: int) -> None:
 
 @device(apart=True)
 def overwrite(s: Sm, w: int, r: int, pc: int, mask: int, done: int) -> None:
-    """Lanes `mask` write row `r`, on which something is in flight: where that is a fixed result, the other lanes' is
-    set aside, or stays with the later time of both if there is no room for it, which takes more such results at once
-    than stall counts above zero allow."""
+    """Enter that lanes `mask` write row `r` while something is in flight on it.
+
+    Where that is a fixed result, the one of the other lanes is set aside. If there is no room for it, it stays, with
+    the later time of both; this takes more such results at once than stall counts above zero allow.
+    """
     pending = s.fixed[w, r, Fixed.SOON] & PENDING
     before = time_of(s, w, r)
     others = 0
@@ -169,7 +175,7 @@ def overwrite(s: Sm, w: int, r: int, pc: int, mask: int, done: int) -> None:
 
 @device
 def mark_variable(s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int) -> None:
-    """The results of the variable-latency instruction at `pc` are in flight behind its write scoreboard."""
+    """Enter that the results of the variable-latency instruction at `pc` are in flight behind its write scoreboard."""
     row = s.warp_base + w
     bit = 1 << program[pc, Column.WBAR]
     for i in range(program[pc, Column.N_DEFS]):
@@ -189,7 +195,7 @@ def mark_variable(s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int
 
 @device(apart=True)
 def mark_late(s: Sm, program: Grid, hazard: Cube, w: int, pc: int) -> None:
-    """The sources of the instruction at `pc`, its guard apart, are read after its issue."""
+    """Enter that the sources of the instruction at `pc`, except its guard, are read after its issue."""
     row = s.warp_base + w
     pair = program[pc, Column.LATE]  # bit of (rbar, wbar)
     for i in range(program[pc, Column.N_LATE]):
@@ -205,7 +211,7 @@ def mark_late(s: Sm, program: Grid, hazard: Cube, w: int, pc: int) -> None:
 
 @device(apart=True)
 def check_all_aside(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, mask: int) -> None:
-    """The results set aside, against what the instruction at `pc` reads and writes."""
+    """Check the results set aside against all that the instruction at `pc` reads and writes."""
     drop_aside(s, w)
     now = s.vclock[w]
     for i in range(program[pc, Column.N_USES]):
@@ -217,7 +223,7 @@ def check_all_aside(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, 
 
 @device
 def check_writes(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int, done: int) -> None:
-    """All that the instruction at `pc` writes, before any of it is entered: it may write a row twice."""
+    """Check all that the instruction at `pc` writes before any of it is entered: it may write a row twice."""
     for i in range(program[pc, Column.N_DEFS]):
         r = program[pc, FIRST_DEF + i]
         if s.fixed[w, r, Fixed.SOON] > s.vclock[w]:
@@ -226,7 +232,7 @@ def check_writes(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, ma
 
 @device(inline=True)
 def soon(s: Sm, w: int, r: int) -> int:
-    """The virtual time until which something is in flight on row `r`."""
+    """Return the virtual time until which something is in flight on row `r`."""
     return s.fixed[w, r, Fixed.SOON]
 
 
@@ -254,7 +260,7 @@ def check_and_mark(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, 
 
 @device(apart=True)
 def check_reads(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, active: int) -> None:
-    """All that the instruction at `pc` reads, where something of it may be in flight."""
+    """Check all that the instruction at `pc` reads, where some of it may be in flight."""
     for i in range(program[pc, Column.N_USES]):
         r = program[pc, FIRST_USE + i]
         if soon(s, w, r) > s.vclock[w]:
@@ -263,8 +269,8 @@ def check_reads(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, act
 
 @device(apart=True)
 def start(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int, now: int) -> None:
-    """The instruction at `pc` starts: what it writes is checked, and it is in flight, as are the sources of one of
-    variable latency."""
+    """Check what the instruction at `pc` writes and enter it as in flight. The sources of a variable-latency
+    instruction are entered as well."""
     done = now + program[pc, Column.LATENCY]
     check_writes(g, s, program, hazard, w, pc, mask, done)
     if program[pc, Column.VARIABLE]:
@@ -283,7 +289,7 @@ def start(g: Gpu, s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int
 
 @device
 def forget(s: Sm, hazard: Cube, w: int) -> None:
-    """Nothing is in flight: a new block's warp takes the slot."""
+    """Clear the table of slot `w`: a new block's warp takes it."""
     row = s.warp_base + w
     for r in range(ROWS):
         s.fixed[w, r, Fixed.SOON] = 0

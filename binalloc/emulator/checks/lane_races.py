@@ -1,12 +1,14 @@
-"""`race` among the lanes of one warp, for binaries of the memory model `ptx`: accesses that no WARPSYNC or barrier
-orders.
+"""`race` detects accesses among the lanes of one warp that no WARPSYNC or barrier orders. It does so for binaries of
+the memory model `ptx`.
 
-Each lane knows of every other up to which moment of the warp's that one's accesses come before its own: a vector clock
-per lane, moments counted by the warp's meetings. Lanes that meet know what any of them knew. Of a place's history a
-write has its lane and moment, reads those of each lane of the warp that read last: had another warp's read come between
-without a barrier, that would be a race of warps, and a barrier is a meeting of all lanes.
+Each lane has a vector clock. For every other lane it says up to which moment of the warp that lane's accesses come
+before this lane's own. The warp's meetings count the moments. Lanes that meet know afterwards all that any of them
+knew. The history of a place keeps lane and moment of the last write, and the reads of each lane of the warp that read
+last. Reads of earlier warps need not be kept: another warp's read in between without a barrier would be a race of
+warps, and a barrier is a meeting of all lanes.
 
-The clocks lie behind the places in the array of histories, a row per lane of a warp; the first row has the moment, too.
+The clocks are stored behind the places in the array of histories, a row per lane of a warp. The first row also holds
+the moment.
 """
 
 from __future__ import annotations
@@ -16,25 +18,22 @@ from binalloc.emulator.state.arrays import Cube, Words
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import LANES, MAX_WARPS
 
-CLOCK_ROWS = MAX_WARPS * LANES
-"""Rows that the lanes' clocks take."""
-_NOW = LANES
-"""Column, in the row of lane 0, of the warp's moment."""
-ORDERED = -1
-"""What `lane_conflict` answers where there is none."""
+CLOCK_ROWS = MAX_WARPS * LANES  # Number of rows that the lanes' clocks take in the array of histories.
+_NOW = LANES  # Column, in the row of lane 0, of the warp's moment: the first one behind the clocks of 32 lanes.
+ORDERED = -1  # `lane_conflict` returns this where there is no race; the codes of `Before` begin at 0.
 assert HISTORY_COLUMNS > _NOW
 
 
 @device
 def lanes_start(sm: int, races: Cube, w: int) -> None:
-    """A warp begins: nobody has met."""
+    """Clear the clocks of a warp that begins: no lanes have met."""
     first = races.shape[1] - CLOCK_ROWS + w * LANES
     races[sm, first : first + LANES, :] = 0
 
 
 @device
 def lanes_meet(sm: int, races: Cube, w: int, lanes: int) -> None:
-    """Some lanes meet: each knows from here on what they did, and what they knew."""
+    """Let some lanes meet: from here on each knows what the others did and knew."""
     first = races.shape[1] - CLOCK_ROWS + w * LANES
     now = races[sm, first, _NOW] + 1
     for of in range(LANES):
@@ -50,8 +49,11 @@ def lanes_meet(sm: int, races: Cube, w: int, lanes: int) -> None:
 
 @device
 def lane_conflict(sm: int, races: Cube, cell: Words, w: int, me: int, t: int, load: int, ordered: int) -> int:
-    """What the access of another lane was that lane t's to the place with history `cell` races with, or ORDERED. me:
-    the warp in its block. ordered: it is an atomic, or the like."""
+    """Return the kind of another lane's access that lane t's access races with, one of `Before`, or ORDERED.
+
+    cell: history of the place. me: number of the warp in its block. ordered: lane t's access is an atomic or an ordered
+    one.
+    """
     mine = races.shape[1] - CLOCK_ROWS + w * LANES + t
     found = ORDERED
     lane = cell[History.WRITE_LANE]
@@ -67,7 +69,7 @@ def lane_conflict(sm: int, races: Cube, cell: Words, w: int, me: int, t: int, lo
 
 @device
 def note_lane(sm: int, races: Cube, cell: Words, w: int, me: int, t: int, load: int, ordered: int) -> None:
-    """Lane t has accessed the place."""
+    """Enter the access of lane t into the history of the place."""
     now = races[sm, races.shape[1] - CLOCK_ROWS + w * LANES, _NOW]
     if not load:
         cell[History.WRITE_LANE] = t

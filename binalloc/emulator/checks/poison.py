@@ -1,12 +1,14 @@
-"""`check`: poison of values nobody wrote, propagated through everything, a fault only where it matters.
+"""`check` marks values as poisoned until something writes them, propagates poison through all instructions, and reports
+a fault only where it matters.
 
 Registers, predicates, shared and local words start poisoned. An instruction's results are poisoned in the lanes where
-any source, or the guard, is; SEL looks only at the side it takes, SHFL at the lane it reads. It is a fault where
-poison reaches an address, a branch or other control, the guard of a store, or data stored to global memory.
+any source, or the guard, is. SEL looks only at the side it takes, SHFL at the lane it reads. Poison is a fault in an
+address, in a branch or other control, in the guard of a store, and in data stored to global memory.
 
-Poison is of whole words. A store narrower than a word cleans all of it, which can hide poison. A word stays poisoned
-where only bits of it that were written are kept (a bit field set in a local variable that nothing wrote as a whole, as
-nvcc -O0 and -G do it: load, mask, merge, store, shift), which can be a fault for nothing."""
+Poison is tracked by whole words. A store narrower than a word cleans all of it, which can hide poison. A word stays
+poisoned where only written bits of it are kept, and this can be a false fault. An example is a bit field set in a local
+variable that nothing wrote as a whole, as code of nvcc -O0 and -G does: load, mask, merge, store, shift.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +42,17 @@ from binalloc.isa.table.opcodes import MATRIX_ROWS
 
 
 class Sink(Codes):
-    """Where poison is a fault."""
+    """Poison is a fault in these places."""
 
-    GUARD: int
-    ADDRESS: int
-    DATA: int
-    TARGET: int
+    GUARD: int  #: the guard of control flow or of a store
+    ADDRESS: int  #: the address of a memory access
+    DATA: int  #: data stored to global memory
+    TARGET: int  #: the target of an indirect branch or call
 
 
 @device
 def poison_all(g: Gpu, s: Sm, shadow: Grid, shadow_local: Grid, slot: int) -> None:
-    """A new block in `slot`: nothing of it has been written yet; RZ and PT are never poisoned."""
+    """Poison all that belongs to a new block in `slot`. RZ and PT are never poisoned."""
     shadow[s.id, s.shared_first[slot] : s.shared_end[slot]] = 1
     for i in range(g.warps_per_block):
         w = slot * g.warps_per_block + i
@@ -65,14 +67,15 @@ def poison_all(g: Gpu, s: Sm, shadow: Grid, shadow_local: Grid, slot: int) -> No
 
 @device
 def poison_fault(g: Gpu, s: Sm, w: int, pc: int, lanes: int, what: int) -> None:
-    """Report the lowest lane of `lanes`, if any."""
+    """Report a fault of the lowest lane of `lanes`, if there is any."""
     if lanes:
         set_fault(g, s, Fault.POISON, w, pc, lowest_bit(lanes), what, lanes, 0)
 
 
 @device
 def poison_before(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, mask: int) -> None:
-    """Faults that need no address; leaves the sources' and the guard's poison in `s.taint`, `s.taint_guard`."""
+    """Report the faults that need no address. Leaves the sources' and the guard's poison in `s.taint` and
+    `s.taint_guard`."""
     guard = s.poison[w, PRED_ROW + program[pc, Column.GUARD]] & active
     taint = 0
     for i in range(program[pc, Column.N_LATE]):
@@ -96,7 +99,7 @@ def poison_before(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, ma
 
 @device
 def memory_word(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int) -> int:
-    """1 if word k of lane t's access in shared or local memory is poisoned."""
+    """Return 1 if word k of lane t's access in shared or local memory is poisoned, else 0."""
     space = program[pc, Column.SPACE]
     address = s.addr[t]
     if space == Space.GENERIC:
@@ -116,7 +119,8 @@ def memory_word(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, 
 def poison_store(
     g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int, value: int
 ) -> None:
-    """Word k of lane t's store gets poison `value`; poison for global memory behind a generic address is a fault."""
+    """Give word k of lane t's store the poison `value`. Poison for global memory behind a generic address is a
+    fault."""
     space = program[pc, Column.SPACE]
     address = s.addr[t]
     if space == Space.GENERIC:
@@ -136,14 +140,14 @@ def poison_store(
 
 @device
 def set_poison(s: Sm, w: int, row: int, bits: int, mask: int) -> None:
-    """Lanes executed take `bits`; lanes whose guard is poisoned are poisoned either way."""
+    """Give the row `bits` as poison in the lanes executed. Lanes whose guard is poisoned are poisoned either way."""
     lanes = mask | s.taint_guard
     s.poison[w, row] = (s.poison[w, row] & ~lanes) | ((bits | s.taint_guard) & lanes)
 
 
 @device
 def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
-    """A memory instruction that has executed: poison moves between registers and shared or local words."""
+    """Move poison between registers and shared or local words, for a memory instruction that has executed."""
     access = program[pc, Column.ACCESS]
     rd = program[pc, Column.RD]
     data = program[pc, Column.DATA]
@@ -168,7 +172,8 @@ def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid
 
 @device
 def poison_matrices(g: Gpu, s: Sm, program: Grid, shadow: Grid, w: int, pc: int, mask: int) -> None:
-    """Of what LDSM gave a lane, each register is poisoned where a word of shared memory is that it has a half of."""
+    """Set the poison of LDSM's results. A lane's register is poisoned where a word of shared memory is poisoned that
+    holds one of its two halves."""
     rd = program[pc, Column.RD]
     if rd == RZ:
         return
@@ -185,7 +190,7 @@ def poison_matrices(g: Gpu, s: Sm, program: Grid, shadow: Grid, w: int, pc: int,
 
 @device
 def poison_after(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
-    """The instruction at `pc` has executed in lanes `mask`: poison of what it wrote."""
+    """Set the poison of all that the instruction at `pc` wrote in lanes `mask`."""
     if program[pc, Column.MATRICES]:
         poison_matrices(g, s, program, shadow, w, pc, mask)
         return

@@ -1,10 +1,11 @@
-"""`race`: shared-memory accesses that nothing orders, as ISA.md's "Memory model" has it.
+"""`race` detects shared-memory accesses that nothing orders, in the sense of ISA.md's "Memory model".
 
-Vector clocks as in FastTrack (Flanagan and Freund, PLDI 2009, section 3), with warps for threads and barrier arrivals
-for synchronisation; named barriers and arrivals without waiting are covered. It differs in keeping a read clock per
-warp throughout, because a block has at most 32. Under the model `loom` lanes of one warp execute in step: among them
-only one store instruction that writes different values to one place is a race. Under `ptx` see `lane_races`. Atomics
-and ordered accesses do not race with one another; .SPILL accesses are private."""
+The vector clocks are those of FastTrack (Flanagan and Freund, PLDI 2009, section 3), with warps for threads and barrier
+arrivals for synchronisation; named barriers and arrivals without waiting are covered. The difference is that a read
+clock per warp is always kept, because a block has at most 32. Under the model `loom` the lanes of one warp execute in
+step: among them only one store instruction that writes different values to one place is a race. For `ptx` see
+`lane_races`. Atomics and ordered accesses do not race with one another; .SPILL accesses are private.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device
 def race_start(g: Gpu, s: Sm, races: Cube, slot: int) -> None:
-    """A new block in `slot`: every warp at the start of its first interval."""
+    """Begin a new block in `slot`: every warp is at the start of its first interval."""
     first = (s.shared_first[slot] << 2) >> g.race_shift
     races[s.id, first : (s.shared_end[slot] << 2) >> g.race_shift, :] = 0
     for i in range(g.warps_per_block):
@@ -46,7 +47,7 @@ def race_start(g: Gpu, s: Sm, races: Cube, slot: int) -> None:
 
 @device
 def race_arrive(s: Sm, w: int, slot: int, b: int) -> None:
-    """A warp arrives: what it did so far comes before whatever follows the barrier."""
+    """Let a warp arrive at a barrier: what it did so far comes before all that follows the barrier."""
     for k in range(MAX_BLOCK_WARPS):
         s.bar_clock[slot, b, k] = max(s.bar_clock[slot, b, k], s.clock[w, k])
     s.clock[w, s.in_block[w]] += 1
@@ -54,21 +55,22 @@ def race_arrive(s: Sm, w: int, slot: int, b: int) -> None:
 
 @device
 def race_leave(s: Sm, w: int, slot: int, b: int) -> None:
-    """A waiting warp goes on behind the barrier."""
+    """Let a waiting warp go on behind the barrier."""
     for k in range(MAX_BLOCK_WARPS):
         s.clock[w, k] = max(s.clock[w, k], s.bar_clock[slot, b, k])
 
 
 @device
 def race_reset(s: Sm, slot: int, b: int) -> None:
-    """The barrier is free for its next use."""
+    """Clear the barrier's clock for its next use."""
     for k in range(MAX_BLOCK_WARPS):
         s.bar_clock[slot, b, k] = 0
 
 
 @device
 def race_meet(g: Gpu, s: Sm, races: Cube, w: int, lanes: int, named: int) -> None:
-    """Lanes of a warp meet in a barrier, or in a WARPSYNC (`named`): there those that name the same."""
+    """Let lanes of a warp meet in a barrier, or in a WARPSYNC (`named`). In a WARPSYNC only lanes that name the same
+    lanes meet."""
     if g.race != RaceModel.PTX:
         return
     for t in range(g.lanes):
@@ -84,7 +86,8 @@ def race_meet(g: Gpu, s: Sm, races: Cube, w: int, lanes: int, named: int) -> Non
 
 @device
 def race_word(g: Gpu, s: Sm, cell: Words, w: int, pc: int, t: int, address: int, access: int, ordered: int) -> None:
-    """Lane t of warp slot w accesses the place whose history is `cell`. ordered: an atomic or the like."""
+    """Check the access of lane t of warp slot w to the place with history `cell`, and enter it there. ordered: it is an
+    atomic or an ordered access."""
     me = s.in_block[w]
     writer = cell[History.WRITER] - 1
     late = writer >= 0 and writer != me and s.clock[w, writer] < cell[History.CLOCK]
@@ -106,7 +109,7 @@ def race_word(g: Gpu, s: Sm, cell: Words, w: int, pc: int, t: int, address: int,
 
 @device
 def race_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """Two lanes of one store with one address and different data."""
+    """Report two lanes of one store that have one address and different data."""
     rb = program[pc, Column.DATA]
     size = program[pc, Column.SIZE]
     row = s.warp_base + w
@@ -127,7 +130,8 @@ def race_place(
     g: Gpu, s: Sm, races: Cube, place: int, w: int, pc: int, t: int, address: int, access: int, ordered: int,
     compare: int,
 ) -> None:  # fmt: skip
-    """Lane t's access to one place; `compare`: with what other lanes of the warp did, and no more."""
+    """Check lane t's access to one place and enter it. `compare`: only compare it with accesses of other lanes of the
+    warp."""
     cell = races[s.id, place]
     me, load = s.in_block[w], 1 if access == AccessCode.LOAD else 0
     if compare:
@@ -143,7 +147,7 @@ def race_place(
 
 @device
 def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask: int, compare: int) -> int:
-    """All places that a memory instruction accesses; answers the lanes that access shared memory."""
+    """Check all places that a memory instruction accesses. Return the mask of lanes that access shared memory."""
     space, access = program[pc, Column.SPACE], program[pc, Column.ACCESS]
     ordered = 1 if access == AccessCode.ATOMIC or program[pc, Column.PAST] else 0
     asking = mask & giving_lanes(program[pc, Column.MATRICES])
@@ -166,7 +170,7 @@ def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask
 
 @device
 def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, pc: int, mask: int) -> None:
-    """A memory instruction that has executed in lanes `mask`."""
+    """Check a memory instruction that has executed in lanes `mask`."""
     space = program[pc, Column.SPACE]
     if program[pc, Column.SPILL] or (space != Space.SHARED and space != Space.GENERIC):
         return

@@ -1,4 +1,4 @@
-"""Watchpoints as users write them: `BUFFER[+OFFSET[:SIZE]]`, or `0xADDRESS[:SIZE]` in global memory."""
+"""Users write watchpoints as `BUFFER[+OFFSET[:SIZE]]`, or `0xADDRESS[:SIZE]` in global memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.watch import Span
 from binalloc.errors import Hint, UsageError
 from binalloc.launch.file import variable_name
@@ -18,19 +18,19 @@ _ADDRESS = re.compile(rf"(0[xX][0-9a-fA-F]{{1,16}})(?::{_NUMBER})?\Z")
 _PREFIX = variable_name("")
 
 
-def known_places(device: Device) -> dict[str, tuple[int, int]]:
-    """Address and bytes of what may be watched: buffers, and variables by their names."""
+def known_places(device: LaunchedDevice) -> dict[str, tuple[int, int]]:
+    """Return address and bytes of all that may be watched: buffers, and variables by their names."""
     return {name.removeprefix(_PREFIX): (start, end - start) for name, start, end in device.places() if end > start}
 
 
-def element_of(device: Device, name: str) -> np.dtype[np.generic]:
-    """What a buffer consists of; of a variable that the launch does not fill it is not known: words."""
+def element_of(device: LaunchedDevice, name: str) -> np.dtype[np.generic]:
+    """Return the dtype of a buffer's elements. For a variable that the launch does not fill it is not known: words."""
     return device.host[name].dtype if name in device.host else np.dtype("<u4")
 
 
-def span_of(device: Device, text: str) -> Span:
-    """The bytes that `text` means. Without a size it is one element, or, where no offset is given either, all of the
-    buffer. UsageError where it means none, or bytes outside of one buffer."""
+def span_of(device: LaunchedDevice, text: str) -> Span:
+    """Return the bytes that `text` means. Without a size it is one element, or all of the buffer where no offset is
+    given either. UsageError where it means none, or bytes outside of one buffer."""
     places = known_places(device)
     if found := _ADDRESS.match(text):
         return _by_address(device, places, text, int(found[1], 16), found[2])
@@ -48,7 +48,8 @@ def span_of(device: Device, text: str) -> Span:
 
 
 def joined(spans: Sequence[Span]) -> list[Span]:
-    """The same bytes, none of them twice: spans of one buffer that overlap are one, in the place of the first."""
+    """Return the same bytes, none of them twice. Spans of one buffer that overlap become one, in the place of the
+    first."""
     out: list[Span] = []
     for span in spans:
         over = [each for each in out if each.name == span.name and each.start < span.end and span.start < each.end]
@@ -62,7 +63,9 @@ def joined(spans: Sequence[Span]) -> list[Span]:
     return out
 
 
-def _by_address(device: Device, places: dict[str, tuple[int, int]], text: str, address: int, given: str | None) -> Span:
+def _by_address(
+    device: LaunchedDevice, places: dict[str, tuple[int, int]], text: str, address: int, given: str | None
+) -> Span:
     for name, (start, size) in places.items():
         if start <= address < start + size:
             length = int(given, 0) if given else min(element_of(device, name).itemsize, start + size - address)
@@ -73,7 +76,7 @@ def _by_address(device: Device, places: dict[str, tuple[int, int]], text: str, a
     raise _refused("no buffer is at that address", text, expected or "a launch with buffers")
 
 
-def _unknown(device: Device, places: dict[str, tuple[int, int]], text: str) -> UsageError:
+def _unknown(device: LaunchedDevice, places: dict[str, tuple[int, int]], text: str) -> UsageError:
     for name in device.host:
         if text.startswith(name) and name not in places and _REST.match(text.removeprefix(name)):
             return _refused(f"{name} is in constant memory or empty, which no kernel changes", text, ", ".join(places))

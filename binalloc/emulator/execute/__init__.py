@@ -1,1 +1,1 @@
-"""Instructions over the lanes of a warp."""
+"""This room executes instructions over the lanes of a warp."""

@@ -1,9 +1,9 @@
-"""The addresses of a memory instruction's lanes, and what all of them have in common, found in one pass over them.
+"""The addresses of a memory instruction's lanes, and common properties of them, are found in one pass over the lanes.
 
-Bounds, banks, lines and data look at 32 addresses each; most accesses are of one shape, so that a few numbers say it
-all. An access is *even* if the addresses of its lanes stand at one stride, and *inside* if each lies where the
-instruction may access memory: in one buffer, in the block's shared memory, in a frame. What is not inside need not be a
-fault: lanes may be in different buffers. Who finds it so looks at them one by one.
+Checks of bounds, banks, lines and data look at 32 addresses each. Most accesses have a simple shape that a few numbers
+describe. An access is *even* if the addresses of its lanes have one stride. It is *inside* if each address is where the
+instruction may access memory: in one buffer, in the block's shared memory, in a frame. An access that is not inside
+need not be a fault, as lanes may be in different buffers. Its addresses are then checked one by one.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, RZ, SLOT_RO
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
-SIGN = 0x80000000
+SIGN = 0x80000000  # the sign bit of an address's high word
 FAR = 1 << 56
-"""No stride inside of a buffer is as long. So many times the number of lanes do not wrap, as 2^64 does."""
+"""No stride inside of a buffer is as long. This number times the number of lanes does not wrap, as 2^64 does."""
 
 
 @device(inline=True)
 def has_pair(space: int) -> int:
-    """Whether addresses of the space are 64 bits in two registers, signed; else they are 32 bits and wrap."""
+    """Return 1 if addresses of the space are 64 bits in two registers, signed, else 0: they are 32 bits and wrap."""
     return 1 if space == Space.GLOBAL or space == Space.GENERIC else 0
 
 
 @device(inline=True)
 def address_of(rows: Grid, low: int, high: int, pair: int, offset: int, t: int) -> int:
-    """Lane t's address, from rows `low` and, if it is a pair, `high`."""
+    """Return lane t's address, from rows `low` and, if it is a pair, `high`."""
     if pair:
         return (((((int(rows[high, t]) + 0) ^ SIGN) - SIGN) << 32) | int(rows[low, t])) + offset
     return (int(rows[low, t]) + offset) & FULL
@@ -37,8 +37,8 @@ def address_of(rows: Grid, low: int, high: int, pair: int, offset: int, t: int) 
 
 @device(inline=True)
 def reach(g: Gpu, s: Sm, program: Grid, w: int, pc: int, start: int) -> tuple[int, int]:
-    """The first and the last address at which accesses of the instruction may begin, if one begins at `start`; the last
-    is below the first if there is none."""
+    """Return the first and the last address at which accesses of the instruction may begin, if one begins at `start`.
+    The last is less than the first if there is none."""
     space = program[pc, Column.SPACE]
     spill = program[pc, Column.SPILL]
     low = 0
@@ -56,14 +56,14 @@ def reach(g: Gpu, s: Sm, program: Grid, w: int, pc: int, start: int) -> tuple[in
     else:
         b = buffer_of(g, start)
         high = 0
-        if b >= 0 and g.buffer_start[b] != g.heap_start:  # of the heap's blocks each lane is looked at
+        if b >= 0 and g.buffer_start[b] != g.heap_start:  # in the heap each lane is checked by itself
             low, high = g.buffer_start[b], g.buffer_end[b]
     return low, high - program[pc, Column.SIZE]
 
 
 @device
 def highest_lane(mask: int) -> int:
-    """The highest lane in `mask`, which is not empty."""
+    """Return the highest lane in `mask`, which is not empty."""
     if mask == FULL:
         return LANES - 1
     below = mask
@@ -74,8 +74,12 @@ def highest_lane(mask: int) -> int:
 
 @device(inline=True)
 def find_addresses(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, mask: int) -> int:
-    """`s.addr` of all lanes; of those in `mask`, which is not empty, `s.inside`, and `s.even` if they are inside and
-    even: lane t's address is `s.origin` + t * `s.step` then. Returns 0 if each is a multiple of the access's size."""
+    """Find the addresses of all lanes, `s.addr`, and whether the lanes in `mask`, which is not empty, are inside and
+    even.
+
+    `s.inside` is 1 if they are inside. `s.even` is 1 if they are inside and even: lane t's address is then `s.origin` +
+    t * `s.step`. Returns 0 if each address is a multiple of the access's size.
+    """
     row = first_row(s, w) + program[pc, Column.A_REG]
     upper = row + 1 if program[pc, Column.A_REG] < RZ else row
     offset = program[pc, Column.OFFSET]
@@ -120,7 +124,7 @@ def find_addresses(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, ma
 
 @device
 def each_address(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, low: int, last: int) -> int:
-    """`s.inside`, and whether all are aligned, of addresses that are not even."""
+    """Find `s.inside` of addresses that are not even. Returns 0 if all are aligned."""
     if last < low:
         low, last = 1, 0  # nothing is inside, whatever the sums below may wrap to
     bits, outside = 0, 0

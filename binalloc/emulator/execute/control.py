@@ -1,12 +1,12 @@
-"""The reconvergence stack of a warp.
+"""The reconvergence stack of a warp orders the sides of divergent branches and calls.
 
-Entries are (kind, PC, reconvergence PC, mask); the top one runs. An entry is popped when its PC reaches its
-reconvergence PC: its lanes wait in an entry below whose PC is that point. A divergent branch turns the running entry
-into the one that waits at the reconvergence point, and pushes one entry per side. If the running entry itself would
-only wait where the entry below waits already (a loop's next round), it is dropped instead, so loops have bounded depth.
-A call pushes a CALL entry, which never reconverges but empties as its lanes return.
+Entries are (kind, PC, reconvergence PC, mask); the top one runs. An entry is popped when its PC is its reconvergence
+PC. Its lanes then wait in an entry deeper in the stack whose PC is that point. A divergent branch turns the running
+entry into the one that waits at the reconvergence point, and pushes one entry per side. If the next deeper entry
+already waits at the same point (a loop's next round), the running entry is dropped instead, so loops have bounded
+depth. A call pushes a CALL entry, which never reconverges but empties as its lanes return.
 
-The functions that `sm.control` names, one for a kind of control, take the lanes that execute as `mask`, which may be
+`sm.control` names one function here for each kind of control. They take the lanes that execute as `mask`, which may be
 empty, and leave the warp's PC behind the instruction.
 """
 
@@ -24,12 +24,12 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import MODIFIERS
 
-CTA = MODIFIERS["scope"].values.index("CTA")
+CTA = MODIFIERS["scope"].values.index("CTA")  # the scope of a fence that concerns the block only
 
 
 @device(inline=True)
 def settle(s: Sm, w: int) -> None:
-    """Pop entries that are empty or have reached their reconvergence point."""
+    """Pop entries that are empty or at their reconvergence point."""
     sp = s.sp[w]
     while sp >= 0 and (
         s.stack[w, sp, StackColumn.MASK] == 0
@@ -44,7 +44,7 @@ def settle(s: Sm, w: int) -> None:
 
 @device
 def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None:
-    """Push an entry; overflow is a fault at the running instruction, whatever the entries' PCs are by now."""
+    """Push an entry. Overflow is a fault at the running instruction, whatever the entries' PCs are by now."""
     sp = s.sp[w] + 1
     if sp >= g.stack_entries:
         set_fault(g, s, Fault.STACK, w, s.at[w], -1, g.stack_entries, 0, 0)
@@ -58,7 +58,7 @@ def push(g: Gpu, s: Sm, w: int, kind: int, pc: int, rpc: int, mask: int) -> None
 
 @device
 def advance(s: Sm, w: int, pc: int) -> None:
-    """Behind an instruction without control flow, at which no entry becomes empty."""
+    """Set the PC behind an instruction without control flow, at which no entry becomes empty."""
     s.stack[w, s.sp[w], StackColumn.PC] = pc + 1
     if s.stack[w, s.sp[w], StackColumn.RPC] == pc + 1:
         settle(s, w)
@@ -66,8 +66,8 @@ def advance(s: Sm, w: int, pc: int) -> None:
 
 @device
 def branch(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """BRA: its lanes jump, the others go on. Where the code lies makes no difference: a branch to the next word
-    diverges like any other."""
+    """Execute BRA: its lanes jump, the others go on. The layout of the code makes no difference: a branch to the next
+    word diverges like any other."""
     s.stat[Stat.BRANCHES] += 1
     sp = s.sp[w]
     active = s.stack[w, sp, StackColumn.MASK]
@@ -98,8 +98,8 @@ def branch(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
 
 @device
 def enter(g: Gpu, s: Sm, program: Grid, w: int, pc: int, target: int, mask: int, most: int) -> None:
-    """Lanes `mask`, not empty, of the call at `pc` enter the function at `target`, not trusted to be one. most:
-    CodeWord.REWRITTEN if that may be a rewritten one, else CodeWord.FUNCTION."""
+    """Let lanes `mask`, not empty, of the call at `pc` enter the function at `target`. It is checked that there is one.
+    most: CodeWord.REWRITTEN if a rewritten function is allowed, else CodeWord.FUNCTION."""
     if target < 0 or target >= g.code_words or not CodeWord.FUNCTION <= program[target, Column.VALID] <= most:
         set_fault(g, s, Fault.CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
         return
@@ -108,7 +108,7 @@ def enter(g: Gpu, s: Sm, program: Grid, w: int, pc: int, target: int, mask: int,
 
 @device
 def call(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """CALL: its lanes enter the target; the others wait behind the call until it has returned."""
+    """Execute CALL: its lanes enter the target; the others wait behind the call until it has returned."""
     s.stack[w, s.sp[w], StackColumn.PC] = pc + 1
     if mask != 0:
         enter(g, s, program, w, pc, program[pc, Column.TARGET], mask, CodeWord.REWRITTEN)
@@ -117,8 +117,8 @@ def call(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -
 
 @device
 def call_indirect(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """CALL.IND: one CALL entry per distinct target, pushed by its lowest lane's number from the highest down, so that
-    the function of the lowest lane runs first."""
+    """Execute CALL.IND: push one CALL entry per distinct target. They are ordered by their lowest lanes, the highest of
+    these first, so that the function of the lowest lane runs first."""
     stage(g, s, program, regs, w, pc)
     s.stack[w, s.sp[w], StackColumn.PC] = pc + 1
     for k in range(g.lanes):
@@ -134,7 +134,7 @@ def call_indirect(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mas
 
 @device
 def leave(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """RET: its lanes leave every entry from the top down to the innermost CALL entry."""
+    """Execute RET: its lanes leave every entry from the top down to the innermost CALL entry."""
     sp = s.sp[w]
     s.stack[w, sp, StackColumn.PC] = pc + 1
     if mask == 0:
@@ -154,7 +154,7 @@ def leave(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) 
 
 @device
 def finish(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """EXIT: its lanes leave every entry; the warp has ended when the stack is empty."""
+    """Execute EXIT: its lanes leave every entry. The warp has ended when the stack is empty."""
     sp = s.sp[w]
     s.stack[w, sp, StackColumn.PC] = pc + 1
     if mask != 0:
@@ -166,7 +166,7 @@ def finish(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
 
 @device
 def converge(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """WARPSYNC."""
+    """Execute WARPSYNC."""
     advance(s, w, pc)
     stage(g, s, program, regs, w, pc)
     warpsync(g, s, w, pc, mask)
@@ -174,8 +174,8 @@ def converge(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: in
 
 @device
 def fence(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """MEMBAR. Data is in order anyway; with a scope wider than the block its result comes when what the warp has stored
-    has arrived at L2."""
+    """Execute MEMBAR. Data is in order anyway. With a scope wider than the block its result comes when the warp's
+    stores have arrived at L2."""
     advance(s, w, pc)
     if mask and program[pc, Column.SCOPE] != CTA:
         wait_for_stores(g, s, w, program[pc, Column.WBAR])

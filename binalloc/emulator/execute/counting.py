@@ -1,4 +1,4 @@
-"""What accesses of any form have in common: the counters of one, the buffer that an address lies in."""
+"""The functions here serve accesses of any form: they count an access, and find the buffer of an address."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from binalloc.emulator.state.scan import count_bits
 
 @device
 def count_access(s: Sm, index: int, mask: int, size: int) -> None:
-    """One access of `mask` lanes in counter `index` and in the byte counter beside it."""
+    """Count one access of `mask` lanes in counter `index` and in the byte counter beside it."""
     s.stat[index] += 1
     s.stat[index + S_BYTES_FROM_COUNT] += count_bits(mask) * size
 
 
 @device
 def buffer_of(g: Gpu, address: int) -> int:
-    """Index of the buffer that holds `address`, -1 if none does (binary search; buffers are sorted)."""
+    """Return the index of the buffer that holds `address`, or -1 if none does (binary search; buffers are sorted)."""
     low = 0
     high = g.buffers
     while low < high:

@@ -1,7 +1,7 @@
-"""LDSM: matrices of 8 by 8 halves that a warp loads together from shared memory.
+"""LDSM loads matrices of 8 by 8 halves from shared memory, for all lanes of a warp together.
 
-Lane 8 m + r gives the address of row r of matrix m; what a lane gets lies in rows of others. The lanes that execute it
-are one set, those that give addresses are another: of one or two matrices only the first 8 or 16.
+Lane 8 m + r gives the address of row r of matrix m; a lane's result comes from rows of other lanes. All lanes execute
+the instruction, but for one or two matrices only the first 8 or 16 give addresses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HALF_BITS, HALF = 16, 0xFFFF
 
 @device(apart=True)
 def lanes_missing(g: Gpu, s: Sm, program: Grid, w: int, pc: int, executing: int) -> int:
-    """1, and a fault, unless all live lanes execute the load, and those that give addresses are among them."""
+    """Return 1, and report a fault, unless all live lanes execute the load, and with them all that give addresses."""
     wanted = s.live[w] | giving_lanes(program[pc, Column.MATRICES])
     missing = wanted & ~executing
     if missing:
@@ -32,7 +32,7 @@ def lanes_missing(g: Gpu, s: Sm, program: Grid, w: int, pc: int, executing: int)
 
 @device
 def loaded_half(s: Sm, memory: Words, form: int, m: int, t: int, k: int) -> int:
-    """Lane t's lower or upper half of matrix m."""
+    """Return lane t's lower (k = 0) or upper (k = 1) half of matrix m."""
     row, column = matrix_half(form, t, k)
     word = int(memory[(s.addr[MATRIX_ROWS * m + row] >> 2) + (column >> 1)]) + 0
     return (word >> (HALF_BITS * (column & 1))) & HALF
@@ -40,7 +40,7 @@ def loaded_half(s: Sm, memory: Words, form: int, m: int, t: int, k: int) -> int:
 
 @device(apart=True)
 def load_matrices(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int) -> None:
-    """Two halves of each matrix for every live lane; matrix m goes to the m-th register from rd on."""
+    """Load two halves of each matrix for every live lane. Matrix m goes to the m-th register from rd on."""
     rd = program[pc, Column.RD]
     if rd == RZ:
         return

@@ -1,8 +1,8 @@
-"""Loads, stores and atomics: addresses, bounds, spill rules, then the data; timing by `memory/coalescing.py`
-and `memory/banks.py`.
+"""Loads, stores and atomics: addresses, bounds, spill rules, then the data. Their timing: `memory.coalescing`,
+`.banks`.
 
-Data moves at issue (execution and timing are one), results are used only after their scoreboard: the hazard rules see
-to that. Lanes act in ascending order, so the highest lane wins a conflicting store.
+Data moves at issue: execution and timing are one. By the hazard rules results are used only after their scoreboard.
+Lanes act in ascending order, so the highest lane wins a conflicting store.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from binalloc.emulator.state.scan import lowest_bit
 
 @device(apart=True)
 def misaligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
-    """Fault on the first misaligned lane, if there is one."""
+    """Report a fault of the first misaligned lane, if there is one."""
     for t in range(g.lanes):
         if (mask >> t) & 1 and s.addr[t] & (size - 1):
             set_fault(g, s, Fault.MISALIGNED, w, pc, t, s.addr[t], size, 0)
@@ -54,11 +54,8 @@ def misaligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
 
 @device
 def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
-    """First lane of `mask` whose access is not inside [low, high); -1 if all are. 0 <= low, high <= 2^62.
-
-    Addresses come from registers and may be anything: the sum is taken of the bounds, where it cannot wrap.
-    """
-    last = high - size
+    """Return the first lane of `mask` whose access is not inside [low, high), or -1. 0 <= low, high <= 2^62."""
+    last = high - size  # addresses may be any numbers: a sum with one of them could wrap, this cannot
     wrong = 0
     for t in range(g.lanes):
         outside = 1 if s.addr[t] < low or s.addr[t] > last else 0
@@ -72,7 +69,7 @@ def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
 
 @device(apart=True)
 def heap_bounds(g: Gpu, s: Sm, global_: Words, w: int, pc: int, mask: int, size: int) -> None:
-    """Every lane, all in the heap and aligned, in a granule of a live block: its bit in the heap's map."""
+    """Report the first lane not in a granule of a live block, by the heap's map. All are in the heap and aligned."""
     first = (g.heap_map - g.global_base) >> 2
     for t in range(g.lanes):
         if (mask >> t) & 1:
@@ -85,7 +82,7 @@ def heap_bounds(g: Gpu, s: Sm, global_: Words, w: int, pc: int, mask: int, size:
 
 @device(apart=True)
 def global_bounds(g: Gpu, s: Sm, global_: Words, w: int, pc: int, mask: int, size: int) -> None:
-    """Every lane inside one buffer; lanes mostly share theirs. The sum as in `within`."""
+    """Report the first lane that is not inside one buffer; lanes mostly share one. As in `within`, no sum wraps."""
     rest = mask
     while rest:
         lane = 0
@@ -109,8 +106,8 @@ def global_bounds(g: Gpu, s: Sm, global_: Words, w: int, pc: int, mask: int, siz
 
 @device(apart=True)
 def lone_halves(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, shift: int) -> int:
-    """Lanes whose atomic adds to two halves, -0 to the one from bit `shift` on: that is left alone, and need not be
-    there."""
+    """Return the lanes whose atomic adds to two halves, and -0 to the half from bit `shift` on. That half does not
+    change, and need not be inside."""
     found = 0
     if adds_halves(program[pc, Column.AOP], program[pc, Column.ATYP]):
         for t in range(g.lanes):
@@ -120,7 +117,7 @@ def lone_halves(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, shift: int) ->
 
 @device(apart=True)
 def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
-    """User accesses stay below the slots; a spill access hits the thread's own word of its warp's slot rows."""
+    """Check that user accesses end below the slots, and spill accesses hit the thread's word in its warp's rows."""
     if not spill:
         limit = s.shared_limit[s.block_of[w]]
         lane = within(g, s, mask, 0, limit, size)
@@ -140,7 +137,7 @@ def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: i
 
 @device(apart=True)
 def local_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
-    """User accesses stay in the frames, spill accesses in the spill area above them."""
+    """Check that user accesses stay in the frames, and spill accesses in the spill area behind them."""
     low = g.local_user if spill else 0
     high = g.local_total if spill else g.local_user
     lane = within(g, s, mask, low, high, size)
@@ -150,7 +147,7 @@ def local_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: in
 
 @device
 def narrow(word: int, address: int, size: int, signed: int) -> int:
-    """The byte or half of `word` at `address`, extended to 32 bits."""
+    """Return the byte or half of `word` at `address`, extended to 32 bits."""
     bits = size * 8
     value = (word >> ((address & 3) * 8)) & ((1 << bits) - 1)
     if signed and value >> (bits - 1):
@@ -212,7 +209,7 @@ def store_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, 
 
 @device
 def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int, base: int) -> None:
-    """Atomic operation on a flat memory, which begins at address `base`, lane after lane; old values into `d`, `dh`."""
+    """Do an atomic on a flat memory, which begins at address `base`, lane after lane; old values go to `d`, `dh`."""
     aop, atyp = program[pc, Column.AOP], program[pc, Column.ATYP]
     for t in range(g.lanes):
         if (mask >> t) & 1:
@@ -229,7 +226,7 @@ def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int,
 
 @device
 def flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
-    """The access of the instruction at `pc` to a flat memory, which begins at address `base`, a multiple of 4."""
+    """Do the access of the instruction at `pc` to a flat memory, which begins at address `base`, a multiple of 4."""
     access = program[pc, Column.ACCESS]
     if access == AccessCode.LOAD:
         load_flat(g, s, program, rows, memory, w, pc, mask, base)
@@ -241,7 +238,7 @@ def flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: in
 
 @device(inline=True)
 def merge(g: Gpu, to: Words, source: Words, mask: int) -> None:
-    """Lanes `mask` of a row take those of another one."""
+    """Copy lanes `mask` of a row to another one."""
     if mask == FULL:
         for t in range(g.lanes):
             to[t] = source[t]
@@ -289,7 +286,7 @@ def access_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, 
 
 @device(inline=True)
 def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, pc: int, mask: int) -> None:
-    """The lanes of `mask` in global memory."""
+    """Do the access of lanes `mask` to global memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
     if s.inside == 0:
@@ -311,7 +308,7 @@ def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, 
 
 @device(inline=True)
 def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc: int, mask: int) -> None:
-    """The lanes of `mask` in the block's shared memory."""
+    """Do the access of lanes `mask` to the block's shared memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
     spill = program[pc, Column.SPILL]
@@ -337,7 +334,7 @@ def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc
 
 @device
 def in_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, pc: int, mask: int) -> None:
-    """The lanes of `mask` in their local memory."""
+    """Do the access of lanes `mask` to their local memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
     spill = program[pc, Column.SPILL]
@@ -355,7 +352,7 @@ def in_local(g: Gpu, s: Sm, program: Grid, rows: Grid, local: Cube, w: int, pc: 
 
 @device
 def in_const(g: Gpu, s: Sm, program: Grid, rows: Grid, const: Words, w: int, pc: int, mask: int) -> None:
-    """LDC: the constant cache serves one word a pass; what it may lack are lines as those of other spaces."""
+    """Do an LDC. The constant cache serves one word a pass; what may miss are lines, as in other spaces."""
     bank = program[pc, Column.CBANK]
     size = program[pc, Column.SIZE]
     if s.inside == 0:
@@ -384,7 +381,7 @@ def in_const(g: Gpu, s: Sm, program: Grid, rows: Grid, const: Words, w: int, pc:
 
 @device(apart=True)
 def lanes_within(g: Gpu, s: Sm, mask: int, window: int) -> int:
-    """The lanes of `mask` whose generic addresses are of a window."""
+    """Return the lanes of `mask` whose generic addresses are in a window."""
     found = 0
     for t in range(g.lanes):
         found |= (1 if window <= s.addr[t] < window + WINDOW_SIZE else 0) << t
@@ -393,7 +390,7 @@ def lanes_within(g: Gpu, s: Sm, mask: int, window: int) -> int:
 
 @device(apart=True)
 def move_addresses(g: Gpu, s: Sm, distance: int) -> None:
-    """All addresses, from generic ones to those of a window's space, or back."""
+    """Shift all addresses, from generic ones to addresses in a window's space, or back."""
     for t in range(g.lanes):
         s.addr[t] += distance
 
@@ -403,9 +400,8 @@ def exec_mem(
     g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, executing: int,
 ) -> None:  # fmt: skip
-    """Any memory instruction by the lanes `executing` (not empty); those of an atomic operation are staged. Space and
-    access of an opcode are said in the table of opcodes alone, as the names of `Space` and `AccessCode`; a new space is
-    a member and a case here, and in `addresses.reach`."""
+    """Execute any memory instruction by the lanes `executing` (not empty). Atomics are staged. Opcodes' rows name the
+    space and access, as in `Space` and `Access`: a new space is a member, and a case here and in `addresses.reach`."""
     access = program[pc, Column.ACCESS]
     space = program[pc, Column.SPACE]
     if access == AccessCode.ATOMIC and not atomic_legal(program[pc, Column.AOP], program[pc, Column.ATYP]):
@@ -421,7 +417,7 @@ def exec_mem(
         misaligned(g, s, w, pc, mask, program[pc, Column.SIZE])
         return
     # lanes that go to global, shared and local memory; generic addresses point to any of them
-    split = 1 if space == Space.GENERIC and s.inside == 0 else 0  # what is inside is so of a buffer
+    split = 1 if space == Space.GENERIC and s.inside == 0 else 0  # all that are inside are in one buffer
     to_shared = mask if space == Space.SHARED else 0
     to_local = mask if space == Space.LOCAL else 0
     if split:

@@ -1,10 +1,10 @@
-"""Operands of a warp's lanes staged, results written back, for the operations of all groups.
+"""The functions here stage the operands of a warp's lanes and write results back, for the operations of all groups.
 
 Most operations work on *rows*, arrays of a word for every lane: registers, values that staging has laid out as rows,
 and a few rows for results and for operands with sign modifiers. Operations of the whole warp and of memory have their
 operands staged into fixed arrays of the SM record (`a ah b bh c ch`) and leave results in `d dh`. The loops over lanes
-have their trip count in the state and no branch on the mask, so that they vectorise. Only write-back looks at the
-mask."""
+have their trip count in the state and no branch on the mask, so that they vectorise. Only write-back looks at the mask.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device(inline=True)
 def fill(g: Gpu, target: Words, regs: Cube, row: int, reg: int, value: int, keep: int, flip: int) -> None:
-    """One operand word of every lane: register `reg` of warp `row`, or `value` where reg < 0; then sign modifiers."""
+    """Stage one operand word of every lane: register `reg` of warp `row`, or `value` where reg < 0. Then apply sign
+    modifiers."""
     if reg >= 0:
         if keep == FULL and flip == 0:
             for t in range(g.lanes):
@@ -81,14 +82,14 @@ def stage(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> None:
 def stage_pair(
     g: Gpu, low: Words, high: Words, regs: Cube, row: int, reg: int, lo: int, hi: int, keep: int, flip: int
 ) -> None:
-    """An operand of two words; RZ stands for a pair of zeros."""
+    """Stage an operand of two words. RZ stands for a pair of zeros."""
     fill(g, low, regs, row, reg, lo, FULL, 0)
     fill(g, high, regs, row, reg + 1 if 0 <= reg < RZ else reg, hi, keep, flip)
 
 
 @device(inline=True)
 def write_word(g: Gpu, source: Words, regs: Cube, row: int, reg: int, mask: int) -> None:
-    """Lanes `mask` of register `reg` take the staged result."""
+    """Write the staged result to lanes `mask` of register `reg`."""
     if reg == RZ:
         return
     if mask == FULL:
@@ -102,7 +103,7 @@ def write_word(g: Gpu, source: Words, regs: Cube, row: int, reg: int, mask: int)
 
 @device(inline=True)
 def write_back(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """The results `d` (and `dh`) into the destination register or pair."""
+    """Write the results `d` (and `dh`) to the destination register or pair."""
     rd = program[pc, Column.RD]
     row = s.warp_base + w
     write_word(g, s.d, regs, row, rd, mask)
@@ -112,14 +113,14 @@ def write_back(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: 
 
 @device
 def write_predicate(s: Sm, w: int, p: int, bits: int, mask: int) -> None:
-    """Lanes `mask` of predicate `p` take `bits`."""
+    """Write `bits` to lanes `mask` of predicate `p`."""
     if p != PT:
         s.pred[w, p] = (s.pred[w, p] & ~mask) | (bits & mask)
 
 
 @device
 def write_comparisons(g: Gpu, s: Sm, program: Grid, w: int, pc: int, bits: int, others: int, mask: int) -> None:
-    """pd0 = r bop ps0 for the comparison results `bits`, and pd1 likewise for `others`, all lanes at once."""
+    """Write pd0 = r bop ps0 for the comparison results `bits`, and pd1 likewise for `others`, all lanes at once."""
     p = s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]
     bop = program[pc, Column.BOP]
     write_predicate(s, w, program[pc, Column.PD0], bool_op(bits, p, bop), mask)
@@ -131,13 +132,13 @@ def write_comparisons(g: Gpu, s: Sm, program: Grid, w: int, pc: int, bits: int, 
 
 @device(inline=True)
 def first_row(s: Sm, w: int) -> int:
-    """The row of the warp's R0."""
+    """Return the row of the warp's R0."""
     return s.row_base + w * REGISTER_ROWS
 
 
 @device(apart=True)
 def stage_signs(g: Gpu, program: Grid, rows: Grid, pc: int, a: int, b: int, c: int) -> None:
-    """The operands at rows `a b c` with their sign modifiers into the rows for that."""
+    """Copy the operands at rows `a b c`, with their sign modifiers applied, to the rows for signed operands."""
     sign_row(
         g, rows, SIGNED_ROWS_A, a, program[pc, Column.A_UNITS], program[pc, Column.A_AND], program[pc, Column.A_XOR]
     )
@@ -151,7 +152,7 @@ def stage_signs(g: Gpu, program: Grid, rows: Grid, pc: int, a: int, b: int, c: i
 
 @device
 def sign_row(g: Gpu, rows: Grid, target: int, source: int, units: int, keep: int, flip: int) -> None:
-    """A copy of the operand of `units` words with the modifiers of its highest."""
+    """Copy an operand of `units` words and apply the modifiers to its highest word."""
     if units == 0:
         return
     if units == 2:
@@ -164,7 +165,7 @@ def sign_row(g: Gpu, rows: Grid, target: int, source: int, units: int, keep: int
 
 @device
 def write_rows(g: Gpu, program: Grid, rows: Grid, pc: int, base: int, mask: int) -> None:
-    """The result, in the rows for that, into lanes `mask` of the destination register or pair."""
+    """Write the result, from the result rows, to lanes `mask` of the destination register or pair."""
     rd = program[pc, Column.RD]
     if rd == RZ:
         return
@@ -175,7 +176,7 @@ def write_rows(g: Gpu, program: Grid, rows: Grid, pc: int, base: int, mask: int)
 
 @device(inline=True)
 def write_row(g: Gpu, rows: Grid, source: int, target: int, mask: int) -> None:
-    """Lanes `mask` of row `target` take row `source`."""
+    """Copy lanes `mask` of row `source` to row `target`."""
     if mask == FULL:
         for t in range(g.lanes):
             rows[target, t] = rows[source, t]
@@ -187,7 +188,7 @@ def write_row(g: Gpu, rows: Grid, source: int, target: int, mask: int) -> None:
 
 @device
 def carries(g: Gpu, s: Sm, least: int) -> int:
-    """Bit mask of the lanes whose sum in `d` carries at least `least`."""
+    """Return the bit mask of the lanes whose sum in `d` carries at least `least`."""
     bits = 0
     for t in range(g.lanes):
         bits |= (1 if (s.d[t] >> 32) >= least else 0) << t
@@ -196,7 +197,7 @@ def carries(g: Gpu, s: Sm, least: int) -> int:
 
 @device
 def finish_sum(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, row: int, mask: int, both: int) -> None:
-    """Sums in `d`: carries into the predicate destinations, the rest, cut to 32 bits, into `row`."""
+    """Write the sums in `d`: carries to the predicate destinations, the rest, cut to 32 bits, to `row`."""
     if program[pc, Column.PD0] != PT:
         write_predicate(s, w, program[pc, Column.PD0], carries(g, s, 1), mask)
     if both and program[pc, Column.PD1] != PT:
@@ -207,7 +208,7 @@ def finish_sum(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, row: i
 
 @device
 def write_nonzero(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, row: int, mask: int) -> None:
-    """Whether the words in `row` are not zero, into the predicate destination if there is one."""
+    """Write whether the words in `row` are not zero to the predicate destination, if there is one."""
     if program[pc, Column.PD0] != PT:
         bits = 0
         for t in range(g.lanes):
@@ -217,7 +218,7 @@ def write_nonzero(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, row
 
 @device
 def lane_predicates(s: Sm, w: int, t: int) -> int:
-    """P0..P6 of lane t as the bits of a word."""
+    """Return P0..P6 of lane t as the bits of a word."""
     bits = 0
     for p in range(PT):
         bits |= ((s.pred[w, p] >> t) & 1) << p

@@ -1,7 +1,7 @@
-"""What a row of the emulator's table of operations is, and the device functions written from such rows.
+"""A row of the emulator's table of operations describes one opcode; the device functions are generated from such rows.
 
-A *lane* operation is a scalar function of one lane's operands: the loop over the lanes, the fields it reads and what
-becomes of its result are written out here. Any other operation has a device function of its own for the whole warp.
+A *lane* operation is a scalar function of one lane's operands. The loop over the lanes, the fields it reads and the
+handling of its result are generated here. Any other operation has a device function of its own for the whole warp.
 """
 
 from __future__ import annotations
@@ -17,58 +17,47 @@ from binalloc.emulator.state.records import Gpu, Sm
 Executor = Callable[[Gpu, Sm, Grid, Cube, int, int, int], None]
 """A device function that executes instructions of a group or a kind: (g, s, program, regs, w, pc, mask)."""
 ExecutorInRows = Callable[[Gpu, Sm, Grid, Grid, int, int, int], None]
-"""The same of a group that works on rows, which it takes in place of the registers."""
+"""The same for a group that works on rows, which it takes in place of the registers."""
 
 
 class Result(Enum):
-    """What becomes of what an operation's function returns."""
+    """The value that an operation's function returns is written in one of these ways."""
 
-    WORD = auto()
-    """rd."""
-    PAIR = auto()
-    """rd and the register behind it; the second word is dropped where the destination is one register."""
-    SUM = auto()
-    """A sum t above 32 bits: rd = t, pd0 = its carry."""
-    DOUBLE_SUM = auto()
-    """As SUM; pd1 = a second carry."""
-    NONZERO = auto()
-    """rd, and whether it is not zero in pd0."""
-    COMPARISON = auto()
-    """0 or 1: pd0 and pd1, combined with ps0 as field bop says."""
-    COMPARISONS = auto()
-    """Two bits: the lower one for pd0, the other for pd1, each combined with ps0 as field bop says."""
+    WORD = auto()  #: to rd
+    PAIR = auto()  #: to rd and the register behind it; the second word is dropped where the destination is one register
+    SUM = auto()  #: a sum t above 32 bits: rd = t, pd0 = its carry
+    DOUBLE_SUM = auto()  #: as SUM; pd1 = a second carry
+    NONZERO = auto()  #: to rd, and whether it is not zero to pd0
+    COMPARISON = auto()  #: 0 or 1: to pd0 and pd1, combined with ps0 by field bop
+    COMPARISONS = auto()  #: two bits: the lower one for pd0, the other for pd1, each combined with ps0 by field bop
+    #: no scalar function but one of the whole warp, (g, s, program, w, pc, mask); it leaves its result for rd in `s.d`
+    #: and `s.dh`
     WARP = auto()
-    """No scalar function but one of the whole warp, (g, s, program, w, pc, mask), that leaves its result in `s.d` and
-    `s.dh` for rd."""
-    PREDICATES = auto()
-    """As WARP, but it writes predicates only."""
+    PREDICATES = auto()  #: as WARP, but it writes predicates only
 
 
 @dataclass(frozen=True)
 class Operation:
-    """How one opcode is executed.
-
-    name: of `OPCODES`. group: the device function that serves it, of `L.ExecGroup`. function, arguments, result: see
-    `Result`; arguments are named as the operands and fields of `isa.table.opcodes`, `b.lo b.hi` are the words of a
-    pair, and `preds` is P0 to P6 of the lane. Sign modifiers of floats are applied before, integer `neg` bits are
-    arguments, predicate sources come with their negation applied. plain: a faster function of the same arguments
-    without those in `unless` and `ignored`, for instructions that `is_plain`. masked: only for lanes that execute,
-    because it is slow. taint: which sources' poison reaches the result, of `L.Taint`.
+    """An operation says how one opcode is executed.
 
     Groups whose operations differ in staged columns alone have one function, called by `sm.device_loop`; their rows
     name none.
     """
 
-    name: str
-    group: int
+    name: str  #: of `OPCODES`
+    group: int  #: the device function that serves it, of `L.ExecGroup`
+    #: computes the result, see `Result`; sign modifiers of floats are applied before
     function: Callable[..., object] | None = None
+    #: names of operands and fields, as in `isa.table.opcodes`; `b.lo b.hi` are the words of a pair, `preds` is P0 to P6
+    #: of the lane; integer `neg` bits are arguments, predicate sources have their negation applied
     arguments: str = ""
-    result: Result = Result.WORD
+    result: Result = Result.WORD  #: where the result goes
+    #: a faster function of the same arguments without those in `unless` and `ignored`, for instructions that `is_plain`
     plain: Callable[..., object] | None = None
-    unless: str = ""
-    ignored: str = ""
-    masked: bool = False
-    taint: int = L.Taint.ANY
+    unless: str = ""  #: fields that must be 0 for `plain`
+    ignored: str = ""  #: further arguments that `plain` does not take
+    masked: bool = False  #: computed only for lanes that execute, because it is slow
+    taint: int = L.Taint.ANY  #: the sources whose poison the result gets, of `L.Taint`
 
 
 _STAGED = {
@@ -92,13 +81,14 @@ _SUMS = (Result.SUM, Result.DOUBLE_SUM)
 
 
 def in_rows(rows: Sequence[Operation]) -> bool:
-    """Whether a group's function reads and writes rows of registers and values where they lie; groups that have an
+    """Return whether a group's function reads and writes rows of registers and values in place. Groups that have an
     operation of the whole warp get their operands staged."""
     return not any(row.result in _WHOLE for row in rows)
 
 
 def group_text(name: str, rows: Sequence[Operation]) -> str:
-    """The device function `name` that executes the operations of one group, told apart by their numbers in it."""
+    """Return the text of device function `name`, which executes the operations of one group. It selects one by the
+    operation's number in the group."""
     where = "rows" if in_rows(rows) else "regs"
     lines = [f"def {name}(g, s, program, {where}, w, pc, mask):", f"    op = program[pc, {L.Column.OP}]"]
     if in_rows(rows):
@@ -114,8 +104,11 @@ def group_text(name: str, rows: Sequence[Operation]) -> str:
 
 
 def _find_rows() -> Iterator[str]:
-    """The rows of the operands. The result goes to its destination at once where every lane executes and no operand
-    lies there: a loop whose rows are apart can be vectorised; otherwise into a row of its own."""
+    """Yield code that finds the rows of the operands and of the result.
+
+    The result goes to its destination at once where every lane executes and no operand is there: a loop over distinct
+    rows can be vectorised. Otherwise it goes to a row of its own.
+    """
     yield "base = first_row(s, w)"
     for name, (row, own) in L.ROW_COLUMNS.items():
         yield f"{name} = program[pc, {row}] + (base & program[pc, {own}])"
@@ -128,7 +121,7 @@ def _find_rows() -> Iterator[str]:
 
 
 def _row_body(row: Operation) -> Iterator[str]:
-    """What one operation of a group that works on rows does before its result is written to its destination."""
+    """Yield the code of one operation of a group that works on rows, up to its result's way to its destination."""
     if row.result is Result.COMPARISON:
         yield "bits = 0"
     if row.result is Result.COMPARISONS:
@@ -153,7 +146,8 @@ def _row_body(row: Operation) -> Iterator[str]:
 
 
 def _sum(row: Operation, word: str) -> Iterator[str]:
-    """A sum, beyond 32 bits only where somebody wants to know. word: what is done with one of 32 bits."""
+    """Yield code for a sum, computed beyond 32 bits only where a carry is wanted. word: the statement for a sum of 32
+    bits."""
     assert row.function is not None
     arguments = row.arguments.split()
     yield from _fields(arguments)
@@ -173,7 +167,7 @@ _KEPT_IN_ROWS = {
 
 
 def _staged_body(row: Operation) -> Iterator[str]:
-    """What one operation of a group whose operands are staged does before the results in `s.d` are written back."""
+    """Yield the code of one operation of a group whose operands are staged, up to the write-back of `s.d`."""
     assert row.function is not None, row.name
     if row.result in _WHOLE:
         yield f"{row.function.__name__}(g, s, program, w, pc, mask)"
@@ -185,7 +179,8 @@ def _staged_body(row: Operation) -> Iterator[str]:
 
 
 def _fields(arguments: list[str]) -> Iterator[str]:
-    """The fields of the instruction that are arguments, and the lane masks of its predicate sources."""
+    """Yield code that reads the fields of the instruction that are arguments, and the lane masks of its predicate
+    sources."""
     for name in arguments:
         if name in _PREDICATES:
             number, flip = _PREDICATES[name]
@@ -198,7 +193,7 @@ def _fields(arguments: list[str]) -> Iterator[str]:
 
 
 def _choice(row: Operation, plain: Iterator[str], full: Iterator[str]) -> Iterator[str]:
-    """By the plain function where there is one and the instruction allows it."""
+    """Yield code that takes the plain function where there is one and the instruction allows it."""
     if row.plain is None:
         yield from full
         return
@@ -209,14 +204,14 @@ def _choice(row: Operation, plain: Iterator[str], full: Iterator[str]) -> Iterat
 
 
 def _full(row: Operation, sources: Mapping[str, str], kept: str) -> Iterator[str]:
-    """The loop over the lanes. kept: what is done with what the function returns, which stands for {}."""
+    """Yield the loop over the lanes. kept: the statement for the function's result, which stands for {}."""
     assert row.function is not None
     yield from _fields(row.arguments.split())
     yield from _lanes(row, row.function.__name__, row.arguments.split(), sources, kept)
 
 
 def _plain(row: Operation, sources: Mapping[str, str], kept: str) -> Iterator[str]:
-    """The same by the plain function, which looks at fewer fields."""
+    """Yield the same loop with the plain function, which looks at fewer fields."""
     assert row.plain is not None
     fewer = [name for name in row.arguments.split() if name not in (*row.unless.split(), *row.ignored.split())]
     yield from _fields(fewer)
@@ -224,8 +219,8 @@ def _plain(row: Operation, sources: Mapping[str, str], kept: str) -> Iterator[st
 
 
 def is_plain(row: Operation, columns: Sequence[int]) -> bool:
-    """Whether an instruction of the opcode, with these staged columns, needs but its `plain` function, and writes no
-    predicate beside a word."""
+    """Return whether the `plain` function suffices for an instruction of the opcode with these staged columns. It must
+    write no predicate beside a word."""
     predicates = {
         Result.SUM: (L.Column.PD0,), Result.NONZERO: (L.Column.PD0,), Result.DOUBLE_SUM: (L.Column.PD0, L.Column.PD1),
     }.get(row.result, ())  # fmt: skip
@@ -236,7 +231,7 @@ def is_plain(row: Operation, columns: Sequence[int]) -> bool:
 def _lanes(
     row: Operation, function: str, arguments: list[str], sources: Mapping[str, str], kept: str
 ) -> Iterator[str]:
-    """The loop over the lanes."""
+    """Yield the loop over the lanes."""
     places = {**sources, **_LANE}
     call = f"{function}({', '.join(places.get(name, 'f_' + name) for name in arguments)})"
     yield "for t in range(g.lanes):"

@@ -1,4 +1,4 @@
-"""Operations among predicates: PLOP3, R2P."""
+"""The functions here execute operations among predicates: PLOP3, R2P."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device
 def predicate_logic(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """PLOP3: two functions of three predicates."""
+    """Execute PLOP3: two functions of three predicates."""
     p = s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]
     q = s.pred[w, program[pc, Column.PS1]] ^ program[pc, Column.PS1_XOR]
     r = s.pred[w, program[pc, Column.PS2]] ^ program[pc, Column.PS2_XOR]
@@ -27,7 +27,7 @@ def predicate_logic(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) ->
 
 @device
 def register_to_predicates(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """R2P: the predicates under the mask from the bits of a word."""
+    """Execute R2P: set the predicates under the mask from the bits of a word."""
     for p in range(PT):
         if (program[pc, Column.PMASK] >> p) & 1:
             bits = 0

@@ -1,4 +1,4 @@
-"""Accesses to regions of shared memory that a block has opened besides the one that it began with."""
+"""A block may open regions of shared memory besides the one that it began with. Accesses to them are found here."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device(apart=True)
 def in_other_regions(g: Gpu, s: Sm, w: int, mask: int, size: int) -> int:
-    """The lanes of `mask` whose accesses lie in such a region. Their addresses become distances from the block's first
-    word, which may be negative: so data, banks and checks need no region."""
+    """Return the lanes of `mask` whose accesses are in such a region. Their addresses become distances from the block's
+    first word, which may be negative: so data, banks and checks need not know of regions."""
     slot = s.block_of[w]
     found = 0
     for t in range(g.lanes):

@@ -1,8 +1,8 @@
-"""Loads and stores of a word in every lane whose addresses stand at one stride: the commonest accesses there are, done
-as one, without an address for each lane.
+"""Loads and stores of a word in every lane whose addresses have one stride are the most frequent accesses. They are
+done as one here, without an address for each lane.
 
-What comes of it is what `execute.memory`, `memory.banks` and `memory.coalescing` say of any access; this is a shorter
-way to it. Whatever is not of that form, or may be a fault, is left to them.
+The effect is the one that `execute.memory`, `memory.banks` and `memory.coalescing` define for any access; this is a
+faster path. All that is of another form, or may be a fault, is left to them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device(inline=True)
 def access_row(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, w: int, pc: int) -> int:
-    """The access of the instruction at `pc` by all lanes; 0, and nothing done, if it is of another form."""
+    """Do the access of the instruction at `pc` by all lanes, or return 0 without effect if it is of another form."""
     if program[pc, Column.SIZE] != WORD or program[pc, Column.ACCESS] == AccessCode.ATOMIC:
         return 0
     if CHECKING and (g.check or g.race):
-        return 0  # they look at addresses lane by lane
+        return 0  # these checks need addresses lane by lane
     space = program[pc, Column.SPACE]
     if space == Space.SHARED:
         return shared_row(g, s, program, rows, shared, w, pc)
@@ -38,8 +38,8 @@ def access_row(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared:
 
 @device(inline=True)
 def fits(s: Sm, program: Grid, pc: int, start: int, step: int, low: int, last: int) -> int:
-    """Whether words from `start` on at that stride are aligned and inside, and can be moved at once; the numbers are
-    noted if so."""
+    """Return 1 if words from `start` on at that stride are aligned and inside, and can be moved at once, else 0. In the
+    first case the numbers are kept in the SM record."""
     end = start + step * (LANES - 1)
     if (start | step) & (WORD - 1) or min(start, end) < low or max(start, end) > last:
         return 0
@@ -56,7 +56,7 @@ def fits(s: Sm, program: Grid, pc: int, start: int, step: int, low: int, last: i
 
 @device(apart=True)
 def shared_row(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc: int) -> int:
-    """`access_row` in the block's shared memory, or in the warp's slots."""
+    """Do `access_row` in the block's shared memory, or in the warp's slots."""
     row = first_row(s, w) + program[pc, Column.A_REG]
     offset = program[pc, Column.OFFSET]
     start = address_of(rows, row, row, 0, offset, 0)
@@ -84,7 +84,7 @@ def shared_row(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, p
 
 @device(apart=True)
 def global_row(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, pc: int) -> int:
-    """`access_row` in a buffer; the lanes have one address there, or lie side by side."""
+    """Do `access_row` in a buffer. The lanes have one address there, or are contiguous."""
     row = first_row(s, w) + program[pc, Column.A_REG]
     upper = row + 1 if program[pc, Column.A_REG] < RZ else row
     offset = program[pc, Column.OFFSET]
@@ -114,8 +114,8 @@ def global_row(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int,
 
 @device(inline=True)
 def move_row(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, base: int) -> None:
-    """The words of a memory that begins at address `base` into the destination, or the data register's there; what is
-    stored lies side by side."""
+    """Copy the words of a memory that begins at address `base` to the destination, or the data register to them. Words
+    that are stored are contiguous."""
     row = first_row(s, w)
     first = (s.origin - base) >> 2
     if program[pc, Column.ACCESS] == AccessCode.STORE:

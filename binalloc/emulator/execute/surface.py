@@ -1,4 +1,5 @@
-"""TXQ and SUADDR: what a texture or surface is like, and where an element of a surface lies. See ISA.md, "Textures"."""
+"""TXQ reads properties of a texture or surface, and SUADDR the address of an element of a surface (ISA.md,
+"Textures")."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from binalloc.isa.table.opcodes import SURFACE_BOUNDS, TEXTURE_QUERIES
 
 
 class Query(Codes, numbers={name.lower(): i for i, name in enumerate(TEXTURE_QUERIES)}):
-    """What TXQ asks."""
+    """TXQ reads one of these properties."""
 
     WIDTH: int
     HEIGHT: int
@@ -28,23 +29,23 @@ class Query(Codes, numbers={name.lower(): i for i, name in enumerate(TEXTURE_QUE
 
 
 class Bound(Codes, numbers={name.lower(): i for i, name in enumerate(SURFACE_BOUNDS)}):
-    """What becomes of an access outside of a surface, where it is not left out."""
+    """An access outside of a surface is handled in one of these ways, where it is not left out."""
 
-    TRAP: int
-    CLAMP: int
+    TRAP: int  #: it is a fault
+    CLAMP: int  #: it goes to the nearest element of the surface
 
 
 class Amiss(Codes):
-    """What is wrong where SUADDR faults."""
+    """SUADDR faults for one of these reasons."""
 
-    HANDLE: int
-    GEOMETRY: int
-    RANGE: int
+    HANDLE: int  #: the handle is none of a surface
+    GEOMETRY: int  #: the surface has other dimensions or layers than the instruction
+    RANGE: int  #: the element is outside of the surface
 
 
 @device
 def answer(g: Gpu, h: int, query: int) -> int:
-    """What row `h` of the table of textures says."""
+    """Return the property that row `h` of the table of textures has."""
     layered = 1 if g.texture[h, TextureColumn.LAYERS] else 0
     axes = g.texture[h, TextureColumn.DIMENSIONS] - layered
     value = 0
@@ -67,7 +68,7 @@ def answer(g: Gpu, h: int, query: int) -> int:
 
 @device
 def texture_query(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """TXQ: of a handle that names nothing only that can be asked."""
+    """Execute TXQ. Of a handle that names nothing only the kind can be asked."""
     query = program[pc, Column.TQUERY]
     for t in range(g.lanes):
         s.d[t] = 0
@@ -81,26 +82,26 @@ def texture_query(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> N
 
 @device
 def signed(word: int) -> int:
-    """A word as two's complement."""
+    """Return a word read as two's complement."""
     return (word ^ 0x80000000) - 0x80000000
 
 
 @device
 def coordinate(s: Sm, t: int, axis: int) -> int:
-    """Lane t's coordinate on an axis."""
+    """Return lane t's coordinate on an axis."""
     return signed(s.a[t] if axis == 0 else s.ah[t] if axis == 1 else s.c[t])
 
 
 @device
 def surface_fault(g: Gpu, s: Sm, w: int, pc: int, t: int, amiss: int, wanted: int) -> None:
-    """SUADDR of lane t cannot give an address. wanted: the geometry, or the bytes, that the instruction has."""
+    """Report that SUADDR of lane t cannot give an address. wanted: the geometry, or the bytes, of the instruction."""
     where = (s.ah[t] << 32) | s.a[t]
     set_fault(g, s, Fault.SURFACE, w, pc, t, (amiss << 32) | s.b[t], where, (wanted << 32) | s.c[t])
 
 
 @device
 def surface_address(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """SUADDR: the address in the lanes that have one, 0 in the others; who has one."""
+    """Execute SUADDR: give the lanes inside the surface an address and a true pd0, the others 0 and a false pd0."""
     dimensions, bound = program[pc, Column.TDIM] + 1, program[pc, Column.SBOUND]
     size, layers = 1 << program[pc, Column.SSIZE], program[pc, Column.TLAY]
     found = 0
@@ -128,7 +129,7 @@ def surface_address(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) ->
 
 @device
 def offset_of(g: Gpu, s: Sm, program: Grid, h: int, pc: int, t: int, size: int) -> int:
-    """Byte offset of lane t's `size` bytes in surface `h`, -1 for none."""
+    """Return the byte offset of lane t's `size` bytes in surface `h`, or -1 for none."""
     texel = g.texture[h, TextureColumn.CHANNELS] * g.texture[h, TextureColumn.BYTES]
     row = g.texture[h, TextureColumn.WIDTH] * texel
     clamped = program[pc, Column.SBOUND] == Bound.CLAMP

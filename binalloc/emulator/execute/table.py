@@ -1,5 +1,5 @@
-"""The emulator's table of operations: what each opcode of `isa.table.opcodes` does. One row of it is all that ties an
-opcode to device functions; the functions that tell the opcodes of a group apart are written from the rows."""
+"""The emulator's table of operations says what each opcode of `isa.table.opcodes` does. One row of it is all that ties
+an opcode to device functions. The functions that select an opcode of a group are generated from the rows."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ for _name, _group in _FUNCTIONS.items():
 
 
 def number_of(name: str) -> int:
-    """What column Column.OP says for the opcode called `name`: its place in its group."""
+    """Return the number in column Column.OP for the opcode called `name`: its place in its group."""
     row = OPERATIONS[name]
     return [other.name for other in _ROWS if other.group == row.group].index(name)
 

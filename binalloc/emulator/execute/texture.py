@@ -1,8 +1,8 @@
-"""TEX: texture fetches. ISA.md, chapter "Semantics", says what each computes to the bit.
+"""TEX fetches from textures. ISA.md, chapter "Semantics", specifies the result of each fetch to the bit.
 
-Textures lie behind the buffers in the array of global memory, row by row, where no address of the program reaches
-them. A fetch reads all its texels through L1, whatever the machine caches there: each distinct line of the warp is one
-pass of the texture unit, and what misses comes from off-chip memory.
+Textures are behind the buffers in the array of global memory, row by row, where the program has no addresses. A fetch
+reads all its texels through L1, whatever the machine caches there: each distinct line of the warp is one pass of the
+texture unit, and misses come from off-chip memory.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from binalloc.emulator.state.memory_layout import LINE_SHIFT, LINE_WORDS, LinePo
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.isa.table.opcodes import TEXTURE_LAYERS
 
-FARTHEST = 2.0**40
-FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers
-ONE = 0x3F800000
+FARTHEST = 2.0**40  # ISA.md's limit of coordinates in texels: their floor fits an integer
+FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers, and give the same texel as it does
+ONE = 0x3F800000  # the pattern of f32 1
 CUBE = TEXTURE_LAYERS.index("CUBE")
 WHOLE = 256  # the weight of a mipmap level that is not blended with the next
 
 
 @device
 def inside(i: int, n: int, mode: int) -> int:
-    """The index that the address mode gives for `i` on an axis of n texels; -1 for the border."""
+    """Return the index that the address mode gives for `i` on an axis of n texels, or -1 for the border."""
     if mode == Outside.CLAMP:
         return min(max(i, 0), n - 1)
     if mode == Outside.BORDER:
@@ -54,7 +54,8 @@ def inside(i: int, n: int, mode: int) -> int:
 
 @device
 def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: int) -> tuple[int, int]:
-    """Index of the (first) texel on an axis of n texels for the coordinate `bits`, and the second's weight in 1/256."""
+    """Return the index of the (first) texel on an axis of n texels for the coordinate `bits`, and the second's weight
+    in 1/256."""
     if integer:
         return (bits ^ 0x80000000) - 0x80000000, 0
     x = f32_from_bits(bits)
@@ -77,8 +78,8 @@ def along(bits: int, n: int, normalized: int, mode: int, linear: int, integer: i
 
 @device
 def layer_of(bits: int, n: int, layers: int) -> int:
-    """The layer that a coordinate names: an unsigned number, the last layer at most; of cubes 8 times the cube's, which
-    is limited likewise, and the face."""
+    """Return the layer that a coordinate names: an unsigned number, the last layer at most. For cubes it is 8 times the
+    cube's number, which is limited likewise, plus the face."""
     if layers == CUBE:
         return min(bits >> 3, n // 6 - 1) * 6 + min(bits & 7, 5)
     return min(bits, n - 1)
@@ -86,13 +87,13 @@ def layer_of(bits: int, n: int, layers: int) -> int:
 
 @device
 def offset_on(packed: int, axis: int) -> int:
-    """Texels that a fetch is shifted by along an axis, of four bits for each."""
+    """Return the texels by which a fetch is shifted along an axis. They are packed, four bits for each axis."""
     return (((packed >> (4 * axis)) & 15) ^ 8) - 8
 
 
 @device
 def side_at(g: Gpu, h: int, axis: int, level: int) -> int:
-    """Texels of texture `h` on an axis at a mipmap level; layers are as many at each."""
+    """Return the texels of texture `h` on an axis at a mipmap level. The number of layers is the same at each."""
     n = g.texture[h, TextureColumn.WIDTH + axis]
     if g.texture[h, TextureColumn.LAYERS] and axis == g.texture[h, TextureColumn.DIMENSIONS] - 1:
         return n
@@ -101,7 +102,7 @@ def side_at(g: Gpu, h: int, axis: int, level: int) -> int:
 
 @device
 def level_of(g: Gpu, h: int, bits: int, integer: int) -> tuple[int, int]:
-    """The mipmap level that a level of detail names, and the next one's weight in 1/256."""
+    """Return the mipmap level that a level of detail names, and the next one's weight in 1/256."""
     last = g.texture[h, TextureColumn.LEVELS] - 1
     if integer:
         return min(max((bits ^ 0x80000000) - 0x80000000, 0), last), 0
@@ -120,7 +121,8 @@ def level_of(g: Gpu, h: int, bits: int, integer: int) -> tuple[int, int]:
 
 @device
 def texel_at(g: Gpu, h: int, level: int, x: int, y: int, z: int) -> int:
-    """Byte offset of a texel of texture `h` in global memory's array, -1 on the border; indices may lie outside."""
+    """Return the byte offset of a texel of texture `h` in global memory's array, or -1 on the border. Indices may be
+    outside."""
     width, height, depth = side_at(g, h, 0, level), side_at(g, h, 1, level), side_at(g, h, 2, level)
     i = inside(x, width, g.texture[h, TextureColumn.MODE_X])
     j = inside(y, height, g.texture[h, TextureColumn.MODE_Y])
@@ -138,7 +140,8 @@ def texel_at(g: Gpu, h: int, level: int, x: int, y: int, z: int) -> int:
 
 @device
 def channel(g: Gpu, h: int, global_: Words, at: int) -> int:
-    """The channel at byte offset `at` as a fetch gives it: an integer extended to 32 bits, or the pattern of an f32."""
+    """Return the channel at byte offset `at` as a fetch gives it: an integer extended to 32 bits, or the pattern of an
+    f32."""
     size = g.texture[h, TextureColumn.BYTES]
     word = int(global_[at >> 2]) + 0
     if size == 4:
@@ -156,7 +159,8 @@ def channel(g: Gpu, h: int, global_: Words, at: int) -> int:
 
 @device
 def weight_of(packed: int, corner: int, dimensions: int) -> int:
-    """Weight of a corner in 256^-dimensions: along each axis the second texel's, or 256 less it for the first.
+    """Return the weight of a corner in 256^-dimensions. Along each axis it is the second texel's, or 256 less it for
+    the first.
 
     Where nothing is filtered the second weights are 0, so that the first corner alone counts.
     """
@@ -169,7 +173,8 @@ def weight_of(packed: int, corner: int, dimensions: int) -> int:
 
 @device
 def corner(g: Gpu, s: Sm, global_: Words, t: int, k: int, units: int, linear: int) -> int:
-    """Add corner k of lane t's cell to its channels in `s.bank_words`; the texel's address, -1 if it does not count."""
+    """Add corner k of lane t's cell to its channels in `s.bank_words`. Return the texel's address, or -1 if it does not
+    count."""
     h = s.b[t] - 1
     weight = weight_of(s.bh[t], k, g.texture[h, TextureColumn.DIMENSIONS]) * s.dh[t]
     if weight == 0:
@@ -187,7 +192,8 @@ def corner(g: Gpu, s: Sm, global_: Words, t: int, k: int, units: int, linear: in
 
 @device
 def gather(g: Gpu, s: Sm, program: Grid, global_: Words, pc: int, t: int, k: int) -> int:
-    """One channel of corner k of lane t's cell to its place among the results; the texel's address, -1 for none."""
+    """Copy one channel of corner k of lane t's cell to its place among the results. Return the texel's address, or -1
+    for none."""
     h = s.b[t] - 1
     n = program[pc, Column.TGATH] - 1
     if k > 3:
@@ -201,17 +207,19 @@ def gather(g: Gpu, s: Sm, program: Grid, global_: Words, pc: int, t: int, k: int
 
 @device
 def fits(g: Gpu, h: int, dimensions: int, layers: int, gathers: int) -> bool:
-    """Whether an instruction's geometry is the texture's; texels are gathered of two dimensions and layers of them."""
+    """Return whether an instruction's geometry is the texture's. Texels can be gathered from two dimensions and layers
+    of them only."""
     same = g.texture[h, TextureColumn.DIMENSIONS] == dimensions and g.texture[h, TextureColumn.LAYERS] == layers
     return same and (gathers == 0 or dimensions - (1 if layers else 0) == 2)
 
 
 @device
 def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int, second: int) -> int:
-    """First texel of each lane in `a`, `ah`, `ch`, weights of its neighbours in `bh`; returns the lanes that filter.
+    """Find the first texel of each lane, in `a`, `ah`, `ch`, and the weights of its neighbours, in `bh`. Return the
+    lanes that filter.
 
-    Handles lose what stands above them. `d` and `dh` have the lane's mipmap level and its weight in 1/256; where
-    the cells of the second of two levels are asked for they become that one's.
+    The offsets above the handles are removed. `d` and `dh` get the lane's mipmap level and its weight in 1/256.
+    `second`: the cells of the second of two levels are wanted, and `d` and `dh` become that level's.
     """
     dimensions = program[pc, Column.TDIM] + 1
     integer = program[pc, Column.TCOORD]
@@ -263,7 +271,8 @@ def find_cells(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int, second:
 
 @device
 def result(g: Gpu, s: Sm, t: int, n: int, linear: int, gathered: int) -> int:
-    """Channel n of lane t from what its corners left, or what stands for a channel that the texture has not."""
+    """Return channel n of lane t from the sums of its corners, or the default for a channel that the texture does not
+    have."""
     h = s.b[t] - 1
     if gathered:
         if gathered > g.texture[h, TextureColumn.CHANNELS]:
@@ -281,7 +290,7 @@ def result(g: Gpu, s: Sm, t: int, n: int, linear: int, gathered: int) -> int:
 
 @device
 def strip_handles(g: Gpu, s: Sm, mask: int) -> None:
-    """Take offsets off the handles of the lanes in `mask`."""
+    """Remove the offsets from the handles of the lanes in `mask`."""
     for t in range(g.lanes):
         if (mask >> t) & 1:
             s.b[t] &= (1 << HANDLE_BITS) - 1
@@ -289,7 +298,7 @@ def strip_handles(g: Gpu, s: Sm, mask: int) -> None:
 
 @device
 def add_cells(g: Gpu, s: Sm, program: Grid, global_: Words, pc: int, mask: int, linear: int) -> None:
-    """What the texels of the cells of the lanes in `mask` give; the lines that they lie on are entered."""
+    """Add the texels of the cells of the lanes in `mask` to their channels, and enter the lines of these texels."""
     units = program[pc, Column.RD_UNITS]
     gathered = program[pc, Column.TGATH]
     lanes = mask
@@ -311,7 +320,7 @@ def add_cells(g: Gpu, s: Sm, program: Grid, global_: Words, pc: int, mask: int, 
 
 @device(apart=True)
 def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, pc: int, mask: int) -> None:
-    """TEX by the lanes of `mask` (not empty)."""
+    """Execute TEX by the lanes of `mask` (not empty)."""
     linear = find_cells(g, s, program, w, pc, mask, 0)
     if g.fault:
         return
@@ -329,7 +338,7 @@ def exec_tex(g: Gpu, s: Sm, program: Grid, regs: Cube, global_: Words, w: int, p
             if (linear >> t) & 1 and s.dh[t] != WHOLE:
                 blended |= 1 << t
         if blended:
-            stage(g, s, program, regs, w, pc)  # coordinates anew: cells stand in their place
+            stage(g, s, program, regs, w, pc)  # coordinates again: cells have overwritten them
             if program[pc, Column.TOFF]:
                 strip_handles(g, s, mask & ~blended)
             add_cells(g, s, program, global_, pc, blended, find_cells(g, s, program, w, pc, blended, 1))

@@ -1,4 +1,4 @@
-"""Instructions that look across lanes or at the launch: SHFL, VOTE, MATCH, WARPSYNC, S2R, CS2R."""
+"""These instructions look across lanes or at the launch: SHFL, VOTE, MATCH, WARPSYNC, S2R, CS2R."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPECIAL = {name.removeprefix("SR_").replace(".", "_").lower(): i for i, name in
 
 
 class Special(Codes, numbers=_SPECIAL):
-    """The special registers that S2R and CS2R read as anything but zero."""
+    """S2R and CS2R read these special registers as something else than zero."""
 
     TID_X: int
     TID_Y: int
@@ -54,7 +54,8 @@ class Special(Codes, numbers=_SPECIAL):
 
 @device
 def shuffle(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """SHFL: another lane's word, zero from a lane that does not take part; whether the lane was in range."""
+    """Execute SHFL: another lane's word, zero from a lane that does not execute it; pd0 says whether the lane was in
+    range."""
     mode = program[pc, Column.SHFL]
     bits = 0
     for t in range(g.lanes):
@@ -67,7 +68,7 @@ def shuffle(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
 
 @device
 def vote(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """VOTE: the lanes whose predicate holds; whether all do, any does, or all agree."""
+    """Execute VOTE: the lanes whose predicate is true, and in pd0 whether all are, any is, or all agree."""
     votes = (s.pred[w, program[pc, Column.PS0]] ^ program[pc, Column.PS0_XOR]) & mask
     mode = program[pc, Column.VOTE]
     if mode == 0:
@@ -83,7 +84,7 @@ def vote(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
 
 @device
 def match_lanes(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """MATCH: the lanes of `mask` with the own value (ANY), or all of them if they agree (ALL)."""
+    """Execute MATCH: the lanes of `mask` with the lane's own value (ANY), or all of them if they agree (ALL)."""
     wide = program[pc, Column.M64]
     agree = 1
     for t in range(g.lanes):
@@ -104,8 +105,8 @@ def match_lanes(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> Non
 
 @device
 def warpsync(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
-    """WARPSYNC by the lanes of `mask`: the lanes that one of them names, those that have ended apart, must execute it
-    too and name the same."""
+    """Execute WARPSYNC by the lanes of `mask`. All live lanes that one of them names must execute it too and name the
+    same lanes."""
     rest = mask
     while rest:
         lane = lowest_bit(rest)
@@ -123,13 +124,13 @@ def warpsync(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> None:
 
 @device
 def nanoseconds(g: Gpu) -> int:
-    """The time of the core clock, rounded down; no product leaves 64 bits."""
+    """Return the time of the core clock in nanoseconds, rounded down. No product exceeds 64 bits."""
     return g.cycle // g.core_khz * 1000000 + g.cycle % g.core_khz * 1000000 // g.core_khz
 
 
 @device
 def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
-    """Special registers that are the same for the whole warp."""
+    """Return a special register that is the same for the whole warp."""
     block = s.block_id[s.block_of[w]]
     value = 0
     if sreg == Special.NTID_X:
@@ -179,7 +180,7 @@ def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
 
 @device
 def lane_register(g: Gpu, s: Sm, w: int, sreg: int, t: int) -> int:
-    """Special registers that differ from lane to lane."""
+    """Return a special register that differs from lane to lane."""
     thread = s.in_block[w] * LANES + t
     value = 0
     if sreg == Special.TID_X:
@@ -207,7 +208,7 @@ def lane_register(g: Gpu, s: Sm, w: int, sreg: int, t: int) -> int:
 
 @device
 def read_special(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """S2R and CS2R; the 64-bit form adds the high word of the clock and of the timer, zero for the others."""
+    """Execute S2R and CS2R. The 64-bit form adds the high word of the clock and of the timer, zero for the others."""
     sreg = program[pc, Column.SREG]
     if (
         sreg <= Special.TID_Z or sreg == Special.LANEID or Special.EQMASK <= sreg <= Special.GEMASK

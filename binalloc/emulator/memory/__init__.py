@@ -1,1 +1,1 @@
-"""Accesses of a warp: coalescing, bank conflicts, caches."""
+"""This room models the memory accesses of warps: coalescing, bank conflicts, caches, interconnect and DRAM."""

@@ -1,13 +1,14 @@
 """Shared memory: how many passes through its banks an access needs, and the time that they take.
 
-Words of 4 bytes go round the banks one by one, or, in the 8-byte mode of banks of 8 bytes, two by two. Once round all
-banks is a row; in a pass each bank serves one row of its own, to any number of lanes. Banks of 8 bytes in 4-byte mode
-have two words of a row each: the two that stand as far apart as there are banks.
+Words of 4 bytes are distributed over the banks one by one, or two by two in the 8-byte mode of banks of 8 bytes. One
+round over all banks is a row. In a pass each bank serves one row of its own, to any number of lanes. Banks of 8 bytes
+in 4-byte mode have two words of a row each: two words whose distance is the number of banks.
 
 A warp's access is served in groups of lanes, as many as a row has room for: 32 lanes of 32 bits in 32 banks of 4 bytes,
-halves of 64 bits, quarters of 128; with banks of 8 bytes 32 lanes of 64 bits, halves of 128. A group needs as many
-passes as the most rows that its lanes want of one bank (CUDA C Programming Guide, shared memory of capabilities 2.x,
-3.x and 5.x; NVIDIA, GPU Performance Analysis and Optimization, GTC 2012, for the 4-byte mode)."""
+halves of 64 bits, quarters of 128; with banks of 8 bytes 32 lanes of 64 bits, halves of 128. The passes of a group are
+the largest number of rows that its lanes access in one bank (CUDA C Programming Guide, shared memory of capabilities
+2.x, 3.x and 5.x; NVIDIA, GPU Performance Analysis and Optimization, GTC 2012, for the 4-byte mode).
+"""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ from binalloc.emulator.state.scan import count_bits
 
 @device(inline=True)
 def group_shift(g: Gpu, units: int) -> int:
-    """Lanes of `units` words (1, 2 or 4) that are served together, as a power of two."""
+    """Return how many lanes of `units` words (1, 2 or 4) are served together, as the exponent of a power of two."""
     return min(max(g.shared_row_shift - (units >> 1), 0), LANES_SHIFT)
 
 
 @device
 def groups_in_use(g: Gpu, mask: int, units: int) -> int:
-    """How many of the groups of an access have a lane in `mask`: the passes that no layout can save."""
+    """Return how many of an access's groups have a lane in `mask`: the passes that no data layout can save."""
     shift = group_shift(g, units)
     if mask == FULL or shift == LANES_SHIFT:
         return LANES >> shift
@@ -40,7 +41,7 @@ def groups_in_use(g: Gpu, mask: int, units: int) -> int:
 
 @device
 def all_apart(g: Gpu, s: Sm, part: int) -> int:
-    """Whether no two of the lanes of `part` want the same bank."""
+    """Return 1 if no two lanes of `part` access the same bank, else 0."""
     shift, last = 2 + g.shared_bank_shift, g.shared_banks - 1
     banks = 0
     for t in range(g.lanes):
@@ -50,7 +51,8 @@ def all_apart(g: Gpu, s: Sm, part: int) -> int:
 
 @device
 def congestion(g: Gpu, s: Sm, part: int, units: int, low: int, high: int) -> int:
-    """Most rows that the lanes of `part`, all of one group, which is lanes `low` to `high`, want of one bank."""
+    """Return the largest number of rows that the lanes of `part` access in one bank. They belong to one group, the
+    lanes from `low` up to, but not including, `high`."""
     if units == 1 and all_apart(g, s, part):
         return 1
     for b in range(g.shared_banks):
@@ -77,7 +79,7 @@ def congestion(g: Gpu, s: Sm, part: int, units: int, low: int, high: int) -> int
 
 @device
 def grouped(g: Gpu, s: Sm, mask: int, units: int) -> int:
-    """Passes of the access at `s.addr`, group by group."""
+    """Return the passes of the access at `s.addr`, counted group by group."""
     shift = group_shift(g, units)
     total = 0
     for q in range(LANES >> shift):
@@ -89,8 +91,8 @@ def grouped(g: Gpu, s: Sm, mask: int, units: int) -> int:
 
 @device
 def strided(g: Gpu, s: Sm, units: int) -> int:
-    """Passes of an even access of all lanes, with 32 banks; -1 if its words do not stand at one stride, as they are
-    parts of words."""
+    """Return the passes of an even access of all lanes, with 32 banks. Returns -1 if its words are not at one stride,
+    because lanes access parts of words."""
     lanes = group_shift(g, units)
     step = s.step
     if -WORD < step < WORD:
@@ -124,9 +126,11 @@ def strided(g: Gpu, s: Sm, units: int) -> int:
 
 @device(inline=True)
 def odd_stride(step: int, first: int) -> int:
-    """Passes of 32 words of 4 bytes from word `first` on at an odd stride, in 32 banks of 8 bytes in 8-byte mode.
+    """Return the passes of 32 words of 4 bytes from word `first` on at an odd stride, in 32 banks of 8 bytes in 8-byte
+    mode.
 
-    Even and odd lanes each go to 16 banks, all different; the two meet in one unless those are the other 16.
+    Even and odd lanes each access 16 different banks. The two conflict in some bank unless the odd lanes have the other
+    16.
     """
     if step == 1 or step == -1:
         return 1
@@ -135,7 +139,7 @@ def odd_stride(step: int, first: int) -> int:
 
 @device
 def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
-    """Passes of the access of the lanes in `mask` to `units` words each at `s.addr`."""
+    """Return the passes of an access of the lanes in `mask` to `units` words each at `s.addr`."""
     if s.even and g.shared_banks == LANES:
         passes = strided(g, s, units)
         if passes == LANES >> group_shift(g, units):
@@ -147,7 +151,7 @@ def shared_passes(g: Gpu, s: Sm, mask: int, units: int) -> int:
 
 @device
 def shared_time(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
-    """A shared access: the port is taken for its passes; atomics on one address follow one another."""
+    """Time a shared access: it takes the port for its passes. Atomics on one address follow one another."""
     k = shared_passes(g, s, mask, units)
     latency = g.shared_latency
     if access == AccessCode.ATOMIC:
@@ -158,7 +162,7 @@ def shared_time(g: Gpu, s: Sm, mask: int, units: int, access: int) -> None:
 
 @device
 def count_passes(g: Gpu, s: Sm, mask: int, units: int, k: int, latency: int) -> None:
-    """A shared access takes k passes."""
+    """Count a shared access of k passes, and set when its result arrives."""
     s.stat[Stat.SHARED_ACCESSES] += 1
     s.stat[Stat.SHARED_PASSES] += k
     s.stat[Stat.BANK_CONFLICT_CYCLES] += k - groups_in_use(g, mask, units)

@@ -1,7 +1,7 @@
-"""The memory system's calendar: which request goes on in which cycle.
+"""The memory system's calendar says which request goes on in which cycle.
 
-Buckets of cycles modulo their number; in a bucket requests stand in the order in which they were entered, and so events
-of one cycle happen in the order in which their times became known. A request waits for one event at a time.
+It has buckets for cycles modulo the number of buckets. In a bucket requests keep the order in which they were entered,
+so events of one cycle happen in the order in which their times became known. A request waits for one event at a time.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from binalloc.emulator.state.memory_layout import MEMORY_CALENDAR
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import lowest_bit
 
-_WORDS = MEMORY_CALENDAR // USED_BITS
+_WORDS = MEMORY_CALENDAR // USED_BITS  # words of the set of buckets in use, one bit each
 
 
 @device(inline=True)
 def post(g: Gpu, r: int, time: int) -> None:
-    """Request r goes on in cycle `time` > now."""
+    """Let request r go on in cycle `time` > now."""
     index = time & (MEMORY_CALENDAR - 1)
     g.due[r] = time
     g.following[r] = -1
@@ -32,14 +32,15 @@ def post(g: Gpu, r: int, time: int) -> None:
 
 @device(inline=True)
 def memory_due(g: Gpu) -> int:
-    """Whether the memory system may have something to do in this cycle."""
+    """Return whether the memory system may have something to do in this cycle."""
     index = g.cycle & (MEMORY_CALENDAR - 1)
     return (g.event_used[index >> USED_SHIFT] >> (index & (USED_BITS - 1))) & 1 or g.dram_due <= g.cycle
 
 
 @device
 def take(g: Gpu) -> int:
-    """The requests of this cycle as a list linked by `following`, -1 if there are none; those of a later lap stay."""
+    """Remove the requests of this cycle and return them as a list linked by `following`, or -1 if there are none.
+    Requests of the bucket that are due a lap later stay."""
     index = g.cycle & (MEMORY_CALENDAR - 1)
     if (g.event_used[index >> USED_SHIFT] >> (index & (USED_BITS - 1))) & 1 == 0:
         return -1
@@ -65,7 +66,7 @@ def take(g: Gpu) -> int:
 
 @device
 def next_memory_event(g: Gpu) -> int:
-    """The next cycle after now whose bucket holds a request, be it of a later lap; -1 if there is none."""
+    """Return the next cycle after now whose bucket holds a request, even one of a later lap, or -1 if there is none."""
     if g.events == 0:
         return -1
     index = (g.cycle + 1) & (MEMORY_CALENDAR - 1)

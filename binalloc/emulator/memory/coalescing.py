@@ -1,8 +1,10 @@
-"""What an access asks of memory off-chip: the lines that its lanes touch.
+"""Coalescing finds the lines off-chip that the lanes of an access touch.
 
 Each function looks at the addresses `s.addr` of the lanes in a mask. Lines off-chip are collected in `s.line` and the
-arrays beside it, each with the words that are wanted of it; `l1.make_access` takes them from there. `s.passes` counts
-the cycles that the load/store port is taken, `s.done_at` says when what is known at issue is there."""
+arrays beside it, each with the mask of its words that are accessed; `l1.make_access` takes them from there. `s.passes`
+counts the cycles for which the load/store port is taken. `s.done_at` is the time at which data arrives that is known at
+issue.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,19 @@ from binalloc.emulator.state.memory_layout import (
 )
 from binalloc.emulator.state.records import Gpu, Sm
 
-HALF_LINE = (1 << (LINE_WORDS // 2)) - 1
+HALF_LINE = (1 << (LINE_WORDS // 2)) - 1  # the words of a line's first half
 
 
 @device(inline=True)
 def list_of(line: int) -> int:
-    """The list that the line is in, among those of `s.line_last`."""
+    """Return the list of `s.line_last` that the line belongs to."""
     return (line ^ (line >> LISTS_SHIFT) ^ (line >> 2 * LISTS_SHIFT)) & (LINE_LISTS - 1)
 
 
 @device(inline=True)
 def add_words(s: Sm, first: int, line: int, words: int, policy: int) -> None:
-    """Enter words of a line, which may stand among those from `first` on, all of them entered by this function."""
+    """Enter words of a line. It may already be among the lines from `first` on, all of which were entered by this
+    function."""
     i = s.lines - 1
     if i < first or s.line[i] != line:  # neighbours mostly want the same
         i = find_line(s, first, line)
@@ -43,12 +46,12 @@ def add_words(s: Sm, first: int, line: int, words: int, policy: int) -> None:
 
 @device
 def find_line(s: Sm, first: int, line: int) -> int:
-    """The number of a line among those from `first` on; if it is not there, below `first`, and the next one that is
-    entered is taken for this line."""
+    """Return the number of a line among the lines from `first` on. If it is not there, return a number less than
+    `first`, and take the next line that is entered for this one."""
     k = list_of(line)
     last = s.line_last[k]
     if last < first or last >= s.lines or list_of(s.line[last]) != k:
-        last = -1  # what stands there is of an earlier access
+        last = -1  # it belongs to an earlier access
     i = last
     while i >= first and s.line[i] != line:
         i = s.line_before[i]
@@ -60,7 +63,7 @@ def find_line(s: Sm, first: int, line: int) -> int:
 
 @device(inline=True)
 def enter_line(s: Sm, line: int, words: int, policy: int) -> None:
-    """Enter words of a line that the list does not have."""
+    """Enter words of a line that is not in the list."""
     i = s.lines
     s.line[i] = line
     s.line_words[i] = words
@@ -71,7 +74,7 @@ def enter_line(s: Sm, line: int, words: int, policy: int) -> None:
 
 @device
 def global_lines(g: Gpu, s: Sm, mask: int, units: int, policy: int) -> int:
-    """Enter the lines of a global access of `units` words per lane; the number of its first one."""
+    """Enter the lines of a global access of `units` words per lane. Return the number of the first one."""
     first = s.lines
     wanted = (1 << units) - 1
     for t in range(g.lanes):
@@ -82,7 +85,7 @@ def global_lines(g: Gpu, s: Sm, mask: int, units: int, policy: int) -> int:
 
 @device
 def sectors_from(s: Sm, first: int) -> int:
-    """The sectors of the lines from `first` on."""
+    """Return the number of sectors of the lines from `first` on."""
     sectors = 0
     for i in range(first, s.lines):
         sectors += sector_count(s.line_words[i])
@@ -91,7 +94,7 @@ def sectors_from(s: Sm, first: int) -> int:
 
 @device
 def lanes_at(g: Gpu, s: Sm, mask: int, address: int) -> int:
-    """How many lanes in `mask` have the address."""
+    """Return how many lanes in `mask` have the address."""
     same = 0
     for t in range(g.lanes):
         if (mask >> t) & 1 and s.addr[t] == address:
@@ -101,7 +104,7 @@ def lanes_at(g: Gpu, s: Sm, mask: int, address: int) -> int:
 
 @device
 def most_equal(g: Gpu, s: Sm, mask: int) -> int:
-    """Largest number of lanes in `mask` with the same address."""
+    """Return the largest number of lanes in `mask` with the same address."""
     most = 0
     for t in range(g.lanes):
         if (mask >> t) & 1:
@@ -111,7 +114,7 @@ def most_equal(g: Gpu, s: Sm, mask: int) -> int:
 
 @device
 def collisions(g: Gpu, s: Sm, mask: int, first: int) -> None:
-    """`s.line_serial` of an atomic access's lines: the most of its lanes that have one address there."""
+    """Set `s.line_serial` of an atomic access's lines: the largest number of its lanes that have one address there."""
     for t in range(g.lanes):
         if (mask >> t) & 1:
             i = first
@@ -122,13 +125,14 @@ def collisions(g: Gpu, s: Sm, mask: int, first: int) -> None:
 
 @device(inline=True)
 def group_of(g: Gpu, mask: int, q: int) -> int:
-    """The lanes of `mask` in the q-th group of those that are looked at together."""
+    """Return the lanes of `mask` in the q-th group of lanes that are coalesced together."""
     return mask & (((1 << g.lane_group) - 1) << (q * g.lane_group))
 
 
 @device
 def segment(words: int) -> int:
-    """The words of the smallest 32, 64 or 128 bytes, aligned to their size, that hold some words of a line."""
+    """Return the words of the smallest 32, 64 or 128 bytes, aligned to their size, that hold the given words of a
+    line."""
     sectors = sectors_of(words)
     if sectors & (sectors - 1) == 0:
         return whole_sectors(words)
@@ -139,7 +143,7 @@ def segment(words: int) -> int:
 
 @device
 def to_segments(g: Gpu, s: Sm, first: int) -> None:
-    """The lines from `first` on are asked for in segments, on a machine that does so."""
+    """Extend the lines from `first` on to whole segments, on a machine that fetches segments."""
     if g.segments:
         for i in range(first, s.lines):
             s.line_words[i] = segment(s.line_words[i])
@@ -147,7 +151,8 @@ def to_segments(g: Gpu, s: Sm, first: int) -> None:
 
 @device
 def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -> None:
-    """The lines of a global access, one pass each; lanes of different groups share none. past: L1 has no part in it."""
+    """Enter the lines of a global access, one pass each. Lanes of different groups share no lines. past: the access
+    bypasses L1."""
     if s.even and access != AccessCode.ATOMIC and g.lane_group == LANES and g.segments == 0:
         before = s.lines
         if even_lines(s, mask, units, policy_of(g, access, past)):
@@ -161,14 +166,14 @@ def global_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) 
 
 @device(inline=True)
 def sectors_at(access: int) -> int:
-    """The counter of the sectors of global loads, or of stores."""
+    """Return the index of the counter for the sectors of global loads, or of stores."""
     return Stat.GLOBAL_STORE_SECTORS if access == AccessCode.STORE else Stat.GLOBAL_LOAD_SECTORS
 
 
 @device
 def even_lines(s: Sm, mask: int, units: int, policy: int) -> int:
-    """Enter the lines of an even access whose lanes have one address, or lie side by side; 0, and none entered, if
-    they do neither."""
+    """Enter the lines of an even access whose lanes have one address or are contiguous. Otherwise enter none and return
+    0."""
     line = s.origin >> LINE_SHIFT
     skipped = (s.origin >> 2) & (LINE_WORDS - 1)
     if s.step == 0:
@@ -187,7 +192,7 @@ def even_lines(s: Sm, mask: int, units: int, policy: int) -> int:
 
 @device
 def policy_of(g: Gpu, access: int, past: int) -> int:
-    """The `LinePolicy` of a global access's lines."""
+    """Return the `LinePolicy` of a global access's lines."""
     if access == AccessCode.ATOMIC:
         return LinePolicy.ATOMIC
     if access == AccessCode.STORE:
@@ -197,7 +202,7 @@ def policy_of(g: Gpu, access: int, past: int) -> int:
 
 @device
 def group_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -> None:
-    """The lines of the lanes that are looked at together."""
+    """Enter the lines of the lanes in `mask`, which are coalesced together."""
     first = global_lines(g, s, mask, units, policy_of(g, access, past))
     if access == AccessCode.ATOMIC:
         collisions(g, s, mask, first)
@@ -210,8 +215,8 @@ def group_access(g: Gpu, s: Sm, mask: int, units: int, access: int, past: int) -
 
 @device
 def local_access(g: Gpu, s: Sm, w: int, mask: int, units: int, access: int) -> None:
-    """The lines of a local access: word k of a warp's 32 threads is one line, so a uniform address is one pass per
-    word."""
+    """Enter the lines of a local access. Word k of a warp's 32 threads is one line, so a uniform address takes one pass
+    per word."""
     width = g.local_total >> 2
     policy = LinePolicy.LOCAL_LOAD if g.l1_local else LinePolicy.LOCAL_LOAD_PAST
     if access == AccessCode.STORE:

@@ -1,16 +1,16 @@
 """DRAM: channels of banks with row buffers, which serve requests first ready, first come (FR-FCFS).
 
-A channel issues at most one command a tick of its clock; with two command buses, as HBM's has, one that moves data
-and one that opens or closes a row. Of the requests that wait at a bank, one is next: the oldest that wants the open
-row, else the oldest. Among the banks' next commands the channel issues the one whose constraints let it go first; in
-one tick, a read or write before an activation or a precharge, then the older request's. Rows stay open until another is
+A channel issues at most one command per tick of its clock. With two command buses, as HBM has, it issues one that moves
+data and one that opens or closes a row. Of the requests that wait at a bank, one is next: the oldest one to the open
+row, else the oldest. Of the banks' next commands the channel issues the one whose constraints let it go first; in one
+tick, a read or write before an activation or a precharge, then the older request's. Rows stay open until another is
 wanted. A request takes one read or write per burst, and is done when the last has passed the data bus. Where the
-machine says how often, all banks are closed and refreshed together, and nothing else happens meanwhile. Figures and
-their names: `state.parts.dram`; what is not modelled stands in TIMING.md.
+machine states a refresh interval, all banks are closed and refreshed together, and nothing else happens meanwhile.
+Figures and their names: `state.parts.dram`. TIMING.md says what is not modelled.
 
-What a channel is told follows from the requests that it has, and nobody hears of it but by a request that ends. So
-commands are issued late, many together: before a request comes to the channel (`catch_up`), in the first cycle in which
-one of its requests may end, and when a run stops (`settle`).
+A channel's commands follow from its requests, and are visible only when a request ends. So they are issued late, many
+together: before a request comes to the channel (`catch_up`), in the first cycle in which one of its requests may end,
+and when a run stops (`settle`).
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ from binalloc.emulator.state.memory_layout import (
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import quotient
 
-DATA_PART = (1 << DATA_FRACTION) - 1
-AGE_BITS = 40
-BANK_BITS = 5
+DATA_PART = (1 << DATA_FRACTION) - 1  # fraction bits of a time on the data bus
+AGE_BITS = 40  # of a key: requests' ages count stamps, far fewer than 2^40
+BANK_BITS = 5  # of a key: log2 of MAX_BANKS_OF_DRAM
 ROW_COMMAND = 1 << (AGE_BITS + BANK_BITS)  # in a key: no read or write
-WAIT_SHIFT = AGE_BITS + BANK_BITS + 1
+WAIT_SHIFT = AGE_BITS + BANK_BITS + 1  # of a key: the wait stands above all else and decides first
 LONGEST_WAIT = (1 << 16) - 1  # ticks; no timing parameter comes near it
 
 
 @device(inline=True)
 def cycle_of(g: Gpu, tick: int) -> int:
-    """The core cycle in which a tick begins."""
+    """Return the core cycle in which a tick begins."""
     return quotient(tick * g.tick_denominator, g.tick_numerator)
 
 
 @device(inline=True)
 def tick_from(g: Gpu, cycle: int) -> int:
-    """The first tick that begins in a core cycle or after it."""
+    """Return the first tick that begins in a core cycle or after it."""
     return quotient(cycle * g.tick_numerator + g.tick_denominator - 1, g.tick_denominator)
 
 
 @device
 def has_room(g: Gpu, channel: int, requests: int) -> int:
-    """Whether so many more requests can wait at the channel."""
+    """Return 1 if so many more requests can wait at the channel, else 0."""
     return 1 if g.channel_waiting[channel] + requests <= g.dram_depth else 0
 
 
 @device
 def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> None:
-    """Request r waits at a bank of a channel that has room for it, and that has caught up."""
+    """Let request r wait at a bank of a channel that has room for it and has caught up."""
     b = channel * MAX_BANKS_OF_DRAM + bank
     g.at_bank[r] = b
     g.at_row[r] = row
@@ -90,7 +90,7 @@ def enqueue(g: Gpu, r: int, channel: int, bank: int, row: int, bursts: int) -> N
 
 @device
 def change_next(g: Gpu, channel: int, b: int, r: int) -> None:
-    """Request r, which has just come, is the next one of its bank: for commands behind those that the channel has
+    """Make request r, which has just come, the next one of its bank. Its commands follow those that the channel has
     issued in this cycle."""
     g.bank_next[b] = r
     want(g, b)
@@ -106,7 +106,7 @@ def change_next(g: Gpu, channel: int, b: int, r: int) -> None:
 
 @device
 def leave_bank(g: Gpu, r: int) -> None:
-    """Request r has been served: its bank turns to the oldest that wants the same row, else to the oldest."""
+    """Remove request r, which has been served. Its bank turns to the oldest one to the same row, else to the oldest."""
     b = g.at_bank[r]
     channel = b // MAX_BANKS_OF_DRAM
     g.channel_waiting[channel] -= 1
@@ -156,17 +156,17 @@ def want(g: Gpu, b: int) -> None:
 
 @device(inline=True)
 def group_of(g: Gpu, b: int) -> int:
-    """The bank group of bank b, which has the number of its first bank."""
+    """Return the bank group of bank b, which has the number of its first bank."""
     inside = b & (MAX_BANKS_OF_DRAM - 1)
     return b - inside + remainder(inside, g.dram_groups)
 
 
 @device(inline=True)
 def wait_of(g: Gpu, b: int, first: int, read: int, write: int, activate: int, precharge: int) -> int:
-    """For how many ticks after `first` bank b's next command has to wait. read, write, activate, precharge: the ticks
-    for which the channel takes no such command.
+    """Return for how many ticks after `first` bank b's next command has to wait. read, write, activate, precharge: the
+    ticks for which the channel takes no such command.
 
-    This and `key_of` are without branches and look-ups, so that they are worked out for several banks at once.
+    This and `key_of` have no branches and look-ups, so that they are computed for several banks at once.
     """
     wants = g.bank_wants[b]
     bound = read if wants == Command.READ else write if wants == Command.WRITE else precharge
@@ -176,14 +176,14 @@ def wait_of(g: Gpu, b: int, first: int, read: int, write: int, activate: int, pr
 
 @device(inline=True)
 def key_of(g: Gpu, b: int, wait: int) -> int:
-    """What bank b's next command is chosen by, the least of all first: how long it has to wait; one that moves data
-    before the others; the age of its request. Its lowest bits say which bank it is."""
+    """Return the key of bank b's next command, by which the least is chosen: its wait; a read or write before the
+    others; the age of its request. The lowest bits are the bank's number."""
     return min(wait, LONGEST_WAIT) << WAIT_SHIFT | g.bank_key[b]
 
 
 @device(inline=True)
 def keep_next(g: Gpu, channel: int, first: int, key: int) -> None:
-    """The channel's next command is the one that `key_of` gives this key, unless a refresh is due by then."""
+    """Make the command with this key (`key_of`) the channel's next one, unless a refresh is due by then."""
     g.channel_next[channel] = channel * MAX_BANKS_OF_DRAM + (key & (MAX_BANKS_OF_DRAM - 1))
     g.channel_tick[channel] = first + (key >> WAIT_SHIFT)
     if g.t_refi and g.channel_tick[channel] >= g.channel_refresh[channel]:
@@ -193,15 +193,15 @@ def keep_next(g: Gpu, channel: int, first: int, key: int) -> None:
 
 @device(inline=True)
 def keep_end(g: Gpu, channel: int, end: int) -> None:
-    """No request ends before tick `end`, if all banks are not refreshed by then: a refresh is never noticed late, as
-    it closes rows, and what comes next at a bank may then end sooner than what was next."""
+    """Note that no request ends before tick `end`, or before a refresh. A refresh is never noticed late: it closes
+    rows, so a bank's new next request may end sooner than the old one."""
     g.channel_end[channel] = min(end, g.channel_refresh[channel]) if g.t_refi else end
 
 
 @device
 def find_next(g: Gpu, channel: int, first: int) -> None:
-    """The channel's next command, of those from tick `first` on: kept until it is issued, or until a new request at a
-    bank comes before it. And the first tick at which a request may end."""
+    """Find the channel's next command, from tick `first` on, and the first tick at which a request may end. The command
+    is kept until it is issued, or until a new request at a bank comes before it."""
     if g.channel_used[channel] == 0:
         g.channel_tick[channel] = NEVER
         g.channel_end[channel] = NEVER
@@ -223,7 +223,7 @@ def find_next(g: Gpu, channel: int, first: int) -> None:
 
 @device
 def propose(g: Gpu, channel: int, b: int, first: int) -> None:
-    """Bank b has a new next request: its command is the channel's if it comes before the one found so far."""
+    """Compare the command of bank b, which has a new next request, with the channel's next one: the earlier is kept."""
     read = max(g.channel_read[channel] - first, 0)
     write = max(g.channel_write[channel] - first, 0)
     precharge = max(g.row_bus[channel] - first, 0)
@@ -244,7 +244,7 @@ def propose(g: Gpu, channel: int, b: int, first: int) -> None:
 
 @device(apart=True)
 def advance(g: Gpu, log: Words, channel: int, now: int) -> None:
-    """Issue the channel's commands of all core cycles before `now`; leaves in `channel_due` the first cycle in which a
+    """Issue the channel's commands of all core cycles before `now`. Leaves in `channel_due` the first cycle in which a
     request may end, or all banks are refreshed."""
     behind = tick_from(g, now)
     while g.channel_tick[channel] < behind and g.channel_seen[channel] < now:
@@ -260,7 +260,7 @@ def advance(g: Gpu, log: Words, channel: int, now: int) -> None:
 
 @device(inline=True)
 def catch_up(g: Gpu, log: Words, channel: int) -> None:
-    """Issue the channel's commands before this cycle, as a request may come in it: none of those that it has ends."""
+    """Issue the channel's commands before this cycle, as a request may come in it: none of its requests ends."""
     if g.channel_used[channel] and g.channel_tick[channel] < tick_from(g, g.cycle):
         before = g.channel_due[channel]
         advance(g, log, channel, g.cycle)
@@ -281,8 +281,8 @@ def refresh(g: Gpu, log: Words, channel: int) -> None:
     """Close the banks that are open, as soon as all can be closed, and refresh all of them.
 
     The channel does nothing else from the tick at which this is due until it is over, so all of it is settled at once,
-    ahead of time: requests that come meanwhile only wait. So it is, afterwards, for the refreshes of a channel that had
-    no requests: they were noticed by nobody.
+    ahead of time: requests that come meanwhile only wait. The refreshes of a channel without requests are settled
+    afterwards: nobody noticed them.
     """
     first = channel * MAX_BANKS_OF_DRAM
     close = max(g.channel_refresh[channel], g.row_bus[channel])
@@ -312,11 +312,11 @@ def refresh(g: Gpu, log: Words, channel: int) -> None:
 
 @device
 def issue(g: Gpu, log: Words, channel: int, b: int, tick: int) -> None:
-    """Give bank b the command that it wants, at that tick."""
+    """Give bank b the command that it needs next, at that tick."""
     r = g.bank_next[b]
     command = g.bank_wants[b]
     g.channel_bus[channel] = tick + 1
-    # what moves data comes first in a tick, and never less than tCCD apart: it finds no bus taken
+    # reads and writes come first in a tick, and never less than tCCD apart: they find no bus taken
     if command >= Command.ACTIVATE or g.command_buses == 1:
         g.row_bus[channel] = tick + 1
     if command == Command.ACTIVATE:
@@ -358,8 +358,8 @@ def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
 
 @device(inline=True)
 def keep_busy(g: Gpu, channel: int, b: int, tick: int, end: int) -> None:
-    """Bank b carries out a command from `tick` to `end`: counts the ticks in which it was not busy already, and those
-    in which no bank of the channel was. A channel's commands come in the order of their ticks."""
+    """Count the ticks from `tick` to `end`, in which bank b carries out a command, unless it was busy already. Count
+    those in which no bank of the channel was, too. A channel's commands come in the order of their ticks."""
     if end > g.bank_busy[b]:
         g.memory_stat[MemoryStat.DRAM_BANK_TICKS] += end - max(tick, g.bank_busy[b])
         g.bank_busy[b] = end
@@ -370,7 +370,7 @@ def keep_busy(g: Gpu, channel: int, b: int, tick: int, end: int) -> None:
 
 @device
 def hold_group(g: Gpu, channel: int, b: int, tick: int) -> None:
-    """No read or write in bank b's group before `tick`."""
+    """Let no read or write begin in bank b's group before `tick`."""
     other = group_of(g, b)
     g.group_column[other] = tick
     end = channel * MAX_BANKS_OF_DRAM + g.dram_banks
@@ -382,7 +382,7 @@ def hold_group(g: Gpu, channel: int, b: int, tick: int) -> None:
 
 @device
 def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
-    """One burst of request r, read or written."""
+    """Read or write one burst of request r."""
     # what the command lost by waiting for a tick to begin is not lost for the bus, which may be shared in fractions
     g.channel_data[channel] = max(g.channel_data[channel], (tick << DATA_FRACTION) - DATA_PART) + g.t_data
     read = (g.channel_data[channel] + DATA_PART) >> DATA_FRACTION
@@ -419,8 +419,8 @@ def column(g: Gpu, channel: int, b: int, r: int, tick: int) -> None:
 
 @device
 def note(g: Gpu, log: Words, channel: int, tick: int, command: int, b: int, row: int) -> None:
-    """Enter a command into the log, where one is kept and has room. A channel's stand there in the order in which it is
-    told them; between those of several channels there is none."""
+    """Enter a command into the log, where one is kept and has room. A channel's commands are in the order of their
+    issue; commands of several channels are in no order."""
     n = g.dram_logged * 5
     if n + 5 <= g.dram_log:
         log[n] = channel
@@ -433,7 +433,7 @@ def note(g: Gpu, log: Words, channel: int, tick: int, command: int, b: int, row:
 
 @device(apart=True)
 def find_due(g: Gpu) -> None:
-    """The first core cycle in which a request of some channel may end."""
+    """Find the first core cycle in which a request of some channel may end."""
     soonest = NEVER
     for channel in range(g.dram_channels):
         soonest = min(soonest, g.channel_due[channel])

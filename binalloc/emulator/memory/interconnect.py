@@ -1,8 +1,8 @@
-"""The way between SMs and slices of L2: a link per SM and direction, which carries packets in the order they come.
+"""The interconnect joins SMs and slices of L2: a link per SM and direction, which carries packets in order of arrival.
 
-A packet takes its link for as many cycles as its bytes need, header included, and is on its way for a fixed time then.
-A slice gives out so many bytes a cycle, too. Links never turn a packet away: what an SM may have under way is bounded
-where it is sent (`l1`).
+A packet takes its link for as many cycles as its bytes need, header included. After that it is on its way for a fixed
+time. A slice can also send only so many bytes a cycle. Links never refuse a packet: the number of an SM's outstanding
+requests is limited where they are sent (`l1`).
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from binalloc.emulator.state.scan import quotient
 
 @device(inline=True)
 def packet_cycles(size: int, width: int) -> int:
-    """The cycles that a packet of `size` bytes takes on a link of `width` bytes a cycle."""
+    """Return the cycles that a packet of `size` bytes takes on a link of `width` bytes a cycle."""
     return quotient(size + width - 1, width)
 
 
 @device
 def data_bytes(words: int) -> int:
-    """What a packet with these words of a line carries beside its header: whole sectors."""
+    """Return the bytes that a packet with these words of a line carries beside its header: whole sectors."""
     return sector_count(words) * SECTOR_BYTES
 
 
 @device
 def request_size(g: Gpu, r: int) -> int:
-    """Bytes of the packet that takes request r to its slice: a load's only says what it wants."""
+    """Return the bytes of the packet that takes request r to its slice. A load's has a header only."""
     return g.header_bytes + (0 if g.kind[r] == Kind.LOAD else data_bytes(g.words[r]))
 
 
 @device
 def response_size(g: Gpu, r: int) -> int:
-    """Bytes of the packet that answers request r: a store's only says that it has arrived."""
+    """Return the bytes of the packet that answers request r. A store's has a header only: it acknowledges."""
     return g.header_bytes + (0 if g.kind[r] == Kind.STORE else data_bytes(g.words[r]))
 
 
 @device
 def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
-    """A request leaves an SM for the slice of its line."""
+    """Send a request from an SM to the slice of its line."""
     r = make_request(g, kind, sm, line, words, link)
     g.home[r] = physical(g, sm, line)
     find_place(g, r)
@@ -57,7 +57,7 @@ def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
 
 @device
 def leave_slice(g: Gpu, r: int) -> None:
-    """The answer to request r leaves its slice for the SM; a store's says only that it has arrived."""
+    """Send the answer to request r from its slice to the SM. A store's answer only acknowledges."""
     sm = g.source[r]
     k = g.at_slice[r]
     size = response_size(g, r)

@@ -1,9 +1,9 @@
-"""L1 and what an SM has under way: lines of an access go through it, to it, or past it, one after the other.
+"""L1 and the requests that an SM has outstanding: lines of an access go through L1 or bypass it, one after the other.
 
 An access is made at issue: each of its lines is found in L1, joins a line on its way, or is sent for. Where a line
-finds no room (no load or store may be sent, no way of its set is free, no waiter), it is *held* with those behind it,
-and the SM takes no other access to memory until they have gone on in a later cycle. Nothing has happened for a line
-that is held, so that an access can be turned away at any of them. It is done when its last line has come.
+finds no room (no load or store may be sent, no way of its set is free, no waiter), it is *held* with those behind it.
+The SM then takes no other access to memory until they have gone on in a later cycle. A held line has changed nothing
+yet, so an access can be turned away at any line. It is done when its last line has come.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device
 def load_leaves(g: Gpu, s: Sm) -> None:
-    """A load or an atomic takes one of the SM's MSHRs."""
+    """Take one of the SM's MSHRs for a load or an atomic."""
     s.loads_out += 1
     entered(s, Queue.L1_MSHRS, g.cycle, s.loads_out, g.l1_mshrs)
 
 
 @device
 def load_answered(g: Gpu, s: Sm) -> None:
-    """It gives it back."""
+    """Free the MSHR of a load or an atomic."""
     s.loads_out -= 1
     left(s, Queue.L1_MSHRS, g.cycle, s.loads_out, g.l1_mshrs)
 
 
 @device
 def store_leaves(g: Gpu, s: Sm) -> None:
-    """A store or a write-back takes one of the SM's places."""
+    """Take one of the SM's store places for a store or a write-back."""
     s.stores_out += 1
     entered(s, Queue.STORE_PLACES, g.cycle, s.stores_out, g.store_places)
 
 
 @device
 def store_answered(g: Gpu, s: Sm) -> None:
-    """It gives it back."""
+    """Free the place of a store or a write-back."""
     s.stores_out -= 1
     left(s, Queue.STORE_PLACES, g.cycle, s.stores_out, g.store_places)
 
 
 @device
 def first_way(g: Gpu, line: int) -> int:
-    """Index of the first way of the line's set, which is hashed as L2's are."""
+    """Return the index of the first way of the line's set. Sets are hashed as in L2."""
     return spread(line, g.l1_sets) * g.l1_ways
 
 
 @device
 def find_way(g: Gpu, s: Sm, first: int, line: int) -> int:
-    """Index of the line in the set that begins at way `first`; -1 if it is not there."""
+    """Return the index of the line in the set that begins at way `first`, or -1 if it is not there."""
     for i in range(first, first + g.l1_ways):
         if s.l1_line[i] == line + 1:
             return i
@@ -67,28 +67,28 @@ def find_way(g: Gpu, s: Sm, first: int, line: int) -> int:
 
 @device
 def touch(s: Sm, i: int) -> None:
-    """Line i is the most recently used."""
+    """Make line i the most recently used."""
     s.stamp += 1
     s.l1_age[i] = s.stamp | (BUSY if s.l1_coming[i] else 0)
 
 
 @device
 def drop_line(s: Sm, i: int) -> None:
-    """L1 forgets line i, of which nothing is on its way, as L2 has newer words."""
+    """Invalidate line i, of which nothing is on its way, because L2 has newer words."""
     s.l1_line[i] = 0
     s.l1_age[i] = 0
 
 
 @device(inline=True)
 def own(g: Gpu, s: Sm, i: int, w: int) -> None:
-    """Warp w has asked for line i."""
+    """Note that warp w has asked for line i."""
     if g.notes_evictions:
         s.l1_owner[i] = w
 
 
 @device
 def note_eviction(s: Sm, i: int) -> None:
-    """L1 gives up line i: whoever listens is told of it when the instruction is over."""
+    """Note that L1 evicts line i. Listeners hear of it when the instruction is over."""
     s.given_line[s.given_up] = s.l1_line[i] - 1
     s.given_owner[s.given_up] = s.l1_owner[i]
     s.given_up += 1
@@ -96,7 +96,7 @@ def note_eviction(s: Sm, i: int) -> None:
 
 @device
 def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
-    """Way i holds `line` from now on; words of the old one that L2 lacks are sent there."""
+    """Let way i hold `line` from now on. Words of the old line that L2 lacks are sent there."""
     if s.l1_line[i]:
         s.stat[Stat.L1_EVICTIONS] += 1
         if g.notes_evictions:
@@ -112,7 +112,7 @@ def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
 
 @device
 def load_past(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
-    """Access a wants `words` of a line that L1 does not hold; 0 if there is no room to ask."""
+    """Load `words` of a line for access a past L1. Return 0 if there is no room to ask."""
     if s.loads_out >= g.l1_mshrs:
         return 0
     s.missing[a] += 1
@@ -122,7 +122,7 @@ def load_past(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
 
 @device
 def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
-    """Have L2 send words of a line."""
+    """Request words of a line from L2."""
     load_leaves(g, s)
     kind = Stat.GLOBAL_FILL_SECTORS
     if policy == LinePolicy.LOCAL_LOAD or policy == LinePolicy.LOCAL_LOAD_PAST:
@@ -136,8 +136,8 @@ def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
 
 @device
 def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
-    """Access a wants `words` of a line through L1; 1 if it was there or is on its way, 0 if there is no room to
-    ask."""
+    """Load `words` of a line for access a through L1. Return 1 if it was there or is on its way, 0 if there is no room
+    to ask."""
     first = first_way(g, line)
     i = find_way(g, s, first, line)
     lacking = words if i < 0 else words & ~s.l1_valid[i]
@@ -170,7 +170,7 @@ def load_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int) -> int:
 
 @device
 def join(s: Sm, a: int, i: int, lacking: int) -> None:
-    """Access a waits for words of line i."""
+    """Let access a wait for words of line i."""
     n = new_waiter(s, a)
     s.waiter_words[n] = lacking
     append_waiter(s, i, n + 1)
@@ -178,7 +178,7 @@ def join(s: Sm, a: int, i: int, lacking: int) -> None:
 
 @device
 def append_waiter(s: Sm, i: int, n: int) -> None:
-    """Waiter n - 1 is the last of line i's."""
+    """Append waiter n - 1 to the list of line i."""
     s.next_waiter[n - 1] = 0
     if s.l1_first[i]:
         s.next_waiter[s.l1_last[i] - 1] = n
@@ -189,8 +189,9 @@ def append_waiter(s: Sm, i: int, n: int) -> None:
 
 @device
 def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int:
-    """Warp w stores `words` of a line; 0 if there is no room. Local lines stay in an L1 that holds local memory, and go
-    to L2 when they are replaced; all others go to L2 at once, and L1 drops the line or keeps it up to date."""
+    """Store `words` of a line for warp w. Return 0 if there is no room. Local lines stay in an L1 that holds local
+    memory, and go to L2 when they are replaced. All others go to L2 at once, and L1 drops the line or keeps it up to
+    date."""
     local = policy == LinePolicy.LOCAL_STORE
     if local and g.l1_local:
         first = first_way(g, line)
@@ -226,8 +227,8 @@ def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int
 
 @device
 def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> int:
-    """Have L2 do access a's atomic operations on a line, of which `serial` lanes meet at one address; 0 if there is no
-    room."""
+    """Have L2 do access a's atomic operations on a line. Return 0 if there is no room. serial: the largest number of
+    lanes that have one address."""
     if s.loads_out >= g.l1_mshrs:
         return 0
     if g.l1_global:
@@ -243,7 +244,7 @@ def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> in
 
 @device
 def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: int) -> int:
-    """One line of access a as its policy says; 0 if it must be held."""
+    """Handle one line of access a by its policy. Return 0 if it must be held."""
     if policy == LinePolicy.ATOMIC:
         return atomic_line(g, s, a, line, words, serial)
     if policy == LinePolicy.STORE or policy == LinePolicy.LOCAL_STORE or policy == LinePolicy.STORE_PAST:
@@ -257,7 +258,8 @@ def one_line(g: Gpu, s: Sm, a: int, policy: int, line: int, words: int, serial: 
 
 @device
 def count_local(g: Gpu, s: Sm, line: int, hit: int) -> None:
-    """One line of local memory that has been looked for in L1: the program's own, or one of spilled values."""
+    """Count one line of local memory that has been looked for in L1, as the program's own or as one of spilled
+    values."""
     s.stat[Stat.L1_LOCAL_HITS if hit else Stat.L1_LOCAL_MISSES] += 1
     if is_spill(g, line):
         s.stat[Stat.L1_SPILL_HITS if hit else Stat.L1_SPILL_MISSES] += 1
@@ -265,7 +267,7 @@ def count_local(g: Gpu, s: Sm, line: int, hit: int) -> None:
 
 @device
 def count_load(g: Gpu, s: Sm, policy: int, line: int, hit: int) -> None:
-    """One line that a load has looked for in L1."""
+    """Count one line that a load has looked for in L1."""
     if policy == LinePolicy.LOCAL_LOAD:
         count_local(g, s, line, hit)
     elif policy == LinePolicy.TEXTURE:
@@ -276,7 +278,8 @@ def count_load(g: Gpu, s: Sm, policy: int, line: int, hit: int) -> None:
 
 @device
 def begin_access(g: Gpu, s: Sm, w: int) -> int:
-    """A new access of warp w, without lines; it holds itself open until `end_lines`."""
+    """Return a new access of warp w, without lines. It counts itself as missing, so that it cannot end before
+    `make_access` has gone through its lines."""
     a = s.free_access - 1
     if a >= 0:
         s.free_access = s.next_access[a]
@@ -292,9 +295,11 @@ def begin_access(g: Gpu, s: Sm, w: int) -> int:
 
 @device
 def make_access(g: Gpu, s: Sm, w: int) -> None:
-    """The running instruction of warp w accesses lines: `s.line`, `s.line_words`, and so on. Leaves in
-    `s.access` the access if lines of it are still missing, else -1, and in `s.done_at` when those that are there can be
-    used."""
+    """Begin the access of warp w's running instruction to its lines: `s.line`, `s.line_words`, and so on.
+
+    Leaves in `s.access` the access if lines of it are still missing, else -1. Leaves in `s.done_at` the cycle from
+    which the lines found in L1 can be used.
+    """
     a = begin_access(g, s, w)
     n = 0
     while n < s.lines and one_line(g, s, a, s.line_policy[n], s.line[n], s.line_words[n], s.line_serial[n]):
@@ -315,8 +320,8 @@ def make_access(g: Gpu, s: Sm, w: int) -> None:
 
 @device
 def wait_for_stores(g: Gpu, s: Sm, w: int, board: int) -> None:
-    """A fence of warp w, as an access that is done when the warp's stores and atomics have been answered. It joins one
-    that waits already for the same scoreboard."""
+    """Begin a fence of warp w, as an access that is done when the warp's stores and atomics have been answered. It
+    joins one that waits already for the same scoreboard."""
     if s.warp_stores[w] == 0:
         return
     a = s.warp_fence[w]
@@ -331,6 +336,6 @@ def wait_for_stores(g: Gpu, s: Sm, w: int, board: int) -> None:
 
 @device
 def end_access(s: Sm, a: int) -> None:
-    """The access is done."""
+    """Free the access, which is done."""
     s.next_access[a] = s.free_access
     s.free_access = a + 1

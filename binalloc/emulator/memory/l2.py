@@ -1,9 +1,9 @@
-"""L2: slices by address, each a set-associative write-back cache with loads that wait for lines on their way (MSHRs).
+"""L2: slices by address, each a set-associative write-back cache whose loads wait in MSHRs for lines on their way.
 
-A slice takes one request a cycle, in the order in which they arrive; it looks at its lines when the request arrives. A
-request that finds no way to go on (every way of its set waits for its line, no MSHR, none of the line's places to wait,
-no room at the channel) stays first in line, and all behind it wait as well, until something has ended at the slice or
-its channel. What is there is known word by word: stores need no fill, a load fetches the sectors it lacks.
+A slice takes one request a cycle, in order of arrival; it looks at its lines when the request arrives. A request may be
+unable to go on: every way of its set waits for its line, no MSHR is free, none of the line's places to wait, or there
+is no room at the channel. It then stays first in the queue, and all behind it wait as well, until something has ended
+at the slice or its channel. Lines are valid word by word: stores need no fill, a load fetches the sectors it lacks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from binalloc.emulator.state.records import Gpu
 
 @device
 def bursts_of(g: Gpu, words: int) -> int:
-    """The bursts of a channel that carry the words."""
+    """Return how many bursts of a channel carry the words."""
     size = g.burst_bytes >> 2
     if size == SECTOR_WORDS:
         return sector_count(words)
@@ -50,7 +50,7 @@ def bursts_of(g: Gpu, words: int) -> int:
 
 @device
 def reach_slice(g: Gpu, r: int) -> None:
-    """Request r has come over the interconnect."""
+    """Serve request r, which has come over the interconnect, or put it into the slice's queue."""
     g.memory_stat[MemoryStat.REQUEST_BYTES] += request_size(g, r)
     k = g.at_slice[r]
     if g.slice_first[k] == 0 and serve(g, r, k):
@@ -67,7 +67,7 @@ def reach_slice(g: Gpu, r: int) -> None:
 
 @device
 def go_on(g: Gpu, k: int) -> None:
-    """Something has ended that requests waiting at slice k may need."""
+    """Serve the requests that wait at slice k, as far as possible, because something has ended that they may need."""
     if g.slice_wants[k] and has_room(g, channel_of(g, k), g.slice_wants[k]) == 0:
         return
     while g.slice_first[k]:
@@ -81,18 +81,18 @@ def go_on(g: Gpu, k: int) -> None:
 
 @device
 def find_line(g: Gpu, r: int) -> int:
-    """Index of request r's line in L2; -1 if it has none."""
+    """Return the index of request r's line in L2, or -1 if it is not there."""
     first = g.at_way[r]
     tag = g.home[r] + 1
     at = -1
-    for i in range(first, first + g.l2_ways):  # without a way out, so that ways are looked at together
+    for i in range(first, first + g.l2_ways):  # no early exit, so that the loop over the ways can be vectorised
         at = max(at, i if g.l2_line[i] == tag else -1)
     return at
 
 
 @device
 def replace(g: Gpu, k: int, i: int, line: int) -> None:
-    """Way i holds `line` from now on; what DRAM lacks of the old one is sent there."""
+    """Let way i hold `line` from now on. Words of the old line that DRAM lacks are sent there."""
     if g.l2_line[i]:
         g.memory_stat[MemoryStat.L2_EVICTIONS] += 1
         if g.l2_dirty[i]:
@@ -105,7 +105,7 @@ def replace(g: Gpu, k: int, i: int, line: int) -> None:
 
 @device
 def write_dram(g: Gpu, r: int, k: int) -> None:
-    """Request r of slice k takes its words to DRAM; nobody waits for it."""
+    """Send the words of request r of slice k to DRAM. Nobody waits for it."""
     g.writes[r] = 1
     g.memory_stat[MemoryStat.L2_WRITEBACKS] += 1
     g.memory_stat[MemoryStat.L2_WRITEBACK_SECTORS] += sector_count(g.words[r])
@@ -114,7 +114,7 @@ def write_dram(g: Gpu, r: int, k: int) -> None:
 
 @device
 def to_dram(g: Gpu, r: int, k: int) -> None:
-    """Request r of slice k waits at the slice's channel, which has room."""
+    """Let request r of slice k wait at the slice's channel, which has room."""
     row = row_of(g, k, g.home[r])
     g.stage[r] = Stage.FILLS_LINE
     bank = row & (MAX_BANKS_OF_DRAM - 1)
@@ -123,8 +123,8 @@ def to_dram(g: Gpu, r: int, k: int) -> None:
 
 @device
 def serve(g: Gpu, r: int, k: int) -> int:
-    """Slice k takes request r, or returns 0 if it cannot yet; `slice_wants` says how many places at the channel it
-    lacks, if that is why. What was found out then is still true, or `fill_line` has said that it is not."""
+    """Let slice k take request r, or return 0 if it cannot yet. If the reason is the channel, `slice_wants` is the
+    number of places there that it lacks. What was found out then is still true, unless `fill_line` has reset it."""
     if g.l2_data == 0 and (g.kind[r] != Kind.LOAD or g.link[r] & CACHED == 0):
         return serve_past(g, r, k)
     room = g.slice_wants[k]
@@ -163,8 +163,11 @@ def serve(g: Gpu, r: int, k: int) -> int:
 
 @device
 def take_request(g: Gpu, r: int, k: int, i: int, lacking: int, fetch: int) -> None:
-    """Slice k takes request r: way i has its line, or is to have it from now on. lacking: words that it wants and the
-    line has not; fetch: those of them that are not on their way, with all of their sectors."""
+    """Let slice k take request r: way i has its line, or is to have it from now on.
+
+    lacking: words that it wants and the line does not have. fetch: all words of the sectors of `lacking`, without those
+    that are on their way.
+    """
     line = g.home[r]
     count(g, r, lacking, fetch)
     if g.l2_line[i] != line + 1:
@@ -186,7 +189,7 @@ def take_request(g: Gpu, r: int, k: int, i: int, lacking: int, fetch: int) -> No
 
 @device
 def ask_dram(g: Gpu, fill: int, k: int) -> None:
-    """Have the sectors fetched that request `fill` of slice k is for."""
+    """Fetch from DRAM the sectors of request `fill` of slice k."""
     g.memory_stat[MemoryStat.L2_FILLS] += 1
     g.memory_stat[MemoryStat.L2_FILL_SECTORS] += sector_count(g.words[fill])
     to_dram(g, fill, k)
@@ -194,21 +197,21 @@ def ask_dram(g: Gpu, fill: int, k: int) -> None:
 
 @device
 def hold_mshr(g: Gpu, k: int) -> None:
-    """A fetch for a line of slice k begins."""
+    """Take an MSHR: a fetch for a line of slice k begins."""
     g.slice_pending[k] += 1
     entered(g, Queue.L2_MSHRS, g.cycle, g.slice_pending[k], g.l2_mshrs)
 
 
 @device
 def free_mshr(g: Gpu, k: int) -> None:
-    """A fetch for a line of slice k has come."""
+    """Free an MSHR: a fetch for a line of slice k has come."""
     g.slice_pending[k] -= 1
     left(g, Queue.L2_MSHRS, g.cycle, g.slice_pending[k], g.l2_mshrs)
 
 
 @device
 def wait_for_line(g: Gpu, r: int, i: int) -> None:
-    """Request r is the last of those that wait for words of line i."""
+    """Let request r wait for words of line i, behind the others that do."""
     g.following[r] = -1
     g.stage[r] = Stage.WAITS_FOR_LINE
     if g.l2_waiting[i]:
@@ -221,7 +224,7 @@ def wait_for_line(g: Gpu, r: int, i: int) -> None:
 
 @device
 def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
-    """Request r, which a slice takes."""
+    """Count request r, which a slice takes."""
     kind = g.kind[r]
     sectors = sector_count(g.words[r])
     if kind == Kind.STORE:
@@ -244,7 +247,7 @@ def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
 
 @device
 def count_apart(g: Gpu, r: int, missed: int) -> None:
-    """Load r of what no address reaches: code, constants, local memory."""
+    """Count load r of memory without addresses: code, constants, local memory."""
     if g.line[r] >= FIRST_CONSTANT_LINE:
         g.memory_stat[MemoryStat.L2_CONSTANT_MISSES if missed else MemoryStat.L2_CONSTANT_HITS] += 1
     elif g.line[r] >= FIRST_CODE_LINE:
@@ -257,7 +260,7 @@ def count_apart(g: Gpu, r: int, missed: int) -> None:
 
 @device
 def take_turn(g: Gpu, k: int, cycles: int) -> int:
-    """The slice is taken for so many cycles from the first free one on, which is returned."""
+    """Take the slice for so many cycles from the first free one on. Return that cycle."""
     start = max(g.slice_free[k], g.cycle)
     g.slice_free[k] = start + cycles
     return start
@@ -265,7 +268,8 @@ def take_turn(g: Gpu, k: int, cycles: int) -> int:
 
 @device
 def answer(g: Gpu, r: int, k: int, i: int) -> None:
-    """What request r wants is in line i, or has come past all lines (-1): it leaves the slice when it has passed it."""
+    """Let request r leave its slice once it has passed the pipeline. Its words are in line i, or have bypassed all
+    lines (-1)."""
     cycles = 1
     if g.kind[r] == Kind.ATOMIC:
         cycles = max(g.l2_atomic * (g.link[r] >> SERIAL_SHIFT), 1)
@@ -277,8 +281,8 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
 
 @device
 def let_in(g: Gpu) -> None:
-    """Channels have places again: requests that slices turned away for want of them go on. Whatever else a slice waits
-    for is heard of by `go_on`."""
+    """Let requests go on that slices turned away because a channel had no room, where it has room again. For all other
+    reasons a slice is resumed by `go_on`."""
     for channel in range(g.dram_channels):
         if g.channel_served[channel]:
             g.channel_served[channel] = 0
@@ -290,7 +294,7 @@ def let_in(g: Gpu) -> None:
 
 @device
 def fill_line(g: Gpu, r: int) -> None:
-    """The sectors that request r fetched are there: those that lack nothing any more go on, in their order."""
+    """Enter the sectors that request r fetched. Waiting requests that lack nothing any more go on, in their order."""
     if g.link[r] < 0:
         come_past(g, r)
         return
@@ -319,8 +323,8 @@ def fill_line(g: Gpu, r: int) -> None:
 
 @device
 def serve_past(g: Gpu, r: int, k: int) -> int:
-    """Slice k, which holds textures alone, hands request r on to DRAM, or returns 0 if the channel has no place. MSHRs
-    are those of its lines: what goes past them holds none."""
+    """Hand request r on to DRAM past slice k, which caches textures alone, or return 0 if the channel has no room.
+    MSHRs belong to the slice's lines: what bypasses them takes none."""
     kind = g.kind[r]
     room = 2 if kind == Kind.ATOMIC else 1
     g.slice_wants[k] = 0
@@ -341,8 +345,8 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
 
 @device
 def come_past(g: Gpu, fill: int) -> None:
-    """What request `fill` brought goes on to the one that it was sent for. What an atomic has changed goes back: there
-    was a place for it, and it may take one more than the channel has."""
+    """Pass on what request `fill` brought, to the request that it was sent for. What an atomic has changed goes back. A
+    place was reserved for it, and it may take one more than the channel has."""
     k = g.source[fill]
     r = -1 - g.link[fill]
     drop_request(g, fill)

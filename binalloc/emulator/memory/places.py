@@ -1,7 +1,8 @@
-"""Where a line of memory lives: its slice of L2, its set there, its bank and row of DRAM.
+"""The functions here map a line of memory to its slice of L2, its set there, and its bank and row of DRAM.
 
-Chunks of `interleave` bytes go round the slices; from one round to the next the first slice is moved by a hash of the
-round's number, so that strides do not all meet in one slice. Banks of a channel take rows in the same way.
+Chunks of `interleave` bytes are distributed round-robin over the slices. Each round starts at another slice, chosen by
+a hash of the round's number, so that strides do not all meet in one slice. Rows are distributed over the banks of a
+channel in the same way.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from binalloc.emulator.state.scan import quotient
 
 @device(inline=True)
 def mixed(x: int) -> int:
-    """A number in which all bits of `x` >= 0 have a say."""
+    """Return a hash to which all bits of `x` >= 0 contribute."""
     x ^= x >> 15
     x ^= x >> 7
     return x ^ (x >> 3)
@@ -22,37 +23,40 @@ def mixed(x: int) -> int:
 
 @device(inline=True)
 def remainder(x: int, y: int) -> int:
-    """x % y; x >= 0, y > 0."""
+    """Return x % y for x >= 0, y > 0."""
     return x - quotient(x, y) * y
 
 
 @device(inline=True)
 def spread(i: int, places: int) -> int:
-    """The place of the i-th thing of many that go round so many places, each round from another one on."""
+    """Return the place of the i-th of many items that are distributed round-robin over so many places. Each round
+    starts at another place."""
     return remainder(i + mixed(quotient(i, places)), places)
 
 
 @device
 def is_spill(g: Gpu, line: int) -> int:
-    """Whether a line of local memory is of the part behind the program's own, where spilled values lie."""
+    """Return 1 if a line of local memory is in the part behind the program's own, which holds spilled values, else
+    0."""
     return 1 if ((line - FIRST_LOCAL_LINE) % (g.local_total >> 2)) << 2 >= g.local_user else 0
 
 
 @device(inline=True)
 def channel_of(g: Gpu, k: int) -> int:
-    """The channel of DRAM behind slice k."""
+    """Return the channel of DRAM behind slice k."""
     return quotient(k, g.slices_per_channel)
 
 
 @device(inline=True)
 def lines_of(g: Gpu) -> int:
-    """Lines of a chunk."""
+    """Return the number of lines in a chunk."""
     return g.interleave >> LINE_SHIFT
 
 
 @device
 def find_place(g: Gpu, r: int) -> None:
-    """Where request r's line belongs: `g.at_slice[r]`, and the index of the first way of its set in `g.at_way[r]`."""
+    """Find where request r's line belongs: its slice `g.at_slice[r]`, and the index of the first way of its set,
+    `g.at_way[r]`."""
     lines = lines_of(g)
     chunk = quotient(g.home[r], lines)
     k = spread(chunk, g.slices)
@@ -63,8 +67,8 @@ def find_place(g: Gpu, r: int) -> None:
 
 @device
 def row_of(g: Gpu, k: int, line: int) -> int:
-    """Number of the DRAM row among all of its channel of a line of slice k: row in the bank times MAX_BANKS_OF_DRAM,
-    plus the bank."""
+    """Return the number of the DRAM row of a line of slice k, among all rows of its channel: row in the bank times
+    MAX_BANKS_OF_DRAM, plus the bank."""
     lines = lines_of(g)
     chunk = quotient(line, lines)
     inside = quotient(chunk, g.slices) * lines + line - chunk * lines  # among those of the slice

@@ -1,8 +1,8 @@
-"""How full what holds requests has been: in how many cycles, summed, something was in it, and how long it was full.
+"""Queues count how full they have been: the sum of their length over all cycles, and in how many cycles they were full.
 
-What stands in a queue at the end of cycle c counts for cycle c. So something that comes in cycle a and leaves in cycle
-b counts b - a, and the sum over all that has left is that of the b less that of the a: nothing need be known of single
-ones. `host.stats` adds what is in the queue still.
+Content at the end of cycle c counts for cycle c. So an item that comes in cycle a and leaves in cycle b counts b - a.
+The sum over all items that have left is the sum of the b minus the sum of the a: single items need not be known.
+`host.stats` adds what is still in the queue.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from binalloc.emulator.state.parts.queue import QueueRecord
 
 @device(inline=True)
 def entered(q: QueueRecord, queue: int, now: int, held: int, places: int) -> None:
-    """Something has come into one of the queues of that kind, where `held` are now, in cycle `now`."""
+    """Count an item that has come into one of the queues of that kind in cycle `now`. held: how many are in it now."""
     q.queue_area[queue] -= now
     q.queue_most[queue] = max(q.queue_most[queue], held)
     if held == places:
@@ -22,7 +22,7 @@ def entered(q: QueueRecord, queue: int, now: int, held: int, places: int) -> Non
 
 @device(inline=True)
 def left(q: QueueRecord, queue: int, now: int, held: int, places: int) -> None:
-    """Something has left one of the queues of that kind, where `held` are still."""
+    """Count an item that has left one of the queues of that kind in cycle `now`. held: how many are still in it."""
     q.queue_area[queue] += now
     if held == places - 1:
         q.queue_full[queue] += now

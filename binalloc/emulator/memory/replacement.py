@@ -1,6 +1,6 @@
-"""Which way of a cache's set a new line takes, in every cache: an empty one, else the least recently used.
+"""In every cache a new line takes an empty way of its set, else the least recently used one.
 
-An empty way has age 0; that of a line some of whose words are on their way carries BUSY, and is not taken.
+An empty way has age 0. A line carries BUSY while some of its words are on their way, and is not replaced.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.device import device
 
-BUSY = 1 << 45  # above every age: those are cycles up to layout.CLOCK_END, or counts of what takes some
-WAY_SHIFT = 16  # no cache has more ways
+BUSY = 1 << 45  # above every age: ages are cycles up to layout.CLOCK_END, or count what takes some cycles each
+WAY_SHIFT = 16  # no cache has 2^16 ways, and an age with BUSY, 46 bits, still fits beside them
 
 
 @device
 def least_used(ages: Words, first: int, ways: int) -> int:
-    """Index of the way to take among `ways` from `first` on, the lowest where several are empty; -1 if all are busy."""
+    """Return the index of the way to replace among `ways` from `first` on, the lowest where several are empty, or -1 if
+    all are busy."""
     least = BUSY << WAY_SHIFT
     for i in range(ways):
         least = min(least, ages[first + i] << WAY_SHIFT | i)

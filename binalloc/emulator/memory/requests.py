@@ -1,4 +1,4 @@
-"""Requests to the shared part of the memory system: rows that are made, handed from stage to stage, and given back."""
+"""Requests to the shared part of the memory system are rows: made, handed from stage to stage, and given back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from binalloc.emulator.state.records import Gpu
 
 @device
 def make_request(g: Gpu, kind: int, source: int, line: int, words: int, link: int) -> int:
-    """A new request for `words` (a bit each) of a line. source: the SM, or the slice, that hears of its end; link: what
-    that one knows it by."""
+    """Return a new request for `words` (a bit each) of a line. source: the SM or slice to be notified of its end. link:
+    the number by which the source identifies it."""
     r = g.free_request - 1
     if r >= 0:
         g.free_request = g.following[r]
@@ -30,6 +30,6 @@ def make_request(g: Gpu, kind: int, source: int, line: int, words: int, link: in
 
 @device
 def drop_request(g: Gpu, r: int) -> None:
-    """The request has ended."""
+    """Free the request, which has ended."""
     g.following[r] = g.free_request
     g.free_request = r + 1

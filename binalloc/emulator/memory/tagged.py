@@ -1,9 +1,9 @@
-"""The instruction cache and the constant cache of an SM: tags alone, as what they hold never changes.
+"""The instruction cache and the constant cache of an SM have tags only, as their contents never change.
 
-Both are looked at before an instruction can issue: the word that a warp executes next, and the constant that it has as
-an operand. LDC looks for its lines when it issues, and waits for them as any load does. A miss takes a row and asks L2
-for the line; where no request may be sent or every row of the set is on its way, whoever wants it tries again after the
-next answer to that cache. The least recently used row makes room, by cycles: of rows used in one cycle the lowest.
+Both are looked up before an instruction can issue: for the code word that a warp executes next, and for its constant
+operand. LDC looks up its lines when it issues, and waits for them as any load does. A miss takes a row and asks L2 for
+the line. Where no request may be sent, or every row of the set is on its way, the warp tries again after the next
+answer to that cache. The least recently used row is replaced, by cycles: of rows used in one cycle the lowest.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 
 class Awaits(Codes, numbers={"here": -1, "no_code": -2, "no_constants": -3}):
-    """What a warp waits for that waits for no row: nothing any more, as it has come; a place in one of the caches."""
+    """A warp that waits for no row has one of these codes in `s.awaits`, in place of a row."""
 
-    HERE: int
-    NO_CODE: int
-    NO_CONSTANTS: int
+    HERE: int  #: nothing any more: what it waited for has come
+    NO_CODE: int  #: room in the instruction cache
+    NO_CONSTANTS: int  #: room in the constant cache
 
 
 @device(inline=True)
 def no_room(cache: int) -> int:
-    """What a warp waits for that had no room in the cache."""
+    """Return the code of `Awaits` for a warp that found no room in the cache."""
     return Awaits.NO_CONSTANTS if cache else Awaits.NO_CODE
 
 
 @device(inline=True)
 def code_line(g: Gpu, pc: int) -> int:
-    """The line of code word `pc`."""
+    """Return the line of code word `pc`."""
     return (pc << CODE_WORD_SHIFT) >> g.tagged_shift[Tagged.CODE]
 
 
 @device(inline=True)
 def constant_line(g: Gpu, bank: int, offset: int) -> int:
-    """The line of a byte of a constant bank."""
+    """Return the line of a byte of a constant bank."""
     return ((bank << BANK_SHIFT) + offset) >> g.tagged_shift[Tagged.CONSTANTS]
 
 
 @device
 def find_row(g: Gpu, s: Sm, cache: int, line: int) -> int:
-    """The row that holds the line or waits for it; -1 if none does."""
+    """Return the row that holds the line or waits for it, or -1 if there is none."""
     first = first_row(g, cache, line)
     for i in range(first, first + g.tagged_ways[cache]):
         if s.tagged_line[i] == line + 1:
@@ -70,14 +70,14 @@ def find_row(g: Gpu, s: Sm, cache: int, line: int) -> int:
 
 @device
 def first_row(g: Gpu, cache: int, line: int) -> int:
-    """The first row of the line's set, which is hashed as L2's are."""
+    """Return the first row of the line's set. Sets are hashed as in L2."""
     return cache * MAX_TAGGED_LINES + spread(line, g.tagged_sets[cache]) * g.tagged_ways[cache]
 
 
 @device
 def ask_for(g: Gpu, s: Sm, cache: int, line: int, fresh: int) -> int:
-    """Have L2 send a line that has no row; the row that it takes, -1 if there is no room to ask. fresh: nobody has
-    looked for it yet."""
+    """Request a line that has no row from L2. Return the row that it takes, or -1 if there is no room to ask. fresh: 1
+    if nobody has looked for the line yet."""
     if s.tagged_out[cache] >= g.tagged_mshrs[cache]:
         return -1
     i = least_used(s.tagged_age, first_row(g, cache, line), g.tagged_ways[cache])
@@ -99,7 +99,7 @@ def ask_for(g: Gpu, s: Sm, cache: int, line: int, fresh: int) -> int:
 
 @device
 def run_ahead(g: Gpu, s: Sm, line: int) -> None:
-    """Ask for the lines of code behind one, as far as there is room."""
+    """Prefetch the lines of code behind `line`, as far as there is room."""
     for following in range(line + 1, min(line + g.code_ahead, g.last_code_line) + 1):
         if find_row(g, s, Tagged.CODE, following) < 0:
             if ask_for(g, s, Tagged.CODE, following, 1) < 0:
@@ -109,7 +109,7 @@ def run_ahead(g: Gpu, s: Sm, line: int) -> None:
 
 @device
 def first_look(g: Gpu, s: Sm, i: int) -> None:
-    """Somebody looks for row i: if it was prefetched and this is the first time, the lines behind it are next."""
+    """Prefetch the lines behind row i if it was prefetched itself and is looked up for the first time."""
     if s.tagged_fresh[i]:
         s.tagged_fresh[i] = 0
         run_ahead(g, s, s.tagged_line[i] - 1)
@@ -117,7 +117,7 @@ def first_look(g: Gpu, s: Sm, i: int) -> None:
 
 @device
 def use_row(g: Gpu, s: Sm, cache: int, i: int, counted: int) -> None:
-    """Row i, which is there, serves whoever looked for it, unless it has been counted before."""
+    """Let row i, which is there, serve a look-up. It is counted as a hit unless it has been counted before."""
     s.tagged_age[i] = g.cycle + 1
     s.tagged_stat[TaggedStat.CONSTANT_HITS if cache else TaggedStat.INSTRUCTION_HITS] += 1 - counted
     first_look(g, s, i)
@@ -125,7 +125,7 @@ def use_row(g: Gpu, s: Sm, cache: int, i: int, counted: int) -> None:
 
 @device
 def row_of_warp(g: Gpu, s: Sm, w: int, cache: int, line: int) -> int:
-    """As `find_row`; a warp's words mostly stand in the row where the last one stood."""
+    """Return the row of the line as `find_row` does. A warp's next word is mostly in the row of its last one."""
     if cache == Tagged.CODE and s.tagged_line[s.code_row[w]] == line + 1:
         return s.code_row[w]
     return find_row(g, s, cache, line)
@@ -133,15 +133,15 @@ def row_of_warp(g: Gpu, s: Sm, w: int, cache: int, line: int) -> int:
 
 @device
 def is_there(g: Gpu, s: Sm, w: int, cache: int, line: int) -> int:
-    """Whether a look for the line would find it; changes nothing."""
+    """Return 1 if a look-up would find the line, else 0. Changes nothing."""
     i = row_of_warp(g, s, w, cache, line)
     return 1 if i >= 0 and s.tagged_age[i] < BUSY else 0
 
 
 @device
 def look_up(g: Gpu, s: Sm, w: int, cache: int, line: int, counted: int) -> int:
-    """Warp w needs the line to issue: 1 if it is there, else `s.awaits` says what the warp waits for. counted: it has
-    looked before, without room to ask."""
+    """Look up a line that warp w needs to issue. Return 1 if it is there, else 0 with the awaited row or code in
+    `s.awaits`. counted: the warp has looked before, without room to ask."""
     i = row_of_warp(g, s, w, cache, line)
     if i >= 0 and s.tagged_age[i] < BUSY:
         use_row(g, s, cache, i, counted)
@@ -161,7 +161,8 @@ def look_up(g: Gpu, s: Sm, w: int, cache: int, line: int, counted: int) -> int:
 
 @device
 def load_constants(g: Gpu, s: Sm, a: int, line: int) -> int:
-    """Access a, an LDC, wants a line; 1 if it was there or is on its way, 0 if there is no room to ask or to wait."""
+    """Load a line for access a, an LDC. Return 1 if it was there or is on its way, 0 if there is no room to ask or to
+    wait."""
     i = find_row(g, s, Tagged.CONSTANTS, line)
     if i >= 0 and s.tagged_age[i] < BUSY:
         use_row(g, s, Tagged.CONSTANTS, i, 0)

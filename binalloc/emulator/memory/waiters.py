@@ -1,4 +1,4 @@
-"""Waiters: accesses that wait for a line on its way to an SM, in lists that belong to the line."""
+"""Waiters are accesses that wait for a line on its way to an SM. They are in lists that belong to the line."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from binalloc.emulator.state.records import Sm
 
 @device
 def room_to_wait(s: Sm) -> int:
-    """Whether there can be one more."""
+    """Return 1 if there can be one more waiter, else 0."""
     return 0 if s.free_waiter == 0 and s.waiters == MAX_WAITERS else 1
 
 
 @device
 def new_waiter(s: Sm, a: int) -> int:
-    """Access a waits for one line more; its waiter, which stands in no list yet."""
+    """Let access a wait for one line more. Return its waiter, which is in no list yet."""
     n = s.free_waiter - 1
     if n >= 0:
         s.free_waiter = s.next_waiter[n]
@@ -29,6 +29,6 @@ def new_waiter(s: Sm, a: int) -> int:
 
 @device
 def drop_waiter(s: Sm, n: int) -> None:
-    """Waiter n waits no more."""
+    """Free waiter n."""
     s.next_waiter[n] = s.free_waiter
     s.free_waiter = n + 1

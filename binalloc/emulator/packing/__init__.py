@@ -1,1 +1,1 @@
-"""Makes packages that carry the compiled core: see `wheel.py`."""
+"""This package makes wheels that carry the compiled core, see `wheel.py`."""

@@ -1,11 +1,11 @@
-"""Makes the compiled core that a package carries: `python -m binalloc.emulator.packing.machine_code BUILD FOLDER`.
+"""This module makes the compiled core for a package: `python -m binalloc.emulator.packing.machine_code BUILD FOLDER`.
 
-The device functions are compiled as always, but for any CPU of a kind, and the one module that comes of it is written
-as an object file and linked to a shared library of its own. In the place of what Python would call stands a function
-that C could call: it takes all arguments as 64-bit words, arrays taken apart in the order in which Numba has their
-parts.
+The device functions are compiled as always, but for any CPU of a kind. The resulting module is written as an object
+file and linked to a shared library of its own. The function that Python would call is replaced by one that C could
+call. It takes all arguments as 64-bit words, with arrays taken apart in Numba's order of their parts.
 
-A process compiles for one CPU alone, chosen before Numba is loaded: `make_core` starts one for each build.
+A process compiles for one CPU alone, which is chosen before Numba is loaded. `make_core` starts a process for each
+build.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from binalloc.emulator.state.records import Gpu, Sm, dtype_of
 from binalloc.errors import Refused, UsageError
 
 CPU = "x86-64-v3"
-"""Intel's CPUs since 2013, AMD's since 2015: what is beyond makes the emulator no faster."""
+"""Intel's CPUs since 2013 and AMD's since 2015 have it. Newer instructions make the emulator no faster."""
 
 BUILDS = {name_of_build(checking, False): checking for checking in (False, True)}
 LINKER = "cc"
 _LIBC = (b"GLIBC_2.2.5", b"GLIBC_2.14")
-"""The versions of the C library whose functions the core may call: all within `wheel.PLATFORM`."""
+"""Versions of the C library whose functions the core may call. All of them are within `wheel.PLATFORM`."""
 _EXPORTS = f"{{ global: {ENTRY}; {IDENTITY}; local: *; }};\n"
 
 
@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
 
 
 def compiled(checking: bool, cpu: str) -> tuple[Label, bytes]:
-    """The device functions as an object file, with the label that stands in it."""
+    """Compile the device functions to an object file, and return it with the label that it contains."""
     gpus, sms = np.zeros(1, dtype_of(Gpu)), np.zeros(1, dtype_of(Sm))
     arrays = Memories(np.zeros((1, 1), np.int64)).arguments()
     kinds = [kind_of(np.asarray(each)) for each in (gpus, sms, *arrays)]
@@ -74,7 +74,10 @@ def compiled(checking: bool, cpu: str) -> tuple[Label, bytes]:
 
 
 def object_file(dispatcher: Untyped, gpus: Untyped, sms: Untyped, arrays: Untyped, label: Label) -> bytes:
-    """The program whose entry `dispatcher` is, which takes such arguments and two integers, for the label's CPU."""
+    """Compile the program with the entry `dispatcher` to an object file, for the label's CPU.
+
+    gpus, sms, arrays: values of the types of its arguments, which two integers follow.
+    """
     numba = import_module("numba")
     types = [*(numba.typeof(value) for value in (gpus, sms, arrays)), numba.int64, numba.int64]
     libraries: list[Untyped] = []
@@ -88,7 +91,7 @@ def object_file(dispatcher: Untyped, gpus: Untyped, sms: Untyped, arrays: Untype
 
 
 def _entry_for_c(stack: ExitStack, label: Label) -> None:
-    """In the place of the function that Python calls, one that takes words; nobody here calls it."""
+    """Replace the function that Numba makes for Python by one that takes words. Nothing calls the new one here."""
     cpu = import_module("numba.core.cpu")
     maker = import_module("numba._dynfunc")
 
@@ -107,7 +110,7 @@ def _entry_for_c(stack: ExitStack, label: Label) -> None:
 
 
 def _write_entry(context: Untyped, module: Untyped, fndesc: Untyped) -> None:
-    """int64 ENTRY(const int64 *words): the function's result, FAILED for an exception."""
+    """Write int64 ENTRY(const int64 *words), which returns the function's result, or FAILED for an exception."""
     ir = import_module("llvmlite.ir")
     word = ir.IntType(64)
     convention = context.call_conv
@@ -126,7 +129,7 @@ def _write_entry(context: Untyped, module: Untyped, fndesc: Untyped) -> None:
 
 
 def _write_text(module: Untyped, name: str, text: str) -> None:
-    """A text that ends with a byte 0, under that name."""
+    """Write a text that ends with a zero byte into the module, under `name`."""
     ir = import_module("llvmlite.ir")
     data = bytearray(text.encode() + b"\0")
     held = ir.GlobalVariable(module, ir.ArrayType(ir.IntType(8), len(data)), name)
@@ -134,7 +137,7 @@ def _write_text(module: Untyped, name: str, text: str) -> None:
 
 
 def _emitted(module: Untyped, cpu: str) -> bytes:
-    """The optimised module as an object file that can be linked to a shared library."""
+    """Return the optimised module as an object file that can be linked to a shared library."""
     binding = import_module("llvmlite.binding")
     target = binding.Target.from_triple(binding.get_process_triple())
     machine = target.create_target_machine(cpu=cpu, features="", opt=3, reloc="pic", codemodel="default")
@@ -142,9 +145,10 @@ def _emitted(module: Untyped, cpu: str) -> bytes:
 
 
 def linked(code: bytes) -> bytes:
-    """A shared library of the object file that needs the C library alone, and shows nothing but entry and label.
+    """Link the object file to a shared library that needs only the C library and exports only entry and label.
 
-    Raises UsageError where there is no linker, Refused where the code calls something else, as Python or Numba."""
+    Raises UsageError where there is no linker, Refused where the code calls something else, such as Python or Numba.
+    """
     with tempfile.TemporaryDirectory() as folder:
         inside, exports, outside = (Path(folder, name) for name in ("core.o", "exports", "core.so"))
         inside.write_bytes(code)

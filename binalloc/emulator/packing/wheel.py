@@ -1,7 +1,8 @@
-"""Puts the compiled core into a wheel: `python -m binalloc.emulator.packing.wheel WHEEL FOLDER`, see `make wheel`.
+"""This module puts the compiled core into a wheel: `python -m binalloc.emulator.packing.wheel WHEEL FOLDER`, see `make
+wheel`.
 
-WHEEL is what `pip wheel` makes: the same for every platform. The one that comes of it, in FOLDER, holds two libraries
-more, and is for Linux on x86_64. Of the same wheel and the same sources come the same bytes.
+WHEEL is made by `pip wheel` and is the same for every platform. The new wheel, in FOLDER, has two more libraries, and
+is for Linux on x86_64. The same wheel and the same sources give the same bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from binalloc.printable import one_line
 
 PURE = "py3-none-any"
 PLATFORM = "py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64"
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can tell
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can have, so that the same files make the same bytes
 
 
 def with_cores(wheel: bytes, cores: dict[str, bytes]) -> bytes:
-    """The wheel with further files in the folder of the cores, by their names; what it says of itself follows.
+    """Return the wheel with `cores`, files by name, in the folder of the cores, and with the wheel's metadata brought
+    up to date.
 
-    Raises Refused where its sources are not those that are imported here, from which the cores were made."""
+    Raises Refused where its sources are not the imported ones, from which the cores were made.
+    """
     made = io.BytesIO()
     try:
         old = zipfile.ZipFile(io.BytesIO(wheel))
@@ -66,7 +69,8 @@ def with_cores(wheel: bytes, cores: dict[str, bytes]) -> bytes:
 
 
 def _same_sources(wheel: zipfile.ZipFile) -> None:
-    """Raises Refused where the wheel holds another file than the one that is imported here."""
+    """Compare the wheel's sources with the files that are imported here. Raises Refused where one differs or is
+    missing."""
     held = set(wheel.namelist())
     for path in source_files().values():
         name = _in_wheel(path)
@@ -76,12 +80,12 @@ def _same_sources(wheel: zipfile.ZipFile) -> None:
 
 
 def _in_wheel(path: Path) -> str:
-    """A path of the package's as wheels have it."""
+    """Return a path of the package in the form that wheels have."""
     return path.relative_to(core.FOLDER.parents[2]).as_posix()
 
 
 def _retagged(text: bytes) -> bytes:
-    """The file WHEEL of a wheel for one platform."""
+    """Return the file WHEEL with the tags of a wheel for one platform."""
     python, abi, platforms = PLATFORM.split("-")
     lines = [line for line in text.decode().splitlines() if not line.startswith(("Tag:", "Root-Is-Purelib:")) and line]
     tags = [f"Tag: {python}-{abi}-{platform}" for platform in platforms.split(".")]
@@ -89,7 +93,7 @@ def _retagged(text: bytes) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
-    """Compile all builds and write the wheel; prints its path."""
+    """Compile all builds, write the wheel and print its path. Return the exit code."""
     wheel, folder = Path(arguments[0]), Path(arguments[1])
     try:
         if not wheel.name.endswith(f"-{PURE}.whl"):

@@ -1,1 +1,1 @@
-"""Where a page of memory lies in DRAM."""
+"""This package decides where a line of memory is placed in L2 and DRAM."""

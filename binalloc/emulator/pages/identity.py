@@ -1,4 +1,4 @@
-"""No pages: a line lies where its address says."""
+"""This policy has no pages: the place of a line follows from its address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @device(inline=True)
 def as_it_is(g: Gpu, source: int, line: int) -> int:
-    """The line itself."""
+    """Return the line itself."""
     return line
 
 

@@ -1,4 +1,4 @@
-"""What a page policy is."""
+"""This module defines page policies."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PagePolicy(Policy):
-    """Chooses which line of L2 and DRAM a line of an SM is. One object of each is in `table`.
+    """A page policy chooses the line of L2 and DRAM that a line of an SM is. One object of each policy is in
+    `table`."""
 
-    physical(g, source, line): a device function of the device's record, the number of the SM that asks and the line
-    that it asks for (an address / 128; local memory, code and constants have lines behind all addresses). It returns
-    the line whose slice, set, channel, bank and row the request goes to, not negative and below 2^56. Two lines are
-    never one.
-    """
-
+    #: physical(g, source, line): a device function that returns the line whose slice, set, channel, bank and row the
+    #: request goes to. It is not negative and below 2^56, and two lines never become one. source: number of the SM that
+    #: asks. line: the line that it asks for, an address / 128. Local memory, code and constants have lines beyond those
+    #: of all addresses.
     physical: Callable[[Gpu, int, int], int]

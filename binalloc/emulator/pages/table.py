@@ -1,4 +1,4 @@
-"""All page policies. A new one is a file beside this one and a row here."""
+"""This module has the table of page policies. A new one is a file in this folder and a row here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT = IDENTITY.name
 
 
 def pages_number(name: str) -> int:
-    """What `g.pages` says for the policy of that name. Raises UsageError with the known names."""
+    """Return the value of `g.pages` for a policy. Raises UsageError with the known names."""
     return number(PAGES, name, "page policy", Hint("{pages}"))
 
 

@@ -1,1 +1,2 @@
-"""What users can choose about the emulated SM: a table for each kind of policy, and the events that all can hear of."""
+"""Users choose these policies of the emulated SM. There is a table for each kind of policy, and a list of the events
+that all policies can hear of."""

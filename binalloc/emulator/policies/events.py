@@ -1,7 +1,8 @@
-"""The events of the SM, told to the policies that listen: a device function for each, written from all tables.
+"""This module reports the events of the SM to the policies that listen. Each event has a device function, which is
+written from all tables.
 
-An event that no row of any table hears of costs nothing: its function is empty, and the constants `HEARS_...` say so
-to those who would have to note something for it first.
+An event that no row of any table hears of costs nothing: its function is empty. The constants `HEARS_...` are for code
+that would have to note something for an event beforehand.
 """
 
 from __future__ import annotations
@@ -23,19 +24,18 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """A table of policies, and the field of the device's record that says which of its rows are in force: the number
-    of one, or a bit for each."""
+    """A kind is a table of policies with the field of the device's record that selects its rows."""
 
-    rows: Mapping[str, Policy]
-    field: str
-    bits: bool = False
+    rows: Mapping[str, Policy]  #: the table
+    field: str  #: the field says which rows are in force
+    bits: bool = False  #: whether the field has a bit for each row; otherwise it is the number of one row
 
     def condition(self, number: int) -> str:
-        """What says, in device code, that the row of a number is in force."""
+        """Return the condition, in device code, under which the row of a number is in force."""
         return f"(g.{self.field} >> {number}) & 1" if self.bits else f"g.{self.field} == {number}"
 
     def in_force(self, chosen: int) -> list[Policy]:
-        """The rows that a value of the field puts in force."""
+        """Return the rows that a value of the field puts in force."""
         return [row for n, row in enumerate(self.rows.values()) if (chosen >> n & 1 if self.bits else chosen == n)]
 
 
@@ -50,7 +50,7 @@ KINDS = (
 
 
 def event_text(event: str, kinds: tuple[Kind, ...] = KINDS) -> tuple[str, dict[str, Callable[..., None]]]:
-    """The device function that tells of an event, and the listeners that it calls, by the names by which it does."""
+    """Return the text of an event's device function, and the listeners that it calls, by their names in the text."""
     lines, uses = [f"def {event}({EVENTS[event]}):"], {}
     for k, kind in enumerate(kinds):
         for number, row in enumerate(kind.rows.values()):
@@ -63,13 +63,13 @@ def event_text(event: str, kinds: tuple[Kind, ...] = KINDS) -> tuple[str, dict[s
 
 _HEARD = {event for kind in KINDS for row in kind.rows.values() for event in row.hears}
 HEARS_EVICTIONS = "evicted" in _HEARD
-"""Whether anybody may want to know what L1 gives up."""
+"""Whether some policy may hear of the lines that L1 gives up."""
 HEARS_PROMOTIONS = "promoted" in _HEARD
-"""Whether anybody may want to know whom a warp scheduler promotes."""
+"""Whether some policy may hear of the warps that a warp scheduler promotes."""
 
 
 def wants_evictions(chosen: Mapping[str, int]) -> bool:
-    """Whether L1 has to note what it gives up. chosen: the fields of all kinds."""
+    """Return whether L1 has to note the lines that it gives up. chosen: values of the fields of all kinds."""
     return any("evicted" in row.hears for kind in KINDS for row in kind.in_force(chosen[kind.field]))
 
 

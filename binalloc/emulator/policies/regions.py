@@ -1,6 +1,7 @@
-"""Regions of an SM's shared memory: opened, closed, and found free space for by the placement policy.
+"""This module opens and closes regions of an SM's shared memory. The placement policy finds free space for them.
 
-A block has one when it is dispatched, and may open others while it runs. All lie in one array of the SM's own size.
+A block has one region when it is dispatched, and may open others while it runs. All of them are parts of one array,
+which has the size of the SM's shared memory.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device
 def unused_region(s: Sm) -> int:
-    """A region that is free, -1 if all are taken."""
+    """Return a free region, -1 if all are taken."""
     for r in range(REGIONS):
         if s.region_owner[r] == 0:
             return r
@@ -22,7 +23,7 @@ def unused_region(s: Sm) -> int:
 
 @device
 def enter_region(s: Sm, r: int, slot: int, first: int, words: int, base: int) -> None:
-    """Region r is open: these words, at address `base` of the block in `slot`."""
+    """Enter region r as open: `words` words from `first` on, at address `base` of the block in `slot`."""
     s.region_owner[r] = slot + 1
     s.region_first[r] = first
     s.region_end[r] = first + words
@@ -33,7 +34,8 @@ def enter_region(s: Sm, r: int, slot: int, first: int, words: int, base: int) ->
 
 @device
 def open_first(g: Gpu, s: Sm, slot: int) -> int:
-    """The region that the block in `slot` begins with; its first word, -1 (and nothing done) if there is no room."""
+    """Open the first region of the block in `slot` and return its first word. Return -1, with nothing done, if there is
+    no room."""
     r = unused_region(s)
     first = place(g, s, g.block_words) if r >= 0 else -1
     if first < 0:
@@ -48,9 +50,12 @@ def open_first(g: Gpu, s: Sm, slot: int) -> int:
 
 @device(apart=True)
 def open_region(g: Gpu, s: Sm, slot: int, words: int, base: int) -> int:
-    """A further region for the block in `slot`, its first byte at address `base` of the block; -1 (and nothing done) if
-    there is no room. The words are what was left there. base: a multiple of 4 behind all other regions of the block,
-    and behind its slots."""
+    """Open a further region for the block in `slot`, with its first byte at address `base` of the block. Return its
+    number, or -1, with nothing done, if there is no room.
+
+    The words keep what was left in them. base: a multiple of 4 beyond all other regions of the block, and beyond its
+    slots.
+    """
     r = unused_region(s)
     first = place(g, s, words) if r >= 0 else -1
     if first < 0:
@@ -63,7 +68,7 @@ def open_region(g: Gpu, s: Sm, slot: int, words: int, base: int) -> int:
 
 @device(apart=True)
 def close_region(s: Sm, slot: int, r: int) -> None:
-    """Region r, which `open_region` gave to the block in `slot`, is free again."""
+    """Close region r, which `open_region` opened for the block in `slot`."""
     s.region_owner[r] = 0
     if s.more_regions[slot] == r + 1:
         s.more_regions[slot] = s.region_next[r]
@@ -76,7 +81,7 @@ def close_region(s: Sm, slot: int, r: int) -> None:
 
 @device
 def close_all(s: Sm, slot: int) -> None:
-    """The block in `slot` has gone."""
+    """Close all regions of the block in `slot`, which has ended."""
     for r in range(s.regions):
         if s.region_owner[r] == slot + 1:
             s.region_owner[r] = 0

@@ -1,6 +1,7 @@
-"""What a warp that does not issue waits for: its state, and the reason for which its scheduler loses issue slots.
+"""This module has a table of the states in which a warp does not issue. Each has the reason for which the warp's
+scheduler loses issue slots.
 
-One table says both, in the order in which reasons go before one another; what asks for a reason is written from it.
+The rows are in the order of precedence of the reasons. The functions that find a reason are written from the table.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 
 
 class Wait(NamedTuple):
-    """state: of the warp. stall: the reason. of_next: whether the warp's next instruction is what waits; otherwise the
-    one that it issued last keeps it. says: what the warp does, in words."""
+    """A row is a state in which a warp does not issue."""
 
-    state: int
-    stall: int
-    of_next: bool
-    says: str
+    state: int  #: state of the warp
+    stall: int  #: reason for which its scheduler loses issue slots
+    of_next: bool  #: whether the warp's next instruction waits; otherwise the one that it issued last keeps it
+    says: str  #: what the warp does, in words
 
 
 WAITS = (
@@ -36,14 +36,15 @@ WAITS = (
     Wait(Warp.BARRIER, Stall.BARRIER, False, "waits at a barrier"),
     Wait(Warp.DONE, Stall.BLOCK_DRAIN, False, "has ended"),
 )
-"""The first that applies to any of a scheduler's warps is why it issues nothing; without a warp, `Stall.NO_WARP`."""
+"""A scheduler that issues nothing does so for the first row that applies to any of its warps. Without a warp the reason
+is `Stall.NO_WARP`."""
 SAYS = {wait.state: wait.says for wait in WAITS}
 OF_NEXT = sum(1 << wait.stall for wait in WAITS if wait.of_next) | 1 << Stall.PENDING
 """The reasons that are held against the next instruction of a warp, as bits."""
 
 
 def _first_text() -> str:
-    """The device function that finds the reason from the census of a scheduler's warps."""
+    """Return the text of the device function that finds the reason from the census of a scheduler's warps."""
     lines = ["def idle_reason(s, sch):"]
     for wait in WAITS:
         lines += [f"    if s.census[sch, {wait.state}]:", f"        return {wait.stall}"]
@@ -51,7 +52,7 @@ def _first_text() -> str:
 
 
 def _lookup_text(name: str, argument: str, pairs: list[tuple[int, int]], otherwise: int) -> str:
-    """A device function from one number to another."""
+    """Return the text of a device function that maps one number to another."""
     lines = [f"def {name}({argument}):"]
     for key, value in pairs:
         lines += [f"    if {argument} == {key}:", f"        return {value}"]
@@ -59,7 +60,7 @@ def _lookup_text(name: str, argument: str, pairs: list[tuple[int, int]], otherwi
 
 
 NO_RANK = len(WAITS)
-"""What `rank_of` says of states in which a slot has no warp."""
+"""Value of `rank_of` for the states of a slot without a warp."""
 idle_reason: Callable[[Sm, int], int]
 rank_of: Callable[[int], int]
 reason_of: Callable[[int], int]

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.parts.log import (
     DATA_WORDS,
@@ -74,7 +74,7 @@ class Listener:
     receive: Callable[[Batch], None]
     addresses: bool = False
     data: bool = False
-    begin: Callable[[Device], None] | None = None
+    begin: Callable[[LaunchedDevice], None] | None = None
 
     @property
     def keep(self) -> int:
@@ -89,9 +89,9 @@ class IssueLog:
     listeners: Sequence[Listener]
     everything: bool = True
     drain_at: int = DRAIN_AT
-    device: Device | None = field(default=None, init=False)
+    device: LaunchedDevice | None = field(default=None, init=False)
 
-    def begin(self, device: Device) -> None:
+    def begin(self, device: LaunchedDevice) -> None:
         """Switch the log of `device` on. Refused for a device of which one cycle could fill the log."""
         self.device = device
         marks = _marks(device)
@@ -132,7 +132,7 @@ class IssueLog:
             raise enough
 
 
-def _marks(device: Device) -> tuple[int, int]:
+def _marks(device: LaunchedDevice) -> tuple[int, int]:
     """The most rows, and accesses, that one cycle of the device writes: a warp ends, waits, goes on, is told of a
     barrier once each, a block comes and goes, and an issue says itself, that it waits, and that lines are held."""
     issues = device.machine.schedulers.count * device.machine.schedulers.issue_width

@@ -21,7 +21,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.device import Device
+    from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.runs.issue_log import IssueLog
 
 NUMBA, PYTHON = "numba", "python"
@@ -29,7 +29,7 @@ ENGINES = (NUMBA, PYTHON)
 """By name: the emulator compiled and cached, and the same source as Python, which is slow and for small cases."""
 Watcher = Callable[[int, int, int], None]
 """Hears how far a run is: cycles so far, blocks ended, blocks of the grid."""
-Observer = Callable[["Device", int], None]
+Observer = Callable[["LaunchedDevice", int], None]
 """Sees the device after each cycle with events, and that cycle; the run is ten times slower."""
 _UNNAMED = ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.gates.table import STALL_NAMES
 from binalloc.emulator.state import profile_columns as P
 from binalloc.emulator.state.counters import Stall, Stat
@@ -33,7 +33,7 @@ class Profile:
     latency_max: Array
 
 
-def collect_profile(device: Device) -> dict[str, Profile]:
+def collect_profile(device: LaunchedDevice) -> dict[str, Profile]:
     """Per function of the module. Needs a device that was told to `profile`."""
     table = device.memories.program
     out = {}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.engines.engine import Engine, engine
 from binalloc.emulator.host.figures.accounting import account_until
 from binalloc.emulator.host.figures.stats import Stats, collect
@@ -140,7 +140,7 @@ def run_launch(
     memory = GlobalMemory(launch, module, host, images)
     chosen = engine_of(options)
     at_once = min(resident, math.prod(launch.grid))
-    device = Device(chosen, module, fn, launch, machine, need, at_once, options.sms, memory)
+    device = LaunchedDevice(chosen, module, fn, launch, machine, need, at_once, options.sms, memory)
     return run_device(device, resident, options)
 
 
@@ -152,7 +152,7 @@ def registers_of(module: Module, fn: Function, options: RunOptions) -> int:
     return check_registers(functions, fn, module.path)
 
 
-def run_device(device: Device, resident: int, options: RunOptions, *, contents: bool = True) -> Result:
+def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, contents: bool = True) -> Result:
     """Run the launch that a device has been set up for. resident: blocks an SM may hold. contents: whether the result
     has what memory holds. Raises as `run_launch` does."""
     require_together(device.machine, device.launch, resident, device.sms_count)
@@ -184,7 +184,7 @@ def run_device(device: Device, resident: int, options: RunOptions, *, contents: 
     return _result(device, resident, contents)
 
 
-def _choose(device: Device, options: RunOptions) -> None:
+def _choose(device: LaunchedDevice, options: RunOptions) -> None:
     """The policies that the options name."""
     chosen = {
         "policy": policy_number(options.scheduler),
@@ -199,7 +199,7 @@ def _choose(device: Device, options: RunOptions) -> None:
     device.put("notes_evictions", int(wants_evictions(chosen)))
 
 
-def _leave_out(device: Device, only: range) -> None:
+def _leave_out(device: LaunchedDevice, only: range) -> None:
     """No block before or behind `only` is run."""
     blocks = math.prod(device.launch.grid)
     if only.step != 1 or not 0 <= only.start < only.stop <= blocks:
@@ -242,7 +242,7 @@ def last_cycle(max_cycles: int | None) -> int:
     return L.CLOCK_END if max_cycles is None else min(max_cycles, L.CLOCK_END)
 
 
-def drive(device: Device, options: RunOptions) -> None:
+def drive(device: LaunchedDevice, options: RunOptions) -> None:
     """Run to the end of the grid, or raise. Times stay exact up to `CLOCK_END`: no run goes on beyond it."""
     limit, observer, progress = last_cycle(options.max_cycles), options.observer, options.progress
     blocks = math.prod(device.launch.grid)
@@ -274,7 +274,7 @@ def drive(device: Device, options: RunOptions) -> None:
         )
 
 
-def _until_now(device: Device, resident: int, options: RunOptions) -> Result:
+def _until_now(device: LaunchedDevice, resident: int, options: RunOptions) -> Result:
     """What a launch has done that goes no further; one that had come to its end is not partial."""
     ended = device.get("retired") == device.get("blocks") and device.get("unfinished") == 0
     cycle = device.get("cycle") if ended else min(device.get("cycle"), last_cycle(options.max_cycles))
@@ -285,12 +285,12 @@ def _until_now(device: Device, resident: int, options: RunOptions) -> Result:
     return replace(_so_far(device, resident), partial=not ended)
 
 
-def _result(device: Device, resident: int, contents: bool) -> Result:
+def _result(device: LaunchedDevice, resident: int, contents: bool) -> Result:
     """Collect what a launch did that has ended."""
     return _so_far(device, resident, contents=contents)
 
 
-def _so_far(device: Device, resident: int, *, contents: bool = True) -> Result:
+def _so_far(device: LaunchedDevice, resident: int, *, contents: bool = True) -> Result:
     """Collect what the launch did."""
     buffers, variables = device.contents() if contents else ({}, {})
     machine = device.machine

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.kept import Kept
 from binalloc.emulator.host.resources import Resources, resident_blocks
@@ -72,7 +72,7 @@ class Session:
         need, resident = self._needs[key]
         self._kept.parameters = parameters
         blocks = math.prod(launch.grid)
-        device = Device(
+        device = LaunchedDevice(
             engine_of(asked), self.module, fn, launch, asked.machine, need, min(resident, blocks), asked.sms,
             self.memory, self._kept,
         )  # fmt: skip

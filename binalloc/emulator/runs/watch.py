@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.emulator.arithmetic.atomic import atomic32, atomic64
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import run_launch
@@ -69,10 +69,10 @@ class Watch:
     first instruction that accesses one."""
 
     def __init__(
-        self, find: Callable[[Device], Sequence[Span]], tell: Callable[[Touch], None], *, stop: bool = False
+        self, find: Callable[[LaunchedDevice], Sequence[Span]], tell: Callable[[Touch], None], *, stop: bool = False
     ) -> None:
         self._find, self._tell, self._stop = find, tell, stop
-        self._device: Device | None = None
+        self._device: LaunchedDevice | None = None
         self._known: list[_Known] = []
 
     def listener(self) -> Listener:
@@ -90,11 +90,11 @@ class Watch:
         """Function and index of a code word."""
         return self._require().program.place(pc)
 
-    def _require(self) -> Device:
+    def _require(self) -> LaunchedDevice:
         assert self._device is not None
         return self._device
 
-    def _begin(self, device: Device) -> None:
+    def _begin(self, device: LaunchedDevice) -> None:
         self._device = device
         spans = self._find(device)
         if len(spans) > MAX_WATCHES:
@@ -154,7 +154,7 @@ class _Known:
     data: bytearray
 
     @staticmethod
-    def of(span: Span, device: Device) -> _Known:
+    def of(span: Span, device: LaunchedDevice) -> _Known:
         low, high = span.start & -ATOM_BYTES, -(-span.end // ATOM_BYTES) * ATOM_BYTES
         return _Known(span, low, high, bytearray(_bytes(device, low, high - low)))
 
@@ -192,7 +192,7 @@ class _Known:
         return b"".join(int(word).to_bytes(L.WORD, "little") for word in new)
 
 
-def _bytes(device: Device, address: int, size: int) -> bytes:
+def _bytes(device: LaunchedDevice, address: int, size: int) -> bytes:
     """Global memory; zeros behind its end."""
     at = address - device.base
     return device.memories.global_.view(np.uint8)[at : at + size].tobytes().ljust(size, b"\0")
@@ -226,7 +226,7 @@ def first_store(
     comes before it, the first store that changes them. None where there is none."""
     touches: list[Touch] = []
 
-    def find(device: Device) -> list[Span]:
+    def find(device: LaunchedDevice) -> list[Span]:
         names = (buffer, variable_name(buffer))  # a variable may be one that the launch names
         return [Span(buffer, start + offset, offset, size) for name, start, _ in device.places() if name in names]
 

@@ -1,1 +1,1 @@
-"""What the emulated machine holds: records, their columns, staged code."""
+"""This package holds the state of the emulated machine: its records, their columns and the staged code."""

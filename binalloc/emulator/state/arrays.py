@@ -1,4 +1,4 @@
-"""What device code takes for an array, whichever engine holds it."""
+"""These protocols describe what device code takes for an array, whichever engine holds it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol, overload
 
 
 class Words(Protocol):
-    """An array of one dimension."""
+    """An instance is an array of one dimension."""
 
     def __getitem__(self, i: int, /) -> int: ...
 
@@ -14,7 +14,7 @@ class Words(Protocol):
 
 
 class Grid(Protocol):
-    """An array of two dimensions; a row of it."""
+    """An instance is an array of two dimensions. One index gives a row of it."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -32,7 +32,7 @@ class Grid(Protocol):
 
 
 class Cube(Protocol):
-    """An array of three dimensions; a row of it."""
+    """An instance is an array of three dimensions. Two indices give a row of it."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

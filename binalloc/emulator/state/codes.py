@@ -1,4 +1,4 @@
-"""Enumerations that device code can use."""
+"""This module has the base class of the enumerations that device code can use."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import ClassVar
 
 
 class Codes:
-    """An enumeration whose members are plain ints from 0 up, one for each annotation of the subclass, in their order.
+    """A subclass is an enumeration whose members are plain ints. They count from 0 in the order of the subclass's
+    annotations.
 
-    The `python` engine reads them as attributes of the class; for the `numba` engine, which knows no classes, `engine`
-    puts a module of the same ints in its place. names: those of the subclass's own members in small letters, by
-    number. members: all of them, with what it inherits. numbers: for members that another table numbers, by their
-    names in small letters.
+    The `python` engine reads the members as attributes of the class. The `numba` engine knows no classes: `engine`
+    gives it a module with the same ints in the place of the class. The keyword argument `numbers` is for members that
+    another table numbers; it has their numbers by their names in small letters.
     """
 
+    #: the subclass's own members in small letters; the index is the member's number, but with `numbers`
     names: ClassVar[tuple[str, ...]]
-    members: ClassVar[dict[str, int]] = {}
+    members: ClassVar[dict[str, int]] = {}  #: numbers by name of all members, inherited ones included
 
     def __init_subclass__(cls, numbers: Mapping[str, int] | None = None) -> None:
         cls.names = tuple(name.lower() for name in cls.__annotations__)

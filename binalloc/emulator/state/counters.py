@@ -1,4 +1,5 @@
-"""What an SM counts, and why an issue slot stays empty: indices of the counters in its record."""
+"""This module numbers the counters of an SM and the reasons for empty issue slots. The numbers index the SM's
+record."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from binalloc.emulator.state.layout import GATES_AT_MOST
 
 
 class Stall(Codes):
-    """Why an issue slot stayed empty; from GATE on, a reason for each gate (`policies.gates.table.STALL_NAMES`)."""
+    """A member is the reason why an issue slot stayed empty. GATE and the numbers behind it are one reason for each
+    gate, see `policies.gates.table.STALL_NAMES`."""
 
     NO_WARP: int
     STALL_COUNT: int
@@ -22,11 +24,11 @@ class Stall(Codes):
     GATE: int
 
 
-REASONS = Stall.GATE + GATES_AT_MOST
+REASONS = Stall.GATE + GATES_AT_MOST  # all reasons, with room for as many gates as the states of warps have
 
 
 class Stat(Codes):
-    """Counters of an SM; `names` is what results call them."""
+    """A member is a counter of an SM. Results call it by its name in `names`."""
 
     WARP_INSTRUCTIONS: int
     THREAD_INSTRUCTIONS: int
@@ -90,5 +92,6 @@ class Stat(Codes):
     OPERAND_CACHE_HITS: int
 
 
-S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS  # bytes stand behind counts, in their order
+S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS
+"""The counters of bytes follow those of accesses in the same order."""
 STATS = len(Stat.names)

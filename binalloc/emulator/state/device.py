@@ -1,8 +1,8 @@
-"""Marks the functions that run on the emulated machine, so that one source serves both engines.
+"""This module marks the functions that run on the emulated machine. One source serves both engines.
 
-`@device` returns the function unchanged: the `python` engine calls it as it stands. The `numba` engine rebuilds the
-marked functions with their globals rebound to compiled versions of one another (see `engine.py`). A function that
-follows from a table is made by `define` from a text that is written from the table's rows.
+`@device` returns the function unchanged, and the `python` engine calls it as it is. The `numba` engine rebuilds the
+marked functions: their globals are rebound to compiled versions of one another (see `engine.py`). `define` makes a
+device function from a text that is written from the rows of a table.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ REGISTRY: dict[str, FunctionType] = {}
 """Device functions by module and name."""
 
 INLINED: set[str] = set()
-"""Those of them that are compiled into their callers."""
+"""Names of the device functions that are compiled into their callers."""
 
 APART: set[str] = set()
-"""Those that are never compiled into their callers."""
+"""Names of the device functions that are never compiled into their callers."""
 
 GENERATED: dict[str, str] = {}
-"""Texts of those that `define` made."""
+"""Source texts of the device functions that `define` has made, by module and name."""
 
 
 @overload
@@ -36,10 +36,11 @@ def device(*, inline: bool = False, apart: bool = False) -> Callable[[F], F]: ..
 
 
 def device(function: F | None = None, /, *, inline: bool = False, apart: bool = False) -> F | Callable[[F], F]:
-    """Mark a function as device code; its module must import other device functions by name.
+    """Mark a function as device code. Its module must import other device functions by name.
 
-    inline: for small functions on every instruction's path, where a call costs more than they do. apart: for long or
-    rare ones, which would swell the path of every instruction. For the rest the compiler decides.
+    inline: for small functions on every instruction's path, where a call costs more than the function does. apart: for
+    long or rarely called functions, which would make the path of every instruction larger. The compiler decides about
+    the rest.
     """
 
     def mark(function: F) -> F:
@@ -64,8 +65,11 @@ def define(
     inline: bool = False,
     apart: bool = False,
 ) -> None:
-    """Make the device function `name` that `text` defines, in `space`, the globals of the module whose table it follows
-    from. uses: the device functions that it calls, by the names by which it does."""
+    """Define the device function `name` from `text`, in the namespace `space`.
+
+    space: the globals of the module that has the table. uses: the device functions called in `text`, by their names in
+    it.
+    """
     key = f"{space['__name__']}.{name}"
     file = f"<{key}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # for tracebacks

@@ -1,7 +1,7 @@
-"""Constants that device code and staging share: program columns, opcodes, states, faults, sizes.
+"""This module has the constants that device code and staging share: program columns, opcodes, states, faults and sizes.
 
-Device code sees module-level integers as compile-time constants, so everything here is a plain int. Figures that differ
-between machines are data in the state; the sizes here are only the shapes of the records' arrays.
+Device code sees module-level integers as compile-time constants, so all is plain ints. Figures that differ between
+machines are data in the state. Sizes here are shapes of the records' arrays; `LaunchedDevice` refuses larger machines.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ FULL = 0xFFFFFFFF
 RZ = fields.RZ
 NO_BARRIER = fields.NO_BARRIER
 PT = fields.PT
-REGISTERS = RZ + 1  # of the register file, the row of RZ among them
-REGISTER_ROWS = REGISTERS + 1  # of a warp; an odd number spreads the warps' rows over the sets of the host's caches
-# rows of words in front of the warps': operands with sign modifiers, a result (pairs each), then values, first of all 0
+REGISTERS = RZ + 1  # rows of a register file, RZ included
+REGISTER_ROWS = REGISTERS + 1  # rows of a warp; an odd number spreads them over the sets of the host's caches
+# rows in front of the warps': operands with sign modifiers and a result, two rows each, then values, the first one 0
 SIGNED_ROWS_A, SIGNED_ROWS_B, SIGNED_ROWS_C, RESULT_ROW, VALUE_ROWS = range(0, 10, 2)
 PREDICATES = PT + 1
 CONST_BANKS = fields.FIELDS["cbank"].maximum + 1
 
-# -- shapes of the SM record
-MAX_WARPS = 128
-MAX_BLOCKS = 128
-MAX_BLOCK_WARPS = 32  # 1024 threads
-MAX_SCHEDULERS = 16
-MAX_WARPS_OF_SCHEDULER = 61  # bits of a mask that may be shifted by two
+# -- shapes of the SM record, with room beyond the largest machine file
+MAX_WARPS = 128  # machine files have up to 96 warps per SM
+MAX_BLOCKS = 128  # machine files have up to 32 blocks per SM
+MAX_BLOCK_WARPS = 32  # CUDA's limit of 1024 threads
+MAX_SCHEDULERS = 16  # machine files have up to 4
+MAX_WARPS_OF_SCHEDULER = 61  # a mask of warps stays non-negative in 64 bits when it is shifted by two
 UNIT_NAMES = timing.UNIT_CLASSES
 UNITS = len(UNIT_NAMES)
 UNIT_LSU = UNIT_NAMES.index("lsu")
 UNIT_TEX = UNIT_NAMES.index("tex")
-MAX_GROUPS = 16
-PORT_SETS = UNITS + MAX_GROUPS  # of one owner: the SM, or a scheduler
-MAX_PORTS = 64
-STACK_ROWS = DEEP_STACK_ENTRIES + 1  # as for REGISTER_ROWS
-BARRIERS = 16
+MAX_GROUPS = 16  # more than the port groups of any machine file; the reader of machine files has the same limit
+PORT_SETS = UNITS + MAX_GROUPS  # port sets of one owner, which is the SM or a scheduler
+MAX_PORTS = 64  # at most `sm.ports.USES`, as the ports that start in a cycle are counted in a byte
+STACK_ROWS = DEEP_STACK_ENTRIES + 1  # one row more than entries, for the reason of REGISTER_ROWS
+BARRIERS = 16  # barriers of a block, as in PTX
 SCOREBOARDS = timing.SCOREBOARDS
-BOARD_NUMBERS = NO_BARRIER + 1  # what a scoreboard field can say
+BOARD_NUMBERS = NO_BARRIER + 1  # values that a scoreboard field can have
 BOARD_SETS = 1 << SCOREBOARDS
-WHEEL = 32
-CALENDAR = 2048
+WHEEL = 32  # cycles; the slots in use are bits of one integer (`Sm.wheel_used`). Chosen by hand
+CALENDAR = 2048  # cycles, a power of two; a node that is due later than one lap is entered again. Chosen by hand
 USED_SHIFT = 5
-USED_BITS = 1 << USED_SHIFT  # buckets of the calendar that a word of its used bits tells of
-NODES_PER_WARP = 8  # calendar nodes of a warp: one per scoreboard, the seventh for a late wake-up
+USED_BITS = 1 << USED_SHIFT  # buckets of the calendar per word of its bit map of used buckets
+NODES_PER_WARP = 8  # calendar nodes of a warp: one for each scoreboard, and WAKE_NODE for a late wake-up
 WAKE_NODE = 7
-MAX_REGISTER_BANKS = 8
-OPERANDS = 3  # A, B and C, each with a reuse flag
-OPERAND_WORDS = 2  # registers of one of them at most, where the latency is fixed
-READ_BITS = 4  # of a bank's share of column READS
-REGISTER_BITS = 8  # of a register's share of column OPERANDS
-MAX_BUFFERS = 4096
-MAX_BANKS = 32
+MAX_REGISTER_BANKS = 8  # machine files have up to 2
+OPERANDS = 3  # operands A, B and C, each with a reuse flag
+OPERAND_WORDS = 2  # most registers that one of them has where the latency is fixed
+READ_BITS = 4  # bits of column READS for each bank
+REGISTER_BITS = 8  # bits of column OPERANDS for each register
+MAX_BUFFERS = 4096  # buffers and variables of a launch; their bounds are arrays of the record. Chosen by hand
+MAX_BANKS = 32  # machine files have up to 32 shared-memory banks
 LUT_BITS = fields.FIELDS["lut"].width
 
 # -- rows of the hazard table: registers 0..254 (255 is RZ), then predicates
@@ -67,38 +67,38 @@ ROWS = PRED_ROW + PREDICATES
 
 
 class Fixed(Codes):
-    """What a row says that every instruction looks at, see `checks.hazards`."""
+    """A member is a column of the part of the hazard table that every instruction looks at, see `checks.hazards`."""
 
-    SOON: int
-    WHOSE: int
+    SOON: int  #: virtual time until which a fixed result is in flight, and PENDING
+    WHOSE: int  #: lanes and code word of the instruction of that result
 
 
 FIXED_COLUMNS = len(Fixed.names)
-PENDING = 1 << 62  # in SOON: beyond all times
+PENDING = 1 << 62  # bit of SOON, beyond all times: a variable result or a late reader is in flight
 
 
 class Hazard(Codes):
-    """What a row says of variable results and late readers in flight, see `checks.hazards`."""
+    """A member is a column of the table of variable results and late readers in flight, see `checks.hazards`."""
 
-    VAR: int
-    READ: int
-    VAR_MASK: int
-    VAR_PC: int
-    READ_PC: int
+    VAR: int  #: scoreboards of the variable results
+    READ: int  #: pairs of scoreboards of the late readers
+    VAR_MASK: int  #: lanes of the variable results
+    VAR_PC: int  #: instruction that writes them
+    READ_PC: int  #: instruction that reads late
 
 
 class Aside(Codes):
-    """What a result set aside says."""
+    """A member is a column of the list of results that are set aside, see `checks.hazards`."""
 
-    ROW: int
-    TIME: int
-    MASK: int
-    PC: int
+    ROW: int  #: register or predicate of the result
+    TIME: int  #: virtual time at which it is there
+    MASK: int  #: lanes that it is for
+    PC: int  #: instruction that writes it
 
 
 HAZARD_COLUMNS = len(Hazard.names)
 ASIDE_COLUMNS = len(Aside.names)
-ASIDE = 128  # results set aside that a warp has room for
+ASIDE = 128  # results set aside per warp; when all are taken, the lanes share the later time. Chosen by hand
 
 # -- address map
 GLOBAL_BASE = 0x10000000
@@ -106,16 +106,16 @@ VARIABLE_BASE = isa.GLOBAL_VARIABLES
 SHARED_WINDOW = isa.SHARED_WINDOW
 LOCAL_WINDOW = isa.LOCAL_WINDOW
 WINDOW_SIZE = isa.WINDOW_SIZE
-GRANULE_SHIFT = runtime.GRANULE.bit_length() - 1  # of the heap
-MAP_SHIFT = 5  # bits of a word of the heap's map
+GRANULE_SHIFT = runtime.GRANULE.bit_length() - 1  # log2 of the heap's granule in bytes
+MAP_SHIFT = 5  # a word of the heap's map has 32 bits
 
 # -- textures: columns of their table, channel kinds, address modes
-MAX_TEXTURES = 64
+MAX_TEXTURES = 64  # textures and surfaces of a launch; their table is an array of the record. Chosen by hand
 
 
 class TextureColumn(Codes):
-    """A texture or a surface; a mode and a length for each axis stand side by side. LAYERS: how the last axis counts
-    layers, as the modifier of TEX says it, 0 where it is an axis like the others. BIAS, LEAST, MOST: f32 patterns."""
+    """A member is a column of the table of textures and surfaces. The modes of the three axes are adjacent, and so are
+    their lengths."""
 
     START: int
     DIMENSIONS: int
@@ -128,36 +128,36 @@ class TextureColumn(Codes):
     FLOAT: int
     LINEAR: int
     NORMALIZED: int
-    LAYERS: int
+    LAYERS: int  #: how the last axis counts layers, as TEX's modifier has it; 0 where it is a plain axis
     MODE_X: int
     MODE_Y: int
     MODE_Z: int
     LEVELS: int
     BLENDED: int
-    BIAS: int
-    LEAST: int
-    MOST: int
+    BIAS: int  #: bit pattern of an f32
+    LEAST: int  #: bit pattern of an f32
+    MOST: int  #: bit pattern of an f32
     OF: int
     TYPE: int
     ORDER: int
 
 
 class Handle(Codes):
-    """What a handle names."""
+    """A member says what a handle names."""
 
     NOTHING: int
     TEXTURE: int
     SURFACE: int
 
 
-HANDLE_BITS = 20  # of a handle under .AOFFI; four bits for each axis stand above them
+HANDLE_BITS = 20  # bits of a handle under .AOFFI; above it come four bits of offset for each axis
 TEXTURE_COLUMNS = len(TextureColumn.names)
 TEXEL_KINDS = ("u", "i", "f")
 TEXEL_SIGNED = TEXEL_KINDS.index("i")
 
 
 class Outside(Codes):
-    """What stands for texels outside of a texture: the address modes of launch files."""
+    """A member says which texels there are outside of a texture. The members are the address modes of launch files."""
 
     CLAMP: int
     BORDER: int
@@ -165,25 +165,25 @@ class Outside(Codes):
     MIRROR: int
 
 
-MOST_SEED = 1 << 20
-SKEW_CYCLES = 64  # with skew, blocks start up to so many cycles later
+MOST_SEED = 1 << 20  # seeds are below it, so the hash of a seed (`sm.dispatch.start_delay`) stays within 64 bits
+SKEW_CYCLES = 64  # with skew, blocks start up to 63 cycles later, as TIMING.md specifies
 
-# -- the last cycle of the clock
+# -- the last cycle of the clock: times up to it stay below `memory.replacement.BUSY`, a bit above every age
 CLOCK_END = 1 << 44
 
 
 # -- the reconvergence stack
 class StackColumn(Codes):
-    """An entry."""
+    """A member is a column of an entry of the reconvergence stack."""
 
     KIND: int
-    PC: int
-    RPC: int
-    MASK: int
+    PC: int  #: word that the lanes execute next
+    RPC: int  #: word at which the entry is popped, -1 for none
+    MASK: int  #: active lanes
 
 
 class EntryKind(Codes):
-    """What an entry is."""
+    """A member is the kind of an entry of the reconvergence stack."""
 
     PLAIN: int
     CALL: int
@@ -194,7 +194,7 @@ STACK_COLUMNS = len(StackColumn.names)
 
 # -- what a warp is doing
 class Warp(Codes):
-    """Also the columns of the census that every scheduler keeps."""
+    """A member is what a warp is doing. The members are the columns of the census of each scheduler, too."""
 
     NONE: int
     READY: int
@@ -203,19 +203,17 @@ class Warp(Codes):
     SCOREBOARD: int
     BARRIER: int
     DONE: int
-    GATE: int
+    GATE: int  #: this and the states behind it are for warps that wait at a gate
 
 
-NOTES = 16
-"""Words of an SM for listeners that keep little."""
-GATES_AT_MOST = 8
-"""Gates in front of issue; `Warp.GATE` and the states behind it are those of warps that wait in front of them."""
+NOTES = 16  # words of an SM's record for listeners that keep little. Chosen by hand
+GATES_AT_MOST = 8  # most gates in front of issue: a state of warps and a stall reason each. Chosen by hand
 WARP_STATES = Warp.GATE + GATES_AT_MOST
 
 
 # -- faults
 class Fault(Codes):
-    """What stopped a run, 0 if nothing has."""
+    """A member is the reason why a run stopped; NONE is 0."""
 
     NONE: int
     GLOBAL: int
@@ -251,7 +249,7 @@ class Fault(Codes):
 
 # -- memory accesses, as the table of opcodes names them
 class Space(Codes):
-    """Where a memory instruction goes."""
+    """A member is the memory that a memory instruction accesses."""
 
     GLOBAL: int
     SHARED: int
@@ -261,7 +259,7 @@ class Space(Codes):
 
 
 class AccessCode(Codes):
-    """What it does there."""
+    """A member is what a memory instruction does to the memory."""
 
     LOAD: int
     STORE: int
@@ -270,7 +268,7 @@ class AccessCode(Codes):
 
 # -- what a code word is and who executes it
 class ExecGroup(Codes):
-    """Which exec_* function serves an opcode; `execute.table` says which opcode is in which."""
+    """A member is the exec_* function that executes an opcode. `execute.table` has the opcodes of each."""
 
     INT: int
     F32: int
@@ -289,7 +287,8 @@ class ExecGroup(Codes):
 
 
 class CodeWord(Codes):
-    """Calls enter FUNCTION, direct ones also REWRITTEN, which are first words."""
+    """A member is the kind of a code word. Calls enter FUNCTION; direct calls also enter REWRITTEN. Both are first
+    words of a function."""
 
     NONE: int
     CODE: int
@@ -297,23 +296,23 @@ class CodeWord(Codes):
     REWRITTEN: int
 
 
-NO_CONTROL = 0  # in column CONTROL; the kinds are numbered behind it, in `sm.control`
+NO_CONTROL = 0  # value of column CONTROL; the numbers of the kinds (`sm.control`) follow it
 
 
 class Taint(Codes):
-    """Which sources' poison reaches the results: any; the choice and the chosen side; the lane read; any lane's.
-    TARGET: no results; poison is a fault, as it says where control goes."""
+    """A member says which sources' poison the results get."""
 
-    ANY: int
-    CHOICE: int
-    LANE: int
-    ALL: int
-    TARGET: int
+    ANY: int  #: that of any source
+    CHOICE: int  #: that of the choice and of the chosen side
+    LANE: int  #: that of the lane that is read
+    ALL: int  #: that of any lane
+    TARGET: int  #: no results: the sources say where control goes, and poison is a fault
 
 
-# -- program columns: staged ones, then encoding fields as they stand, then the lists of rows read and written
+# -- program columns: staged ones, then encoding fields unchanged, then the lists of rows read and written
 class Staged(Codes):
-    """What staging makes of an instruction. Those that most instructions look at stand together, in front."""
+    """A member is a column that staging makes of an instruction. Columns that most instructions look at are adjacent,
+    in front."""
 
     OP: int
     GROUP: int
@@ -388,11 +387,11 @@ class Staged(Codes):
 
 
 READ_COLUMNS = (Staged.READ_1, Staged.READ_2, Staged.READ_3, Staged.READ_4)
-"""The first rows that an instruction reads; where there are fewer, that of PT, on which nothing is ever in flight."""
+"""The first rows that an instruction reads. Missing ones are the row of PT, which never has anything in flight."""
 NO_RESULT, RESULTS = -1, -2
-"""In column RESULT, which else names the only row that an instruction writes, in a fixed time: it leaves nothing in
-flight; it leaves more than that."""
-MAX_LISTED = 16  # 32-bit units and predicates that one instruction reads, or writes
+"""Values of column RESULT for an instruction that leaves nothing in flight, and for one that leaves more than a single
+row of fixed latency. Otherwise RESULT is that row."""
+MAX_LISTED = 16  # most 32-bit units and predicates that one instruction reads, or writes; staging asserts it
 _STAGED_FIELDS = {"width", "spill", "cache", "tchan", "mats"}  # modifiers that staging turns into other columns
 _PLAIN_FIELDS = (
     "shift", "lut", "lut_b", "lut2", "pmask", "nega", "negb", "negc", "barid", "diverges", "sreg", "cbank",
@@ -405,8 +404,8 @@ FIELD_COLUMNS: dict[str, int] = {
 
 
 class Column(Staged, numbers=FIELD_COLUMNS):
-    """The columns that device code names: all that are staged, and these of the encoding fields; rows of
-    `execute.table` name the others."""
+    """A member is a column that device code names: all staged ones, and these of the encoding fields. Rows of
+    `execute.table` name the other fields."""
 
     AOP: int
     ATYP: int
@@ -448,8 +447,8 @@ ROW_COLUMNS = {
     "b": (Column.B_ROW, Column.B_OWN),
     "c": (Column.C_ROW, Column.C_OWN),
 }
-"""Of each operand: the column of its row, and that which says whether the row counts from the warp's first (-1 or
-0)."""
+"""For each operand, the column of its row and the column that says whether the row counts from the warp's first row
+(-1) or not (0)."""
 FIRST_USE = len(Staged.names) + len(FIELD_COLUMNS)
 FIRST_DEF = FIRST_USE + MAX_LISTED
 COLUMNS = FIRST_DEF + MAX_LISTED

@@ -1,32 +1,34 @@
-"""Shapes of the memory system's records, and the codes that its parts share."""
+"""This module has the shapes of the memory system's records, and the codes that its parts share."""
 
 from __future__ import annotations
 
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.layout import BOARD_NUMBERS, MAX_WARPS
 
-MAX_CHANNELS = 128
-MAX_BANKS_OF_DRAM = 32  # dram.BANK_BITS
+MAX_CHANNELS = 128  # machine files have up to 120 channels
+MAX_BANKS_OF_DRAM = 32  # 1 << `memory.dram.BANK_BITS`; machine files have up to 16 banks
 FAW_ACTIVATES = 4  # tFAW counts this many activations
-MAX_REQUESTS = 1 << 18
-APART = 8  # rows more than in use: or all that a record's arrays say of one row would share a set of the host's cache
+MAX_REQUESTS = 1 << 18  # more than any machine file may have under way at once (`host.memory_figures.most_requests`)
+APART = 8
+"""Rows beyond those in use. Without them the arrays of a record would put all that belongs to one row into one set of
+the host's cache."""
 REQUEST_ROWS = MAX_REQUESTS + APART
 DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
 BANK_ROWS = DRAM_BANKS + APART
 MEMORY_CALENDAR = 4096
+"""Cycles, a power of two; an event that is due later than one lap is entered again. Chosen by hand."""
 
-DATA_FRACTION = 16  # bits of a tick in times of a channel's data bus
+DATA_FRACTION = 16  # bits behind the point in times of a channel's data bus, which count ticks
 
 NEVER = 1 << 60
-"""A time that does not come."""
+"""A time that never comes. It is above every cycle (`layout.CLOCK_END`), and sums with it stay within 64 bits."""
 
-IDLE = NEVER >> 1  # when a bank of DRAM without requests is ready
-REFRESHING = -1  # in place of a bank's number: what comes next is for all of the channel
-
+IDLE = NEVER >> 1  # the time at which a bank of DRAM without requests is ready
+REFRESHING = -1  # takes the place of a bank's number where the next command is for the whole channel
 
 
 class Command(Codes):
-    """What a channel is told; first those that move data."""
+    """A member is a command of a DRAM channel. The commands that move data come first."""
 
     READ: int
     WRITE: int
@@ -36,9 +38,9 @@ class Command(Codes):
     REFRESH: int
 
 
-MAX_SMS = 192
-MAX_SLICES = 256
-MAX_L2_LINES = 1 << 20
+MAX_SMS = 192  # machine files have up to 170 SMs
+MAX_SLICES = 256  # machine files have up to 240 slices
+MAX_L2_LINES = 1 << 20  # machine files have up to 1,044,480 lines
 L2_ROWS = MAX_L2_LINES + APART
 LINE_BYTES = 128
 LINE_SHIFT = 7
@@ -47,7 +49,8 @@ SECTOR_BYTES = 32
 
 
 class Kind(Codes):
-    """What a request asks for. Loads, stores and atomics come from an SM; a slice of L2 makes the others."""
+    """A member is what a request asks for. Loads, stores and atomics come from an SM. A slice of L2 makes the
+    others."""
 
     LOAD: int
     STORE: int
@@ -57,17 +60,18 @@ class Kind(Codes):
 
 
 class Stage(Codes):
-    """What happens to a request at its next event, or what it waits for."""
+    """A member is the event that a request waits for."""
 
-    REACHES_SLICE: int
-    WAITS_FOR_LINE: int
-    LEAVES_SLICE: int
-    REACHES_SM: int
-    FILLS_LINE: int
+    REACHES_SLICE: int  #: the request arrives at its slice of L2
+    WAITS_FOR_LINE: int  #: no event: the request waits for words that are on their way to L2
+    LEAVES_SLICE: int  #: the answer leaves the slice
+    REACHES_SM: int  #: the answer arrives at the SM
+    FILLS_LINE: int  #: the data of a fetch arrives in L2
 
 
 class MemoryStat(Codes):
-    """Counters of what all SMs share; `names` is what results call them."""
+    """A member is a counter of the part of the memory system that all SMs share. Results call it by its name in
+    `names`."""
 
     L2_HITS: int
     L2_MISSES: int
@@ -109,56 +113,56 @@ class MemoryStat(Codes):
 
 
 class Queue(Codes):
-    """What holds requests and can be full: loads and atomics under way from an SM; stores under way from it; fetches
-    under way to a slice of L2; requests that wait at a channel of DRAM. `names` is what results call them."""
+    """A member is a place that holds requests and can be full. Results call it by its name in `names`."""
 
-    L1_MSHRS: int
-    STORE_PLACES: int
-    L2_MSHRS: int
-    DRAM_QUEUE: int
+    L1_MSHRS: int  #: loads and atomics under way from an SM
+    STORE_PLACES: int  #: stores under way from an SM
+    L2_MSHRS: int  #: fetches under way to a slice of L2
+    DRAM_QUEUE: int  #: requests that wait at a channel of DRAM
 
 
-MAX_L1_LINES = 8192
+MAX_L1_LINES = 8192  # 1 MB of L1, more than any machine file has
 L1_ROWS = MAX_L1_LINES + APART
-MAX_MSHRS = 1024
-MAX_WAITERS = 4096
-# each access has a load or an atomic under way, waits for a line, is held, or is a fence: one per warp and scoreboard
+MAX_MSHRS = 1024  # machine files have up to 512
+MAX_WAITERS = 4096  # loads that may wait for lines under way in one SM; the next access is held. Chosen by hand
+# each access has a load or an atomic under way, waits for a line, is held, or is a fence (one per warp and scoreboard)
 MAX_ACCESSES = MAX_MSHRS + MAX_WAITERS + 1 + MAX_WARPS * BOARD_NUMBERS
 ACCESS_ROWS = MAX_ACCESSES + APART
 WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
-LINE_LISTS = 64  # lists of an access's lines, by hash
+LINE_LISTS = 64
+"""Hash lists that find an access's earlier entry of a line. Fewer lists are longer ones; chosen by hand."""
 LISTS_SHIFT = LINE_LISTS.bit_length() - 1
-CACHED = 1 << 24  # beside the index of a line of L1: what a load's answer is for
-TEXEL = 1 << 25  # beside either: the load is a texture fetch's
-CODE_ROW = 1 << 26  # beside a row of the instruction cache, CONSTANT_ROW of the constant cache: a load for it
-CONSTANT_ROW = 1 << 27
-SERIAL_SHIFT = 32  # above an atomic's access: how many of its lanes meet at one address
+CACHED = 1 << 24  # bit beside the index of a line of L1: the answer of the load fills that line
+TEXEL = 1 << 25  # bit beside either of them: the load is a texture fetch's
+CODE_ROW = 1 << 26  # bit beside a row of the instruction cache: the load fills that row
+CONSTANT_ROW = 1 << 27  # bit beside a row of the constant cache: the load fills that row
+SERIAL_SHIFT = 32  # above an atomic's access stands how many of its lanes meet at one address
 
 FIRST_LOCAL_LINE = 1 << 40
-"""Number of the first line of local memory, behind all that addresses reach."""
+"""Number of the first line of local memory, beyond the line of every address."""
 FIRST_CODE_LINE = 1 << 41
-"""Of the module's code, word after word of 16 bytes, behind all local memory that there can be."""
+"""Number of the first line of the module's code, in words of 16 bytes, beyond all local memory."""
 FIRST_CONSTANT_LINE = 1 << 42
-"""Of the constant banks, 64 KB for each."""
+"""Number of the first line of the constant banks, which have 64 KB each."""
 BANK_SHIFT = 16
 CODE_WORD_SHIFT = 4
 
 
 class Tagged(Codes):
-    """The small caches of an SM that are optional: which of the two."""
+    """A member is one of the two small caches of an SM. Both are optional."""
 
     CODE: int
     CONSTANTS: int
 
 
-CONSTANTS_BIT = 1 << Tagged.CONSTANTS  # in `Gpu.tagged`: the machine has a constant cache
-MAX_TAGGED_LINES = 8192  # of either: 256 KB of the shortest lines
+CONSTANTS_BIT = 1 << Tagged.CONSTANTS  # bit of `Gpu.tagged` that says that the machine has a constant cache
+MAX_TAGGED_LINES = 8192  # lines of either cache: 256 KB of the shortest lines
 TAGGED_ROWS = MAX_TAGGED_LINES * len(Tagged.names) + APART
 
 
 class TaggedStat(Codes):
-    """Counters of an SM's instruction cache and of its constant cache; `names` is what results call them."""
+    """A member is a counter of an SM's instruction cache or constant cache. Results call it by its name in `names`."""
 
     INSTRUCTION_HITS: int
     INSTRUCTION_MISSES: int
@@ -170,7 +174,7 @@ class TaggedStat(Codes):
 
 
 class LinePolicy(Codes):
-    """What happens to the lines of an access."""
+    """A member is what happens to the lines of an access."""
 
     LOAD: int
     LOAD_PAST: int

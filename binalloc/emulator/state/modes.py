@@ -1,7 +1,8 @@
-"""What of the emulator is built in. Device code reads these as constants: the compiler leaves out what is off.
+"""This module says which optional parts of the emulator are built in. Device code reads the flags as constants, and the
+compiler leaves out what is off.
 
-CHECKING: the poison and race modes, and what is counted of single instructions. The `python` engine has them always;
-the `numba` engine is built without them, and a second time, with them, when a run asks for one.
+CHECKING: the poison and race modes, and the counters of single instructions. The `python` engine always has them. The
+`numba` engine is built without them, and a second time with them when a run asks for one.
 """
 
 CHECKING = True

@@ -1,4 +1,4 @@
-"""What all policies have in common: a name, and the events that they hear of."""
+"""This module has the common part of all policies: a name, and the events that they hear of."""
 
 from __future__ import annotations
 
@@ -23,24 +23,21 @@ EVENTS: dict[str, str] = {
     "block_begins": "g, s, slot",  # a block has been dispatched into the block slot, its warps have not started yet
     "block_ends": "g, s, slot",  # the last warp of the block in the slot has gone, and the slot is free
 }
-"""What a policy can hear of the SM `s`, with the arguments of its listener; `w` is a warp slot.
+"""The events of the SM `s` that a policy can hear of, with the arguments of its listener. `w` is a warp slot.
 
 In a cycle `completed`, `resumed` and `waits` come first, in an order that nobody may depend on, then `block_begins`
-and `started`, oldest warp first, then each scheduler's turn with what its instruction does, which ends with `evicted`,
-`missed` and `issued`. Lines of an access that was held are given up later: `evicted` comes then. Where
-`s.board_open[w, board]` is not 0, `waits` is for a result whose time nobody knows: memory has it."""
+and `started`, oldest warp first, then each scheduler's turn with the events of its instruction. The last events of an
+instruction are `evicted`, `missed` and `issued`. The lines of an access that was held are given up later, and `evicted`
+comes then. Where `s.board_open[w, board]` is not 0, `waits` is for a result of memory that comes at an unknown time."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A row of a table of policies.
+    """An object is a row of a table of policies."""
 
-    name: as on the command line. summary: for its help. hears: device functions by the names of `EVENTS`, which are
-    called where the policy is in force.
-    """
-
-    name: str
-    summary: str
+    name: str  #: the name on the command line
+    summary: str  #: for the help of the command line
+    #: device functions by names of `EVENTS`; they are called where the policy is in force
     hears: Mapping[str, Callable[..., None]] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -48,8 +45,10 @@ class Policy:
 
 
 def choice_text(name: str, arguments: str, field: str, count: int) -> str:
-    """The device function `name` that asks the row of a table whose number is in `g.FIELD`: `_name0`, `_name1` ...; the
-    last row is asked without a look at the number."""
+    """Return the text of the device function `name`, which calls the function of row number `g.FIELD`.
+
+    The functions are called `_name0`, `_name1` and so on. The last one is called without a test of the number.
+    """
     lines = [f"def {name}({arguments}):"]
     for number in range(count - 1):
         lines += [f"    if g.{field} == {number}:", f"        return _{name}{number}({arguments})"]
@@ -60,11 +59,13 @@ def define_choice(
     space: dict[str, object], name: str, arguments: str, field: str, functions: Sequence[Callable[..., object]],
     *, inline: bool = True,
 ) -> None:  # fmt: skip
-    """Make the device function `name` that asks one of these, that of the row whose number is in `g.FIELD`, in `space`,
-    the globals of the table's module."""
+    """Define the device function `name` in `space`. It calls the function of row number `g.FIELD`, one of `functions`.
+
+    space: the globals of the module that has the table.
+    """
     define(space, name, choice_text(name, arguments, field, len(functions)), numbered(name, functions), inline=inline)
 
 
 def numbered(name: str, functions: Sequence[Callable[..., object]]) -> dict[str, Callable[..., object]]:
-    """The functions that `choice_text` calls, by the names by which it does."""
+    """Return `functions` by the names that they have in the text of `choice_text`."""
     return {f"_{name}{number}": function for number, function in enumerate(functions)}

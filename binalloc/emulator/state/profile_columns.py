@@ -1,6 +1,7 @@
-"""What is counted of each instruction of a profiled run: further columns of its row of the program, behind the staged.
+"""These columns count what each instruction does in a profiled run. They follow the staged columns of the instruction's
+row of the program.
 
-They are there in profiled runs alone (`Gpu.profile`), which are runs of the checking build.
+Only profiled runs have them (`Gpu.profile`), and these are runs of the checking build.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 from binalloc.emulator.state.counters import REASONS, STATS
 from binalloc.emulator.state.layout import COLUMNS
 
-FIRST_STALL = COLUMNS  # issue slots lost, by `Stall`
-FIRST_COUNT = FIRST_STALL + REASONS  # the SM's counters, by `Stat`
-LATENCIES = FIRST_COUNT + STATS  # accesses whose data has come; cycles from issue to data, summed; the most of them
-LATENCY_SUM = LATENCIES + 1
-LATENCY_MAX = LATENCIES + 2
+FIRST_STALL = COLUMNS  # lost issue slots, by `Stall`
+FIRST_COUNT = FIRST_STALL + REASONS  # counters of the SM, by `Stat`
+LATENCIES = FIRST_COUNT + STATS  # accesses whose data has come
+LATENCY_SUM = LATENCIES + 1  # sum of their cycles from issue to data
+LATENCY_MAX = LATENCIES + 2  # the most cycles of one of them
 PROFILED_COLUMNS = LATENCIES + 3

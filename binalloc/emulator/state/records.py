@@ -1,13 +1,12 @@
-"""The emulator's records, each written once: the class that device code is checked against, the NumPy record of the
-`numba` engine and the plain object of the `python` engine all follow from its annotations.
+"""This module defines the emulator's records, each of them once. The class that device code is checked against, the
+NumPy record of the `numba` engine and the plain object of the `python` engine all follow from its annotations.
 
-`Gpu` (in device code `g`) is what the whole device shares: clock, fault, launch shape, machine figures.
-`Sm` (`s`) is one SM. The `numba` engine holds them as records with nested fixed-shape arrays, because Numba
-compiles and runs one record argument far faster than many arrays; the `python` engine as objects with the same
-attributes: a scalar is an int, a one-dimensional array a list, a larger array a NumPy array. Device code cannot tell
-the difference.
+`Gpu` (in device code `g`) is what the whole device shares: clock, fault, launch shape and machine figures. `Sm` (`s`)
+is one SM. The `numba` engine has them as records with nested arrays of fixed shape, because Numba compiles and runs one
+record argument far faster than many arrays. The `python` engine has them as objects with the same attributes: a scalar
+is an int, a one-dimensional array a list, a larger array a NumPy array. Device code cannot see the difference.
 
-All fields are 64-bit signed; times are in core cycles.
+All fields are 64-bit signed integers. Times are in core cycles.
 """
 
 from __future__ import annotations
@@ -63,18 +62,20 @@ from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
 
 
 class Record:
-    """A record as the `python` engine has it. Subclasses annotate the fields: ints first, then arrays with shapes."""
+    """This is a record as the `python` engine has it. Subclasses annotate the fields: ints first, then arrays with
+    shapes."""
 
     def __init__(self) -> None:
         for name, shape in shapes(type(self)).items():
             setattr(self, name, 0 if shape == () else _array(shape))
 
 
-MANY = 4096  # entries of an array of which a run uses few
+MANY = 4096
+"""An array of this length or more is a `Sparse`, as a run uses few of its entries. Chosen by hand."""
 
 
 class Sparse(dict[int, int]):
-    """An array of one dimension of which only what is not 0 is kept."""
+    """This is an array of one dimension that keeps only its nonzero entries."""
 
     def __init__(self, length: int) -> None:
         super().__init__()
@@ -93,7 +94,7 @@ class Sparse(dict[int, int]):
 
 
 def _array(shape: tuple[int, ...]) -> object:
-    """An array of zeros as the `python` engine has it."""
+    """Make an array of zeros as the `python` engine has it."""
     if len(shape) > 1:
         return np.zeros(shape, np.int64)
     return [0] * shape[0] if shape[0] < MANY else Sparse(shape[0])
@@ -103,7 +104,7 @@ _SHAPES: dict[type[Record], dict[str, tuple[int, ...]]] = {}
 
 
 def shapes(kind: type[Record]) -> dict[str, tuple[int, ...]]:
-    """The fields of a record and their shapes, () for an int."""
+    """Return the fields of a record and their shapes, () for an int."""
     if kind not in _SHAPES:
         hints = get_type_hints(kind, include_extras=True)
         _SHAPES[kind] = {name: get_args(hint)[1:] for name, hint in hints.items()}
@@ -111,25 +112,23 @@ def shapes(kind: type[Record]) -> dict[str, tuple[int, ...]]:
 
 
 def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
-    """A record as the `numba` engine has it."""
+    """Return the dtype of a record of the `numba` engine."""
     return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
 
 
 class Gpu(DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, Record):
-    """What the whole device shares."""
+    """The record has what the whole device shares."""
 
     # clock and end of run
     cycle: int
-    reference: int
-    # seed of the skew, 0 for none
-    skew: int
-    # the first fault: code, SM, warp slot, word address, lane, details
-    fault: int
-    fault_sm: int
-    fault_warp: int
-    fault_pc: int
-    fault_lane: int
-    fault_a: int
+    reference: int  #: 1 where the plain per-cycle bookkeeping runs (`sm.reference`)
+    skew: int  #: seed of the skew + 1, 0 for none
+    fault: int  #: code of the first fault, 0 while there is none
+    fault_sm: int  #: SM
+    fault_warp: int  #: warp slot
+    fault_pc: int  #: code word
+    fault_lane: int  #: lane, or -1
+    fault_a: int  #: the three details depend on the code (`stops.faults`)
     fault_b: int
     fault_c: int
     # switches
@@ -155,9 +154,8 @@ class Gpu(DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, R
     slot_base: int
     slot_bytes: int
     shared_total: int
-    # words of shared memory that a block is handed, and that an SM has
-    block_words: int
-    shared_words: int
+    block_words: int  #: words of shared memory that a block gets
+    shared_words: int  #: words of shared memory of an SM
     local_user: int
     local_total: int
     local_stack: int
@@ -169,70 +167,60 @@ class Gpu(DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, R
     core_khz: int
     schedulers: int
     issue_width: int
-    # what users choose: warp scheduler, placement of shared memory, page policy, by their numbers in the tables; gates
-    # and listeners, as bits; whether L1 notes what it gives up
-    policy: int
-    placement: int
-    pages: int
-    gates: int
-    listening: int
-    notes_evictions: int
+    # what users choose
+    policy: int  #: number of the warp scheduler in its table
+    placement: int  #: number of the placement of shared memory
+    pages: int  #: number of the page policy
+    gates: int  #: a bit for each gate in force
+    listening: int  #: a bit for each listener
+    notes_evictions: int  #: whether L1 notes the lines that it gives up
     resident_limit: int
     warp_limit: int
     shared_latency: int
     shared_atomic_latency: int
-    # banks; the powers of two of the words that follow one another in a bank, and in all banks' row
-    shared_banks: int
-    shared_bank_shift: int
-    shared_row_shift: int
+    shared_banks: int  #: number of banks
+    shared_bank_shift: int  #: log2 of the words that follow one another in a bank
+    shared_row_shift: int  #: log2 of the words in the row of all banks
     l1_latency: int
     l1_sets: int
     l1_ways: int
     l1_local: int
     l1_global: int
-    # words that a miss fetches beside those it wants, 0 for none; whether stores change what L1 holds; loads and stores
-    # that may be under way
-    l1_fill_words: int
-    l1_updates: int
-    l1_mshrs: int
-    store_places: int
+    l1_fill_words: int  #: words that a miss fetches beside those that it wants, 0 for none
+    l1_updates: int  #: whether stores change what L1 holds
+    l1_mshrs: int  #: loads and atomics that may be under way
+    store_places: int  #: stores that may be under way
     const_latency: int
     buffers: int
-    # the heap of the device runtime, which is one of them, and its map: addresses, 0 where there is none
-    heap_start: int
-    heap_map: int
-    # address of the first word of the array that holds global memory
-    global_base: int
+    heap_start: int  #: address of the device runtime's heap, which is one of the buffers; 0 for none
+    heap_map: int  #: address of the heap's map, 0 for none
+    global_base: int  #: address of the first word of the array of global memory
     textures: int
 
-    # units: 1 where each scheduler has ports of its own; the port set of the unit's group
-    unit_own: Annotated[Words, UNITS]
+    unit_own: Annotated[Words, UNITS]  #: 1 where each scheduler has ports of its own
     unit_interval: Annotated[Words, UNITS]
     unit_latency: Annotated[Words, UNITS]
-    unit_group: Annotated[Words, UNITS]
-    # port sets, of units and then of groups: ports of one owner, units that need one of them
-    set_ports: Annotated[Words, PORT_SETS]
-    set_units: Annotated[Words, PORT_SETS]
+    unit_group: Annotated[Words, UNITS]  #: the port set of the unit's group
+    # port sets, of units and then of groups
+    set_ports: Annotated[Words, PORT_SETS]  #: ports of one owner
+    set_units: Annotated[Words, PORT_SETS]  #: mask of the units that need a port of the set
     buffer_start: Annotated[Words, MAX_BUFFERS]
     buffer_end: Annotated[Words, MAX_BUFFERS]
     const_start: Annotated[Words, CONST_BANKS]
     const_size: Annotated[Words, CONST_BANKS]
     texture: Annotated[Grid, MAX_TEXTURES, TEXTURE_COLUMNS]
     clear_read: Annotated[Words, BOARD_SETS]
-    # of a warp slot: its scheduler, and its bit in that scheduler's masks
-    scheduler_of: Annotated[Words, MAX_WARPS]
-    bit_of: Annotated[Words, MAX_WARPS]
-    # every table of LOP3 as words of equal bits
-    lut_masks: Annotated[Grid, 1 << LUT_BITS, LUT_BITS]
+    scheduler_of: Annotated[Words, MAX_WARPS]  #: scheduler of a warp slot
+    bit_of: Annotated[Words, MAX_WARPS]  #: bit of a warp slot in its scheduler's masks
+    lut_masks: Annotated[Grid, 1 << LUT_BITS, LUT_BITS]  #: every table of LOP3 as words of equal bits
 
 
 class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecord, Record):
-    """One SM."""
+    """The record is one SM."""
 
     id: int
-    # its first warp among all of the device; the row of that warp's first register
-    warp_base: int
-    row_base: int
+    warp_base: int  #: its first warp among all warps of the device
+    row_base: int  #: the row of that warp's first register
     launch_free: int
     next_time: int
     last_time: int
@@ -240,30 +228,24 @@ class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, Reg
     live_warps: int
     stamp: int
     wheel_used: int
-    # the warp slot that issues now, -1 for none; the scheduler whose turn it is in this cycle, 0 between cycles; the
-    # cycle in which a warp that has just issued waits for its turn again
-    turn: int
-    turned: int
-    ready_from: int
-    # results of the instruction being executed: LSU passes, time its result is there, time its sources are read
-    passes: int
-    done_at: int
-    waits: int
-    # poison of the sources and of the guard of the instruction being executed
-    taint: int
-    taint_guard: int
+    turn: int  #: the warp slot that issues now, -1 for none
+    turned: int  #: the scheduler whose turn it is in this cycle, 0 between cycles
+    ready_from: int  #: cycle in which a warp that has just issued waits for its turn again
+    # the instruction being executed
+    passes: int  #: LSU passes
+    done_at: int  #: time at which its result is there
+    waits: int  #: whether the warp waits at a barrier
+    taint: int  #: poison of the sources
+    taint_guard: int  #: poison of the guard
     # addresses of the running memory instruction, see `execute.addresses`
     inside: int
     even: int
     origin: int
     step: int
+    closed_until: int  #: time until which a warp waits that has found a gate closed
+    called: int  #: whether a policy has called warps that wait at a gate
 
-    # until when a warp that finds a gate closed waits there; whether a policy has called warps that wait at one
-    closed_until: int
-    called: int
-
-    # for listeners that keep little
-    notes: Annotated[Words, NOTES]
+    notes: Annotated[Words, NOTES]  #: for listeners that keep little
     # staged operands (low and high words), results, memory addresses
     a: Annotated[Words, LANES]
     ah: Annotated[Words, LANES]
@@ -277,9 +259,9 @@ class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, Reg
     seen: Annotated[Words, LANES]
     bank_count: Annotated[Words, MAX_BANKS]
     bank_words: Annotated[Grid, MAX_BANKS, LANES]
-    # warps; `at` is the word of the instruction that the warp issued last
+    # warps
     state: Annotated[Words, MAX_WARPS]
-    at: Annotated[Words, MAX_WARPS]
+    at: Annotated[Words, MAX_WARPS]  #: word of the instruction that the warp issued last
     sp: Annotated[Words, MAX_WARPS]
     stack: Annotated[Cube, MAX_WARPS, STACK_ROWS, STACK_COLUMNS]
     live: Annotated[Words, MAX_WARPS]
@@ -293,12 +275,12 @@ class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, Reg
     bar_id: Annotated[Words, MAX_WARPS]
     bar_pc: Annotated[Words, MAX_WARPS]
     bar_lanes: Annotated[Words, MAX_WARPS]
-    # scoreboards: busy bits, and when the last of the counted results arrives
-    busy: Annotated[Words, MAX_WARPS]
-    board_time: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
-    board_open: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]
-    # hazard table: fixed results in flight; lists of the rows that have others pending
-    fixed: Annotated[Cube, MAX_WARPS, ROWS, FIXED_COLUMNS]
+    busy: Annotated[Words, MAX_WARPS]  #: scoreboards that are busy, as bits
+    board_time: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]  #: time at which the last of the counted results arrives
+    board_open: Annotated[Grid, MAX_WARPS, BOARD_NUMBERS]  #: counted results that arrive at an unknown time
+    # hazard table
+    fixed: Annotated[Cube, MAX_WARPS, ROWS, FIXED_COLUMNS]  #: fixed results in flight
+    # lists of the rows that have variable results or late readers pending
     var_count: Annotated[Words, MAX_WARPS]
     var_list: Annotated[Grid, MAX_WARPS, ROWS]
     read_count: Annotated[Words, MAX_WARPS]
@@ -307,10 +289,9 @@ class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, Reg
     var_any: Annotated[Words, MAX_WARPS]
     aside_count: Annotated[Words, MAX_WARPS]
     aside: Annotated[Cube, MAX_WARPS, ASIDE, ASIDE_COLUMNS]
-    # poison: lanes per register and predicate; vector clocks of warps and barriers (race mode)
-    poison: Annotated[Grid, MAX_WARPS, ROWS]
-    clock: Annotated[Grid, MAX_WARPS, MAX_BLOCK_WARPS]
-    bar_clock: Annotated[Cube, MAX_BLOCKS, BARRIERS, MAX_BLOCK_WARPS]
+    poison: Annotated[Grid, MAX_WARPS, ROWS]  #: poisoned lanes of registers and predicates
+    clock: Annotated[Grid, MAX_WARPS, MAX_BLOCK_WARPS]  #: race mode: vector clocks of warps
+    bar_clock: Annotated[Cube, MAX_BLOCKS, BARRIERS, MAX_BLOCK_WARPS]  #: race mode: vector clocks of barriers
     # blocks
     block_active: Annotated[Words, MAX_BLOCKS]
     block_id: Annotated[Words, MAX_BLOCKS]
@@ -325,17 +306,14 @@ class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, Reg
     ready: Annotated[Grid, MAX_SCHEDULERS, UNITS]
     ready_units: Annotated[Words, MAX_SCHEDULERS]
     census: Annotated[Grid, MAX_SCHEDULERS, WARP_STATES]
-    # the last cycle of which a scheduler's slots have been entered
-    entered: Annotated[Words, MAX_SCHEDULERS]
+    entered: Annotated[Words, MAX_SCHEDULERS]  #: the last cycle whose slots have been accounted for
     wheel: Annotated[Grid, WHEEL, MAX_SCHEDULERS]
-    # ports, by owner (the SM, then its schedulers): mask of the units whose ports are taken
-    units_busy: Annotated[Words, 1 + MAX_SCHEDULERS]
-    # and of an owner's sets: free from, latest end of long occupations, cycle and starts in it; of a set's ports, the
-    # owners' one behind the other: ends of long occupations
-    port_free: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]
-    port_long: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]
-    port_used: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]
-    port_until: Annotated[Grid, PORT_SETS, MAX_PORTS]
+    # ports, by owner: the SM, then its schedulers
+    units_busy: Annotated[Words, 1 + MAX_SCHEDULERS]  #: mask of the units whose ports are taken
+    port_free: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]  #: time from which a set is free
+    port_long: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]  #: latest end of a set's long occupations
+    port_used: Annotated[Words, (1 + MAX_SCHEDULERS) * PORT_SETS]  #: a cycle and the set's starts in it
+    port_until: Annotated[Grid, PORT_SETS, MAX_PORTS]  #: ends of the ports' long occupations, owner after owner
     # calendar queue
     bucket: Annotated[Words, CALENDAR]
     bucket_used: Annotated[Words, CALENDAR // USED_BITS]
@@ -346,5 +324,4 @@ class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, Reg
     stat: Annotated[Words, STATS]
     stall: Annotated[Words, REASONS]
     unit_issued: Annotated[Words, UNITS]
-    # of `stat` what has been entered at instructions, in profiled runs
-    settled: Annotated[Words, STATS]
+    settled: Annotated[Words, STATS]  #: the part of `stat` that has been entered at instructions, in profiled runs

@@ -1,5 +1,5 @@
-"""Compiled counterparts of `scan.py`: the machine's own bit scans and divisions. Needs Numba; `engine.py` puts them in
-place."""
+"""These functions are the compiled counterparts of those in `scan.py`: the machine's own bit scans and divisions. The
+module needs Numba; `engine.py` puts the functions in place."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.stops.context import Context
 from binalloc.emulator.traces.event_file import Fragment, fragment
@@ -28,7 +28,7 @@ class CodeWord:
 class CodeWords:
     """Those of a device's program, each made when it is first asked for."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: LaunchedDevice) -> None:
         self._device, self._context = device, Context(device)
         self._latency = device.engine.view(device.g, 0, "unit_latency")
         self._known: dict[int, CodeWord] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.layout import Warp
 from binalloc.emulator.state.memory_layout import MemoryStat
@@ -17,7 +17,7 @@ class Series:
     """Takes a sample in front of every `interval`-th cycle: levels as they are then, rates over the cycles since the
     last one. A counter is written where its values change."""
 
-    def __init__(self, device: Device, out: EventFile, interval: int) -> None:
+    def __init__(self, device: LaunchedDevice, out: EventFile, interval: int) -> None:
         self._device, self._out, self._interval = device, out, interval
         self._shared = device.sms_count + 1
         self._before: list[int] = []

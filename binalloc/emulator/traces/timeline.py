@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch
 from binalloc.emulator.state.layout import SCOREBOARDS
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
@@ -48,7 +48,7 @@ class Timeline:
     """Draws the batches of a log. issued, drawn: instructions seen, and drawn. cut: the cycle in which the file was
     full, None if it never was."""
 
-    def __init__(self, device: Device, out: EventFile, windows: Windows) -> None:
+    def __init__(self, device: LaunchedDevice, out: EventFile, windows: Windows) -> None:
         self._out, self._windows = out, windows
         self._words = CodeWords(device)
         self._warps_per_block = device.get("warps_per_block")

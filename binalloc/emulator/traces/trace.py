@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.traces.event_file import EventFile
 from binalloc.emulator.traces.series import Series, described
@@ -50,7 +50,7 @@ class Trace:
     def __init__(self, write: Callable[[bytes], object], options: TraceOptions) -> None:
         self._options = options
         self._file = EventFile(write, options.limit)
-        self._device: Device | None = None
+        self._device: LaunchedDevice | None = None
         self._timeline: Timeline | None = None
         self._series: Series | None = None
 
@@ -71,7 +71,7 @@ class Trace:
         self._file.end(self._about(device, how) | found)
         return found | {"bytes": self._file.bytes}
 
-    def _begin(self, device: Device) -> None:
+    def _begin(self, device: LaunchedDevice) -> None:
         self._device = device
         self._series = Series(device, self._file, self._options.interval)
         self._timeline = Timeline(device, self._file, self._options.windows)
@@ -90,7 +90,7 @@ class Trace:
             "full_at_cycle": timeline.cut,
         }
 
-    def _about(self, device: Device, how: str) -> dict[str, object]:
+    def _about(self, device: LaunchedDevice, how: str) -> dict[str, object]:
         """Metadata: whose trace it is and how to read it."""
         w = self._options.windows
         shown = "every cycle" if w.whole else f"from cycle {w.first}" + ("" if w.last is None else f" up to {w.last}")

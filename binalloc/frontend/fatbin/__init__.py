@@ -1,1 +1,1 @@
-"""PTX in what nvcc makes: objects, programs, libraries and fat binaries, read byte by byte."""
+"""This package reads PTX from the files that nvcc makes: objects, programs, libraries and fat binaries."""

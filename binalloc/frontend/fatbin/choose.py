@@ -1,4 +1,4 @@
-"""Which PTX of a file is imported: one architecture of each translation unit."""
+"""This module chooses the PTX of a file that is imported: one architecture of each translation unit."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from binalloc.frontend.fatbin.entries import FatbinEntry
 from binalloc.frontend.units import Unit
 
 _ARCHITECTURE = re.compile(r"(?:sm_|compute_)?([0-9]{2,3}[af]?)")
+"""An architecture as users write it: `sm_90a`, `compute_75` or `75`."""
 _CODE = b".text."
-"""In a cubin that holds code: the name of a section."""
+"""A cubin with code has a section whose name begins so. A cubin without the name is empty."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """units: what is imported. entries: where it lies. notes: what the user should know of what is not, in words."""
+    """This is the result of a choice."""
 
-    units: list[Unit]
-    entries: list[FatbinEntry]
-    notes: list[str]
+    units: list[Unit]  #: the PTX that is imported
+    entries: list[FatbinEntry]  #: the entries that hold it
+    notes: list[str]  #: what the user should know of code that is not imported, in words
 
 
 def choose(found: Sequence[FatbinEntry], path: str, architecture: str | None) -> Chosen:
-    """The PTX to import of a file with CUDA code.
+    """Choose the PTX to import from a file with CUDA code.
 
-    architecture: `sm_75`, `compute_75` or `75`; without it each translation unit gives its oldest, of which the front
-    end understands most. A text that is there twice is taken once. Raises MalformedInput where there is no PTX, or
-    it cannot be unpacked; UsageError where there is none of that architecture.
+    architecture: `sm_75`, `compute_75` or `75`. Without it, the PTX for the oldest architecture of each translation
+    unit is chosen: the front end supports most of that. A text that occurs twice is taken once.
+
+    Raises MalformedInput where there is no PTX, or where it cannot be unpacked. Raises UsageError where there is none
+    of that architecture.
     """
     ptx = [entry for entry in found if entry.is_ptx]
     if not ptx:
@@ -53,7 +56,8 @@ def choose(found: Sequence[FatbinEntry], path: str, architecture: str | None) ->
 
 
 def architecture_of(text: str) -> str:
-    """An architecture as entries have it. Raises UsageError for what is none."""
+    """Return an architecture in the notation of entries, `sm_75`. Raises UsageError where the text is no
+    architecture."""
     m = _ARCHITECTURE.fullmatch(text.strip())
     if m is None:
         raise UsageError("not an architecture", place=Hint("{architecture}"), found=text, expected="sm_75, for example")
@@ -61,7 +65,7 @@ def architecture_of(text: str) -> str:
 
 
 def architectures(found: Iterable[FatbinEntry]) -> list[str]:
-    """Those of the entries, each once, the oldest first."""
+    """Return the architectures of the entries, each once, the oldest first."""
     return sorted({entry.architecture for entry in found}, key=_age)
 
 
@@ -71,7 +75,7 @@ def _age(architecture: str) -> tuple[int, str]:
 
 
 def _units(chosen: Sequence[FatbinEntry], path: str) -> list[Unit]:
-    """The texts, each once. Raises MalformedInput where they are more than one file may be."""
+    """Return the texts as units, each once. Raises MalformedInput where they are larger than one file may be."""
     out: dict[str, Unit] = {}
     total = 0
     for entry in chosen:
@@ -88,7 +92,7 @@ def _units(chosen: Sequence[FatbinEntry], path: str) -> list[Unit]:
 
 
 def label(path: str, entry: FatbinEntry) -> str:
-    """What messages call the PTX of an entry: `prog#2 (solve.cu)`, numbered as a listing does."""
+    """Return the name of an entry's PTX for messages: `prog#2 (solve.cu)`, numbered as a listing does."""
     named = entry.name or entry.holder.member
     return f"{path}#{entry.number}" + (f" ({named})" if named else "")
 
@@ -113,8 +117,11 @@ def _units_in_words(number: int) -> str:
 
 
 def _without_ptx(found: Sequence[FatbinEntry]) -> int:
-    """Translation units of which there is machine code alone. What nvcc links for the device lies beside the units that
-    it was linked from, and is none; nor is the empty code that it puts into every program."""
+    """Return the number of translation units with machine code and without PTX.
+
+    Two kinds of code are not counted. The code that nvcc links for the device is in the file beside the units that it
+    was linked from. nvcc also puts an empty cubin into every program.
+    """
     linked = {entry.holder.member for entry in found if entry.holder.linked}
     with_ptx = {entry.unit for entry in found if entry.is_ptx}
     others = [entry for entry in found if entry.unit not in with_ptx and _has_code(entry)]
@@ -126,7 +133,7 @@ def _has_code(entry: FatbinEntry) -> bool:
 
 
 def _no_ptx(found: Sequence[FatbinEntry], path: str) -> MalformedInput:
-    """What a file without PTX holds instead."""
+    """Return the error for a file without PTX. It names the kinds of code that the file has instead."""
     kinds: dict[str, list[FatbinEntry]] = {}
     for entry in found:
         kinds.setdefault(entry.kind, []).append(entry)

@@ -1,4 +1,4 @@
-"""Reading what may be damaged, or lie: every size is checked against what there is."""
+"""This module reads files that may be damaged: it checks every size against the bytes that there are."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from construct import Struct
 
 from binalloc.errors import MalformedInput
 
-_REMEDY = "The file is truncated or damaged."
+_REMEDY = "The file is truncated or damaged."  # the remedy of every error that `Piece.fail` raises
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes of a file. path, place: of the file, and of the piece in it, for messages."""
+    """A piece is a part of a file."""
 
     data: bytes
-    path: str
-    place: str = ""
+    path: str  #: of the file, for messages
+    place: str = ""  #: where the piece is in the file, for messages
 
     def fail(self, message: str, *, at: int | None = None, found: object = None, expected: object = None) -> NoReturn:
-        """Raise MalformedInput; at: the byte of the piece."""
+        """Raise MalformedInput. at: byte of the piece."""
         where = [self.place] if self.place else []
         where += [] if at is None else [f"byte {at}"]
         raise MalformedInput(
@@ -30,13 +30,16 @@ class Piece:
         )  # fmt: skip
 
     def record(self, what: Struct, at: int, name: str) -> Any:
-        """The record that begins at a byte."""
+        """Return the record that begins at byte `at`. name: what it is, for the message where it is cut off."""
         size = what.sizeof()
         return what.parse(self.part(at, size, name).data)
 
     def part(self, at: int, size: int, name: str, place: str = "") -> Piece:
-        """`size` bytes from `at` on; name: what they are, for the message where they are not there. place: of the part,
-        this one's where it is empty."""
+        """Return `size` bytes from byte `at` on, as a piece.
+
+        name: what they are, for the message where the piece is too short. place: the place of the part; this piece's
+        place by default. Raises MalformedInput where the piece is too short.
+        """
         if at < 0 or size < 0 or at + size > len(self.data):
             found = f"{size} bytes at byte {at}"
             self.fail(f"{name} does not lie within", found=found, expected=f"at most {len(self.data)} bytes together")

@@ -1,4 +1,7 @@
-"""The entries of a file's containers: what code there is, for which architecture, and its bytes, unpacked on demand."""
+"""This module lists the entries of a file's containers: each has its kind of code, architecture and bytes.
+
+The bytes are unpacked on demand.
+"""
 
 from __future__ import annotations
 
@@ -29,41 +32,35 @@ from binalloc.frontend.fatbin.records import (
 )
 from binalloc.frontend.fatbin.unpack import unpack
 
-_ALIGNMENT = 8
+_ALIGNMENT = 8  # containers are padded to eight bytes
 _MOST = 1 << 16
-"""Containers, and entries, of a file."""
+"""A file may have at most so many containers, and at most so many entries. The limit bounds the time for a damaged file
+that claims more; chosen by hand."""
 _RELOCATABLE = ("compile-only", "c")
-"""Options of ptxas, without their dashes."""
+"""An entry with one of these options of ptxas, here without their dashes, is to be linked."""
 
 
 @dataclass(frozen=True)
 class FatbinEntry:
-    """One piece of code in a file.
+    """An entry is one piece of code in a file."""
 
-    number: from 1, in the order of the file. unit: number of its container, from 1, empty ones left out: those of one
-    are made from the same source. holder: where the container lies. kind: ptx, cubin, lto, or `kind N`. architecture:
-    `sm_75`. bits: 32 or 64. compression: none, lz4, zstd or unknown. size: bytes in the file. unpacked: bytes of the
-    code. name: of the translation unit, or empty. options: those of ptxas with which it is to be compiled. debug:
-    compiled for a debugger. code: as it lies in the file.
-    """
-
-    number: int
-    unit: int
-    holder: Holder
-    kind: str
-    architecture: str
-    bits: int
-    compression: str
-    size: int
-    unpacked: int
-    name: str
-    options: str
-    debug: bool
-    code: Piece = field(repr=False)
+    number: int  #: from 1, in the order of the file
+    unit: int  #: number of its container, from 1, without empty ones; the entries of a container have the same source
+    holder: Holder  #: where the container is in the file
+    kind: str  #: ptx, cubin, lto, or `kind N`
+    architecture: str  #: `sm_75`
+    bits: int  #: 32 or 64
+    compression: str  #: none, lz4, zstd or unknown
+    size: int  #: bytes in the file
+    unpacked: int  #: bytes of the code when unpacked
+    name: str  #: name of the translation unit, or empty
+    options: str  #: options of ptxas to compile it with
+    debug: bool  #: whether it was compiled for a debugger
+    code: Piece = field(repr=False)  #: the bytes in the file
 
     @property
     def linked(self) -> bool:
-        """Whether it is to be linked (-rdc), and no whole program."""
+        """Return whether the code is to be linked (-rdc) and is no whole program."""
         options = [option.lstrip("-") for option in self.options.split() if option.startswith("-")]
         return self.holder.linked or any(option in _RELOCATABLE for option in options)
 
@@ -72,13 +69,16 @@ class FatbinEntry:
         return self.kind == KINDS[PTX]
 
     def content(self) -> bytes:
-        """The code, unpacked. Raises MalformedInput where that cannot be done, UsageError where what does it is not
-        installed."""
+        """Return the code, unpacked.
+
+        Raises MalformedInput where the code cannot be unpacked. Raises UsageError where the package that unpacks it is
+        not installed.
+        """
         return unpack(self.code, self.compression, self.unpacked)
 
 
 def entries(data: bytes, path: str) -> list[FatbinEntry]:
-    """All code in a file. Raises MalformedInput, naming the place, where the file is damaged."""
+    """Return all code in a file. Raises MalformedInput, naming the place, where the file is damaged."""
     if len(data) > FILE_LIMIT:
         raise MalformedInput(
             "the file is too large", file=path or None, expected=f"at most {FILE_LIMIT} bytes",
@@ -99,7 +99,7 @@ def entries(data: bytes, path: str) -> list[FatbinEntry]:
 
 
 def _containers(piece: Piece) -> Iterator[Piece]:
-    """The bodies of the containers of a section, between which zeros may lie."""
+    """Yield the bodies of the containers of a section. Zeros between containers are padding."""
     at = 0
     data = piece.data
     while True:
@@ -120,7 +120,7 @@ def _containers(piece: Piece) -> Iterator[Piece]:
 
 
 def _of_container(container: Piece, holder: Holder, unit: int, before: int) -> Iterator[FatbinEntry]:
-    """The entries of a container, of which `before` have come before in the file."""
+    """Yield the entries of a container. before: the number of entries before it in the file."""
     at = 0
     number = before
     while at < len(container.data) and number <= _MOST:
@@ -158,7 +158,7 @@ def _name(header: Piece, record: Any) -> str:
 
 
 def _options(header: Piece, record: Any) -> str:
-    """Options as text; of a cubin it may be a table of another kind, which is left out."""
+    """Return the options as text. A cubin may have a table of another kind there: its options are left out."""
     at = record.options_at
     if not at or record.kind == CUBIN:
         return ""

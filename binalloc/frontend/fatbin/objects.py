@@ -1,4 +1,7 @@
-"""Where containers lie in a file: it is one, or an ELF file has them in sections, or an archive has such files."""
+"""This module finds the containers in a file.
+
+The file may be a container itself, an ELF file with containers in sections, or an archive of such ELF files.
+"""
 
 from __future__ import annotations
 
@@ -21,39 +24,40 @@ from binalloc.frontend.fatbin.records import (
 )
 from binalloc.isa.container.elf import EHDR, SHDR, SHDR_BYTES, SHT_NOBITS
 
-_MAX_NAME = 4096
-_MOST_MEMBERS = 1 << 16
+_MAX_NAME = 4096  # longest section or member name; it bounds the search for the end of a name in a damaged file
+_MOST_MEMBERS = 1 << 16  # it bounds the time for a damaged archive; chosen by hand
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Bytes that hold containers. member: of an archive, or empty. section: of an ELF file, or empty. linked: whether
-    they are in a section for code that is to be linked."""
+    """A holder is a range of bytes with containers."""
 
     piece: Piece
-    member: str = ""
-    section: str = ""
-    linked: bool = False
+    member: str = ""  #: name of the archive's member, or empty
+    section: str = ""  #: name of the ELF section, or empty
+    linked: bool = False  #: whether the section is the one for code that is to be linked
 
 
 def may_hold_code(data: bytes) -> bool:
-    """Whether a file may hold CUDA code among other things, told by how it begins: it is a fat binary, an archive, or
-    an ELF file for the machine that a GPU is in."""
+    """Return whether a file may hold CUDA code among other things.
+
+    Its first bytes decide: it is a fat binary, an archive, or an ELF file for a host with a GPU.
+    """
     return data.startswith((BEGINNING, ARCHIVE, THIN_ARCHIVE)) or _machine(data) in E_MACHINES_HOST
 
 
 def is_cubin(data: bytes) -> bool:
-    """Whether a file is machine code of a GPU and nothing else."""
+    """Return whether a file is machine code of a GPU and nothing else."""
     return _machine(data) == E_MACHINE_CUDA
 
 
 def _machine(data: bytes) -> int | None:
-    """The machine of an ELF file."""
+    """Return the machine number of an ELF file, or None."""
     return int.from_bytes(data[18:20], "little") if data.startswith(ELF) else None
 
 
 def holders(file: Piece, member: str = "") -> Iterator[Holder]:
-    """All parts of a file that hold containers. Raises MalformedInput where it is damaged."""
+    """Yield all parts of a file that hold containers. Raises MalformedInput where the file is damaged."""
     data = file.data
     if data.startswith(BEGINNING):
         yield Holder(file, member)
@@ -94,7 +98,7 @@ def _of_elf(file: Piece, member: str) -> Iterator[Holder]:
 
 
 def _members(archive: Piece) -> Iterator[tuple[str, Piece]]:
-    """Names and bytes of an archive's members; those that are tables are left out."""
+    """Yield the names and bytes of an archive's members. Members that are tables of the archive are left out."""
     at = len(ARCHIVE)
     long_names = b""
     count = 0
@@ -118,7 +122,7 @@ def _members(archive: Piece) -> Iterator[tuple[str, Piece]]:
 
 
 def _member_name(raw: bytes, long_names: bytes, body: Piece) -> tuple[str, int]:
-    """The name of a member, and how many of its bytes are that name (as BSD writes long ones)."""
+    """Return the name of a member and the number of its first bytes that are the name (as BSD writes long names)."""
     skipped = 0
     if raw.startswith(b"/") and raw[1:].isdigit():
         start = int(raw[1:])

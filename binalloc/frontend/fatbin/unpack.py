@@ -1,4 +1,5 @@
-"""Compressed code unpacked: never more of it than its header says and than a file may have."""
+"""This module unpacks compressed code. It never unpacks more bytes than the header says, nor more than a file may
+have."""
 
 from __future__ import annotations
 
@@ -11,7 +12,11 @@ from binalloc.frontend.fatbin.damage import Piece
 
 
 def unpack(code: Piece, compression: str, size: int) -> bytes:
-    """`size` bytes of code. Raises MalformedInput where there are others, or more than a file may have."""
+    """Unpack `size` bytes of code.
+
+    Raises MalformedInput where the code has another size, or more bytes than a file may have. Raises UsageError where
+    the package for its compression is not installed.
+    """
     if compression == "none":
         return code.data
     if size > FILE_LIMIT:
@@ -41,7 +46,7 @@ def _zstd(code: Piece, size: int) -> bytes:
     except ModuleNotFoundError as error:
         raise _missing("zstandard", code) from error
     try:
-        # A stream is read no further than it is wanted, whatever the frame says of its size.
+        # A stream is read up to size + 1 bytes, whatever size the frame claims to have.
         with zstandard.ZstdDecompressor(max_window_size=FILE_LIMIT).stream_reader(code.data) as reader:
             found: bytes = reader.read(size + 1)
     except (zstandard.ZstdError, MemoryError) as error:

@@ -1,6 +1,7 @@
-"""Whether two declarations of one symbol, in different files, mean the same thing.
+"""This module decides whether two declarations of one symbol, in different files, mean the same thing.
 
-Alignment is no contradiction: the strictest of a variable holds, and a function's parameters are words in registers.
+Alignment is no contradiction: a variable gets its strictest alignment, and a function's parameters are words in
+registers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ Item = Function | Variable
 
 
 def difference(one: Item, other: Item) -> tuple[str, str] | None:
-    """What the two say of what they cannot both be, in words; None where they agree."""
+    """Return the property in which two declarations differ, as each of them has it, in words; None where they agree."""
     if isinstance(one, Variable) and isinstance(other, Variable):
         return _of_variables(one, other)
     if isinstance(one, Function) and isinstance(other, Function):
@@ -20,7 +21,7 @@ def difference(one: Item, other: Item) -> tuple[str, str] | None:
 
 
 def kind(item: Item) -> str:
-    """What a symbol is: `a function`."""
+    """Return the kind of a symbol in words: `a function`."""
     if isinstance(item, Variable):
         return f"a .{item.space} variable"
     return "a kernel" if item.is_entry else "a function"
@@ -57,13 +58,14 @@ def _shape(v: Variable) -> str:
 
 
 def _same_type(one: str, other: str) -> bool:
-    """Whether both are the same, or one is untyped bits, or they are integers that differ in signs."""
+    """Return whether both types are the same, or one is untyped bits, or they are integers that differ in
+    signedness."""
     a, b = _kind(one), _kind(other)
     return a == b or "" in (a, b)
 
 
 def _kind(type_: str) -> str:
-    """A type without what declarations may differ in: nothing of bits, the width of integers."""
+    """Return a type without the details in which declarations may differ: "" for bits, the width for integers."""
     letter, rest = type_[0], type_[1:]
     if not rest.isdigit() or letter == "f":
         return type_

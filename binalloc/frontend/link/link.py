@@ -1,9 +1,9 @@
-"""Modules of several PTX files to one module, which lowering takes like any other.
+"""This module links the syntax trees of several PTX files to one module. Lowering takes it like any other module.
 
     parsed files -> collect and check symbols -> names for each file -> rename -> one tree
 
-Nothing is left out because no kernel reaches it, and a name that no file defines stays a declaration: lowering, which
-knows what the wanted kernels reach, refuses its uses.
+Code that no kernel calls is kept. A name that no file defines stays a declaration. Lowering knows the call graph of the
+wanted kernels and refuses their uses of such a name.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from binalloc.frontend.link.rename import rename, renumber
 from binalloc.frontend.link.symbols import Symbol, check, collect, items, shared
 from binalloc.frontend.ptx.ast import Function, Module, Variable
 
-_NAMED = 3
+_NAMED = 3  # a message names at most so many files, so that it stays one line; chosen by hand
 
 
 def link(modules: Sequence[Module], whole: Sequence[bool] = ()) -> Module:
-    """One module of all, in their order; the modules are used up.
+    """Link all modules to one, in their order. The modules are changed: do not use them afterwards.
 
-    whole: which of them were compiled as whole programs, so that their names are their own but for those of kernels
-    (none by default). Raises NotLinkable, which tells all contradictions between the files.
+    whole: which modules were compiled as whole programs (none by default). Other files see no names of a whole program
+    but its kernels'. Raises NotLinkable, with all contradictions between the files.
     """
     files = list(modules)
     if len(files) == 1 and not files[0].aliases:
@@ -52,13 +52,13 @@ def link(modules: Sequence[Module], whole: Sequence[bool] = ()) -> Module:
 
 
 def _path(files: list[Module]) -> str:
-    """The files in one text, for messages."""
+    """Return the paths of the files in one text, for messages."""
     named = [f.path for f in files if f.path]
     return ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
 
 
 def _check_alike(files: list[Module]) -> None:
-    """What all files of a program have in common."""
+    """Check the properties that all files of a program must share. Raises NotLinkable."""
     first = files[0]
     problems: list[MalformedInput] = []
     for other in files[1:]:
@@ -82,9 +82,9 @@ def _texture_mode(module: Module) -> str:
 
 
 def _names(files: list[Module], whole: list[bool], symbols: dict[str, Symbol]) -> list[dict[str, str]]:
-    """For each file, what each of its names is called in the program.
+    """Return, for each file, a map from each of its names to the name in the program.
 
-    A file's own name is kept where no other has it; where one has, it gets the file's number: `name$2`.
+    A name that is local to a file is kept where no other file has it. Otherwise it gets the file's number: `name$2`.
     """
     every = {name for module in files for name, _ in items(module)}
     taken = set(symbols)
@@ -114,8 +114,10 @@ def _names(files: list[Module], whole: list[bool], symbols: dict[str, Symbol]) -
 
 
 def _add(out: Module, module: Module, names: dict[str, str], symbols: dict[str, Symbol]) -> None:
-    """Put into `out` what of a file is part of the program: its own, and of what files share each thing where it is
-    first mentioned."""
+    """Add to `out` the items of a file that are part of the program.
+
+    These are its local items, and each shared item that no earlier file has mentioned.
+    """
     for name, item in items(module):
         found = item
         symbol = symbols.get(name)

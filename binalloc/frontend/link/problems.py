@@ -1,4 +1,4 @@
-"""What is wrong between files that are linked: all of it in one error."""
+"""This module reports contradictions between files that are linked: all of them in one error."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import Function, Variable
 
 _NAMED = 8
-"""Further problems that the message tells; the others it counts."""
+"""The message quotes at most so many further problems and counts the others, so that it stays readable; chosen by
+hand."""
 
 
 class NotLinkable(MalformedInput):
-    """Files that contradict one another. Reads as the first problem does, with the others behind it; problems has them
-    all."""
+    """This error says that files contradict one another.
+
+    Its message is the first problem, with the others behind it. `problems` has them all.
+    """
 
     def __init__(self, problems: Sequence[MalformedInput]) -> None:
         first = problems[0]
@@ -31,12 +34,12 @@ class NotLinkable(MalformedInput):
 
 
 def _short(error: MalformedInput) -> str:
-    """A problem behind another one."""
+    """Return a problem in one line, for the list behind the first one."""
     return ": ".join(part for part in (error.file, error.place, error.message) if part)
 
 
 def problem(item: Function | Variable, message: str, found: object, expected: object, remedy: str) -> MalformedInput:
-    """One problem, at a declaration."""
+    """Return one problem, located at a declaration."""
     return MalformedInput(
         message, file=item.path or None, place=place_of(item), found=found, expected=expected,
         remedy=remedy or None,
@@ -48,5 +51,5 @@ def place_of(item: Function | Variable) -> str:
 
 
 def where(item: Function | Variable) -> str:
-    """File and place of a declaration, for a message about another one."""
+    """Return file and place of a declaration, for a message about another one."""
     return f"{item.path}, {place_of(item)}" if item.path else place_of(item)

@@ -1,7 +1,7 @@
-"""Names of module scope changed in what a file says: in bodies, initialisers and source lines.
+"""This module renames module-scope names in a file: in bodies, initialisers and source lines.
 
-The tree is changed where it stands. Operands are shared by instructions and stay as they are; those that name a symbol
-are made anew.
+The tree is changed in place. Instructions share operands, so operands are never changed: an operand that names a
+renamed symbol is made anew.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ Loc = tuple[int, int]
 
 
 def rename(module: Module, names: Mapping[str, str]) -> None:
-    """Replace each name of module scope by what `names` has for it, wherever the file names it; not where it is
-    declared."""
+    """Replace each module-scope name in `names` wherever the file uses it. Declarations keep their names."""
     if not names:
         return
     for variable in module.variables.values():
@@ -38,7 +37,7 @@ def rename(module: Module, names: Mapping[str, str]) -> None:
 
 
 def renumber(module: Module, files: dict[int, str]) -> None:
-    """Number the file's `.file`s as in `files`, which takes those that it has not."""
+    """Renumber the `.file`s of a module as in `files`. A file that `files` does not have is added to it."""
     numbers = {name: number for number, name in reversed(files.items())}
     new: dict[int, int] = {}
     for old, name in module.files.items():
@@ -56,7 +55,7 @@ def renumber(module: Module, files: dict[int, str]) -> None:
 
 
 def _moved(loc: Loc, new: Mapping[int, int], known: dict[Loc, Loc | None]) -> Loc | None:
-    """A source line with the new number of its file; None where the file has no name."""
+    """Return a source line with the new number of its file; None where the file has no name."""
     if loc not in known:
         known[loc] = (new[loc[0]], loc[1]) if loc[0] in new else None
     return known[loc]
@@ -68,7 +67,7 @@ def _in_initialiser(variable: Variable, names: Mapping[str, str]) -> None:
 
 
 def _in_body(function: Function, names: Mapping[str, str]) -> None:
-    """Names that the function declares itself hide those of module scope."""
+    """Replace the names that a body uses. A name that the function declares itself hides the module's."""
     own = {*function.variables, *(v.name for v in (*function.parameters, *function.results)), *function.branch_targets}
     own.update(s.name for s in function.body or () if isinstance(s, Label))
     visible = {name: new for name, new in names.items() if name not in own}
@@ -80,7 +79,7 @@ def _in_body(function: Function, names: Mapping[str, str]) -> None:
             statement.results = _all(statement.results, visible)
             statement.arguments = _all(statement.arguments, visible)
             if isinstance(statement.callee, Symbol):
-                statement.callee = _symbol(statement.callee, names)  # a call names a function, whatever hides it
+                statement.callee = _symbol(statement.callee, names)  # a local name does not hide it here
 
 
 def _all(operands: tuple[Operand, ...], names: Mapping[str, str]) -> tuple[Operand, ...]:
@@ -93,7 +92,7 @@ def _symbol(symbol: Symbol, names: Mapping[str, str]) -> Symbol:
 
 
 def _operand(operand: Operand, names: Mapping[str, str]) -> Operand:
-    """The operand, the same object where it names nothing that changes."""
+    """Return the operand with its names replaced: the same object where nothing changes."""
     if isinstance(operand, Symbol):
         return _symbol(operand, names)
     if isinstance(operand, Address):

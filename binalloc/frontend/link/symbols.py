@@ -1,7 +1,7 @@
-"""Which of several files' declarations a name means: the rules of a linker (PTX ISA, section 11.6).
+"""This module decides which of several files' declarations a name means: the rules of a linker (PTX ISA, section 11.6).
 
-Needs parsed modules; changes nothing. What is found is one `Symbol` for each name that files share; a name that is
-known in its file alone is nobody else's business.
+It reads parsed modules and changes nothing. The result is one `Symbol` for each name that files share. A name that is
+local to its file has no symbol.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from binalloc.frontend.link.problems import problem, where
 from binalloc.frontend.ptx.ast import Function, Module, Variable
 
 _STRENGTH = {"weak": 1, "common": 2, "visible": 3}
-"""A stronger definition is taken before weaker ones, of equally strong ones the first; two of the strongest are one
-too many."""
-_STRONGEST = 3
+"""A stronger definition is preferred to weaker ones. Of equally strong ones the first is taken. Two of the strongest
+are a contradiction."""
+_STRONGEST = 3  # strength of a .visible definition, of which there may be one
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A declaration or definition of a shared name. file: number of its module. strength: 0 for a declaration.
-    aliased: the function that the name is an alias of, by its name in that file."""
+    """This is a declaration or definition of a shared name."""
 
-    file: int
+    file: int  #: number of its module
     item: Item
-    strength: int
-    aliased: str = ""
+    strength: int  #: as in _STRENGTH; 0 for a declaration
+    aliased: str = ""  #: the function that the name is an alias of, by its name in that file, or empty
 
 
 @dataclass(slots=True)
 class Symbol:
-    """A name that files share, with all that they say of it in their order. chosen: what it means; a declaration where
-    no file defines it."""
+    """This is a name that files share."""
 
     name: str
+    #: all declarations and definitions of the name, in the order of the files
     occurrences: list[Occurrence] = field(default_factory=list)
 
     def includes(self, item: Item) -> bool:
-        """Whether a file's declaration is one of these, and no name of its own that reads the same."""
+        """Return whether a file's declaration is one of these. A local item of the same name is not."""
         return any(o.item is item for o in self.occurrences)
 
     @property
     def chosen(self) -> Occurrence:
+        """Return the definition that the name means; a declaration where no file defines it."""
         strongest = max(o.strength for o in self.occurrences)
         found = [o for o in self.occurrences if o.strength == strongest]
         if strongest != _STRENGTH["common"]:
@@ -53,22 +53,22 @@ class Symbol:
 
 
 def size_of(occurrence: Occurrence) -> int:
-    """Bytes of a variable, 0 of a function."""
+    """Return the bytes of a variable, 0 for a function."""
     return occurrence.item.size if isinstance(occurrence.item, Variable) else 0
 
 
 def items(module: Module) -> Iterator[tuple[str, Item]]:
-    """Functions, then variables, in the order of the text."""
+    """Yield functions, then variables, in the order of the text."""
     yield from module.functions.items()
     yield from module.variables.items()
 
 
 def shared(module: Module, name: str, item: Item, *, whole: bool) -> int | None:
-    """How strongly a file's declaration speaks for a name that files share, as `Occurrence.strength`; None where the
-    name is the file's own.
+    """Return the strength of a file's declaration of a shared name, as `Occurrence.strength`; None where the name is
+    local.
 
-    whole: the file was compiled as a whole program, which shares nothing. Its kernels are called by their names all
-    the same: as with the host's code for them, the first of several is taken.
+    whole: the file was compiled as a whole program, which shares nothing but kernels. The host calls kernels by name,
+    so the first of several is taken, as it is with the host's code for them.
     """
     if isinstance(item, Function):
         if item.body is None and name not in module.aliases:
@@ -84,7 +84,7 @@ def shared(module: Module, name: str, item: Item, *, whole: bool) -> int | None:
 
 
 def collect(modules: list[Module], whole: list[bool]) -> dict[str, Symbol]:
-    """All names that the files share."""
+    """Return all names that the files share."""
     out: dict[str, Symbol] = {}
     for file, module in enumerate(modules):
         for name, item in items(module):
@@ -96,7 +96,7 @@ def collect(modules: list[Module], whole: list[bool]) -> dict[str, Symbol]:
 
 
 def check(symbol: Symbol) -> list[MalformedInput]:
-    """What is wrong with a symbol: too many definitions, declarations that contradict them."""
+    """Return the contradictions of a symbol: too many definitions, and declarations that differ from the chosen one."""
     chosen = symbol.chosen
     out: list[MalformedInput] = []
     for other in symbol.occurrences:
@@ -117,7 +117,7 @@ def check(symbol: Symbol) -> list[MalformedInput]:
 
 
 def _dynamic(one: Item, other: Item) -> bool:
-    """Whether both name dynamic shared memory, which each file may see as an array of another type."""
+    """Return whether both declare dynamic shared memory. Each file may declare it as an array of another type."""
     return all(isinstance(v, Variable) and v.space == "shared" and v.external for v in (one, other))
 
 
@@ -145,7 +145,8 @@ def _contradiction(name: str, chosen: Occurrence, other: Occurrence, first: str,
 
 
 def _common(name: str, chosen: Occurrence, other: Occurrence) -> MalformedInput:
-    """Of a .common variable with initial data that is not the largest, or not the only one with them."""
+    """Return the problem of a .common variable with initial data. Only the largest may have them, and only one of that
+    size."""
     if size_of(chosen) > size_of(other):
         found, expected = f"{size_of(other)} bytes", f"{size_of(chosen)} bytes, as at {where(chosen.item)}"
         return problem(other.item, f"{name} has initial data, but is not the largest .common", found, expected, "")

@@ -1,5 +1,6 @@
-"""From the PTX syntax tree to virtual Loom, instruction by instruction, by composition of opcode, type and modifiers.
+"""This package lowers the PTX syntax tree to virtual Loom, instruction by instruction.
 
-`context` is what every instruction's lowering works with, `modifiers` takes an instruction's suffixes apart, `dispatch`
-joins the tables of the instruction modules, `routine` goes through a function's body.
+The code of an instruction is composed by its opcode, type and modifiers. Every instruction's lowering uses `context`;
+its `modifiers` take an instruction's suffixes apart. In `program`, `dispatch` joins the tables of the instruction
+modules and `routine` goes through a function's body.
 """

@@ -1,1 +1,1 @@
-"""PTX text: lexer, parser and syntax tree. Knows nothing of Loom."""
+"""This package reads PTX text: lexer, parser and syntax tree. It knows nothing of Loom."""

@@ -1,7 +1,7 @@
-"""Syntax tree of a PTX module: what the parser leaves and lowering reads.
+"""This module defines the syntax tree of a PTX module. The parser makes it and lowering reads it.
 
-Names are resolved by the parser: every register, variable, label and function named by an instruction is declared, and
-names of inner scopes are made unique in their function (`temp.1`). Sizes and offsets are in bytes, places are 1-based.
+The parser resolves all names: every register, variable, label and function that an instruction names is declared. Names
+of inner scopes are made unique in their function (`temp.1`). Sizes and offsets are in bytes, places are 1-based.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ TYPE_BYTES = {
     "b128": 16,
     **dict.fromkeys(("texref", "samplerref", "surfref"), 8),
 }
-"""Fundamental types (PTX ISA, section 5.2) and their size."""
+"""Fundamental types (PTX ISA, section 5.2) and their sizes."""
 
 
 class TextPosition(NamedTuple):
-    """Where a construct begins: line and column, both from 1."""
+    """This is the position in the text where a construct begins."""
 
-    line: int
-    column: int
+    line: int  #: from 1
+    column: int  #: from 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -36,36 +36,36 @@ class TextPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A declared register, `%r1`; its type stands in Function.registers."""
+    """This is a declared register, `%r1`. Function.registers has its type."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A special register, `%tid.x`, `%laneid`, `%clock64`; name with the percent sign. `WARP_SZ` is an Integer."""
+    """This is a special register: `%tid.x`, `%laneid`, `%clock64`. `WARP_SZ` is an Integer instead."""
 
-    name: str
+    name: str  #: with the percent sign
 
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """An integer constant, as written, -2^63 .. 2^64-1."""
+    """This is an integer constant, as written."""
 
-    value: int
+    value: int  #: -2^63 .. 2^64-1
 
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """A floating constant: `0f...`, `0d...` or decimal (64 bits); its IEEE pattern and width in bits."""
+    """This is a floating constant: `0f...`, `0d...` or decimal (64 bits)."""
 
-    bits: int
-    width: int
+    bits: int  #: IEEE pattern
+    width: int  #: in bits: 32 or 64
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A variable, parameter, label or function by name, plus a constant: `buf+16`."""
+    """This is a variable, parameter, label or function by name, plus a constant: `buf+16`."""
 
     name: str
     offset: int = 0
@@ -73,44 +73,45 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """`!p` (base is a Register) as an operand."""
+    """This is `!p` as an operand."""
 
     base: Register
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """`%r1.h0`: parts of a register that a video instruction names. selector: without the dot, `h0`, `b3`, `b7610`."""
+    """This is `%r1.h0`: the parts of a register that a video instruction names."""
 
     base: Register
-    selector: str
+    selector: str  #: without the dot: `h0`, `b3`, `b7610`
 
 
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """`-%r1` or `-%r1.h0` as an operand of vmad."""
+    """This is `-%r1` or `-%r1.h0` as an operand of vmad."""
 
     base: Register | Selected
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`[base+offset]`. base None: an absolute address."""
+    """This is a memory address, `[base+offset]`."""
 
-    base: Register | Symbol | None
+    base: Register | Symbol | None  #: None: the address is the offset
     offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """`{a, b}`."""
+    """This is a vector of operands, `{a, b}`."""
 
     items: tuple[Operand, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dual:
-    """`p|q`: the two destinations of setp, shfl.sync, match.all; either may be a Discard. `{a, b, c, d}|p` of tex."""
+    """This is `p|q`: the two destinations of setp, shfl.sync and match.all; either may be a Discard. tex has `{a, b, c,
+    d}|p`."""
 
     first: Register | Vector | Discard
     second: Register | Discard
@@ -118,12 +119,12 @@ class Dual:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """`_`: a destination that is not wanted."""
+    """This is `_`: a destination whose value is not wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """`[t, {x, y}]` or `[t, s, {x, y}]`."""
+    """This is the address operand of tex: `[t, {x, y}]` or `[t, s, {x, y}]`."""
 
     texture: Register | Symbol
     sampler: Register | Symbol | None
@@ -137,7 +138,7 @@ Operand = (
 
 
 def plain(operand: Operand) -> Operand:
-    """The operand without sign and selector."""
+    """Return the operand without sign and selector."""
     while isinstance(operand, Selected | Negative):
         operand = operand.base
     return operand
@@ -149,32 +150,26 @@ def plain(operand: Operand) -> Operand:
 
 @dataclass(slots=True)
 class Instruction:
-    """`@!p op.mods operands;`. op: the base opcode, `mad`. mods: what follows, without dots, in order: ("lo", "s32").
+    """This is a statement `@!p op.mods operands;`."""
 
-    guard: (register, negated) or None. operands as written, destination first; of a call they are empty and callee,
-    results and arguments say what is called, of an indirect call also prototype, a key of Function.prototypes. place:
-    of the opcode. loc: (file index, source line) of the last `.loc`, or None. text: the statement on one line, for
-    messages.
-    """
-
-    op: str
-    mods: tuple[str, ...]
-    operands: tuple[Operand, ...]
-    place: TextPosition
-    guard: tuple[str, bool] | None = None
-    loc: tuple[int, int] | None = None
-    text: str = ""
-    callee: Symbol | Register | None = None
-    results: tuple[Operand, ...] = ()
-    arguments: tuple[Operand, ...] = ()
-    prototype: str | None = None
+    op: str  #: the base opcode: `mad`
+    mods: tuple[str, ...]  #: what follows the opcode, without dots, in order: ("lo", "s32")
+    operands: tuple[Operand, ...]  #: as written, destination first; empty for a call
+    place: TextPosition  #: of the opcode
+    guard: tuple[str, bool] | None = None  #: (register, negated) or None
+    loc: tuple[int, int] | None = None  #: (file index, source line) of the last `.loc`, or None
+    text: str = ""  #: the statement on one line, for messages
+    callee: Symbol | Register | None = None  #: what a call calls: a function, or a register with its address
+    results: tuple[Operand, ...] = ()  #: of a call
+    arguments: tuple[Operand, ...] = ()  #: of a call
+    prototype: str | None = None  #: of an indirect call: a key of Function.prototypes
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`name:`; unique in its function."""
+    """This is a label, `name:`."""
 
-    name: str
+    name: str  #: unique in its function
     place: TextPosition
 
 
@@ -183,39 +178,32 @@ class Label:
 
 
 class Relocation(NamedTuple):
-    """An address in an initialiser: from byte `at` on stand `bytes` of its bytes, from its byte `first` on. generic:
-    written as generic(name)."""
+    """This is an address, or a part of one, in an initialiser."""
 
-    at: int
-    name: str
+    at: int  #: byte of the variable at which it is stored
+    name: str  #: the variable or function whose address it is
     addend: int
-    generic: bool
-    first: int = 0
-    bytes: int = 8
+    generic: bool  #: whether it is written as generic(name)
+    first: int = 0  #: first byte of the address that is stored
+    bytes: int = 8  #: number of bytes of the address that are stored
 
 
 @dataclass(slots=True)
 class Variable:
-    """A variable, or a parameter (space "param").
-
-    space: global, const, shared, local, param. type: a fundamental type. size: bytes of the whole variable, 0 for an
-    unsized array (extern shared). align: bytes. init: its bytes with trailing zeros left out (None: no initialiser).
-    relocations: addresses in the initialiser. linkage: visible, weak, extern or common; empty: known in its file
-    alone. array: declared with brackets. path: of the file that it stands in. element: bytes that an index counts in,
-    as ptxas has it: one of the fundamental type, whatever the dimensions; 0 of what is no array.
-    """
+    """This is a variable, or a parameter (space "param")."""
 
     name: str
-    space: str
-    type: str
-    size: int
-    align: int
+    space: str  #: global, const, shared, local, param
+    type: str  #: a fundamental type
+    size: int  #: bytes of the whole variable, 0 for an unsized array (extern shared)
+    align: int  #: in bytes
     place: TextPosition
-    init: bytes | None = None
-    relocations: tuple[Relocation, ...] = ()
-    linkage: str = ""
-    array: bool = False
-    path: str = ""
+    init: bytes | None = None  #: its bytes without trailing zeros; None: no initialiser
+    relocations: tuple[Relocation, ...] = ()  #: addresses in the initialiser
+    linkage: str = ""  #: visible, weak, extern or common; empty: the name is local to the file
+    array: bool = False  #: whether it is declared with brackets
+    path: str = ""  #: the file that declares it
+    #: bytes by which an index counts, as in ptxas: the fundamental type's, whatever the dimensions; 0 without brackets
     element: int = field(default=0, compare=False)
 
     @property
@@ -225,18 +213,10 @@ class Variable:
 
 @dataclass(slots=True)
 class Function:
-    """`.entry` or `.func`.
+    """This is an `.entry` or `.func`.
 
-    registers: name -> type; of parametrised declarations those that are used; a vector register is its components,
-    `%v.x`. variables: `.local`, `.shared`, `.const`, `.global` and the call-site `.param` variables declared in the
-    body.
-
-    parameters and results: space "param", or "reg" where a `.func` declares them as registers (then they are in
-    registers too). body: None for a declaration without one. max_threads: product of `.maxntid`, or 0. maxntid,
-    reqntid: as written, missing ones 1, or None. min_blocks: `.minnctapersm`, or 0. noreturn: `.noreturn`.
-    max_registers: `.maxnreg`, or 0. prototypes: name of a `.callprototype` or `.calltargets` -> its text.
-    branch_targets: name of a `.branchtargets` -> its labels. linkage: as a variable's. path: of the file that it stands
-    in; target: its `.target`. smem_spilling: `.pragma "enable_smem_spilling"` in its body.
+    Parameters and results have space "param", or "reg" where a `.func` declares them as registers. The latter are in
+    `registers`, too.
     """
 
     name: str
@@ -244,51 +224,53 @@ class Function:
     place: TextPosition
     parameters: list[Variable] = field(default_factory=list)
     results: list[Variable] = field(default_factory=list)
+    #: name -> type; of parametrised declarations only the registers used; a vector register is entered by components,
+    #: `%v.x`
     registers: dict[str, str] = field(default_factory=dict)
+    #: `.local`, `.shared`, `.const`, `.global` and call-site `.param` variables declared in the body
     variables: dict[str, Variable] = field(default_factory=dict)
-    body: list[Instruction | Label] | None = None
-    maxntid: tuple[int, int, int] | None = None
-    reqntid: tuple[int, int, int] | None = None
-    min_blocks: int = 0
-    noreturn: bool = False
-    max_registers: int = 0
+    body: list[Instruction | Label] | None = None  #: None for a declaration without a body
+    maxntid: tuple[int, int, int] | None = None  #: `.maxntid` as written, with 1 for missing sizes, or None
+    reqntid: tuple[int, int, int] | None = None  #: `.reqntid` as written, with 1 for missing sizes, or None
+    min_blocks: int = 0  #: `.minnctapersm`, or 0
+    noreturn: bool = False  #: `.noreturn`
+    max_registers: int = 0  #: `.maxnreg`, or 0
+    #: name of a `.callprototype` or `.calltargets` -> its text
     prototypes: dict[str, str] = field(default_factory=dict)
+    #: name of a `.branchtargets` -> its labels
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    linkage: str = ""
-    path: str = ""
-    target: str = ""
-    smem_spilling: bool = False
+    linkage: str = ""  #: as Variable.linkage
+    path: str = ""  #: the file that declares it
+    target: str = ""  #: `.target` of that file
+    smem_spilling: bool = False  #: whether its body has `.pragma "enable_smem_spilling"`
 
     @property
     def max_threads(self) -> int:
+        """Return the product of `.maxntid`, or 0."""
         return self.maxntid[0] * self.maxntid[1] * self.maxntid[2] if self.maxntid else 0
 
 
 @dataclass(slots=True)
 class Module:
-    """A PTX file, or several that are linked. version: (8, 0). target: "sm_75". address_size: 32 or 64. files: `.file`
-    index -> name.
+    """This is the syntax tree of a PTX file, or of several files that are linked."""
 
-    variables: module scope, in order. functions: in order of first mention; a definition takes its declaration's place.
-    path: for messages. lines: number of text lines. samplers: `.target texmode_independent`. aliases: name of a
-    declared function -> the function it is another name of, and where `.alias` says so. inputs: paths of the files
-    that were linked; empty: it is one file. ignored: what the text says and nothing comes of.
-    """
-
-    version: tuple[int, int]
-    target: str
-    address_size: int
-    variables: dict[str, Variable] = field(default_factory=dict)
+    version: tuple[int, int]  #: (8, 0)
+    target: str  #: "sm_75"
+    address_size: int  #: 32 or 64
+    variables: dict[str, Variable] = field(default_factory=dict)  #: module-scope variables, in order
+    #: in order of first mention; a definition replaces its declaration in the same place
     functions: dict[str, Function] = field(default_factory=dict)
-    files: dict[int, str] = field(default_factory=dict)
-    path: str = ""
-    lines: int = 0
-    samplers: bool = False
+    files: dict[int, str] = field(default_factory=dict)  #: index of a `.file` -> name
+    path: str = ""  #: for messages
+    lines: int = 0  #: number of text lines
+    samplers: bool = False  #: whether the text has `.target texmode_independent`
+    #: name of a declared function -> the function that it is another name of, and the place of its `.alias`
     aliases: dict[str, tuple[str, TextPosition]] = field(default_factory=dict)
-    inputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()  #: paths of the files that were linked; empty: it is one file
+    #: directives of the text that have no effect on the binary
     ignored: list[IgnoredText] = field(default_factory=list)
 
     @property
     def files_in_words(self) -> str:
-        """`this file`, or how many were linked: for messages on what is not in them."""
+        """Return `this file`, or how many files were linked, for messages about missing definitions."""
         return f"any of the {len(self.inputs)} files" if len(self.inputs) > 1 else "this file"

@@ -1,11 +1,11 @@
-"""Function bodies: statements, labels, nested scopes.
+"""This module parses function bodies: statements, labels, nested scopes.
 
-`BodyParser.parse` needs the offset behind the opening brace and a scope that holds the parameters; it leaves the
-function's registers, variables and flat body filled, and returns the offset behind the closing brace.
+`BodyParser.parse` needs the offset behind the opening brace and a scope that holds the parameters. It fills in the
+function's registers, variables and flat body, and returns the offset behind the closing brace.
 
-One regular expression reads each regular statement, label, brace and `.loc`; its operands come from a table of the
-texts seen before in the scope. Whatever it does not match, and whatever fails in that way, goes through the token
-cursor, which either reads it or says where it is wrong.
+One regular expression reads each regular statement, label, brace and `.loc`. A table finds an operand by its text, if
+the scope has had the same text before. Text that the expression does not match goes through the token cursor, and so
+does text that raises an error. The cursor either reads it or says where it is wrong.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from binalloc.frontend.ptx.scopes import Label as ScopeLabel
 from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_label, declare_variables
 
-_OPCODE = r"[a-z]\w*+(?>(?:\.\w++(?>(?:::\w++)*))*)"
+_OPCODE = r"[a-z]\w*+(?>(?:\.\w++(?>(?:::\w++)*))*)"  # an opcode with its modifiers, without blanks
 _INLINED = (
     r"(?>(?:\s*+,\s*+function_name\s++[\w$]++(?>(?:\s*+\+\s*+\d++)?)\s*+,\s*+inlined_at\s++\d++\s++\d++\s++\d++)?)"
 )
-_LOC = rf"\.loc\s++(\d{{1,9}}+)\s++(\d{{1,9}}+)\s++\d++{_INLINED}(?![\w.,;])"
+"""This pattern matches the end of a `.loc` in inlined code."""
+_LOC = rf"\.loc\s++(\d{{1,9}}+)\s++(\d{{1,9}}+)\s++\d++{_INLINED}(?![\w.,;])"  # This pattern matches a `.loc`.
 
-# Groups: 1 negation, 2 guard, 3 opcode, 4 operands; 5 label; 6 open; 7 close; 8, 9 file and line of .loc.
-# An operand text stops at anything irregular (parentheses, comments, colons), which the token cursor reads instead.
+# Groups: 1 negation, 2 guard, 3 opcode, 4 operands; 5 label; 6 open; 7 close; 8, 9 file and line of .loc. The text of
+# operands has nothing irregular (parentheses, comments, colons): the token cursor reads such statements instead.
 _STATEMENT = re.compile(
     rf"""{SKIP}(?:
         (?:@(!?)({NAME})\s++)?({_OPCODE})(?:\s++([^;:()/"\#]*+))?;
@@ -45,17 +46,22 @@ _STATEMENT = re.compile(
 )
 
 _APART = rf"[a-z]\w*+(?>(?:{SKIP}\.{SKIP}\w++(?>(?:::\w++)*))*)"
-"""An opcode, perhaps with blanks and comments between its parts."""
+"""This pattern matches an opcode, perhaps with blanks and comments between its parts."""
 _SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({NAME}))?{SKIP}({_APART})", re.ASCII)
+"""This pattern matches guard and opcode of an irregular statement."""
 _PIECES = re.compile(r"(?>(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?>(?:[^\[\]{}]|\{[^{}]*+\})*)\])+)")
+"""This pattern matches one operand of a list with vectors or addresses."""
 _SPACES = re.compile(SKIP)
 _TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")
-_MAX_SCOPES = 200  # one in another
-_MAX_LOC = 10**9
+_MAX_SCOPES = 200  # deepest nesting of scopes; lookups walk outwards, so that this bounds their time; chosen by hand
+_MAX_LOC = 10**9  # the regular expression takes nine digits for file and line
 
 
 class _OperandTable(dict[str, Operand]):
-    """Operands by their text in one scope. Those that may be labels of an inner scope are not kept: each use counts."""
+    """This table maps the text of an operand to the operand, in one scope.
+
+    An operand that may be a label of an inner scope is not kept: each of its uses must be in `pending`.
+    """
 
     def __init__(self, reader: OperandReader, source: Source) -> None:
         super().__init__()
@@ -75,7 +81,8 @@ class _OperandTable(dict[str, Operand]):
             tokens.unexpected("the end of the operand")
         noted = scope.pending[pending:]
         if noted:
-            # The offsets are those in the operand's text: those in the module's are found where one is undeclared.
+            # These offsets count in the operand's text, so that they are dropped. Where a name turns out to be
+            # undeclared, `_settle_function` searches for it in the module's text.
             scope.pending[pending:] = [(name, where, -1) for name, where, _ in noted]
         if not noted or scope.parent is None:
             self[text] = operand
@@ -83,12 +90,12 @@ class _OperandTable(dict[str, Operand]):
 
 
 class BodyParser:
-    """Reads one body.
+    """This is the parser of one body.
 
     Args:
         source: the text.
         names: variables and functions of the module so far.
-        function: filled in.
+        function: the function, to be filled in.
         scope: the function's outermost scope, with its parameters declared.
         loc: the `.loc` in force before the body.
     """
@@ -111,7 +118,7 @@ class BodyParser:
         self.heads: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def parse(self, at: int) -> int:
-        """Read the body that begins at offset `at`; the offset behind its closing brace."""
+        """Read the body that begins at offset `at`. Return the offset behind its closing brace."""
         text, source, body, starts = self.source.text, self.source, self.body, self.starts
         match = _STATEMENT.match
         while True:
@@ -147,14 +154,17 @@ class BodyParser:
                     return at
                 self._close()
             else:
-                self.loc = (int(m[8]), int(m[9])) if int(m[9]) else self.loc  # line 0: code of no line
+                self.loc = (int(m[8]), int(m[9])) if int(m[9]) else self.loc  # line 0: code without a source line
                 at = m.end()
 
     # -----------------------------------------------------------------------------------------------------------------
     # Instructions.
 
     def _fast(self, m: re.Match[str]) -> Instruction | None:
-        """A regular instruction; None (or MalformedInput without a good place) where the cursor must read it."""
+        """Read a regular instruction.
+
+        Returns None, or raises MalformedInput without a good place, where the token cursor must read it.
+        """
         negated, guard, opcode, operand_text = m.group(1, 2, 3, 4)
         head = self.heads.get(opcode)
         if head is None:
@@ -184,7 +194,7 @@ class BodyParser:
         return Instruction(head[0], head[1], operands, self.source.place(start), condition, self.loc, written)
 
     def _slow_instruction(self, at: int) -> int:
-        """An instruction by the token cursor; the offset behind it."""
+        """Read an instruction by the token cursor. Return the offset behind it."""
         source = self.source
         m = _SLOW_HEAD.match(source.text, at)
         if m is None:
@@ -225,7 +235,7 @@ class BodyParser:
         return found.name, m[1] == "!"
 
     def _call(self, tokens: Tokens, reader: OperandReader, out: Instruction) -> None:
-        """`call (results), callee, (arguments), prototype`; only the callee must be there."""
+        """Take `(results), callee, (arguments), prototype` of a call. Only the callee must be there."""
         if tokens.value == "(":
             out.results = reader.call_list(tokens)
             tokens.expect(",", "after the results")
@@ -285,7 +295,7 @@ class BodyParser:
     # Everything else.
 
     def _slow(self, at: int) -> int:
-        """A statement that is not regular; the offset behind it."""
+        """Read a statement that is not regular. Return the offset behind it."""
         source = self.source
         skipped = _SPACES.match(source.text, at)
         assert skipped is not None
@@ -325,7 +335,7 @@ class BodyParser:
         return take_pragma(tokens, self.function)
 
     def _targets(self, tokens: Tokens) -> int:
-        """`name: .callprototype ...;`, `.calltargets`, `.branchtargets`."""
+        """Take `name: .callprototype ...;`, `.calltargets` or `.branchtargets`. Return the offset behind it."""
         source, at = self.source, tokens.at
         name = tokens.take()
         unique = declare_label(source, self.names, self.scope, name, at)
@@ -369,7 +379,7 @@ class BodyParser:
         self.tables.append(_OperandTable(reader, self.source))
 
     def _close(self) -> None:
-        """Settle what is pending in the innermost scope, or hand it on to the one around it."""
+        """Resolve the pending names of the innermost scope, or pass them to the scope around it, and close it."""
         scope, outer = self.scope, self.scope.parent
         assert outer is not None
         for name, where, at in scope.pending:
@@ -393,7 +403,8 @@ class BodyParser:
         instruction.arguments = tuple(_renamed(o, name, unique) for o in instruction.arguments)
 
     def _settle_function(self) -> None:
-        """Every name still pending must be a label of the function or a name of the module."""
+        """Check that every name still pending is a label of the function or a name of the module. Raises
+        MalformedInput."""
         scope = self.scope
         lost: tuple[int, str] | None = None
         for name, where, at in scope.pending:

@@ -1,6 +1,7 @@
-"""Operands that ptxas computes although the manual has no such: `%r1+4` outside of an address, `v[%r1]`.
+"""This module expands operands that ptxas computes although the manual has none such: `%r1+4` outside of an address,
+and `v[%r1]`.
 
-They become instructions before the one that they stand in, on registers of their own. Those have names such as
+They become instructions on new registers, before the instruction with the operand. The registers have names such as
 `%sum.0.2`, which no text can declare.
 """
 
@@ -9,14 +10,14 @@ from __future__ import annotations
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction, Integer, Operand, Register, Symbol, Variable
 
 _SOURCES_ALONE = ("bar", "barrier", "nanosleep")
-"""Instructions whose first operand is no destination, and no address either."""
+"""The first operand of these instructions is neither a destination nor an address."""
 
 
 class Computed:
-    """What one function computes so. registers: the function's, name -> type.
+    """This makes the instructions for the computed operands of one function.
 
-    ins: the instruction whose operands are being read by the token cursor, between `begin` and `taken`. position: of
-    the operand, from 0; -1: inside of another one, or of a call.
+    registers: the function's, name -> type. ins: the instruction whose operands the token cursor reads, between `begin`
+    and `taken`. position: number of the operand, from 0; -1 inside of another operand, or of a call.
     """
 
     __slots__ = ("_before", "_made", "ins", "position", "registers")
@@ -29,11 +30,12 @@ class Computed:
         self._made = 0
 
     def begin(self, ins: Instruction) -> None:
-        """Take the instruction whose operands follow; where there is none, nothing can be computed."""
+        """Set the instruction whose operands follow. Without one, nothing can be computed."""
         self.ins, self._before, self.position = ins, [], -1
 
     def taken(self) -> list[Instruction]:
-        """The instructions to be executed before the one that began, in order; it has its text by now."""
+        """Return the instructions to be executed before the current one, in order, and end it. Its text must be set by
+        now."""
         assert self.ins is not None
         for before in self._before:
             before.text = self.ins.text
@@ -42,16 +44,17 @@ class Computed:
 
     @property
     def is_source(self) -> bool:
-        """Whether the operand is a source, and stands for itself: where ptxas computes."""
+        """Return whether the operand is a source and not part of another operand. Only there does ptxas compute."""
         return self.position > 0 or (self.position == 0 and self.ins is not None and self.ins.op in _SOURCES_ALONE)
 
     @property
     def accesses(self) -> bool:
-        """Whether the instruction takes an element of a variable as the address of memory."""
+        """Return whether the instruction uses an element of a variable as a memory address."""
         return self.ins is not None and self.ins.op in ("ld", "ldu", "st")
 
     def sum(self, base: Register, constant: int) -> Register | None:
-        """base + constant, modulo the register's size; None of registers that hold no integers."""
+        """Return a register for base + constant, modulo the register's size; None for registers that hold no
+        integers."""
         type_ = self.registers[base.name]
         size = TYPE_BYTES[type_]
         if "f" in type_ or size not in (2, 4, 8):
@@ -61,8 +64,11 @@ class Computed:
         return out
 
     def element(self, variable: Variable, index: Register, constant: int) -> Register | None:
-        """The address of element index + constant, in the variable's space: as many bits as the instruction moves, 64
-        for an access. The offset is one of 32 bits unless the index has 64, as ptxas reckons it."""
+        """Return a register for the address of element index + constant, in the variable's space.
+
+        It has as many bits as the instruction moves, 64 for an access. The offset is computed in 32 bits unless the
+        index has 64, as in ptxas. Returns None for an index that is no integer.
+        """
         type_ = self.registers[index.name]
         size = TYPE_BYTES[type_]
         if "f" in type_ or size not in (2, 4, 8):

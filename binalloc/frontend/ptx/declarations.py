@@ -1,7 +1,8 @@
-"""Variable declarations: space, alignment, type, shape, initialiser (PTX ISA, sections 5.1, 5.2 and 5.4).
+"""This module parses variable declarations: space, alignment, type, shape, initialiser (PTX ISA, sections 5.1, 5.2,
+5.4).
 
-`head` takes what stands before the names, `variable` one name with its shape and initialiser. Scopes and tables are the
-caller's. Sizes are bounded so that no sum of them surprises anybody later.
+`head` takes the part before the names, `variable` one name with its shape and initialiser. The caller enters them in
+scopes and tables. Sizes are bounded so that sums of them stay small numbers.
 """
 
 from __future__ import annotations
@@ -14,28 +15,28 @@ from binalloc.frontend.ptx.initialisers import initialiser
 from binalloc.frontend.ptx.lexer import Tokens
 from binalloc.frontend.ptx.literals import integer, integer_expression
 
-SPACES = (".reg", ".param", ".shared", ".local", ".global", ".const", ".tex")
+SPACES = (".reg", ".param", ".shared", ".local", ".global", ".const", ".tex")  # `.tex` is a space of PTX before 1.5
 
-_MAX_BYTES = 1 << 40
-_MAX_ALIGN = 1 << 16
-_MAX_DIMENSIONS = 16
-_OPAQUE = ("texref", "samplerref", "surfref")
-_INITIALISED = ("global", "const")
+_MAX_BYTES = 1 << 40  # largest variable in bytes, so that sums of sizes stay small numbers; far above any memory
+_MAX_ALIGN = 1 << 16  # largest alignment in bytes; chosen by hand, far above what compilers write
+_MAX_DIMENSIONS = 16  # most dimensions of an array; chosen by hand, far above what compilers write
+_OPAQUE = ("texref", "samplerref", "surfref")  # types without values that PTX code can compute with
+_INITIALISED = ("global", "const")  # spaces whose variables may have initialisers (PTX ISA, section 5.4.4)
 
 
 @dataclass(slots=True)
 class Head:
-    """What stands before the names of a declaration. width: items of a vector type, 0 for none. align: 0: natural."""
+    """This is the part of a declaration before the names."""
 
     space: str
     type: str
-    width: int
-    align: int
-    at: int
+    width: int  #: items of a vector type, 0 for none
+    align: int  #: in bytes; 0: natural
+    at: int  #: offset in the text
 
     @property
     def element(self) -> int:
-        """Bytes of one element."""
+        """Return the bytes of one element."""
         return TYPE_BYTES[self.type] * (self.width or 1)
 
 
@@ -99,7 +100,7 @@ def _alignment(tokens: Tokens) -> int:
 
 
 def _attribute(tokens: Tokens) -> None:
-    """`.attribute(.managed)`, `.attribute(.unified(1, 2))`: placement by the host, nothing for the code."""
+    """Skip `.attribute(.managed)` or `.attribute(.unified(1, 2))`. They concern placement by the host, not the code."""
     tokens.source.ignore(tokens.at, "placement", ".attribute")
     tokens.advance()
     tokens.expect("(", "after .attribute")
@@ -118,7 +119,7 @@ def _attribute(tokens: Tokens) -> None:
 
 
 def _pointer(tokens: Tokens) -> None:
-    """`.ptr .global .align 4` or `.ptr .texref`: what a kernel's pointer points to; a promise that is not used."""
+    """Skip `.ptr .global .align 4` or `.ptr .texref`: a promise about a kernel's pointer that is not used."""
     tokens.source.ignore(tokens.at, "pointer", ".ptr")
     tokens.advance()
     if tokens.value in (".const", ".global", ".local", ".shared", ".texref", ".samplerref", ".surfref"):
@@ -128,7 +129,7 @@ def _pointer(tokens: Tokens) -> None:
 
 
 def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols: Container[str]) -> Variable:
-    """Take shape and initialiser of a variable; the cursor stands behind its name.
+    """Take shape and initialiser of a variable. The cursor must be behind its name.
 
     Args:
         tokens: the cursor.
@@ -136,7 +137,7 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols
         name: the variable's name in the tree.
         at: offset of the name.
         linkage: as ast.Variable has it.
-        symbols: what an initialiser may take the address of.
+        symbols: names whose addresses an initialiser may take.
     """
     source = tokens.source
     dimensions = _dimensions(tokens)
@@ -177,7 +178,7 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols
 
 
 def _texture_state(tokens: Tokens) -> None:
-    """`= {filter_mode = nearest, addr_mode_0 = wrap}`: the launch has its own."""
+    """Skip `= {filter_mode = nearest, addr_mode_0 = wrap}`: the launch states filter and addressing instead."""
     at = tokens.at
     tokens.advance()
     tokens.expect("{", "after '='")

@@ -1,8 +1,8 @@
-"""Syntax tree back to PTX text.
+"""This module writes a syntax tree as PTX text.
 
-`format_module` needs a tree as `parser.parse` leaves it. What it writes parses to an equal tree, places and texts of
-instructions apart, with `parse(..., flattened=True)`: names of flattened scopes keep their numbers (`temp.1`), which no
-other PTX has. Linkage, pragmas and debug sections are not in the tree and so not in the text.
+`format_module` needs a tree as `parser.parse` makes it. Its text parses to an equal tree with `parse(...,
+flattened=True)`, apart from places and texts of instructions. Names of flattened scopes keep their numbers (`temp.1`),
+which no other PTX has. Pragmas and debug sections are not in the tree, and so not in the text.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from binalloc.frontend.ptx.ast import (
     Vector,
 )
 
-_PER_LINE = 16  # registers in one declaration
+_PER_LINE = 16  # registers in one declaration, so that lines stay readable; chosen by hand
 
 
 def format_module(module: Module) -> str:
-    """The module as PTX text, ending in a newline."""
+    """Return the module as PTX text, ending in a newline."""
     major, minor = module.version
     out = [f".version {major}.{minor}", f".target {module.target}", f".address_size {module.address_size}"]
     out += [f'.file {index} "{name}"' for index, name in module.files.items()]
@@ -49,7 +49,7 @@ def format_module(module: Module) -> str:
 
 
 def format_function(function: Function) -> list[str]:
-    """A function with its body, line by line."""
+    """Return a function with its body, line by line."""
     out = [_linkage(function) + _header(function), "{"]
     own = {v.name for v in [*function.results, *function.parameters] if v.space == "reg"}
     by_type: dict[str, list[str]] = {}
@@ -77,7 +77,7 @@ def format_function(function: Function) -> list[str]:
 
 
 def format_instruction(instruction: Instruction) -> str:
-    """One statement, with its semicolon."""
+    """Return one statement, with its semicolon."""
     guard = ""
     if instruction.guard is not None:
         name, negated = instruction.guard
@@ -98,7 +98,7 @@ def format_instruction(instruction: Instruction) -> str:
 
 
 def format_operand(operand: Operand) -> str:
-    """One operand."""
+    """Return the text of one operand."""
     match operand:
         case Register(name) | Special(name):
             return name
@@ -131,7 +131,7 @@ def format_operand(operand: Operand) -> str:
 
 
 def format_variable(variable: Variable) -> str:
-    """A declaration without linkage and semicolon."""
+    """Return a declaration without linkage and semicolon."""
     if variable.init is None:
         return _shape(variable)
     items = ", ".join(_items(variable)) or "0"
@@ -143,7 +143,10 @@ def format_variable(variable: Variable) -> str:
 
 
 def _announced(module: Module) -> list[Variable]:
-    """All variables, in order, where an initialiser names a later one (which was `.extern` first); else none."""
+    """Return the variables that need an `.extern` declaration first.
+
+    These are all variables, in order, where an initialiser names a later one; else none.
+    """
     order = {name: at for at, name in enumerate(module.variables)}
     for variable in module.variables.values():
         if any(order.get(name, -1) > order[variable.name] for _, name, *_ in variable.relocations):
@@ -160,7 +163,7 @@ def _parentheses(operands: tuple[Operand, ...]) -> str:
 
 
 def _shape(variable: Variable) -> str:
-    """Space, alignment, type, name and size: arrays of any shape have one dimension, vectors stay vectors."""
+    """Return space, alignment, type, name and size. Arrays of any shape have one dimension, vectors stay vectors."""
     element = TYPE_BYTES[variable.type]
     count = variable.size // element if element else 1
     vector = f".v{count} " if not variable.array and count > 1 else ""
@@ -171,7 +174,7 @@ def _shape(variable: Variable) -> str:
 
 
 def _items(variable: Variable) -> list[str]:
-    """The items of an initialiser up to the last that is not zero."""
+    """Return the items of an initialiser up to the last that is not zero."""
     init = variable.init or b""
     size = TYPE_BYTES[variable.type]
     relocated = {r.at: r for r in variable.relocations}
@@ -202,7 +205,7 @@ def _number(type_: str, data: bytes) -> str:
 
 
 def _header(function: Function) -> str:
-    """`.entry` or `.func` with its parameters and bounds."""
+    """Return `.entry` or `.func` with its parameters and bounds."""
     words = [".entry" if function.is_entry else ".func"]
     if function.results:
         words.append(f"({', '.join(map(_shape, function.results))})")

@@ -1,4 +1,5 @@
-"""Function headers: `.entry` and `.func` up to the brace or semicolon (PTX ISA, sections 7.1, 11.1 and 11.4)."""
+"""This module parses function headers: `.entry` and `.func` up to the brace or semicolon (PTX ISA, sections 7.1, 11.1
+and 11.4)."""
 
 from __future__ import annotations
 
@@ -14,29 +15,31 @@ from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, duplicate
 
 MAX_THREADS = 1024
-"""Threads of a block, on every machine that PTX has been written for since sm_20."""
+"""Most threads of a block: the limit of every machine that PTX has targets for since sm_20."""
 
 MODULE_DIRECTIVES = (
     *(".visible", ".extern", ".weak", ".common", ".func", ".entry", ".file", ".loc", ".section"),
     *(".global", ".const", ".shared", ".local", ".tex"),
 )
-"""What may follow the declaration of a function."""
+"""These directives may follow the declaration of a function."""
 
 _MAX_NUMBER = (1 << 32) - 1
-"""ptxas takes larger ones of no directive."""
+"""Largest number in a directive: ptxas takes no larger one."""
 
 _IGNORED_NUMBERS = {
     ".maxnctapersm": "max-blocks", ".maxclusterrank": "cluster-rank", ".abi_preserve": "abi",
     ".abi_preserve_control": "abi",
 }  # fmt: skip
-"""Directives with a number that are left out, and why by key of `ignored.FORMS`."""
+"""Directives with a number that are ignored, and their keys in `ignored.FORMS`."""
 _CLUSTERS = (".reqnctapercluster", ".explicitcluster", ".blocksareclusters")
+"""Directives that are refused because there are no clusters of blocks."""
 
 
 def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tuple[str, int]]]:
-    """Take a header; the function without its body, the offset of its name, and results and parameters with theirs.
+    """Take the header of a function.
 
-    The cursor stands on `.entry` or `.func` before, and on `{` or `;` behind.
+    The cursor must be on `.entry` or `.func`; it is left on `{` or `;`. Returns the function without its body, the
+    offset of its name, and the names of results and parameters with their offsets.
     """
     source = tokens.source
     is_entry = tokens.value == ".entry"
@@ -64,7 +67,7 @@ def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tupl
 
 
 def open_scope(source: Source, names: ModuleNames, function: Function, declared: list[tuple[str, int]]) -> Scope:
-    """The outermost scope of a body, with results and parameters in it."""
+    """Return the outermost scope of a body, with results and parameters in it."""
     scope = Scope(None, "", 0, function.registers, names.registers.of_function(function.registers))
     for item, (name, at) in zip([*function.results, *function.parameters], declared, strict=True):
         if name == "_":

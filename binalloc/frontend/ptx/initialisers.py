@@ -1,8 +1,8 @@
-"""Initialisers of variables (PTX ISA, section 5.4.4): nested lists, numbers and addresses, to bytes and relocations.
+"""This module turns initialisers of variables into bytes and relocations (PTX ISA, section 5.4.4).
 
-The bytes end with the last one that is not zero, so that a large table with few entries stays small. Lists may leave
-out inner braces, as in C. `0xFF00(symbol)` takes one byte of an address; eight of them in a row make one address.
-Of an address in an item of 32 bits the low word counts.
+An initialiser has nested lists, numbers and addresses. Trailing zero bytes are left out, so that a large table with few
+entries stays small. Lists may leave out inner braces, as in C. `0xFF00(symbol)` takes one byte of an address; eight of
+them in a row make one address. An item of 32 bits gets the low word of an address.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from binalloc.frontend.ptx.lexer import Tokens
 from binalloc.frontend.ptx.literals import Const, expression, float_value, integer_expression
 
 _MAX_BYTES = 1 << 32
-_ADDRESS_BYTES = 8
-_ADDRESSES = ("u32", "u64", "s64", "b64")
-_BYTES_OF_ADDRESSES = ("u8", "s8", "b8", *_ADDRESSES)
+"""Largest variable with an initialiser, in bytes; more than any constant bank or the area of .global variables."""
+_ADDRESS_BYTES = 8  # the size of an address
+_ADDRESSES = ("u32", "u64", "s64", "b64")  # item types that may hold an address
+_BYTES_OF_ADDRESSES = ("u8", "s8", "b8", *_ADDRESSES)  # item types that may hold one byte of an address
 
 # A flat list of plain decimal numbers, by far the most frequent form of a long one.
 _PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?>(?:\s*+,\s*+(?:0|[1-9]\d{0,18}+))*)\s*+\}", re.ASCII)
@@ -27,33 +28,35 @@ _PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?>(?:\s*+,\s*+(?:0|[1-9]\d{0,18
 
 @dataclass(slots=True)
 class Written:
-    """A finished initialiser: bytes without trailing zeros, size of the whole, relocations as in ast.Variable."""
+    """This is a finished initialiser."""
 
-    size: int
-    data: bytes
-    relocations: tuple[Relocation, ...]
+    size: int  #: bytes of the whole variable
+    data: bytes  #: its bytes without trailing zeros
+    relocations: tuple[Relocation, ...]  #: as in ast.Variable
 
 
 @dataclass(slots=True)
 class _Writer:
+    """This holds the state while an initialiser is read."""
+
     tokens: Tokens
-    type: str
-    bytes: int
-    symbols: Container[str]
+    type: str  #: type of an item
+    bytes: int  #: bytes of an item
+    symbols: Container[str]  #: names whose address may be taken
     data: bytearray = field(default_factory=bytearray)
     relocations: list[Relocation] = field(default_factory=list)
 
 
 def initialiser(tokens: Tokens, type_: str, shape: list[int], symbols: Container[str]) -> Written:
-    """Take what follows '='.
+    """Take the initialiser behind '='.
 
     Args:
         tokens: the cursor.
         type_: the fundamental type of one item.
-        shape: dimensions, outermost first, the items of a vector type last; -1 first: as long as the list.
+        shape: dimensions, outermost first, the items of a vector type last. -1 as the first: the list gives the size.
         symbols: names whose address may be taken.
 
-    Raises MalformedInput where the list does not fit the shape or a value does not fit the type.
+    Raises MalformedInput where the list does not fit the shape, or a value does not fit the type.
     """
     writer = _Writer(tokens, type_, TYPE_BYTES[type_], symbols)
     inner = writer.bytes
@@ -81,7 +84,8 @@ def initialiser(tokens: Tokens, type_: str, shape: list[int], symbols: Container
 
 
 def _plain(writer: _Writer, size: int) -> int:
-    """Take a flat list of plain numbers, all at once; the bytes written, 0 where it is another kind of list."""
+    """Take a flat list of plain numbers at once. Return the number of bytes written, 0 where it is another kind of
+    list."""
     tokens = writer.tokens
     m = _PLAIN.match(tokens.source.text, tokens.at)
     if m is None or writer.type in ("f16", "bf16", "f32", "f64", "f16x2", "bf16x2", "b128"):
@@ -97,7 +101,7 @@ def _plain(writer: _Writer, size: int) -> int:
 
 
 def _list(writer: _Writer, shape: list[int], start: int) -> int:
-    """Take a braced list for an array of this shape at byte `start`; the byte behind the last item written."""
+    """Take a braced list for an array of this shape at byte `start`. Return the byte behind the last item written."""
     tokens = writer.tokens
     inner = writer.bytes
     for d in shape[1:]:
@@ -149,7 +153,7 @@ def _value(writer: _Writer, at: int) -> None:
 
 
 def _pattern(writer: _Writer, value: Const | Float, offset: int) -> int:
-    """The bits of a number in the variable's type."""
+    """Return the bits of a number in the variable's type."""
     source, type_ = writer.tokens.source, writer.type
     bits = 8 * writer.bytes
     if isinstance(value, Float):
@@ -166,7 +170,7 @@ def _pattern(writer: _Writer, value: Const | Float, offset: int) -> int:
 
 
 def _float_pattern(value: float, type_: str) -> int:
-    """The bits of the nearest value of a narrower type, to even; infinity beyond its range."""
+    """Return the bits of the nearest value of a narrower type, ties to even; infinity beyond its range."""
     letter, whole = {"f16": ("e", "H"), "f32": ("f", "I"), "f64": ("d", "Q")}[type_]
     try:
         packed = struct.pack(f"<{letter}", value)
@@ -177,7 +181,7 @@ def _float_pattern(value: float, type_: str) -> int:
 
 
 def _address(writer: _Writer, at: int, mask: tuple[int, int] | None) -> None:
-    """Take `symbol`, `symbol+4` or `generic(symbol)+4`; mask: value and offset of the `0xFF00` before it."""
+    """Take `symbol`, `symbol+4` or `generic(symbol)+4`. mask: value and offset of the `0xFF00` before it."""
     tokens = writer.tokens
     offset = tokens.at
     name = tokens.name("a symbol")
@@ -203,7 +207,8 @@ def _address(writer: _Writer, at: int, mask: tuple[int, int] | None) -> None:
 
 
 def _joined(found: list[Relocation]) -> list[Relocation]:
-    """The addresses in order, each eight bytes of one that follow each other as one."""
+    """Return the addresses in order. Where all eight bytes of one address follow each other, they become one
+    relocation."""
     out: list[Relocation] = []
     at = 0
     while at < len(found):

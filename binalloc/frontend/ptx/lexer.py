@@ -1,9 +1,10 @@
-"""Characters of a PTX text: places, errors that point into it, and tokens.
+"""This module splits a PTX text into tokens, and raises errors that point into the text.
 
-Needs the whole text in memory. `Source` turns offsets into places and raises every error of the parser; `Tokens` is a
-cursor with one token of lookahead over it. Whatever the input, the only exception raised is MalformedInput.
+It needs the whole text in memory. `Source` turns offsets into positions and raises every error of the parser. `Tokens`
+is a cursor over the text with one token of lookahead. Whatever the input is, the only exception raised is
+MalformedInput.
 
-The regular statements of a function body do not come through here: see body.py.
+body.py reads the regular statements of a function body by itself, without this module.
 """
 
 from __future__ import annotations
@@ -18,22 +19,24 @@ from binalloc.frontend.ptx.ast import TextPosition
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
 COMMENT = r"//[^\n]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/|(?<![^\n])\#(?:line)?[ \t]++\d[^\n]*+"
-"""Comments, and a preprocessor's marks of lines (`# 3 "a.cu"`, `#line 3`), which begin a line of text."""
+"""This pattern matches comments. It also matches a preprocessor's line markers (`# 3 "a.cu"`, `#line 3`), which begin a
+line of text."""
 
 SKIP = rf"(?>(?:[ \t\r\n\f\v]++|{COMMENT}|@@DWARF[^\n]*+)*)"
-"""White space and comments. Nothing is given back: no input makes it slower than linear. (Groups are atomic, `(?>...)`,
-where `(...)*+` would say the same: before Python 3.11.5 that is wrong for groups with alternatives. `@@DWARF` begins a
-line of debug data in PTX before 2.0.)"""
+"""This pattern matches white space and comments. It never backtracks, so its time is linear in the input. Groups are
+atomic, `(?>...)`: `(...)*+` should mean the same, but is wrong for groups with alternatives before Python 3.11.5.
+`@@DWARF` begins a line of debug data in PTX before 2.0."""
 
 IDENTIFIER = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
-"""PTX ISA, section 4.4."""
+"""This pattern matches an identifier (PTX ISA, section 4.4)."""
 
 SELECTOR = r"b[0-7]{4}|b(?=\d)3?2?1?0?|h[0-3]{1,2}"
-"""Parts of a register in a video instruction: `b3`, `b7610`, `h1`, `h32`; of a destination also `b20`."""
+"""This pattern matches the selector of register parts in a video instruction: `b3`, `b7610`, `h1`, `h32`. A destination
+may also have `b20`."""
 
 NAME = rf"(?:{IDENTIFIER}|_)(?>(?:\.(?:[xyzwrgba]|\d++|{SELECTOR})(?![\w$]))*)"
-"""A name may carry the component of a vector (`%tid.x`), the scope number that a flattened dump writes (`p.1`), or a
-selector."""
+"""This pattern matches a name. It may have the component of a vector (`%tid.x`), the scope number in a flattened dump
+(`p.1`), or a selector."""
 
 _TOKEN = re.compile(
     rf"""{SKIP}(?:
@@ -50,12 +53,12 @@ _TOKEN = re.compile(
 )
 
 _WORD = re.compile(r"[\w$%.]+", re.ASCII)
-_LINE_SHOWN = 100  # characters of the text line that an error quotes
-_FOUND_SHOWN = 60
+_LINE_SHOWN = 100  # an error quotes at most so many characters of the text line, so that it stays one line
+_FOUND_SHOWN = 60  # and at most so many of the word that was found
 
 
 class Source:
-    """A text with its path.
+    """A source is a text with its path.
 
     Args:
         text: the whole PTX text.
@@ -72,18 +75,18 @@ class Source:
 
     @property
     def starts(self) -> list[int]:
-        """Offsets at which lines begin."""
+        """Return the offsets at which lines begin."""
         if self._starts is None:
             self._starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
         return self._starts
 
     def place(self, at: int) -> TextPosition:
-        """Line and column, from 1, of the offset `at`."""
+        """Return the line and column of the offset `at`."""
         line = bisect_right(self.starts, at)
         return TextPosition(line, at - self.starts[line - 1] + 1)
 
     def line_at(self, at: int) -> str:
-        """The text line around `at`, trimmed, at most 100 characters of it."""
+        """Return the text line around `at`, trimmed, at most 100 characters of it."""
         line = bisect_right(self.starts, at)
         begin = self.starts[line - 1]
         end = self.starts[line] - 1 if line < len(self.starts) else len(self.text)
@@ -93,7 +96,8 @@ class Source:
         return " ".join(self.text[begin:end].split())
 
     def ignore(self, at: int, key: str, text: str) -> None:
-        """Note that what stands at offset `at` is left out. key: of `ignored.FORMS`; text: as it is told."""
+        """Record that the directive at offset `at` is ignored. key: of `ignored.FORMS`. text: the directive for
+        messages."""
         assert key in FORMS
         self.ignored.append(Ignored(key, " ".join(text.split()), self.place(at).line))
 
@@ -107,8 +111,11 @@ class Source:
         remedy: str | None = None,
         form: str = "",
     ) -> NoReturn:
-        """Raise MalformedInput at offset `at`; `found` (default: the word there) is shown within its line. form: key of
-        `unsupported.FORMS`, where PTX allows what stands there."""
+        """Raise MalformedInput at offset `at`.
+
+        found: text that the message quotes within its line; the word at the offset by default. form: a key of
+        `unsupported.FORMS`, for valid PTX that is refused. With a form the error is NotSupported.
+        """
         at = min(max(at, 0), len(self.text))
         if found is None:
             m = _WORD.match(self.text, at)
@@ -133,7 +140,8 @@ class Source:
 
 
 class Tokens:
-    """A cursor over the tokens of a source: `kind`, `value` and offset `at` are those of the token not yet taken.
+    """A cursor reads the tokens of a source. `kind`, `value` and `at` (an offset) describe the next token, not yet
+    taken.
 
     kind: number, name, directive (`.reg`), string (with its quotes), punct, end (of the text), bad (no token begins
     with this character).
@@ -169,26 +177,26 @@ class Tokens:
         return value
 
     def accept(self, value: str) -> bool:
-        """Take the token if it reads `value`; say whether it did."""
+        """Take the token if it reads `value`, and return whether it did."""
         if self.value == value:
             self.advance()
             return True
         return False
 
     def expect(self, value: str, after: str = "") -> None:
-        """Take `value` or fail; `after` says what it should follow."""
+        """Take `value` or fail. after: what it should follow, for the message."""
         if self.value != value:
             self.unexpected(f"{value!r}" + (f" {after}" if after else ""))
         self.advance()
 
     def name(self, what: str) -> str:
-        """Take a name; `what` says of what, for the message."""
+        """Take a name or fail. what: the meaning of the name, for the message."""
         if self.kind != "name":
             self.unexpected(what)
         return self.take()
 
     def unexpected(self, expected: str) -> NoReturn:
-        """Fail at the token that is not what was expected."""
+        """Raise MalformedInput at the next token, which differs from the expected one."""
         found = self.value
         if self.source.text.startswith("/*", self.at):
             self.source.fail(self.at, "comment without end", found="/*", expected="'*/'")

@@ -1,12 +1,12 @@
-"""Literals and constant expressions (PTX ISA, section 4.5).
+"""This module evaluates literals and constant expressions (PTX ISA, section 4.5).
 
-Integers are 64 bits wide and signed, unless written with `U` or too large for that: then unsigned, and unsigned is what
-an operation yields where one of its operands is. Of literals that are somewhat larger the low 64 bits count, as in
-ptxas. Decimal floating literals are 64 bits wide. `expression` reads one constant expression from a token cursor and
-leaves the cursor behind it.
+Integers are 64 bits wide. An integer is signed, unless it is written with `U` or too large for that. An operation with
+an unsigned operand is unsigned. Of literals that are somewhat larger than 64 bits the low 64 bits count, as in ptxas.
+Decimal floating literals are 64 bits wide. `expression` reads one constant expression from a token cursor and leaves
+the cursor behind it.
 
-One difference from the manual: a minus directly before a literal gives its negative value where 64 bits hold it, so
-that -9223372036854775808 is that number and not the unsigned 2^63 of the same bits.
+There is one difference from the manual: a minus directly before a literal gives its negative value where 64 bits hold
+it. So -9223372036854775808 is that number, not the unsigned 2^63 of the same bits.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from binalloc.frontend.ptx.ast import Float, Integer
 from binalloc.frontend.ptx.lexer import Tokens
 from binalloc.isa.instruction import LANES
 
-_MASK = (1 << 64) - 1
-_MAX_DIGITS = 400  # of a literal: more than any value needs, and far from Python's limit on conversions
+_MASK = (1 << 64) - 1  # the low 64 bits
+_MAX_DIGITS = 400  # longest literal in characters: more than any value needs, and far below Python's limit of 4,300
 _DIGITS = {16: 22, 10: 20, 8: 22, 2: 64}
-"""By base: how many digits an integer may have beside leading zeros, as ptxas 13 counts them."""
-_MAX_DEPTH = 24  # of parentheses and unary operators: what keeps recursion away from Python's limit
+"""Largest number of digits of an integer without leading zeros, by base, as ptxas 13 counts them."""
+_MAX_DEPTH = 24  # deepest nesting of parentheses and unary operators: it keeps recursion below Python's limit
 
-WARP_SIZE = LANES
+WARP_SIZE = LANES  # the value of WARP_SZ
 
 
 class Const(NamedTuple):
-    """An integer value of the constant type .s64 or .u64; always within its range."""
+    """This is an integer of the constant type .s64 or .u64."""
 
-    value: int
+    value: int  #: always within the range of its type
     unsigned: bool
 
 
 def wrap(value: int, unsigned: bool) -> Const:
-    """The value modulo 2^64 in the given type."""
+    """Return the value modulo 2^64 in the given type."""
     value &= _MASK
     if not unsigned and value >> 63:
         value -= 1 << 64
@@ -44,12 +44,12 @@ def wrap(value: int, unsigned: bool) -> Const:
 
 
 def float_bits(value: float) -> Float:
-    """A 64-bit Float."""
+    """Return a value as a 64-bit Float."""
     return Float(struct.unpack("<Q", struct.pack("<d", value))[0], 64)
 
 
 def float_value(literal: Float) -> float:
-    """The value of a 32- or 64-bit Float."""
+    """Return the value of a 32- or 64-bit Float."""
     if literal.width == 32:
         single: float = struct.unpack("<f", struct.pack("<I", literal.bits))[0]
         return single
@@ -134,6 +134,7 @@ _LEVELS = {
     **dict.fromkeys(("+", "-"), 9),
     **dict.fromkeys(("*", "/", "%"), 10),
 }
+"""Precedence of binary operators (PTX ISA, section 4.5): a higher level binds more tightly."""
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": lambda a, b: a == b,

@@ -1,7 +1,7 @@
-"""Operands of one instruction, from a token cursor to the tree.
+"""This module reads the operands of one instruction from a token cursor.
 
-`OperandReader` needs a scope and the module's names; it leaves the cursor behind the operand. Names that nothing
-declares yet may be labels further down: they become Symbols and are noted in the scope's `pending`.
+`OperandReader` needs a scope and the module's names. It leaves the cursor behind the operand. A name without a
+declaration may be a label further down: it becomes a Symbol and is added to the scope's `pending`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from binalloc.frontend.ptx.lexer import Source, Tokens
 from binalloc.frontend.ptx.literals import integer_expression, operand_constant
 from binalloc.frontend.ptx.scopes import Label, Scope
 
-_MAX_ITEMS = 256  # of one vector operand: mma and tcgen05 have the longest, 128
+_MAX_ITEMS = 256  # most items of one vector operand: mma and tcgen05 have the longest, 128
 
 _DISCARD = Discard()
 _SPACES = ("global", "shared", "local", "const", "param")
 
 
 class OperandReader:
-    """Reads operands in one scope.
+    """A reader reads operands in one scope.
 
     Args:
-        scope: where names are looked up.
+        scope: the scope in which names are looked up.
         module_names: variables and functions of the module.
-        variable: a variable or parameter by its name in the tree.
-        computed: where operands go that need instructions of their own.
-        where: index in the body of the instruction that is being read; set by the caller.
+        variable: returns a variable or parameter by its name in the tree.
+        computed: makes the instructions for operands that need some.
+        where: index in the body of the current instruction; set by the caller.
     """
 
     __slots__ = ("computed", "module_names", "scope", "variable", "where")
@@ -60,7 +60,7 @@ class OperandReader:
         self.where = 0
 
     def operands(self, tokens: Tokens) -> tuple[Operand, ...]:
-        """Take operands up to, and without, the semicolon."""
+        """Take operands up to the semicolon, which stays."""
         if tokens.value == ";":
             return ()
         self.computed.position = 0
@@ -116,14 +116,14 @@ class OperandReader:
     # -----------------------------------------------------------------------------------------------------------------
 
     def _resolve(self, tokens: Tokens) -> Operand:
-        """Take a name: the operand it stands for; a Symbol where it may be a label."""
+        """Take a name and return the operand that it means; a Symbol where it may be a label."""
         name, at = tokens.value, tokens.at
         tokens.advance()
         found = self.scope.find(name)
         if found is None or isinstance(found, Label):
             branches = self.computed.ins is not None and self.computed.ins.op == "bra"
             if name[0] == "%" and found is None and name not in self.module_names and not branches:
-                undeclared(tokens.source, at, name)  # elsewhere nothing but a register is called so
+                undeclared(tokens.source, at, name)  # only a branch may name a label with a percent sign
             # At the outermost level a label has the name it is written with, and so has what the module declares.
             if self.scope.parent is not None or name not in self.module_names:
                 self.scope.pending.append((name, self.where, at))
@@ -148,7 +148,7 @@ class OperandReader:
         return base
 
     def _sum(self, tokens: Tokens, at: int, base: Register) -> Register:
-        """Take `+4` behind a register."""
+        """Take `+4` behind a register and return the register that holds the sum."""
         found = None
         if self.computed.is_source and tokens.value == "+":
             found = self.computed.sum(base, integer_expression(tokens, "a constant"))
@@ -158,11 +158,13 @@ class OperandReader:
         return found
 
     def _indexed(self, tokens: Tokens, name: str) -> Operand:
-        """Take `[3]` or `[register+3]` behind a variable's name: the address of an element, or the memory there."""
+        """Take `[3]` or `[register+3]` behind a variable's name. Return the element's address, or its memory for an
+        access."""
         at = tokens.at
         tokens.expect("[")
         found, ins = self.variable(name), self.computed.ins
-        # What it is depends on the instruction: so it is read by the token cursor alone.
+        # Its meaning depends on the instruction, so that only the token cursor reads it: the table of operands would
+        # share it between instructions.
         if ins is None or not (self.computed.accesses or self.computed.is_source):
             tokens.source.fail(at, "indexed variable", expected="a source operand, or the address of ld and st")
         index = self._resolve(tokens) if tokens.kind == "name" and tokens.value != "WARP_SZ" else None
@@ -180,7 +182,7 @@ class OperandReader:
             return address
         named = any(mod.split("::")[0] in _SPACES for mod in ins.mods)
         if isinstance(address, Register) and not named and found.space != "global":
-            ins.mods = (found.space, *ins.mods)  # a generic access by name is one of the variable's space
+            ins.mods = (found.space, *ins.mods)  # a generic access by name is an access in the variable's space
         return Address(address)
 
     def _negative(self, tokens: Tokens) -> Negative:
@@ -235,7 +237,7 @@ class OperandReader:
         if tokens.value in ("+", "-") and tokens.kind == "punct":
             offset = self._offset(tokens, tokens.at)
         tokens.expect("]", "after the address")
-        tokens.accept(".unified")  # what it promises of the address is nothing that Loom could use
+        tokens.accept(".unified")  # a promise about the address that Loom has no use for
         return Address(base, offset)
 
     def _base(self, tokens: Tokens) -> Register | Symbol:
@@ -246,7 +248,7 @@ class OperandReader:
         return base
 
     def _offset(self, tokens: Tokens, sign: int) -> int:
-        # `+%r1` would read as a sign before a name: say what is wrong instead.
+        # A constant expression would read `+%r1` as a sign before a name: a better message says what is wrong.
         probe = Tokens(tokens.source, sign + 1)
         if probe.kind == "name" and probe.value != "WARP_SZ":
             tokens.source.fail(
@@ -279,7 +281,7 @@ class OperandReader:
 
 
 def undeclared(source: Source, at: int, name: str) -> NoReturn:
-    """Fail for a name that nothing declares."""
+    """Raise MalformedInput for a name that nothing declares."""
     what = "undeclared register" if name.startswith("%") else "undeclared name"
     expected = (
         "a register declared by '.reg', or a special register"

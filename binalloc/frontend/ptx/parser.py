@@ -1,7 +1,8 @@
-"""PTX text to syntax tree (PTX ISA 9.0, and what older versions wrote differently).
+"""This module parses PTX text to a syntax tree (PTX ISA 9.0, and the notations of older versions).
 
-`parse` needs nothing but the text. What it returns is complete: every name used is declared, names of inner scopes are
-unique, constant expressions are evaluated, and debug sections are left out. Types of instructions are not checked here.
+`parse` needs nothing but the text. The tree that it returns is complete: every name used is declared, names of inner
+scopes are unique, constant expressions are evaluated, and debug sections are left out. Types of instructions are not
+checked here.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from binalloc.frontend.ptx.pragmas import take_pragma
 from binalloc.frontend.ptx.scopes import Scope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_module_variables
 
-_LINKAGE = (".visible", ".extern", ".weak", ".common")
+_LINKAGE = (".visible", ".extern", ".weak", ".common")  # directives that begin a declaration and set its linkage
 _SECTION = re.compile(rf'\.section\s++[\w.$]++{SKIP}\{{(?>(?:[^{{}}"/]++|"[^"\n]*+"|{COMMENT})*)\}}', re.ASCII)
+"""This pattern matches a whole section of debug data."""
 
 
 def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
@@ -39,6 +41,8 @@ def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
 
 
 class _ModuleParser:
+    """This is the parser of one module."""
+
     def __init__(self, source: Source, flattened: bool) -> None:
         self.source = source
         text = source.text
@@ -62,7 +66,7 @@ class _ModuleParser:
         return self.module
 
     def _check_narrowed(self) -> None:
-        """With map_f64_to_f32 doubles are singles in disguise: only modules without doubles mean what they say."""
+        """Refuse `map_f64_to_f32` for a module that uses doubles: they would be computed as singles."""
         for function in self.module.functions.values():
             mods = (m for i in function.body or () if isinstance(i, Instruction) for m in i.mods)
             if "f64" in function.registers.values() or "f64" in mods:
@@ -165,7 +169,7 @@ class _ModuleParser:
                 tokens.unexpected("function_name or inlined_at")
 
     def _section(self, tokens: Tokens) -> None:
-        """Debug data, as a whole."""
+        """Skip a section of debug data as a whole."""
         m = _SECTION.match(self.source.text, tokens.at)
         if m is None:
             tokens.advance()
@@ -174,7 +178,7 @@ class _ModuleParser:
         tokens.jump(m.end())
 
     def _alias(self, tokens: Tokens) -> None:
-        """Take `.alias g, f;`: from here on the declared g is f (PTX ISA, section 11.6.6)."""
+        """Take `.alias g, f;`: from here on the declared g is another name of f (PTX ISA, section 11.6.6)."""
         tokens.advance()
         at = tokens.at
         named = [self._aliased(tokens, has_body=False)]
@@ -189,7 +193,7 @@ class _ModuleParser:
             self.source.fail(at, "alias of two functions", found=alias.name, expected="one .alias of each name")
 
     def _aliased(self, tokens: Tokens, has_body: bool) -> Function:
-        """Take the name of a function that was declared, or defined, before."""
+        """Take the name of a function that was declared or defined before."""
         at = tokens.at
         name = tokens.name("the name of a function")
         function = self.module.functions.get(name)
@@ -233,7 +237,7 @@ class _ModuleParser:
         tokens.jump(end)
 
     def _enter(self, function: Function, at: int, has_body: bool) -> Function:
-        """Enter a function; a definition takes its declaration's place."""
+        """Enter a function. A definition replaces its declaration."""
         name = function.name
         if name in self.module.variables or self.names.registers.taken(name):
             self.source.fail(at, "declared twice", found=name, expected="a name that is not declared yet")
@@ -253,12 +257,12 @@ class _ModuleParser:
         return function
 
     def _body(self, function: Function, scope: Scope, at: int) -> int:
-        function.body = []  # a body, for calls of the function by itself
+        function.body = []  # the function has a body already when its own body calls it
         return BodyParser(self.source, self.names, function, scope, self.loc).parse(at)
 
 
 def _shape(function: Function) -> object:
-    """What declarations of a function must agree in."""
+    """Return the properties in which all declarations of a function must agree."""
     return (
         function.is_entry,
         [(v.space, v.size) for v in function.results],
@@ -267,7 +271,7 @@ def _shape(function: Function) -> object:
 
 
 def _merge(declaration: Function, definition: Function) -> None:
-    """Bounds of a declaration hold for the definition."""
+    """Copy the bounds of a declaration to the definition, where the definition has none."""
     definition.maxntid = definition.maxntid or declaration.maxntid
     definition.reqntid = definition.reqntid or declaration.reqntid
     definition.min_blocks = definition.min_blocks or declaration.min_blocks

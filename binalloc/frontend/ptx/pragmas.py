@@ -1,16 +1,19 @@
-"""Pragmas: one is kept, the others are ignored, and said so."""
+"""This module reads pragmas. One is kept; the others are ignored and listed."""
 
 from __future__ import annotations
 
 from binalloc.frontend.ptx.ast import Function
 from binalloc.frontend.ptx.lexer import Tokens
 
-SMEM_SPILLING = "enable_smem_spilling"
-_PRAGMAS = ("nounroll", "frequency", "used_bytes_mask")
+SMEM_SPILLING = "enable_smem_spilling"  # the pragma that is kept: ptxas then spills registers to shared memory
+_PRAGMAS = ("nounroll", "frequency", "used_bytes_mask")  # pragmas that are keys of `ignored.FORMS`
 
 
 def take_pragma(tokens: Tokens, function: Function | None = None) -> int:
-    """Take `.pragma`, its strings and the semicolon; the offset behind it. function: in whose body it stands."""
+    """Take `.pragma`, its strings and the semicolon. Return the offset behind the semicolon.
+
+    function: the function whose body has the pragma; None outside of bodies.
+    """
     tokens.advance()
     while True:
         if tokens.kind != "string":

@@ -1,8 +1,8 @@
-"""Names of a function body: scopes, parametrised register sets, special registers.
+"""This module resolves the names in a function body: scopes, parametrised register sets, special registers.
 
-A `Scope` is one `{ }`. Names of inner scopes get the scope's number as a suffix, which no PTX identifier can have
-(`temp.1`), so that flattening needs no search for a free name. Labels may be used before they stand in the text: a name
-that is not a register or variable yet is left `pending` and settled when its scope closes.
+A `Scope` is one `{ }`. Names of inner scopes get the scope's number as a suffix (`temp.1`). No PTX identifier can end
+so, so that flattening needs no search for a free name. A label may be used before its declaration in the text. A name
+that is no register or variable yet is therefore kept in `pending` until its scope closes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from binalloc.frontend.ptx.ast import Operand, Register, Selected, Special, Vect
 from binalloc.frontend.ptx.lexer import SELECTOR
 
 COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
-"""Components of a vector register."""
+"""Components of a vector register, and their indices."""
 
 _TRIPLES = ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid")
+"""Special registers that are vectors; `.w` always reads as 0."""
 
 SPECIALS = frozenset(
     [f"{name}.{component}" for name in _TRIPLES for component in "xyzw"]
@@ -35,15 +36,16 @@ SPECIALS = frozenset(
 
 _SPECIAL_OPERANDS = {name: Special(name) for name in SPECIALS}
 
-MAX_SET = 1 << 32  # registers of one parametrised declaration: they are made one by one, as they are used
-_SPLITS = 10  # trailing digits that can be a number below MAX_SET
+MAX_SET = 1 << 32  # most registers of one parametrised declaration; they are made one by one, as they are used
+_SPLITS = 10  # most digits of a number below MAX_SET
 _DIGITS = "0123456789"
 _SELECTOR = re.compile(SELECTOR)
 _TRAILING = re.compile(r"[0-9]+\Z")
 
 
 def number_splits(name: str) -> list[tuple[str, int]]:
-    """The ways to read a name as prefix and number: `%r12` is `%r1` + 2 and `%r` + 12; a number has no leading 0."""
+    """Return the ways to read a name as prefix and number: `%r12` is `%r1` + 2 and `%r` + 12. A number has no leading
+    0."""
     m = _TRAILING.search(name)
     if m is None:
         return []
@@ -56,7 +58,10 @@ def number_splits(name: str) -> list[tuple[str, int]]:
 
 
 class RegisterSet:
-    """`.reg .b32 %r<10>`: type, count, and components of a vector (0: none)."""
+    """This is a declaration such as `.reg .b32 %r<10>`.
+
+    type_: a fundamental type. count: number of registers. width: components of a vector register, 0 for none.
+    """
 
     __slots__ = ("count", "type", "width")
 
@@ -67,7 +72,7 @@ class RegisterSet:
 
 
 class Label:
-    """What a scope's table holds for a label; unique: its name in the function."""
+    """This is the entry of a label in a scope's table. unique: its name in the function."""
 
     __slots__ = ("unique",)
 
@@ -76,14 +81,13 @@ class Label:
 
 
 class Scope:
-    """The names declared in one `{ }`.
+    """A scope holds the names declared in one `{ }`.
 
-    outside: registers declared outside of functions, which every function has as its own.
-    names: name -> the operand it stands for, or Label. sets: prefix -> registers. lowest: prefix -> the least number a
-    declared name has behind that prefix, which tells an overlap of a set with what is declared already. pending: uses
-    of names to be settled when the scope closes: (name, where, offset in the text); where is the index of the
-    instruction in the body, or the name of a `.branchtargets` list. registers: the function's, name -> type, shared by
-    its scopes.
+    outside: registers declared outside of functions; every function has its own copy of them. names: name -> its
+    operand, or Label. sets: prefix -> register set. lowest: prefix -> the least number behind that prefix in a declared
+    name; it shows whether a new set overlaps with an earlier declaration. pending: uses of names to be resolved when
+    the scope closes, as (name, where, offset in the text). `where` is the index of the instruction in the body, or the
+    name of a `.branchtargets` list. registers: the function's, name -> type, shared by its scopes.
     """
 
     __slots__ = ("at", "lowest", "names", "outside", "parent", "pending", "registers", "sets", "suffix")
@@ -102,11 +106,11 @@ class Scope:
         self.pending: list[tuple[str, int | str, int]] = []
 
     def taken(self, name: str) -> bool:
-        """Whether the name is declared in this very scope."""
+        """Return whether the name is declared in this very scope."""
         return name in self.names or self._in_set(name) is not None
 
     def set_taken(self, prefix: str, count: int) -> bool:
-        """Whether one of the registers `prefix<count>` is declared in this very scope."""
+        """Return whether one of the registers `prefix<count>` is declared in this very scope."""
         if prefix in self.sets or self.lowest.get(prefix, MAX_SET) < count:
             return True
         return any(
@@ -127,7 +131,7 @@ class Scope:
         self.declare(name, self._make(name, type_, width))
 
     def declare_set(self, prefix: str, registers: RegisterSet) -> None:
-        """Enter registers `prefix0` and so on; `set_taken` was false."""
+        """Enter the registers `prefix0` and so on. `set_taken` must be false for them."""
         self.sets[prefix] = registers
         for p, number in number_splits(prefix):
             first = int(f"{number}0")
@@ -135,7 +139,10 @@ class Scope:
                 self.lowest[p] = first
 
     def of_function(self, registers: dict[str, str]) -> Scope:
-        """This scope of registers outside of functions, as one function sees it: what it names goes to `registers`."""
+        """Return a copy of this scope, which holds registers outside of functions, for one function.
+
+        The registers are entered in `registers` when the function names them.
+        """
         out = Scope(None, self.suffix, self.at, registers)
         out.sets = self.sets
         for name, operand in self.names.items():
@@ -145,7 +152,7 @@ class Scope:
         return out
 
     def find(self, name: str) -> Operand | Label | None:
-        """What the name stands for here, seen from the inside out; None where nothing declares it yet."""
+        """Return the operand that a name means here, innermost scope first; None where nothing declares it yet."""
         scope: Scope | None = self
         while scope is not None:
             found = scope.names.get(name)
@@ -172,7 +179,7 @@ class Scope:
 
     def _in_set(self, name: str) -> RegisterSet | None:
         if self.sets and name and name[-1] in _DIGITS:
-            # All of the trailing digits first: nearly every name of nvcc is found so.
+            # Try all of the trailing digits first: this finds nearly every name that nvcc makes.
             prefix = name.rstrip(_DIGITS)
             digits = name[len(prefix) :]
             registers = self.sets.get(prefix)

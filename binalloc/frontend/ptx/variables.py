@@ -1,4 +1,5 @@
-"""Where declarations enter the tables: the module's names, and the variables and registers of a function's scopes."""
+"""This module enters declarations in the tables: the module's names, and the variables and registers of a function's
+scopes."""
 
 from __future__ import annotations
 
@@ -10,17 +11,20 @@ from binalloc.frontend.ptx.scopes import MAX_SET, SPECIALS, Label, RegisterSet, 
 from binalloc.isa.interface.names import NAME_LIMIT
 
 _COMPOSED = 4
-"""Names in a binary may be put together of so many of the text's, a variable's of its function's, say."""
+"""A name in a binary may be composed of up to so many names of the text: a variable's of its function's, for example.
+Each of them has this share of the longest name."""
 
 OUTSIDE = ".0"
-"""What a register that is declared outside of functions has behind its name in the tree: scopes count from 1."""
+"""A register declared outside of functions has this suffix to its name in the tree. Scopes count from 1, so that 0 is
+free."""
 
 
 class ModuleNames:
-    """The names of a module: a container of its variables and functions, and its module-scope prototypes.
+    """This holds the names of a module: it is a container of its variables and functions, and has its module-scope
+    prototypes.
 
-    flattened: the text is a dump of this package: its names may carry scope numbers and components. registers: those
-    declared so far outside of functions, as PTX before 3.0 and compilers of its time have them.
+    flattened: the text is a dump of this package, so that its names may have scope numbers and components. registers:
+    registers declared so far outside of functions. PTX before 3.0, and compilers of its time, have them.
     """
 
     __slots__ = ("flattened", "functions", "prototypes", "registers", "variables")
@@ -36,7 +40,7 @@ class ModuleNames:
         return name in self.variables or name in self.functions
 
     def check(self, source: Source, at: int, name: str) -> None:
-        """Fail where a name that is being declared is no identifier, or reserved."""
+        """Raise MalformedInput where a name that is being declared is no identifier, too long, or reserved."""
         if "." in name and not self.flattened:
             source.fail(at, "not an identifier", found=name, expected="letters, digits, '_' and '$'")
         if len(name) > NAME_LIMIT // _COMPOSED:
@@ -49,7 +53,7 @@ class ModuleNames:
 
 
 def declare_variables(tokens: Tokens, names: ModuleNames, function: Function, scope: Scope, linkage: str) -> None:
-    """Take one declaration in a body, from its space to the semicolon, and enter what it declares in the scope."""
+    """Take one declaration in a body, from its space to the semicolon, and enter its names in the scope."""
     of = head(tokens)
     while True:
         at = tokens.at
@@ -92,7 +96,7 @@ def _declare_registers(tokens: Tokens, scope: Scope, of: Head, name: str, at: in
 
 
 def declare_label(source: Source, names: ModuleNames, scope: Scope, name: str, at: int) -> str:
-    """Enter a label (or the name of a target list); its name in the function."""
+    """Enter a label (or the name of a target list). Return its name in the function."""
     names.check(source, at, name)
     if scope.taken(name):
         duplicate(source, at, name)
@@ -134,7 +138,7 @@ def declare_module_variables(tokens: Tokens, names: ModuleNames, linkage: str) -
 
 
 def _enter(source: Source, names: ModuleNames, declared: Variable, at: int) -> None:
-    """Enter a variable; an external declaration gives way to the definition and must agree with it."""
+    """Enter a variable. A definition replaces an external declaration, and must agree with it."""
     earlier = names.variables.get(declared.name)
     if earlier is None:
         names.variables[declared.name] = declared
@@ -154,7 +158,7 @@ def _enter(source: Source, names: ModuleNames, declared: Variable, at: int) -> N
 
 
 class _With:
-    """Names, and one more."""
+    """This is a container of names and one more."""
 
     def __init__(self, names: ModuleNames, name: str) -> None:
         self.names = names
@@ -165,5 +169,5 @@ class _With:
 
 
 def duplicate(source: Source, at: int, name: str) -> None:
-    """Fail for a name that is declared already."""
+    """Raise MalformedInput for a name that is declared already."""
     source.fail(at, "declared twice", found=name, expected="a name that is not declared in this scope")

@@ -1,1 +1,1 @@
-"""The functions of the CUDA runtime that kernels call, in CUDA, and how they come into a program."""
+"""This package holds the CUDA runtime's functions that kernels call, written in CUDA, and adds them to a program."""

@@ -1,9 +1,11 @@
-"""The CUDA runtime's functions that no PTX text defines: a module that calls them gets ours, from `runtime.ptx`, where
-the function is called `__binalloc_` and its name without underlines in front.
+"""This module adds the functions of the CUDA runtime that no PTX text defines.
 
-They are code like any other from then on: allocated, rewritten, proven, timed. What they leave for the host, and where,
-is written in ISA.md, Device runtime; so is the variable that stands for the environment registers by which the grid of
-a cooperative launch meets. Needs a parsed module; gives one in which nothing of these is missing.
+A module that calls such a function gets our own from `runtime.ptx`. There the function has the name `__binalloc_` and
+its CUDA name without leading underscores. From then on it is code like any other: allocated, rewritten, proven, timed.
+ISA.md, Device runtime, says what these functions leave for the host, and where. It also describes the variable that
+replaces the environment registers: the grid of a cooperative launch synchronises through it.
+
+The input is a parsed module. The result is a module in which none of these functions is missing.
 """
 
 from __future__ import annotations
@@ -18,18 +20,19 @@ from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.runtime import GRID, GRID_ALIGN, GRID_BYTES, PREFIX, PROVIDED, VARIABLE
 
 _WORDS = (("b32",), ("u32",), ("s32",))
+"""last modifier of the moves that read an environment register: they are 32 bits wide."""
 
 
 ENVIRONMENT = {"%envreg1": 4, "%envreg2": 0}
-"""Environment registers that together hold the address of a cooperative launch's workspace: the byte of our variable
-that is to be read in place of each."""
+"""The environment registers that together hold the address of a cooperative launch's workspace. Each is replaced by a
+load from our variable, at this byte offset."""
 
 
 def with_runtime(module: ast.Module) -> ast.Module:
-    """The module with bodies for those of PROVIDED that it declares and does not define, and with a variable in place
-    of the registers of ENVIRONMENT; itself if there is nothing of these.
+    """Return the module with bodies for the functions of PROVIDED that it declares and does not define.
 
-    Raises MalformedInput where the module has a name of the runtime's own.
+    Moves from the registers of ENVIRONMENT become loads of a variable. The module itself is returned if it has neither.
+    Raises MalformedInput where the module defines a name of the runtime's own.
     """
     return _with_grid(_with_functions(module))
 
@@ -44,7 +47,7 @@ def _with_grid(module: ast.Module) -> ast.Module:
 
 
 def _reads_variable(function: ast.Function) -> ast.Function:
-    """The function with loads in place of moves from the registers of ENVIRONMENT; itself where it has none."""
+    """Return the function with loads in place of moves from the registers of ENVIRONMENT; itself if it has none."""
     body = function.body
     if body is None or not any(_register_of(ins) for ins in body):
         return function
@@ -52,7 +55,7 @@ def _reads_variable(function: ast.Function) -> ast.Function:
 
 
 def _register_of(ins: ast.Instruction | ast.Label) -> str:
-    """The register of ENVIRONMENT that a move takes, or nothing."""
+    """Return the register of ENVIRONMENT that a move reads, or ""."""
     if isinstance(ins, ast.Label) or ins.op != "mov" or len(ins.operands) != 2 or ins.mods[-1:] not in _WORDS:
         return ""
     source = ins.operands[1]
@@ -65,7 +68,7 @@ def _load(ins: ast.Instruction) -> ast.Instruction:
 
 
 def _require_free(module: ast.Module, names: Iterable[str]) -> None:
-    """MalformedInput where the module has one of the names."""
+    """Raise MalformedInput where the module has one of the names."""
     taken = {*names} & (module.functions | module.variables).keys()
     if taken:
         raise MalformedInput(

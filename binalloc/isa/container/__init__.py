@@ -1,1 +1,1 @@
-"""The ELF file that holds a module."""
+"""A module is held in an ELF file, which is read and written here."""

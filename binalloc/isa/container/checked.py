@@ -1,4 +1,4 @@
-"""What every part of a reading refuses by: messages that name file, section and field."""
+"""Every part of reading a file refuses bad contents with these messages, which name file, section and field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DAMAGED = "The file is truncated, damaged, or not a Loom binary."
 
 
 class Checked:
-    """Checks of values, records and strings of the file at `path`."""
+    """These checks are for values, records and strings of the file at `path`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -20,16 +20,18 @@ class Checked:
     def fail(
         self, place: str, message: str, found: object = None, expected: object = None, remedy: str = DAMAGED
     ) -> NoReturn:
+        """Raise MalformedInput for a place in the file."""
         raise MalformedInput(
             message, file=self.path or None, place=place, found=found, expected=expected, remedy=remedy
         )
 
     def want(self, place: str, name: str, found: int, expected: int, remedy: str = DAMAGED) -> None:
+        """Refuse a field whose value is not the expected one. place: its section or header."""
         if found != expected:
             self.fail(f"{place}, {name}", "unexpected value", f"{found:#x}", f"{expected:#x}", remedy)
 
     def parse(self, what: Struct, data: bytes, place: str) -> Any:
-        """`what` from `data`; construct's errors become MalformedInput."""
+        """Return `what` from `data`; construct's errors become MalformedInput."""
         try:
             return what.parse(data)
         except (ConstructError, UnicodeDecodeError, ValueError) as error:
@@ -37,10 +39,12 @@ class Checked:
             self.fail(place, f"cannot be read: {lines[-1] if lines else type(error).__name__}")
 
     def string_table(self, strings: bytes, place: str) -> None:
+        """Refuse bytes that are no string table."""
         if not strings or strings[0] or strings[-1]:
             self.fail(place, "not a string table", repr(strings[:1] + strings[-1:]), "zero bytes first and last")
 
     def string(self, strings: bytes, offset: int, place: str) -> str:
+        """Return the string of a string table that begins at `offset`."""
         if offset >= len(strings):
             self.fail(place, "name lies outside the string table", offset, f"below {len(strings)}")
         raw = strings[offset : strings.index(b"\0", offset)]

@@ -1,4 +1,5 @@
-"""The Loom container's structures, defined with `construct`: ELF64 headers, symbols, notes and the `.loom.*` sections.
+"""The structures of the Loom container are defined here with `construct`: ELF64 headers, symbols, notes and the
+`.loom.*` sections.
 
 Little-endian throughout. ISA.md, chapter "Container", describes every byte; `read.py` and `write.py` use these
 definitions and nothing else to place a byte.
@@ -26,8 +27,7 @@ from construct import (
 )
 
 ISA_VERSION = 1
-INFO_VERSIONS = (1, 2)
-"""Of info records: the second one has the facts of its source."""
+INFO_VERSIONS = (1, 2)  # versions of info records: the second one has the facts of its source
 E_MACHINE = 0x4C4D  # "LM"; not a number any ABI has registered
 ET_EXEC = 2
 EV_CURRENT = 1
@@ -80,8 +80,7 @@ SYM = Struct(
 
 EHDR_BYTES, SHDR_BYTES, SYM_BYTES = 64, 64, 24
 IDENT = b"\x7fELF" + bytes([2, 1, 1, 0]) + bytes(8)
-BEGINNING = IDENT + Int16ul.build(ET_EXEC) + Int16ul.build(E_MACHINE)
-"""How the file of every module begins."""
+BEGINNING = IDENT + Int16ul.build(ET_EXEC) + Int16ul.build(E_MACHINE)  # the file of every module begins so
 
 NAME_STRING = PascalString(Int16ul, "utf8")
 

@@ -1,6 +1,7 @@
-"""Loom binaries: the ELF64 container of a module, read and written. ISA.md, chapter "Container", describes the bytes.
+"""Loom binaries are read and written here: the ELF64 container of a module. ISA.md, chapter "Container", describes the
+bytes.
 
-`write_module(read_module(data)) == data` for everything `write_module` wrote.
+`write_module(read_module(data)) == data` for everything that `write_module` wrote.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from binalloc.isa.validate import validate_module
 
 
 def read_module(data: bytes, path: str = "") -> Module:
-    """The module in `data`; `path` for messages.
+    """Return the module in `data`. path: for messages.
 
-    Raises:
-        MalformedInput: naming section, field, found and expected value. Nothing else, whatever the bytes.
+    Raises MalformedInput, which names section, field, found and expected value, and nothing else, whatever the bytes.
     """
     if len(data) > FILE_LIMIT:
         raise MalformedInput("file too large", file=path or None, found=len(data), expected=f"{FILE_LIMIT} bytes")
@@ -25,6 +25,6 @@ def read_module(data: bytes, path: str = "") -> Module:
 
 
 def write_module(module: Module) -> bytes:
-    """The container of `module`. Raises MalformedInput where the module breaks a rule of the ISA."""
+    """Return the container of `module`. Raises MalformedInput where the module breaks a rule of the ISA."""
     validate_module(module)
     return write_elf(module)

@@ -1,5 +1,5 @@
-"""The info record of a function, `.loom.info.F`: from bytes, and to them. Both of its versions are read; what needs no
-second one is written as the first."""
+"""The info record of a function, `.loom.info.F`, is parsed and built here. Both of its versions are read. A record that
+needs nothing of the second is written as the first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _FACTS = tuple(vars(SourceFacts()))
 
 
 def parse_info(checked: Checked, name: str, data: bytes) -> Any:
-    """The fields of the record in section `name`. Raises MalformedInput for what `construct` alone does not refuse."""
+    """Return the fields of the record in section `name`. Raises MalformedInput, also for values that `construct` alone
+    accepts."""
     if len(data) < 2:
         checked.fail(name, "too short", f"{len(data)} bytes", "a version and the record")
     version = int.from_bytes(data[:2], "little")
@@ -33,7 +34,7 @@ def parse_info(checked: Checked, name: str, data: bytes) -> Any:
 
 
 def function_info(raw: Any) -> FunctionInfo:
-    """The record of a parsed section."""
+    """Return the record of a parsed section."""
     facts: dict[str, Any] = {}
     if raw.source:
         facts = {name: raw.source[name] for name in _FACTS}
@@ -58,7 +59,7 @@ def function_info(raw: Any) -> FunctionInfo:
 
 
 def build_info(fn: Function) -> bytes:
-    """The bytes of a function's record."""
+    """Return the bytes of a function's record."""
     info = fn.info
     facts = {name: getattr(info, name) for name in _FACTS}
     data: bytes = elf.INFO.build({

@@ -1,7 +1,8 @@
-"""The bytes of a container into a module. Trusts nothing: every offset, size and name is checked before it is used.
+"""The bytes of a container become a module here. Nothing is trusted: every offset, size and name is checked before it
+is used.
 
-What comes out has passed `validate_module`. Every refusal is MalformedInput naming file, section, field, found value
-and expected value; no size in the file is allocated before it was held against the file's length or a fixed limit.
+The module has passed `validate_module`. Every refusal is MalformedInput, which names file, section, field, found value
+and expected value. No size in the file is allocated before it was compared with the file's length or a fixed limit.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _NO_BINARY = Hint("Give a .loom binary; {assemble} makes one of assembly text.")
 
 @dataclass
 class _Section:
-    """A section with its checked name and bytes (empty for NOBITS)."""
+    """A section has a checked name, its header and its bytes (empty for NOBITS)."""
 
-    index: int
+    index: int  #: number in the section headers
     name: str
     header: Any
     data: bytes = b""
@@ -44,10 +45,10 @@ class _Section:
 
 @dataclass
 class _Parts:
-    """The sections that belong to one function, by prefix."""
+    """These sections belong to one function."""
 
-    name: str
-    by_prefix: dict[str, _Section] = field(default_factory=dict)
+    name: str  #: of the function
+    by_prefix: dict[str, _Section] = field(default_factory=dict)  #: sections by prefix of their names
 
 
 # prefix or name -> (type, flags, entry size); prefixes end in the function's name
@@ -70,16 +71,17 @@ _SINGLE = {
 
 
 class Reader(Checked):
-    """One reading of one file."""
+    """A reader reads one file once."""
 
     def __init__(self, data: bytes, path: str) -> None:
         super().__init__(path)
         self.data = data
         self.module = Module(path=path)
-        self.gaps: list[tuple[int, int]] = []
-        self.banks: dict[int, int] = {}
+        self.gaps: list[tuple[int, int]] = []  #: (first byte, end) of bytes that belong to no section
+        self.banks: dict[int, int] = {}  #: constant banks, by the index of their sections
 
     def read(self) -> Module:
+        """Return the module in the file."""
         sections = self.sections()
         functions: dict[str, _Parts] = {}
         single: dict[str, _Section] = {}
@@ -113,6 +115,7 @@ class Reader(Checked):
     # -- headers -------------------------------------------------------------------------------------------------
 
     def sections(self) -> list[_Section]:
+        """Check the file's header and return its sections."""
         data = self.data
         if len(data) < elf.EHDR_BYTES or data[:4] != elf.IDENT[:4]:
             self.fail("header", "not an ELF file", repr(data[:4]), repr(elf.IDENT[:4]), _NO_BINARY)
@@ -140,7 +143,7 @@ class Reader(Checked):
         return self.named(headers, h.e_shstrndx)
 
     def spans(self, headers: list[Any], start: int, end: int) -> None:
-        """Every section's bytes lie in the file and overlap nothing; notes what lies between."""
+        """Check that every section's bytes lie in the file and overlap nothing; note the gaps between them."""
         spans = [(0, elf.EHDR_BYTES, "the header"), (start, end, "the section headers")]
         for i, s in enumerate(headers):
             if s.sh_type in (elf.SHT_NULL, elf.SHT_NOBITS):
@@ -162,6 +165,7 @@ class Reader(Checked):
         self.gaps.append((at, len(self.data)))
 
     def named(self, headers: list[Any], shstrndx: int) -> list[_Section]:
+        """Return the sections with their names and bytes, without the null section."""
         null = headers[0]
         if any(null[k] for k in null if not k.startswith("_")):
             self.fail("section 0", "the null section is not empty", expected="zeros")
@@ -180,7 +184,7 @@ class Reader(Checked):
         return out
 
     def classify(self, s: _Section, functions: dict[str, _Parts], single: dict[str, _Section]) -> None:
-        """Sort a section to its function or among the single ones, and check its header against its kind."""
+        """Add a section to its function or to the single ones, and check its header against its kind."""
         name, h = s.name, s.header
         prefix = next((p for p in _PER_FUNCTION if name.startswith(p)), None)
         bank = name.removeprefix(".constant")
@@ -230,12 +234,13 @@ class Reader(Checked):
     # -- functions -----------------------------------------------------------------------------------------------
 
     def code_size(self, functions: dict[str, _Parts]) -> None:
-        """Decoded instructions take hundreds of bytes each: refuse absurd code before decoding any."""
+        """Refuse too much code before any is decoded: decoded instructions take hundreds of bytes each."""
         total = sum(len(p.by_prefix[".text."].data) for p in functions.values())
         if total > 16 * CODE_LIMIT:
             self.fail("code", "too much code", f"{total} bytes", f"at most {16 * CODE_LIMIT}")
 
     def function(self, parts: _Parts) -> Function:
+        """Return a function, without what the symbol table says of it."""
         text = parts.by_prefix[".text."]
         if ".loom.info." not in parts.by_prefix:
             self.fail(f".loom.info.{parts.name}", "section is missing", expected="one for every function")
@@ -250,7 +255,7 @@ class Reader(Checked):
         size = shared.header.sh_size if shared else 0
         if size != fn.info.shared_bytes or size > SHARED_LIMIT or (shared and not size):
             self.fail(f".shared.{fn.name}, sh_size", "does not agree with .loom.info", size, f"{fn.info.shared_bytes}")
-        # The symbol table fills in the rest of the shared variables; it must name exactly as many.
+        # The symbol table has the rest of the shared variables; it must name exactly as many.
         if any(a > 16 for a in raw.shared_align):
             self.fail(f"{info_section.name}, shared_align", "not an alignment", max(raw.shared_align), "0..16 (log2)")
         fn.shared = [SharedVar("", 0, 0, 1 << a) for a in raw.shared_align]
@@ -263,6 +268,7 @@ class Reader(Checked):
         return fn
 
     def lines(self, fn: Function, section: _Section) -> None:
+        """Read the line table of a function."""
         raw = self.parse(elf.LINES_HEADER, section.data, section.name)
         start = len(elf.LINES_HEADER.build(raw))
         size = elf.LINE_ENTRY.itemsize
@@ -282,6 +288,7 @@ class Reader(Checked):
             before = word
 
     def map(self, fn: Function, section: _Section) -> None:
+        """Read the instruction map of a function."""
         raw = self.parse(elf.MAP_HEADER, section.data, section.name)
         start = len(elf.MAP_HEADER.build(raw))
         if len(section.data) - start != 4 * len(fn.instrs):
@@ -291,13 +298,14 @@ class Reader(Checked):
         fn.origin = Origin(raw.function, np.frombuffer(section.data, dtype=elf.MAP_ENTRY, offset=start).tolist())
 
     def inlined(self, fn: Function, section: _Section) -> None:
+        """Read the calls of a function that were inlined before its instruction map was made."""
         if fn.origin is None or not section.data or len(section.data) % elf.MAP_ENTRY.itemsize:
             found = "no instruction map" if fn.origin is None else f"{len(section.data)} bytes"
             self.fail(section.name, "does not fit the instruction map", found, "numbers of words, and a map")
         fn.origin.inlined = np.frombuffer(section.data, dtype=elf.MAP_ENTRY).tolist()
 
     def globals(self, single: dict[str, _Section]) -> int:
-        """The global variables but for what their symbols say; returns the index of `.global`."""
+        """Read the global variables, without what their symbols say of them; return the index of `.global`."""
         for name in (".global", ".loom.global"):
             if name not in single:
                 self.fail(name, "section is missing", expected=".global and .loom.global come together")
@@ -316,6 +324,7 @@ class Reader(Checked):
     # -- symbols and notes ---------------------------------------------------------------------------------------
 
     def symbols(self, symtab: _Section, strtab: _Section, owner: dict[int, tuple[str, Function | None]]) -> None:
+        """Read the symbols of functions, labels and variables. owner: (kind, function) by index of the section."""
         self.want(".symtab", "sh_link", symtab.header.sh_link, strtab.index)
         self.string_table(strtab.data, ".strtab")
         if len(symtab.data) % elf.SYM_BYTES or not symtab.data:
@@ -371,6 +380,7 @@ class Reader(Checked):
             self.fail(".symtab, sh_info", "no such symbol", symtab.header.sh_info, f"at most {count}")
 
     def function_symbol(self, place: str, name: str, sym: Container, fn: Function, seen: set[str]) -> None:
+        """Check the symbol of a function, and add its name to `seen`."""
         if name != fn.name or name in seen:
             self.fail(place, "function symbol does not name its section", repr(name), repr(fn.name))
         seen.add(name)
@@ -378,6 +388,7 @@ class Reader(Checked):
         self.want(place, "st_size", sym.st_size, 16 * len(fn.instrs))
 
     def label(self, place: str, name: str, sym: Container, fn: Function) -> None:
+        """Add a label to its function."""
         index, rest = divmod(sym.st_value - 16 * fn.address, 16)
         if rest or not 0 <= index < len(fn.instrs) or sym.st_size:
             self.fail(
@@ -389,6 +400,7 @@ class Reader(Checked):
         fn.labels[index] = name
 
     def notes(self, section: _Section) -> None:
+        """Read the provenance records."""
         at, data = 0, section.data
         if not data:
             self.fail(section.name, "empty", expected="a note, or no section")

@@ -1,4 +1,4 @@
-"""The sections of a Loom file, as a reader of its headers sees them."""
+"""The sections of a Loom file are listed here from its headers alone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _TYPES = {1: "PROGBITS", 2: "SYMTAB", 3: "STRTAB", 7: "NOTE", 8: "NOBITS"}
 
 
 def sections(data: bytes) -> list[dict[str, object]]:
-    """The section headers of a file that `read_module` has accepted, without the null section: name, type, address,
-    offset and bytes of each."""
+    """Return the section headers of a file that `read_module` has accepted, without the null section: name, type,
+    address, offset and bytes of each."""
     header = elf.EHDR.parse(data[: elf.EHDR_BYTES])
     end = header.e_shoff + header.e_shnum * elf.SHDR_BYTES
     headers = Array(header.e_shnum, elf.SHDR).parse(data[header.e_shoff : end])

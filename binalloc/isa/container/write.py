@@ -1,4 +1,4 @@
-"""A valid module into the bytes of its container. Deterministic: equal modules give equal bytes."""
+"""A valid module becomes the bytes of its container here. Deterministic: equal modules give equal bytes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from binalloc.isa.instruction import GLOBAL_VARIABLES, Function, Module
 
 @dataclass
 class _Section:
+    """A section has the values of its header, by their names in ELF, and its bytes."""
+
     name: str
     kind: int
     flags: int = 0
     data: bytes = b""
-    size: int = 0
+    size: int = 0  #: bytes of a NOBITS section, which has no data
     addr: int = 0
     align: int = 1
     link: int = 0
@@ -28,13 +30,14 @@ class _Section:
 
 
 class _Strings:
-    """A string table: offset 0 is the empty string; equal strings are stored once."""
+    """This is a string table: offset 0 is the empty string; equal strings are stored once."""
 
     def __init__(self) -> None:
         self.data = bytearray(b"\0")
         self.offsets: dict[str, int] = {"": 0}
 
     def add(self, text: str) -> int:
+        """Return the offset of `text`, which is added where it is new."""
         if text not in self.offsets:
             self.offsets[text] = len(self.data)
             self.data += text.encode("utf-8") + b"\0"
@@ -42,7 +45,8 @@ class _Strings:
 
 
 def write_elf(module: Module) -> bytes:
-    """The container of `module`, which `validate_module` has accepted. Raises MalformedInput for a bad instruction."""
+    """Return the container of `module`, which `validate_module` has accepted. Raises MalformedInput for a bad
+    instruction."""
     sections = [_Section("", elf.SHT_NULL, align=0)]
     text_of: dict[str, int] = {}
     shared_of: dict[str, int] = {}
@@ -72,6 +76,7 @@ def write_elf(module: Module) -> bytes:
 
 
 def _layout(sections: list[_Section], version: int) -> bytes:
+    """Return the file: header, sections in their order, section headers."""
     names = _Strings()
     name_offsets = [names.add(s.name) for s in sections]
     sections[-1].data = bytes(names.data)
@@ -101,7 +106,7 @@ def _layout(sections: list[_Section], version: int) -> bytes:
 
 
 def _globals(module: Module) -> list[_Section]:
-    """The global variables: the space they take, and what it holds at launch."""
+    """Return the sections of the global variables: their space, and their initial data."""
     size = max(v.offset + v.size for v in module.globals)
     align = max(v.align for v in module.globals)
     flags = elf.SHF_ALLOC | elf.SHF_WRITE
@@ -115,13 +120,15 @@ def _globals(module: Module) -> list[_Section]:
 
 
 def _text(fn: Function, module: Module) -> _Section:
+    """Return the section of a function's code."""
     name = f".text.{fn.name}"
     code = encode_words(fn.instrs, where=name, file=module.path or None)
     return _Section(name, elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_EXECINSTR, code, addr=fn.address * 16, align=128)
 
 
 def _function_sections(fn: Function, text: int) -> list[_Section]:
-    """Everything of one function but its code. `.shared` comes first, where there is one."""
+    """Return all sections of one function but its code. `.shared` comes first, where there is one. text: index of the
+    code's section."""
     out: list[_Section] = []
     if fn.info.shared_bytes:
         align = max((v.align for v in fn.shared), default=1)
@@ -148,6 +155,7 @@ def _function_sections(fn: Function, text: int) -> list[_Section]:
 
 
 def _lines(fn: Function) -> bytes:
+    """Return the bytes of a function's line table."""
     files: dict[str, int] = {}
     entries = [(word, line, files.setdefault(file, len(files))) for word, (file, line) in sorted(fn.lines.items())]
     header: bytes = elf.LINES_HEADER.build({"files": list(files), "count": len(entries)})
@@ -155,6 +163,7 @@ def _lines(fn: Function) -> bytes:
 
 
 def _notes(module: Module) -> bytes:
+    """Return the bytes of the provenance records."""
     out = b""
     for record in module.provenance:
         desc = json.dumps(record, separators=(",", ":")).encode("ascii")
@@ -168,8 +177,11 @@ def _notes(module: Module) -> bytes:
 def _symbols(
     module: Module, text_of: dict[str, int], shared_of: dict[str, int], variables: int, bank_of: dict[int, int]
 ) -> tuple[bytes, bytes, int]:
-    """Symbol table, its strings, and the index of the first global symbol. Sections: `text_of` and `shared_of` each
-    function, `variables` (`.global`), `bank_of` each constant bank."""
+    """Return the symbol table, its strings, and the index of the first global symbol.
+
+    The other arguments are indexes of sections: text_of and shared_of by function, variables of `.global`, bank_of by
+    constant bank.
+    """
     strings = _Strings()
     rows: list[tuple[str, int, int, int, int]] = [("", 0, 0, 0, 0)]
     for fn in module.functions:

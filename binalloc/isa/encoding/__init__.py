@@ -1,1 +1,1 @@
-"""The bits of an instruction."""
+"""The bits of an instruction are encoded and decoded here."""

@@ -1,7 +1,7 @@
-"""The fast way between a section's bytes and instructions: NumPy over all words of one shape at once.
+"""This is the fast path between a section's bytes and instructions: NumPy over all words of one shape at once.
 
-Derived from the same table as the `construct` word (`word.py`), which defines the encoding; a property test holds the
-two together. Everything that comes out of `decode_words` is valid in the sense of `rules.py`.
+Derived from the same table as the `construct` word (`word.py`), which defines the encoding; a property test compares
+the two. Every instruction from `decode_words` is valid by `rules.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from binalloc.isa.table.rules import (
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-_LOW = (1 << 64) - 1
+_LOW = (1 << 64) - 1  # mask of the lower half of a word
 
 
 def decode_words(data: bytes, *, where: str = "", file: str | None = None) -> list[Instr]:
@@ -38,7 +38,8 @@ def decode_words(data: bytes, *, where: str = "", file: str | None = None) -> li
 
     Args:
         data: the section's bytes, a multiple of 16.
-        where: name of the section, for messages; file: path of the file, for messages.
+        where: name of the section, for messages.
+        file: path of the file, for messages.
 
     Raises:
         MalformedInput: for the first word that the ISA forbids, naming its offset, field, value and the remedy.
@@ -71,6 +72,7 @@ def decode_words(data: bytes, *, where: str = "", file: str | None = None) -> li
 
 
 def _refuse(word: int, index: int, where: str, file: str | None) -> None:
+    """Raise MalformedInput for a word that breaks a rule. index: its place in the section."""
     problem = explain(word)
     assert problem is not None, f"bulk path refuses {word:#034x}, which the rules allow"
     place = f"word {index} (offset {index * WORD_BYTES:#x}), field {problem.field}"
@@ -85,6 +87,7 @@ def _refuse(word: int, index: int, where: str, file: str | None) -> None:
 
 
 def _halves(data: bytes, where: str, file: str | None) -> tuple[U64, U64]:
+    """Return the lower and the upper halves of all words."""
     if len(data) % WORD_BYTES:
         raise MalformedInput(
             "code is not a whole number of instructions",
@@ -99,7 +102,7 @@ def _halves(data: bytes, where: str, file: str | None) -> tuple[U64, U64]:
 
 
 def _column(name: str, lo: U64, hi: U64) -> I64:
-    """Values of one field. No field crosses bit 64 (asserted below)."""
+    """Return the values of one field in all words. No field crosses bit 64 (asserted below)."""
     field = FIELDS[name]
     half, at = (hi, field.lo - 64) if field.lo >= 64 else (lo, field.lo)
     column = ((half >> np.uint64(at)) & np.uint64((1 << field.width) - 1)).astype(np.int64)
@@ -112,7 +115,7 @@ assert all(f.lo // 64 == (f.lo + f.width - 1) // 64 for f in FIELDS.values())
 
 
 class _Columns(dict[str, I64]):
-    """Columns of all words, each extracted when first asked for."""
+    """These are the columns of all words by field, each extracted at its first use."""
 
     def __init__(self, lo: U64, hi: U64) -> None:
         super().__init__()
@@ -127,7 +130,7 @@ class _Columns(dict[str, I64]):
 def _split(
     code: int, rows: npt.NDArray[np.intp], every: _Columns
 ) -> list[tuple[Shape | None, npt.NDArray[np.intp]]]:
-    """The rows of one opcode, by shape; None for a form the opcode does not have."""
+    """Return the rows of one opcode, by shape; None is the shape of a form that the opcode does not have."""
     op = OPCODES[code]
     if op.has_form:
         key = every["form"][rows]
@@ -146,7 +149,7 @@ def _split(
 
 
 def _wrong(s: Shape, cols: dict[str, I64], lo: U64, hi: U64) -> npt.NDArray[np.bool_]:
-    """Which rows break a rule of `rules.explain`."""
+    """Return which rows break a rule of `rules.explain`."""
     wrong: npt.NDArray[np.bool_] = (lo & np.uint64(~s.mask & _LOW)) != 0
     wrong |= (hi & np.uint64((~s.mask >> 64) & _LOW)) != 0
     for name, count in s.limits:
@@ -161,14 +164,14 @@ def _wrong(s: Shape, cols: dict[str, I64], lo: U64, hi: U64) -> npt.NDArray[np.b
 
 
 def _entries(table: tuple[int, ...], indices: I64) -> I64:
-    """The entries of a modifier's table; indices beyond it are refused by the field's own limit."""
+    """Return entries of a modifier's table. Indices beyond it are clipped: the field's own limit refuses them."""
     found: I64 = np.take(np.array(table), indices, mode="clip")
     return found
 
 
 @lru_cache(maxsize=65536)
 def control_from_bits(bits: int) -> Control:
-    """The control code in the 21 bits from bit 105."""
+    """Return the control code in the 21 bits from bit 105."""
     base = FIELDS["stall"].lo
     return Control(*((bits >> FIELDS[n].lo - base) & ((1 << FIELDS[n].width) - 1) for n in CONTROL_FIELDS))
 
@@ -176,6 +179,7 @@ def control_from_bits(bits: int) -> Control:
 def _emit(
     out: list[Instr], s: Shape, rows: npt.NDArray[np.intp], cols: dict[str, I64], guards: I64, control: U64
 ) -> None:
+    """Put the instructions of one shape into `out`. rows: their places. cols: their fields."""
     op, names = s.op, s.fields
     if names:
         table = np.stack([cols[n] for n in names], axis=1).tolist()
@@ -186,10 +190,9 @@ def _emit(
 
 
 def encode_words(instrs: list[Instr], *, where: str = "", file: str | None = None) -> bytes:
-    """The bytes of a list of instructions, 16 per instruction.
+    """Return the bytes of a list of instructions, 16 per instruction. where, file: as in `decode_words`.
 
-    Raises:
-        MalformedInput: for the first instruction with a missing, foreign, oversized or forbidden field.
+    Raises MalformedInput for the first instruction with a missing, foreign, oversized or forbidden field.
     """
     words = np.zeros((len(instrs), 2), dtype=np.uint64)
     groups: dict[tuple[int, int, int], list[int]] = {}
@@ -210,19 +213,18 @@ def encode_words(instrs: list[Instr], *, where: str = "", file: str | None = Non
     return words.astype("<u8").tobytes()
 
 
-FEW = 16
-"""Words of one shape from which on NumPy is faster than a loop over their fields."""
+FEW = 16  # words of one shape from which on NumPy is faster than a loop over their fields
 
 
 def _encode_each(group: list[Instr], s: Shape) -> U64 | None:
-    """As `_encode_group`, word by word."""
+    """Return the same as `_encode_group`, word by word."""
     if any(map(encoding_problem, group)):
         return None
     return np.array([_encode_one(ins, s) for ins in group], dtype=np.uint64)
 
 
 def _encode_one(ins: Instr, s: Shape) -> tuple[int, int]:
-    """Both halves of the word of an instruction that breaks no rule."""
+    """Return both halves of the word of an instruction that breaks no rule."""
     word = ins.op.code | ins.guard << FIELDS["guard"].lo | ins.guard_neg << FIELDS["guardn"].lo
     for name, value in zip(CONTROL_FIELDS, ins.ctrl, strict=True):
         word |= value << FIELDS[name].lo
@@ -233,7 +235,7 @@ def _encode_one(ins: Instr, s: Shape) -> tuple[int, int]:
 
 
 def _encode_group(group: list[Instr], s: Shape) -> U64 | None:
-    """The words of instructions of one shape, uint64 [n, 2]; None if one of them breaks a rule."""
+    """Return the words of instructions of one shape, uint64 [n, 2]; None if one of them breaks a rule."""
     lo = np.full(len(group), s.op.code, dtype=np.uint64)
     hi = np.zeros(len(group), dtype=np.uint64)
     columns = [("guard", [ins.guard for ins in group]), ("guardn", [int(ins.guard_neg) for ins in group])]
@@ -255,7 +257,7 @@ def _encode_group(group: list[Instr], s: Shape) -> U64 | None:
 
 
 def encoding_problem(ins: Instr) -> str | None:
-    """Why `ins` cannot be encoded, as one sentence, or None."""
+    """Return the reason why `ins` cannot be encoded, as one sentence, or None."""
     f = ins.f
     form = f.get("form", 0)
     if form not in ins.op.forms:
@@ -276,6 +278,7 @@ def encoding_problem(ins: Instr) -> str | None:
 
 
 def _refuse_encoding(instrs: list[Instr], rows: list[int], where: str, file: str | None) -> None:
+    """Raise MalformedInput for the first instruction of `rows` that cannot be encoded."""
     for i in rows:
         problem = encoding_problem(instrs[i])
         if problem:

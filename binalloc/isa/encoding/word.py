@@ -1,7 +1,9 @@
-"""The 128-bit word defined with `construct`, from the same table: the definition the bulk path is tested against.
+"""The 128-bit word is defined here with `construct`, from the same table: the bulk path is tested against this
+definition.
 
-One declarative bit structure per shape (opcode, form, immediate flags); bits no field claims are constants of zero,
-and reserved values are refused. Slow (thousands of words a second); `bulk.py` is the path for whole sections.
+There is one declarative bit structure per shape (opcode, form, immediate flags). Bits of no field are constants of
+zero, and reserved values are refused. It is slow (thousands of words a second); `bulk.py` is the path for whole
+sections.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ _SCOREBOARDS = ("wbar", "rbar")
 
 
 def _bits(names: tuple[str, ...], limits: dict[str, int]) -> Any:
-    """A bit structure of the fields `names`, most significant first, with zero constants in the gaps."""
+    """Return a bit structure of the fields `names`, most significant first, with zero constants in the gaps. limits:
+    number of valid values, by field."""
     parts = []
     at = WORD_BITS
     for name in sorted(names, key=lambda n: -FIELDS[n].lo):
@@ -51,7 +54,7 @@ def _bits(names: tuple[str, ...], limits: dict[str, int]) -> Any:
     return ByteSwapped(BitStruct(*parts))
 
 
-# What stands at fixed places in every word; read first to choose the shape. Signs and gaps do not matter here.
+# The opcode lies at the same place in every word; it is read first to choose the shape.
 _HEAD = ByteSwapped(
     BitStruct(
         "rest" / BitsInteger(WORD_BITS - 12),
@@ -62,7 +65,8 @@ _HEAD = ByteSwapped(
 
 @cache
 def word_struct(code: int, form: int = 0, flags: int = 0) -> Any:
-    """The construct of one shape: 16 bytes <-> a container of its fields. KeyError for an unknown opcode."""
+    """Return the construct of one shape: 16 bytes <-> a container of its fields. Raises KeyError for an unknown
+    opcode."""
     s = shape(code, form, flags)
     names = (*s.fields, *COMMON_FIELDS, *CONTROL_FIELDS)
     return Struct(
@@ -72,7 +76,7 @@ def word_struct(code: int, form: int = 0, flags: int = 0) -> Any:
 
 
 def parse_word(data: bytes) -> Instr:
-    """One instruction from 16 bytes. Raises MalformedInput for everything the ISA forbids."""
+    """Return one instruction from 16 bytes. Raises MalformedInput for everything that the ISA forbids."""
     try:
         raw = int.from_bytes(Bytes(WORD_BYTES).parse(data), "little")
         code = _HEAD.parse(data).opcode
@@ -94,7 +98,7 @@ def parse_word(data: bytes) -> Instr:
 
 
 def build_word(ins: Instr) -> bytes:
-    """The 16 bytes of one instruction. Raises MalformedInput where a field is missing, foreign or forbidden."""
+    """Return the 16 bytes of one instruction. Raises MalformedInput where a field is missing, foreign or forbidden."""
     s = shape_of(ins.op, ins.f)
     bits = {
         **ins.f,

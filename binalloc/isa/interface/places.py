@@ -1,8 +1,8 @@
-"""One numbering of the places that values live in, and the sizes that every instruction set under binalloc shares.
+"""Places of values have one numbering here, and these are the sizes that every instruction set under binalloc shares.
 
 Sets of places are Python integers with one bit per place: registers from 0, predicates from PRED_BASE, words of local
-memory from LOCAL_BASE. An instruction set has at most so many of each; what it calls them, and which of its numbers
-stand for zero and for truth, its views say by leaving those out. Needs and leaves nothing else.
+memory from LOCAL_BASE. An instruction set has at most so many of each. It names them itself. The numbers that stand for
+zero and for truth are no places: its views leave them out. Needs and leaves nothing else.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ REG = File.REGISTER
 PRED = File.PREDICATE
 LOCAL = File.LOCAL
 MOST_REGISTERS = NO_REGISTER
-"""Registers of a thread that there are numbers for: 0 to 254."""
-PREDICATES = 7
-"""Predicates that there are numbers for: 0 to 6."""
-TRUE = 7
-"""In a guard, the predicate that always holds."""
+"""Registers of a thread that have numbers: 0 to 254, as a field of 8 bits has one more for RZ."""
+PREDICATES = 7  # predicates that have numbers: 0 to 6, as a field of 3 bits has one more for PT
+TRUE = 7  # in a guard, the predicate that always holds
 ALL_PREDICATES = (1 << PREDICATES) - 1
 PRED_BASE = MOST_REGISTERS + 1
 LOCAL_BASE = PRED_BASE + TRUE + 1
 
-STACK_ENTRIES = 64
-"""Entries of a warp's reconvergence stack."""
+STACK_ENTRIES = 64  # entries of a warp's reconvergence stack (ISA.md, Control flow)
 DEEP_STACK_ENTRIES = 1024
-"""Where functions that the kernel reaches may come back to themselves."""
+"""Likewise where direct calls from the kernel form a cycle: recursion needs entries for each call."""

@@ -1,4 +1,5 @@
-"""What an instruction takes its operands for, and how they come into its result: enough to tell what a value is."""
+"""The roles of an instruction's operands say of which type each is and how it enters the result. From them the type of
+a value is inferred."""
 
 from __future__ import annotations
 
@@ -9,67 +10,61 @@ from binalloc.isa.interface.view import ConstantRead, Ref
 
 
 class Number(StrEnum):
-    """What the bits of an operand are. BITS: anything. INTEGER: of either sign. MASK: bits that logic takes apart.
-    NARROW: a signed number of fewer bits than a word. HALF, BFLOAT: one or two of 16 bits. HANDLE: names a texture or
-    surface."""
+    """This is the type that an instruction takes the bits of an operand for."""
 
-    BITS = "bits"
-    INTEGER = "integer"
-    MASK = "mask"
+    BITS = "bits"  #: any
+    INTEGER = "integer"  #: integer of either sign
+    MASK = "mask"  #: bits that logic takes apart
     SIGNED = "signed"
     UNSIGNED = "unsigned"
-    NARROW = "narrow"
+    NARROW = "narrow"  #: signed number of fewer bits than a word
     FLOAT = "float"
-    HALF = "half"
-    BFLOAT = "bfloat"
-    HANDLE = "handle"
+    HALF = "half"  #: one or two f16
+    BFLOAT = "bfloat"  #: one or two bf16
+    HANDLE = "handle"  #: of a texture or surface
 
 
 class Way(StrEnum):
-    """How an operand comes into the register that is written. WHOLE: it may be the result, bit by bit. SUM: it is
-    added, subtracted or has something added. FACTOR: it is multiplied. PART: in another way. NONE: not at all."""
+    """This is how an operand enters the register that is written."""
 
-    WHOLE = "whole"
-    SUM = "sum"
-    FACTOR = "factor"
-    PART = "part"
-    NONE = "none"
+    WHOLE = "whole"  #: it may be the result, bit by bit
+    SUM = "sum"  #: it is added or subtracted, or something is added to it
+    FACTOR = "factor"  #: it is multiplied
+    PART = "part"  #: in another way
+    NONE = "none"  #: not at all
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An operand that is read: a register, constant memory, an immediate. wide: it is a word of a longer number, or
-    such a number itself. times: the result is a sum of which the operand is a part, multiplied by this constant; 0
-    where it is not, or by what is not known."""
+    """This is an operand that is read: a register, constant memory or an immediate."""
 
     what: Ref | ConstantRead | int
     number: Number
     way: Way
-    wide: bool = False
+    wide: bool = False  #: it is a word of a longer number, or such a number itself
+    #: the constant factor of the operand, where the result is a sum with it as a term; 0 where it is not, or the factor
+    #: is not known
     times: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """A texture fetch. axes: 1 to 3, layers and faces included; layers: as the third word of a launch file's `layers`
-    has it; whole: coordinates are integers; channels: those that are read. element: bytes of what is accessed, if it is
-    a surface and no texture. level: it says which level of a mipmap it wants."""
+    """A texture fetch, or an access to a surface, has this geometry."""
 
-    axes: int
-    layers: str
-    whole: bool
-    channels: int
-    element: int = 0
-    level: bool = False
+    axes: int  #: 1 to 3, layers and faces included
+    layers: str  #: as the third word of a launch file's `layers`
+    whole: bool  #: coordinates are integers
+    channels: int  #: number of channels that are read
+    element: int = 0  #: bytes of the element that is accessed, for a surface; 0 for a texture
+    level: bool = False  #: it selects a level of a mipmap
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Of one instruction. result: what it writes into registers. compares: the operands taken are compared with each
-    other. data: of a memory access, what the words moved are taken for by the access itself."""
+    """These are the roles of one instruction's operands."""
 
-    result: Number
+    result: Number  #: type that it writes into registers
     taken: tuple[Taken, ...]
-    compares: bool = False
-    data: Number = Number.BITS
+    compares: bool = False  #: the operands are compared with each other
+    data: Number = Number.BITS  #: of a memory access: the type of the words that it moves
     fetch: Fetch | None = None

@@ -1,4 +1,4 @@
-"""An instruction as analyses, models, transformations and the checker see it: `View`, made by its instruction set."""
+"""Analyses, models, transformations and the checker see an instruction as a `View`, which its instruction set makes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,25 @@ from binalloc.isa.interface.places import TRUE
 from binalloc.isa.kinds import LEAVES, Access, File, Flow, Space
 from binalloc.isa.table.faults import Faults as Faults
 
-Guard = tuple[int, bool]
-"""(predicate, negated)."""
-ALWAYS: Guard = (TRUE, False)
-NEVER: Guard = (TRUE, True)
-"""The guard under which no thread executes an instruction."""
+Guard = tuple[int, bool]  # (predicate, negated)
+ALWAYS: Guard = (TRUE, False)  # the guard under which every active thread executes an instruction
+NEVER: Guard = (TRUE, True)  # the guard under which no thread executes an instruction
 
 
-_NO_FLAG: int = field(default=-1, compare=False, repr=False)  # in `Ref` the name `field` is a member's
+_NO_FLAG: int = field(default=-1, compare=False, repr=False)  # not in `Ref`, where `field` names a member
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A register or predicate operand. `units` consecutive 32-bit registers from `index`, aligned to `units`.
-
-    field: what the instruction set calls the place of the operand, to be named in `rename`; "" where the position is
-    fixed by the encoding. operand: the bit of the control code's `reuse` that speaks of it, -1 where none does.
-    """
+    """A reference is a register or predicate operand: `units` consecutive 32-bit registers from `index`, aligned to
+    `units`."""
 
     file: File
     index: int
     units: int
+    #: the instruction set's name for the operand's field, for `rename`; "" where the encoding fixes the position
     field: str
-    operand: int = _NO_FLAG
+    operand: int = _NO_FLAG  #: the operand's bit in the control code's `reuse`, -1 where it has none
 
     def registers(self) -> range:
         return range(self.index, self.index + self.units)
@@ -40,84 +36,77 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory access.
-
-    size in bytes; offset in bytes; base is the address Ref or None (absolute); spill: an access that rewriting made;
-    bank: constant bank; ordered: volatile or the like, so that no other access may change places with it. givers: 0
-    where each lane accesses what its own address says; else the warp accesses together what the addresses of so many
-    lanes, the first ones, say, `size` bytes at each: what a lane gets may come from any of them.
-    """
+    """This is a memory access."""
 
     space: Space
     access: Access
-    size: int
-    offset: int
-    base: Ref | None
-    spill: bool = False
-    bank: int = 0
-    ordered: bool = False
+    size: int  #: bytes
+    offset: int  #: bytes
+    base: Ref | None  #: the operand with the address, or None
+    spill: bool = False  #: an access that rewriting made
+    bank: int = 0  #: constant bank
+    ordered: bool = False  #: volatile or the like: no other access may change places with it
+    #: 0 where each lane accesses its own address. Else the warp accesses together `size` bytes at the address of each
+    #: of its first `givers` lanes, and a lane may get data from any of them.
     givers: int = 0
 
     def data(self, refs: tuple[Ref, ...]) -> list[Ref]:
-        """Of the operands `refs` those that are moved, not the address."""
+        """Return the operands of `refs` that hold the data, without the address."""
         base = self.base
         return [r for r in refs if base is None or r.field != base.field]
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantRead:
-    """`size` bytes of constant bank `bank` from byte `offset`; indexed: at a register's distance from there."""
+    """An instruction reads these bytes of constant memory."""
 
     bank: int
-    offset: int
-    size: int
-    indexed: bool = False
+    offset: int  #: first byte in the bank
+    size: int  #: bytes
+    indexed: bool = False  #: a register is added to `offset`
 
 
 @dataclass(slots=True)
 class View:
-    """An instruction as analyses see it; not to be changed.
+    """A view is all that analyses know of an instruction; it is not to be changed. defs and uses are in operand order.
+    They leave out constants of the machine: a zero register, a true predicate."""
 
-    defs, uses: Refs in operand order, without operands that are constants of the machine (a zero register, a true
-    predicate); the guard is not among the uses, but in `guard`.
-    guard: (predicate, negated) or None; with a guard, defs do not kill. pure: no effect but its defs, which depend on
-    its uses alone (same thread, same launch), and perhaps a fault, which does, too: may be removed. faults: what it
-    hangs on whether executing it stops the run; where that cannot be (`sets.table.may_fault`) a pure instruction may be
-    executed once more, or elsewhere. constant: pure, without uses, and no faults but for BANK. convergent: exchanges
-    values between lanes, so it may not move across control flow.
-    unit: execution unit class; variable: needs a scoreboard on every machine. signature: operation with modifiers and
-    immediates, everything but registers, guard, control code, branch offsets and memory-offset-free; equal signatures
-    and equal inputs give equal results. Its first part is the operation's name, the others are pairs (what, value),
-    "zero" or "place" for an operand that is a constant or has a place. copy: unguarded plain copy of one register (a
-    use) into another (the def). sign: what works the signature out.
-    """
-
-    defs: tuple[Ref, ...]
-    uses: tuple[Ref, ...]
+    defs: tuple[Ref, ...]  #: registers and predicates that are written; under a guard they do not kill
+    uses: tuple[Ref, ...]  #: registers and predicates that are read, without the guard
     guard: Guard | None
     control: Flow
     memory: Memory | None
-    unit: str
-    variable: bool
+    unit: str  #: execution unit class
+    variable: bool  #: needs a scoreboard on every machine
+    #: no effect but its defs and perhaps a fault, which depend on its uses alone (same thread, same launch): it may be
+    #: removed
     pure: bool
+    #: what decides whether executing it stops the run. A pure instruction that cannot fault (`sets.table.may_fault`)
+    #: may be executed once more, or elsewhere.
     faults: Faults
-    constant: bool
-    convergent: bool
+    constant: bool  #: pure, without uses, and no faults but BANK
+    convergent: bool  #: exchanges values between lanes, so it may not move across control flow
     instr: Instr = field(repr=False, compare=False)
-    sign: Callable[[Instr], tuple[object, ...]] = field(repr=False, compare=False)
-    copy: bool = False
+    sign: Callable[[Instr], tuple[object, ...]] = field(repr=False, compare=False)  #: computes `signature`
+    copy: bool = False  #: unguarded plain copy of one register (its use) into another (its def)
     _signature: tuple[object, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """Worked out when it is first asked for: most views never are."""
+        """Return operation, modifiers and immediates: all but registers, guard, control code and branch offsets.
+
+        Equal signatures and equal inputs give equal results. The first part is the operation's name. The others are
+        pairs (field, value), with "zero" or "place" as the value for an operand that is a constant or has a place. It
+        is computed at the first call, which most views never get.
+        """
         if self._signature is None:
             self._signature = self.sign(self.instr)
         return self._signature
 
 
 def successors(control: Flow, guarded: bool) -> tuple[bool, bool]:
-    """(falls through, jumps) for a control kind: RET and EXIT fall through only under a guard; calls fall through."""
+    """Return (falls through, jumps) for a control kind. RET and EXIT fall through only under a guard; calls fall
+    through."""
     if control == Flow.BRANCH:
         return guarded, True
     if control in LEAVES:

@@ -1,4 +1,4 @@
-"""The few Loom instructions that transformations insert: `Builder` of the instruction interface."""
+"""The few Loom instructions that transformations insert are built here: `Builder` of the instruction interface."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import FORM_IMM, SPECIAL_REGISTERS, WIDTHS
 
 _WORD = WIDTHS.index("32")
-_XOR = 0xF0 ^ 0xCC
+_XOR = 0xF0 ^ 0xCC  # table of LOP3 for the exclusive or of its first two operands
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
 
 
 def copy(target: int, source: int, guard: Guard = ALWAYS) -> Instr:
-    """target = source, 32 bits."""
+    """Return an instruction: target = source, 32 bits."""
     return make("MOV", rd=target, rb=source, guard=guard)
 
 
 def zero() -> tuple[Instr, str]:
-    """Some register = 0, and the field of the target, which is to be filled in."""
+    """Return an instruction that sets a register to 0, and the name of the field to write the register's number
+    into."""
     return make("MOV", rd=0, rb=RZ), "rd"
 
 
 def load_slot(target: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> Instr:
-    """target = the thread's slot `slot`, counted from the slot pointer."""
+    """Return an instruction: target = the thread's slot `slot`, counted from the slot pointer."""
     return make("LDS", rd=target, ra=pointer, moff=SLOT_ROW * slot, width=_WORD, spill=1, guard=guard)
 
 
@@ -33,7 +34,7 @@ def store_slot(source: int, pointer: int, slot: int, guard: Guard = ALWAYS) -> I
 
 
 def load_local(target: int, offset: int, guard: Guard = ALWAYS) -> Instr:
-    """target = the spill word at byte `offset` of the thread's local memory."""
+    """Return an instruction: target = the spill word at byte `offset` of the thread's local memory."""
     return make("LDL", rd=target, ra=RZ, moff=offset, width=_WORD, spill=1, guard=guard)
 
 
@@ -42,36 +43,37 @@ def store_local(source: int, offset: int, guard: Guard = ALWAYS) -> Instr:
 
 
 def slot_pointer(register: int) -> Instr:
-    """register = address of the thread's first slot; may be variable latency."""
+    """Return an instruction: register = address of the thread's first slot; it may be of variable latency."""
     return make("S2R", rd=register, sreg=_SLOT_BASE)
 
 
 def shift_pointer(register: int, slots: int) -> Instr:
-    """Move the slot pointer up (or, negative, down) by whole slots: the moving stack's step."""
+    """Return the instruction that raises (or, negative, lowers) the slot pointer by whole slots: the step of the moving
+    stack."""
     return make("IADD3", form=FORM_IMM, rd=register, ra=register, imm=(SLOT_ROW * slots) & 0xFFFFFFFF)
 
 
 def branch(*, guard: Guard, target: int, reconvergence: int) -> Instr:
-    """A branch that may diverge; offsets in words relative to the next instruction."""
+    """Return a branch that may diverge; offsets are in words relative to the next instruction."""
     return make("BRA", guard=guard, target=target, diverges=1, reconv=reconvergence)
 
 
 def jump() -> Instr:
-    """A branch that all lanes take; its offset is to be set."""
+    """Return a branch of all lanes. The caller sets its offset."""
     return make("BRA")
 
 
 def exchange(one: int, other: int) -> tuple[Instr, ...]:
-    """Two registers, not the same, swap what they hold, without a third."""
+    """Return three exclusive ors that exchange the contents of two different registers, without a third one."""
     pairs = ((one, one, other), (other, one, other), (one, one, other))
     return tuple(make("LOP3", rd=rd, ra=ra, rb=rb, rc=RZ, lut=_XOR) for rd, ra, rb in pairs)
 
 
 def stop() -> Instr:
-    """End of the thread."""
+    """Return the end of the thread."""
     return make("EXIT")
 
 
 def nothing() -> Instr:
-    """A word that does nothing, for places that must stay apart."""
+    """Return a word without effect, to keep two places in the code apart."""
     return make("NOP")

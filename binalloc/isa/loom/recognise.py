@@ -1,8 +1,8 @@
-"""Recognisers for the few instruction shapes that move values unchanged.
+"""The few instruction shapes that move values unchanged are recognised here.
 
-The instruction interface says what an instruction reads and writes; a checker that follows values must also know where
-a result *is* one of the inputs. Needs nothing but the instruction; every function answers None for any other shape.
-Guards are not looked at: a guarded copy is a copy in the lanes where it executes.
+The instruction interface says what an instruction reads and writes. To follow values, a checker must also know where a
+result *is* one of the inputs. Needs nothing but the instruction; every function returns None for any other shape.
+Guards are ignored: a guarded copy is a copy in the lanes where it executes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import FORM_IMM, FORM_REG, ICMPS, SPECIAL_REGISTERS
 
 _NOT_EQUAL = ICMPS.index("NE")
-_AND = 0  # of a comparison's result with a predicate
+_AND = 0  # value of `bop`: the comparison's result and a predicate
 _THIRD_CLEAR, _APART = 0x55, 0x14
-"""Of a table of LOP3 the entries where the third operand's bit is 0, and those of them where the others differ."""
+"""Entries of a table of LOP3: where the third operand's bit is 0, and of these where the others differ."""
 
 
 def register_copy(instr: Instr) -> tuple[int, int] | None:
-    """(destination, source) of a 32-bit move between registers, neither of them RZ."""
+    """Return (destination, source) of a 32-bit move between registers, neither of them RZ."""
     f = instr.f
     if instr.op.name != "MOV" or instr.form != FORM_REG or f["rd"] == RZ or f["rb"] == RZ:
         return None
@@ -27,13 +27,13 @@ def register_copy(instr: Instr) -> tuple[int, int] | None:
 
 
 def register_zero(instr: Instr) -> bool:
-    """True for a 32-bit move of RZ into a register."""
+    """Return whether it is a 32-bit move of RZ into a register."""
     f = instr.f
     return instr.op.name == "MOV" and instr.form == FORM_REG and f["rd"] != RZ and f["rb"] == RZ
 
 
 def add_immediate(instr: Instr) -> tuple[int, int, int] | None:
-    """(destination, source, signed immediate) of `IADD3 Rd, Ra, imm, RZ` without carries or negations."""
+    """Return (destination, source, signed immediate) of `IADD3 Rd, Ra, imm, RZ` without carries or negations."""
     f = instr.f
     if instr.op.name != "IADD3" or instr.form != FORM_IMM or RZ in (f["rd"], f["ra"]):
         return None
@@ -44,19 +44,20 @@ def add_immediate(instr: Instr) -> tuple[int, int, int] | None:
 
 
 def predicate_pack(instr: Instr) -> tuple[int, int, int] | None:
-    """(destination, register whose other bits are kept, mask) of P2R: predicate i goes to bit i for i in the mask."""
+    """Return (destination, register whose other bits are kept, mask) of P2R: predicate i goes to bit i for i in the
+    mask."""
     f = instr.f
     return (f["rd"], f["ra"], f["pmask"] & ALL_PREDICATES) if instr.op.name == "P2R" and f["rd"] != RZ else None
 
 
 def predicate_unpack(instr: Instr) -> tuple[int, int] | None:
-    """(source, mask) of R2P: bit i goes to predicate i for i in the mask."""
+    """Return (source, mask) of R2P: bit i goes to predicate i for i in the mask."""
     f = instr.f
     return (f["ra"], f["pmask"] & ALL_PREDICATES) if instr.op.name == "R2P" else None
 
 
 def truth_of_predicate(instr: Instr) -> tuple[int, int] | None:
-    """(destination, predicate) of SEL between zero and another constant: other than zero where the predicate holds."""
+    """Return (destination, predicate) of SEL between zero and another constant: not zero where the predicate holds."""
     f = instr.f
     if instr.op.name != "SEL" or instr.form != FORM_IMM or f["rd"] == RZ or f["ra"] != RZ or f["ps0"] == PT:
         return None
@@ -64,7 +65,7 @@ def truth_of_predicate(instr: Instr) -> tuple[int, int] | None:
 
 
 def predicate_of_truth(instr: Instr) -> tuple[int, int] | None:
-    """(predicate, source) of the comparison that tells whether a register is other than zero."""
+    """Return (predicate, source) of the comparison of a register with zero: true where it is not zero."""
     f = instr.f
     if instr.op.name != "ISETP" or f["icmp"] != _NOT_EQUAL or f["pd0"] == PT or f["pd1"] != PT or f["ra"] == RZ:
         return None
@@ -75,7 +76,7 @@ def predicate_of_truth(instr: Instr) -> tuple[int, int] | None:
 
 
 def exclusive_or(instr: Instr) -> tuple[int, int, int] | None:
-    """(destination, one, other) of a bitwise exclusive or of two registers."""
+    """Return (destination, one, other) of a bitwise exclusive or of two registers."""
     f = instr.f
     if instr.op.name != "LOP3" or instr.form != FORM_REG or f["pd0"] != PT or RZ in (f["rd"], f["ra"], f["rb"]):
         return None
@@ -83,7 +84,8 @@ def exclusive_or(instr: Instr) -> tuple[int, int, int] | None:
 
 
 def special_register(instr: Instr) -> str | None:
-    """Name of the special register read, or None; a reserved number reads as its decimal text."""
+    """Return the name of the special register that is read, or None; a reserved number is returned as its decimal
+    text."""
     number = instr.f.get("sreg")
     if number is None:
         return None
@@ -91,8 +93,8 @@ def special_register(instr: Instr) -> str | None:
 
 
 def is_nop(instr: Instr) -> bool:
-    """True for the instruction that does nothing."""
+    """Return whether the instruction is the one that does nothing."""
     return instr.op.name == "NOP"
 
 
-assert RZ == NO_REGISTER  # what is packed into zeros, or unpacked from them, names no register
+assert RZ == NO_REGISTER  # RZ as the operand of P2R or R2P is the interface's NO_REGISTER

@@ -1,7 +1,7 @@
-"""What Loom's instructions take their operands for (`interface.roles`).
+"""The types of Loom's operands, and how they enter the results, are given here (`interface.roles`).
 
-A row of the table below per operation: what it writes, then its operands by name, each with a number and a way; "s" in
-place of a number is a sign that a modifier tells.
+The table below has a row per operation: the result's type, then its operands by name, each with a type and a way. "s"
+in place of a type is an integer whose sign a modifier gives.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _TABLE = {
     "MATCH": "i ra:.~", "VOTE": "i", "TEX": ". ra:f~ rb:t~ rc:f~",
     "TXQ": "i ra:t~", "SUADDR": ". ra:-~ rb:t~ rc:-~",
 }  # fmt: skip
-"""By operation: result, then operand:number-and-way. Operations left out take bits in some way."""
+"""By operation: result, then operand:type-and-way. The operands of other operations are bits that enter in some way."""
 _ROWS = {name: text.split() for name, text in _TABLE.items()}
 _SHIFTS = MODIFIERS["dir"].values
-_WORD_BITS = 31
+_WORD_BITS = 31  # of a shift count: the bits that count for a word
 _EQUAL = frozenset((ICMPS.index("EQ"), ICMPS.index("NE")))
 
 
 def roles(instr: Instr) -> Roles:
-    """The roles of an instruction's operands."""
+    """Return the roles of an instruction's operands."""
     op, f = instr.op, instr.f
     if op.access is not None and op.space != Space.TEXTURE:
         return _of_access(instr)
@@ -89,10 +89,11 @@ def roles(instr: Instr) -> Roles:
 
 
 def _times(instr: Instr, name: str) -> int:
-    """What the operand is multiplied by in a sum of words; 0 where that is no constant of the instruction."""
+    """Return the constant factor of the operand in a sum of words; 0 where the instruction does not hold it as a
+    constant."""
     f, op = instr.f, instr.op.name
     if f.get("x"):
-        return 0  # a higher word
+        return 0  # of a higher word of the sum
     sign = -1 if f.get(f"neg{name.removeprefix('r')}") else 1
     immediate = f["imm"] if instr.form == FORM_IMM else 0
     match op:
@@ -111,13 +112,13 @@ def _times(instr: Instr, name: str) -> int:
 
 
 def _extends(instr: Instr) -> bool:
-    """Whether a permutation copies a sign: a byte of its selector has the bit that asks for one."""
+    """Return whether a permutation copies a sign: a nibble of its selector has the bit for that."""
     plain = instr.form == FORM_IMM and not instr.f["prmt"]
     return plain and any(instr.f["imm"] >> nibble & 8 for nibble in (0, 4, 8, 12))
 
 
 def _sign(name: str, f: Mapping[str, int]) -> Number:
-    """What a modifier says of the sign of the operands."""
+    """Return the integer type of the operands, by the modifier for their sign."""
     if name == "ISETP":
         return _N.INTEGER if f["icmp"] in _EQUAL else _N.UNSIGNED if f["u32cmp"] else _N.SIGNED
     if "ityp" in f:
@@ -131,7 +132,7 @@ def _sign(name: str, f: Mapping[str, int]) -> Number:
 
 
 def _operand(instr: Instr, name: str) -> Iterator[Ref | ConstantRead | int]:
-    """The register, constant or immediate that an operand is; nothing for registers that are zero."""
+    """Return the register, constant or immediate of an operand; nothing for registers that are zero."""
     o = instr.op.operand[name]
     flags = {"limm": instr.f.get("limm", 0), "cimm": instr.f.get("cimm", 0)}
     fields = operand_fields(o, instr.form, flags)
@@ -143,6 +144,7 @@ def _operand(instr: Instr, name: str) -> Iterator[Ref | ConstantRead | int]:
 
 
 def _of_access(instr: Instr) -> Roles:
+    """Return the roles of the operands of a memory access."""
     seen, f = view(instr), instr.f
     memory = seen.memory
     assert memory is not None
@@ -160,7 +162,7 @@ def _of_access(instr: Instr) -> Roles:
 
 
 def _moved(f: Mapping[str, int]) -> Number:
-    """What an access takes its words for."""
+    """Return the type of the words that an access moves."""
     if "atyp" in f:
         kind, what = ATOMIC_TYPES[f["atyp"]], ATOMIC_OPS[f["aop"]]
         if kind in ("F32", "F64"):
@@ -179,14 +181,17 @@ def _moved(f: Mapping[str, int]) -> Number:
 
 
 def _element(f: Mapping[str, int]) -> Fetch:
+    """Return the geometry of an access to a surface."""
     return Fetch(1 + f["tdim"] % len(TEXTURE_DIMENSIONS), _layers(f), True, 0, 1 << f["ssize"])
 
 
 def _layers(f: Mapping[str, int]) -> str:
+    """Return the kind of layers, as a launch file names it."""
     return {"": "none", "A": "array", "CUBE": "cube"}[TEXTURE_LAYERS[f["tlay"]]]
 
 
 def _fetch(f: Mapping[str, int]) -> Fetch:
+    """Return the geometry of a texture fetch."""
     channels = UNITS["ch"][1]
     return Fetch(
         1 + f["tdim"] % len(TEXTURE_DIMENSIONS), _layers(f), bool(f["tcoord"]), channels[f["tchan"] % len(channels)],

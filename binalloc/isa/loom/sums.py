@@ -1,7 +1,7 @@
-"""Loom's instructions whose results are sums of operands times constants (`interface.sums`).
+"""Loom's instructions whose results are sums of operands times constants are recognised here (`interface.sums`).
 
-Additions, multiplications by an immediate, shifts to the left by one, moves, loads of constants and reads of special
-registers; of 64-bit results the low word alone.
+They are additions, multiplications by an immediate, shifts to the left by a constant, moves, loads of constants and
+reads of special registers; of 64-bit results the low word alone.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _WORDS = {WIDTHS.index("32"): 1, WIDTHS.index("64"): 2, WIDTHS.index("128"): 4}
 
 
 def sums(instr: Instr) -> tuple[Sum, ...]:
-    """What of an instruction's results is such a sum; nothing of the others is said."""
+    """Return the results of an instruction that are such sums, as far as the rules below know them."""
     rule = _RULES.get(instr.op.name)
     return rule(instr) if rule is not None and instr.f.get("rd", RZ) != RZ else ()
 
 
 @dataclass
 class _Terms:
-    """A sum on its way. places: of the fields of register operands, where among the words of `View.uses` they begin."""
+    """These are the terms of a sum while it is built."""
 
     instr: Instr
     constant: int = 0
-    uses: list[tuple[int, int]] = field(default_factory=list)
-    reads: list[tuple[int, int, int]] = field(default_factory=list)
+    uses: list[tuple[int, int]] = field(default_factory=list)  #: (position among the words of `View.uses`, factor)
+    reads: list[tuple[int, int, int]] = field(default_factory=list)  #: (constant bank, byte offset, factor)
 
     def add(self, name: str, factor: int) -> None:
-        """Operand `name`, of a pair the low word, times `factor`."""
+        """Add operand `name` times `factor`; of a pair, its low word."""
         f = self.instr.f
         fields = operand_fields(self.instr.op.operand[name], self.instr.form, None)
         if f.get("neg" + name[-1]) and "neg" + name[-1] in fields:
@@ -54,11 +54,12 @@ class _Terms:
                 at += ref.units
 
     def sum(self) -> tuple[Sum, ...]:
+        """Return the sum as the instruction's first result."""
         return (Sum(0, self.constant, tuple(self.uses), tuple(self.reads)),)
 
 
 def _immediate(instr: Instr) -> int | None:
-    """Operand B, where it is an immediate; RZ is 0."""
+    """Return operand B where it is an immediate, or RZ, which is 0; else None."""
     if instr.form == FORM_IMM:
         return instr.f["imm"]
     return 0 if instr.f.get("rb") == RZ and "rb" in operand_fields(instr.op.operand["b"], instr.form, None) else None

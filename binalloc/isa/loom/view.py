@@ -1,4 +1,5 @@
-"""What Loom's instructions read, write and do: their views, and how their operands and branches are changed."""
+"""The views of Loom's instructions are made here: what they read, write and do. Their operands and branches are also
+changed here."""
 
 from __future__ import annotations
 
@@ -30,21 +31,21 @@ from binalloc.isa.table.opcodes import (
 
 _CONST, _TEXTURE = Space.CONST, Space.TEXTURE
 _FIXED = frozenset((Faults.NEVER, Faults.BANK))
-_READS_CLOCK = frozenset((22, 23, 30, 31))  # SR_CLOCKLO, SR_CLOCKHI, SR_TIMERLO, SR_TIMERHI: not the same twice
+_READS_CLOCK = frozenset((22, 23, 30, 31))  # SR_CLOCKLO, SR_CLOCKHI, SR_TIMERLO, SR_TIMERHI: reads differ
 _CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC", "LDSM.16"))
+"""Operations whose result depends on the lanes that execute them together."""
 _FILES = dict.fromkeys(("rd", "ra", "rb", "rc"), (REG, RZ))
 _FILES |= dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), (PRED, PT))
-"""Fields that name a register or a predicate, and the number that is a constant there."""
+"""Fields that name a register or a predicate: its file, and the number that stands for a constant there."""
 _WRITTEN = frozenset(("rd", "pd"))
 _ORDERED = frozenset((CACHE_OPS.index("CG"), CACHE_OPS.index("CV")))
-"""Cache operations that volatile and relaxed accesses have."""
-_REUSED = {"ra": 0, "b": 1, "c": 2}
-"""Bits of the control code's `reuse`, by operand."""
+"""Cache operations of ordered accesses: volatile and relaxed ones have them (ISA.md, Memory model)."""
+_REUSED = {"ra": 0, "b": 1, "c": 2}  # bits of the control code's `reuse`, by operand
 _LINK_FIELDS = frozenset(("target", "reconv"))
 
 
 def view(instr: Instr) -> View:
-    """The interface of `instr`, worked out when it is first asked for and kept with it."""
+    """Return the view of `instr`, which is computed at the first call and kept with it."""
     found: View | None = instr.seen
     if found is None:
         found = instr.seen = _view(instr)
@@ -52,6 +53,7 @@ def view(instr: Instr) -> View:
 
 
 def _view(instr: Instr) -> View:
+    """Compute the view of `instr`."""
     f, op = instr.f, instr.op
     defs: list[Ref] = []
     uses: list[Ref] = []
@@ -91,16 +93,16 @@ def _view(instr: Instr) -> View:
 
 
 class _Kind(NamedTuple):
-    """Of an opcode. pure: no effect but its results and a fault, unless it reads the clock. drops: whether it may
-    leave an operand unread."""
+    """These properties of an opcode hold under all modifiers."""
 
-    pure: bool
-    convergent: bool
-    drops: bool
+    pure: bool  #: no effect but its results and a fault, unless it reads the clock
+    convergent: bool  #: exchanges values between lanes
+    drops: bool  #: it may leave an operand unread
 
 
 @cache
 def _kind(code: int) -> _Kind:
+    """Return the properties of an opcode."""
     op = OPCODES[code]
     convergent = op.name in _CONVERGENT
     pure = not op.control and (not op.access or op.space == _CONST) and not convergent
@@ -109,15 +111,17 @@ def _kind(code: int) -> _Kind:
 
 @cache
 def _ref(file: File, index: int, units: int, field: str, operand: int) -> Ref:
-    """One of the few operands that there are."""
+    """Return a reference; equal ones are one object, as there are few of them."""
     return Ref(file, index, units, field, operand)
 
 
 @cache
 def _places(code: int, form: int, flags: int) -> tuple[tuple[str, File, int, int, Operand, bool, int], ...]:
-    """The fields of an operation's word that hold a register or a predicate, in the order of operands: (field, file,
-    the number that is a constant there, registers or 0 if modifiers tell, operand, whether it is written, its bit of
-    `reuse` or -1). flags: immediate flags, limm | cimm << 1."""
+    """Return the fields of an operation's word that hold a register or a predicate, in the order of operands.
+
+    Each is (field, file, the number that is a constant there, registers or 0 if modifiers decide, operand, whether it
+    is written, its bit of `reuse` or -1). flags: immediate flags, limm | cimm << 1.
+    """
     op, given = OPCODES[code], {"limm": flags & 1, "cimm": flags >> 1}
     found = ((name, o) for o in op.operands for name in operand_fields(o, form, given))
     return tuple(
@@ -128,13 +132,14 @@ def _places(code: int, form: int, flags: int) -> tuple[tuple[str, File, int, int
 
 
 def _units(o: Operand) -> int:
+    """Return the registers of an operand, 0 where modifiers decide."""
     if o.kind == "mem64":
         return 2
     return o.units if isinstance(o.units, int) else 0
 
 
 def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
-    """Operands that an opcode has but does not read under its modifiers."""
+    """Remove operands that an opcode has but does not read under its modifiers."""
     f = instr.f
     if "aop" in f and "rc" in f and f["aop"] < len(ATOMIC_OPS) and ATOMIC_OPS[f["aop"]] != "CAS":
         uses[:] = [r for r in uses if r.field != "rc"]
@@ -145,12 +150,13 @@ def _drop_unread(instr: Instr, uses: list[Ref]) -> None:
 
 
 def third_coordinate(f: Mapping[str, int]) -> bool:
-    """Whether a texture fetch or surface address with fields `f` reads its third coordinate."""
+    """Return whether a texture fetch or surface address with fields `f` reads its third coordinate."""
     return f["tdim"] == TEXTURE_DIMENSIONS.index("3D")
 
 
 def _drop_unreduced(instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
-    """A barrier writes rd only when it counts and pd0 only when it combines; without either it reads no predicate."""
+    """Remove the operands of a barrier that its mode leaves alone. It writes rd only when it counts and pd0 only when
+    it combines; without either it reads no predicate."""
     mode = BAR_MODES[instr.f["bar"]] if instr.f["bar"] < len(BAR_MODES) else ""
     written = {"RED.POPC": "rd", "RED.AND": "pd0", "RED.OR": "pd0"}.get(mode)
     defs[:] = [r for r in defs if r.field == written]
@@ -159,6 +165,7 @@ def _drop_unreduced(instr: Instr, defs: list[Ref], uses: list[Ref]) -> None:
 
 
 def _memory(instr: Instr) -> Memory:
+    """Return the memory access of an instruction that has one."""
     f, op = instr.f, instr.op
     givers = 0
     if "width" in f:
@@ -186,7 +193,7 @@ def _memory(instr: Instr) -> Memory:
 
 
 def constant_reads(instr: Instr) -> tuple[ConstantRead, ...]:
-    """What `instr` reads of constant memory, as an operand or as a load."""
+    """Return the reads of constant memory by `instr`, as an operand or as a load."""
     f, op = instr.f, instr.op
     if op.access and op.space == _CONST:
         memory = _memory(instr)
@@ -198,16 +205,17 @@ def constant_reads(instr: Instr) -> tuple[ConstantRead, ...]:
 
 
 def signature(instr: Instr) -> tuple[object, ...]:
-    """The operation apart from where its operands live: opcode, modifiers, immediates, memory offset, and which
-    operands are RZ or PT (those are constants, not places)."""
+    """Return the operation without the places of its operands: opcode, modifiers, immediates, memory offset, and for
+    each operand whether it is RZ or PT (these are constants, not places)."""
     f = instr.f
     return (instr.op.name, *[parts[f[name]] for name, parts in _signed(tuple(f))])
 
 
 class _Parts(dict[int, object]):
-    """What a field says in a signature, by its value; kept, so that equal parts of many signatures are one."""
+    """These are the parts of signatures that a field gives, by its value. They are kept, so that equal parts of many
+    signatures are one object."""
 
-    MOST = 1 << 14
+    MOST = 1 << 14  #: values kept: bounds the memory for fields of 32 bits, such as immediates; chosen by hand
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -223,22 +231,24 @@ class _Parts(dict[int, object]):
 
 @cache
 def _parts(name: str) -> _Parts:
+    """Return the parts of the field `name`."""
     return _Parts(name)
 
 
 @cache
 def _signed(names: tuple[str, ...]) -> tuple[tuple[str, _Parts], ...]:
-    """What enters a signature of these fields, in its order: a field, and what it says there."""
+    """Return the fields that enter a signature, in its order, each with its parts."""
     return tuple((name, _parts(name)) for name in sorted(names) if name not in _LINK_FIELDS)
 
 
 def rename(instr: Instr, mapping: dict[str, int]) -> Instr:
-    """The instruction with register or predicate fields changed: field name -> new number."""
+    """Return the instruction with register or predicate fields changed: field name -> new number."""
     return Instr(instr.op, {**instr.f, **mapping}, instr.guard, instr.guard_neg, instr.ctrl) if mapping else instr
 
 
 def links(instr: Instr) -> dict[str, int]:
-    """Branch offsets within the function, by field: words relative to the next instruction (calls have none)."""
+    """Return the branch offsets within the function, by field: words relative to the next instruction (calls have
+    none)."""
     if instr.op.control != Flow.BRANCH:
         return {}
     out = {"target": instr.f["target"]}
@@ -248,21 +258,22 @@ def links(instr: Instr) -> dict[str, int]:
 
 
 def relink(instr: Instr, offsets: dict[str, int]) -> Instr:
-    """The branch with other offsets: field -> words relative to its next instruction."""
+    """Return the branch with other offsets: field -> words relative to its next instruction."""
     return rename(instr, offsets)
 
 
 def recall(instr: Instr, distance: int) -> Instr:
-    """The direct call with another distance to its callee: words relative to the next instruction."""
+    """Return the direct call with another distance to its callee: words relative to the next instruction."""
     return rename(instr, {"target": distance})
 
 
 def alike(one: Instr, other: Instr) -> bool:
-    """Whether two instructions say the same, but for their control codes and how far a call goes."""
+    """Return whether two instructions are the same, except for their control codes and the distance of a call."""
     if (one.op.code, one.guard, one.guard_neg) != (other.op.code, other.guard, other.guard_neg):
         return False
     return _but_distance(one) == _but_distance(other)
 
 
 def _but_distance(instr: Instr) -> dict[str, int]:
+    """Return the fields without the distance of a call."""
     return {k: v for k, v in instr.f.items() if k != "target" or instr.op.control != Flow.CALL}

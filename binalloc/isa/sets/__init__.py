@@ -1,1 +1,1 @@
-"""Instruction sets: objects behind the instruction interface, found through one table."""
+"""Instruction sets are objects behind the instruction interface, found through one table."""

@@ -1,4 +1,4 @@
-"""Loom as an instruction set: the one object through which everything above `isa` knows it."""
+"""Loom is an instruction set: everything above `isa` knows it through this one object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from binalloc.isa.validate import highest_register
 
 
 class Loom:
-    """See `InstructionSet`. Container and text are loaded when they are first asked for."""
+    """Loom implements `InstructionSet`. Its container and text are imported at their first use."""
 
     name = "loom"
     suffix = ".loom"
@@ -61,7 +61,8 @@ class Loom:
     is_nop = staticmethod(recognise.is_nop)
 
     def recognises(self, data: bytes) -> bool:
-        """Loom's assembly may begin in any way: it is read as what no other set recognises."""
+        """Return whether a file is a Loom binary. Loom's assembly may begin in any way: a text that no set recognises
+        is read as Loom's."""
         from binalloc.isa.container.elf import BEGINNING
 
         return data.startswith(BEGINNING)

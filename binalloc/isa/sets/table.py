@@ -1,8 +1,8 @@
-"""The instruction sets there are, by name: adding one is one file and one row. The first is asked for what none of
-them recognises.
+"""This table has the instruction sets by name: adding one is one file and one row. The first is used for files that no
+set recognises.
 
-An operation's row names the set that it belongs to (`OpSpec.isa`), and so does a module; what is said of an instruction
-or of a whole binary is found here.
+An operation's row names the set that it belongs to (`OpSpec.isa`), and so does a module; the functions here find the
+set of an instruction or of a whole binary.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ SETS: dict[str, InstructionSet] = by_name((LOOM,))
 
 
 def set_of(what: Instr | Module) -> InstructionSet:
-    """The instruction set of an instruction or of a module."""
+    """Return the instruction set of an instruction or of a module."""
     return SETS[what.isa if isinstance(what, Module) else what.op.isa]
 
 
 def set_for(data: bytes) -> InstructionSet:
-    """The instruction set of a file, binary or assembly, by how it begins. One that no set recognises is the first's,
-    whose refusal says what was expected."""
+    """Return the instruction set of a file, binary or assembly, by its beginning. A file of no known set belongs to the
+    first, whose error names the expected beginning."""
     return next((isa for isa in SETS.values() if isa.recognises(data)), next(iter(SETS.values())))
 
 
 def view(instr: Instr) -> View:
-    """The instruction's view, as its instruction set made it when it was first asked for."""
+    """Return the instruction's view, which its instruction set makes at the first call."""
     found: View | None = instr.seen
     return found if found is not None else SETS[instr.op.isa].view(instr)
 
 
 def may_fault(instr: Instr, banks: Mapping[int, int]) -> bool:
-    """Whether executing the instruction may stop the run: the one answer of all that move, repeat, insert or remove
-    code, and of what checks them. banks: bytes of constant memory, by bank (`interface.banks`)."""
+    """Return whether executing the instruction may stop the run. All code that moves, repeats, inserts or removes
+    instructions goes by this answer, and so does the checker. banks: bytes of constant memory, by bank
+    (`interface.banks`)."""
     faults = view(instr).faults
     if faults != Faults.BANK:
         return faults != Faults.NEVER

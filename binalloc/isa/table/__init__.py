@@ -1,1 +1,1 @@
-"""The tables that define the instruction set."""
+"""These tables define the instruction set."""

@@ -1,4 +1,4 @@
-"""The tables of ISA.md, generated from the one table: `python -m binalloc.isa.table.doc [--check]`.
+"""This module writes the tables of ISA.md from the one table: `python -m binalloc.isa.table.doc [--check]`.
 
 Each lies in ISA.md between `<!-- table:NAME:begin -->` and `<!-- table:NAME:end -->`; everything else there is prose.
 """
@@ -16,7 +16,7 @@ from binalloc.isa.table.opcodes import FORM_NAMES, MODIFIERS, OPCODES, SPECIAL_R
 
 PATH = Path(__file__).parents[1] / "ISA.md"
 
-# What each special register holds; a test holds the names against the table's.
+# The value of each special register, in words; a test compares the names with the table's.
 SPECIAL_TEXT = {
     "SR_TID.X": "thread index in the block, x",
     "SR_TID.Y": "y",
@@ -54,6 +54,7 @@ SPECIAL_TEXT = {
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table in Markdown."""
     lines = ["| " + " | ".join(head) + " |"]
     lines.append("|" + "---|" * lines[0].count(" | ") + "---|")
     lines += ["| " + " | ".join(str(c) for c in row) + " |" for row in rows]
@@ -61,6 +62,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _users() -> dict[str, list[str]]:
+    """Return the names of the operations that use each field, by field, in the order of opcodes."""
     users: dict[str, list[str]] = {}
     for code in sorted(OPCODES):
         op = OPCODES[code]
@@ -71,7 +73,7 @@ def _users() -> dict[str, list[str]]:
 
 
 def fields_table() -> str:
-    """Every field: bits, width, sign, and which operations use it."""
+    """Return the table of all fields: bits, width, sign, and the operations that use them."""
     users = _users()
     rows = []
     for name, f in FIELDS.items():
@@ -87,7 +89,7 @@ def fields_table() -> str:
 
 
 def modifiers_table() -> str:
-    """Every modifier field with the text of its values."""
+    """Return the table of all modifier fields with the text of their values."""
     rows = []
     for name, m in MODIFIERS.items():
         values = ", ".join(f"{i} = {'`.' + v + '`' if v else '(none)'}" for i, v in enumerate(m.values))
@@ -98,7 +100,7 @@ def modifiers_table() -> str:
 
 
 def widths_table() -> str:
-    """Operand widths that depend on a modifier."""
+    """Return the table of operand widths that depend on a modifier."""
     rows = []
     for letter, (field, widths) in UNITS.items():
         texts = [v or "(none)" for v in MODIFIERS[field].values]
@@ -107,7 +109,7 @@ def widths_table() -> str:
 
 
 def forms_table() -> str:
-    """Operand forms."""
+    """Return the table of operand forms."""
     places = (
         ("`rb`", "`rc`"),
         ("`imm`", "`rc`"),
@@ -122,13 +124,14 @@ def forms_table() -> str:
 
 
 def special_table() -> str:
-    """Special registers."""
+    """Return the table of special registers."""
     return _table(
         ("number", "name", "value"), [(i, f"`{n}`", SPECIAL_TEXT[n]) for i, n in enumerate(SPECIAL_REGISTERS)]
     )
 
 
 def _operand(o: Operand) -> str:
+    """Return an operand in the notation of ISA.md, Operations."""
     if o.kind in ("rd", "reg", "pd", "ps"):
         text = o.name.capitalize()
     else:
@@ -147,6 +150,7 @@ def _operand(o: Operand) -> str:
 
 
 def _row(op: OpSpec) -> tuple[object, ...]:
+    """Return an operation's row of the table."""
     operands = ", ".join(_operand(o) for o in op.operands)
     forms = " ".join(str(f) for f in op.forms) if op.has_form else ""
     return (
@@ -161,7 +165,7 @@ def _row(op: OpSpec) -> tuple[object, ...]:
 
 
 def opcodes_table() -> str:
-    """Every operation, by group."""
+    """Return a table of the operations for each group."""
     head = ("opcode", "name", "operands", "modifiers", "forms", "unit", "what it does")
     out = []
     for group in dict.fromkeys(op.group for op in OPCODES.values()):
@@ -171,7 +175,8 @@ def opcodes_table() -> str:
 
 
 def faults_table() -> str:
-    """What stops a run, and what that hangs on; then the operations that never do."""
+    """Return the table of all ways in which a run is stopped, each with its kind of `Faults`. The operations that never
+    stop one follow."""
     rows: list[tuple[object, ...]] = [(stop.when, f"`{stop.answer}`", stop.why) for stop in STOPS]
     harmless = [f"`{op.name}`" for op in OPCODES.values() if not any(stop.of(op) for stop in STOPS)]
     constants = [f"`{op.name}`" for op in OPCODES.values() if stops_by(op) == {Faults.BANK} and op.name != "LDC"]
@@ -196,7 +201,8 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def render(text: str) -> str:
-    """`text` with every generated table replaced by its current form. Raises ValueError where a marker is missing."""
+    """Return `text` with every generated table replaced by its current form. Raises ValueError where a marker is
+    missing."""
     for name, make in TABLES.items():
         begin, end = f"<!-- table:{name}:begin -->", f"<!-- table:{name}:end -->"
         if text.count(begin) != 1 or text.count(end) != 1:
@@ -208,7 +214,7 @@ def render(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write ISA.md's tables; with --check only say whether they are current (exit code 1 if not)."""
+    """Write ISA.md's tables. With --check only print whether they are current (exit code 1 if not)."""
     text = PATH.read_text(encoding="utf-8")
     fresh = render(text)
     if "--check" in arguments:

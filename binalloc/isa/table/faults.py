@@ -1,7 +1,9 @@
-"""What stops a run, operation by operation: the one table behind `View.faults` and the table of ISA.md.
+"""This table lists the ways in which each operation may stop a run; `View.faults` and a table of ISA.md are derived
+from it.
 
-A fault ends the launch without results. So a rewrite may leave one out, but never add one: what may fault is executed
-only where the original executes it, with the same operands, too. `Faults` says what that hangs on.
+A fault ends the launch without results. So a rewrite may leave out an instruction that may fault, but never add one: it
+may be executed only where the original executes it, and only with the same operands. `Faults` tells what decides
+whether it faults.
 """
 
 from __future__ import annotations
@@ -21,35 +23,29 @@ _MEMORY = (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC)
 
 
 class Faults(StrEnum):
-    """What it hangs on whether an instruction stops the run. NEVER: it does not. BANK: on the size of a constant bank,
-    known from the binary, and on nothing else. OPERANDS: on what its operands hold alone; with the same ones it does
-    the same, all through a launch. STATE: on memory, other threads or the way here, too.
+    """An instruction is classified by the state that decides whether it stops the run. Where several of these apply,
+    the last in this order counts."""
 
-    Of several that apply to one instruction the last of these stands."""
-
-    NEVER = "never"
-    BANK = "bank"
+    NEVER = "never"  #: it never stops the run
+    BANK = "bank"  #: the size of a constant bank decides, known from the binary, and nothing else
+    #: the values of its operands alone decide: with the same ones it does the same, all through a launch
     OPERANDS = "operands"
-    STATE = "state"
+    STATE = "state"  #: memory, other threads or the path to it decide, too
 
 
-_RANK = {answer: rank for rank, answer in enumerate(Faults)}
+_RANK = {answer: rank for rank, answer in enumerate(Faults)}  # the order in which one answer overrides another
 
 
 @dataclass(frozen=True)
 class Stop:
-    """One way in which an operation stops a run.
+    """This is one way in which an operation stops a run."""
 
-    when: in words. answer: what that hangs on, and why in words. of: whether an operation can stop in this way at all.
-    codes: what the emulator reports then. unless: fields under which it cannot happen.
-    """
-
-    when: str
-    answer: Faults
-    why: str
-    codes: tuple[str, ...]
-    of: Callable[[OpSpec], bool]
-    unless: Callable[[Mapping[str, int]], bool] = lambda f: False
+    when: str  #: the condition, in words
+    answer: Faults  #: what decides whether it happens
+    why: str  #: the reason for `answer`, in words
+    codes: tuple[str, ...]  #: the emulator's codes for it
+    of: Callable[[OpSpec], bool]  #: whether an operation can stop in this way at all
+    unless: Callable[[Mapping[str, int]], bool] = lambda f: False  #: whether instructions with these fields cannot
 
 
 def _named(*names: str) -> Callable[[OpSpec], bool]:
@@ -135,21 +131,22 @@ ELSEWHERE = {
     **dict.fromkeys(("RAW", "WAW", "WAR"), "a control code is wrong"),
     **dict.fromkeys(("POISON", "RACE", "BREAK"), "`run` was told to look for something, and found it"),
 }
-"""What else the emulator reports, of no operation in itself."""
+"""Other codes that the emulator reports, which belong to no operation in itself."""
 
 
 @cache
 def _stops(code: int) -> tuple[Stop, ...]:
+    """Return the ways in which an operation may stop a run."""
     return tuple(stop for stop in STOPS if stop.of(OPCODES[code]))
 
 
 def stops_by(op: OpSpec) -> set[Faults]:
-    """What it may hang on whether the operation stops a run, over all its fields."""
+    """Return what may decide, over all fields of the operation, whether it stops a run."""
     return {stop.answer for stop in _stops(op.code)}
 
 
 def faults(op: OpSpec, f: Mapping[str, int]) -> Faults:
-    """What it hangs on whether the instruction with these fields stops the run."""
+    """Return what decides whether the instruction with these fields stops the run."""
     found = Faults.NEVER
     for stop in _stops(op.code):
         if _RANK[stop.answer] > _RANK[found] and not stop.unless(f):

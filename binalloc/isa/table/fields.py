@@ -1,7 +1,7 @@
-"""Bit fields of the 128-bit Loom instruction word: the layout half of the one table.
+"""The bit fields of the 128-bit Loom instruction word are defined here: the layout half of the one table.
 
-Everything that places, prints or parses bits (the `construct` word, the bulk path, assembler, disassembler, ISA.md)
-reads this file; nothing else states a bit position. Fields may overlap: an opcode uses only some of them, and
+Everything that places, prints or parses bits reads this file: the `construct` word, the bulk path, assembler,
+disassembler, ISA.md. Nothing else states a bit position. Fields may overlap, as an opcode uses only some of them;
 `opcodes.py` checks at import that no opcode uses two overlapping fields in one form.
 """
 
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WORD_BITS = 128
+WORD_BITS = 128  # of an instruction, as in SASS since Volta
 WORD_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`width` bits from bit `lo` (0 = least significant of the little-endian word); two's complement if `signed`."""
+    """A field is a group of neighbouring bits of the word."""
 
     name: str
-    lo: int
-    width: int
-    signed: bool = False
+    lo: int  #: its first bit, 0 for the least significant of the little-endian word
+    width: int  #: bits
+    signed: bool = False  #: two's complement
 
     @property
     def mask(self) -> int:
@@ -35,13 +35,14 @@ class Field:
         return (1 << (self.width - 1)) - 1 if self.signed else (1 << self.width) - 1
 
     def extract(self, word: int) -> int:
+        """Return the field's value in `word`."""
         value = (word >> self.lo) & ((1 << self.width) - 1)
         if self.signed and value >> (self.width - 1):
             value -= 1 << self.width
         return value
 
     def insert(self, value: int) -> int:
-        """The word with only this field set; ValueError if `value` does not fit."""
+        """Return the word with only this field set; ValueError if `value` does not fit."""
         if not self.minimum <= value <= self.maximum:
             raise ValueError(f"{self.name}: {value} does not fit {self.width} {'signed ' if self.signed else ''}bits")
         return (value & ((1 << self.width) - 1)) << self.lo
@@ -57,7 +58,7 @@ _LAYOUT: tuple[tuple[str, int, int] | tuple[str, int, int, bool], ...] = (
     ("ra", 24, 8),
     ("rb", 32, 8),
     ("rc", 64, 8),
-    # what may stand in the 32-bit operand field
+    # contents of the 32-bit operand field
     ("imm", 32, 32),
     ("coff", 32, 16),
     ("cbank", 48, 5),
@@ -160,10 +161,8 @@ FIELDS: dict[str, Field] = {row[0]: Field(*row) for row in _LAYOUT}
 COMMON_FIELDS: tuple[str, ...] = ("opcode", "guard", "guardn")
 CONTROL_FIELDS: tuple[str, ...] = ("stall", "yield", "wbar", "rbar", "wait", "reuse")
 
-RZ = 255
-PT = 7
-NEVER = (PT, True)
-"""The guard `@!PT`: no thread executes the instruction."""
-SCOREBOARDS = 6
-NO_BARRIER = 7
-"""Number that a control code has in place of a scoreboard's where it raises none."""
+RZ = 255  # the register that reads zero and keeps nothing: the last number of 8 bits
+PT = 7  # the predicate that is always true: the last number of 3 bits
+NEVER = (PT, True)  # the guard `@!PT`: no thread executes the instruction
+SCOREBOARDS = 6  # scoreboards of a warp: the field `wait` has a bit for each
+NO_BARRIER = 7  # number in `wbar` and `rbar` for no scoreboard: the last of 3 bits

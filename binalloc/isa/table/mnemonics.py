@@ -1,4 +1,4 @@
-"""Mnemonics: the opcode's name with its modifiers, to and from text, by the table alone."""
+"""A mnemonic is the opcode's name with its modifiers; it is parsed and printed here by the table alone."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import lru_cache
 
 from binalloc.isa.table.opcodes import BY_NAME, MODIFIERS, OPCODES, OpSpec
 
-# A modifier left out takes this value; one that is not listed and prints every value must be given.
+# The value of a modifier that is left out. One that prints every value and is not listed here must be given.
 DEFAULTS: dict[str, int] = {
     name: 0 for name, m in MODIFIERS.items() if "" in m.values or name in ("bop", "stype", "bar", "srw", "ftyp")
 } | {"width": MODIFIERS["width"].values.index("32")}
 
 
 class BadMnemonic(ValueError):
-    """A mnemonic that names no operation; `found`, `expected` and `remedy` for the message."""
+    """A mnemonic names no operation; `found`, `expected` and `remedy` are for the message."""
 
     def __init__(self, message: str, found: str, expected: str, remedy: str = "") -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class BadMnemonic(ValueError):
 
 @lru_cache(maxsize=4096)
 def parse_mnemonic(text: str) -> tuple[OpSpec, tuple[tuple[str, int], ...]]:
-    """Opcode and modifier fields of `NAME.MOD.MOD`, modifiers in any order. Raises BadMnemonic."""
+    """Return opcode and modifier fields of `NAME.MOD.MOD`, modifiers in any order. Raises BadMnemonic."""
     parts = text.split(".")
     op = None
     for n in range(len(parts), 0, -1):
@@ -48,7 +48,7 @@ def parse_mnemonic(text: str) -> tuple[OpSpec, tuple[tuple[str, int], ...]]:
 
 
 def _take(op: OpSpec, parts: list[str], values: dict[str, int], text: str) -> int:
-    """Match the first one or two parts to a modifier of `op` not yet given; returns how many parts it took."""
+    """Match the first one or two parts to a modifier of `op` that is not given yet; return how many parts it takes."""
     seen = False
     for n in (2, 1):
         word = ".".join(parts[:n])
@@ -67,7 +67,7 @@ def _take(op: OpSpec, parts: list[str], values: dict[str, int], text: str) -> in
 
 @lru_cache(maxsize=4096)
 def print_mnemonic(code: int, values: tuple[int, ...]) -> str:
-    """The canonical mnemonic of opcode `code`; `values` are the modifier fields in table order."""
+    """Return the canonical mnemonic of opcode `code`. values: the modifier fields in table order."""
     op = OPCODES[code]
     texts = [MODIFIERS[field].values[value] for field, value in zip(op.modifiers, values, strict=True)]
     return ".".join([op.name, *(t for t in texts if t)])

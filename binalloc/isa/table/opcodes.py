@@ -1,8 +1,9 @@
-"""The one table of Loom operations. Decoder, encoder, assembler, disassembler, instruction interface and the tables of
-ISA.md are all derived from `OPCODES`. What an opcode computes is said once in prose (ISA.md, chapter "Semantics") and
-once as code: a row of `emulator.execute.table`, from which the emulator's dispatch is written, names its function.
+"""This is the one table of Loom operations. Decoder, encoder, assembler, disassembler, instruction interface and the
+tables of ISA.md are all derived from `OPCODES`. The result of an opcode is defined once in prose (ISA.md, chapter
+"Semantics") and once as code, whose name is in a row of `emulator.execute.table`. The emulator's dispatch is written
+from these rows.
 
-Operand signatures are written in a small notation, in the order assembly shows them:
+Operand signatures are written in a small notation, in the order of assembly:
 
     rd ra rb rc       register fields           b c     operands that a form may turn into an immediate or a constant
     pd0 pd1           predicate destinations    ps0..2  predicate sources (may be negated)
@@ -69,10 +70,10 @@ SPECIAL_REGISTERS: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Modifier:
-    """A printed modifier. `values[i]` is the text of field value i; "" is the default and not printed."""
+    """A modifier is a field whose values have a text."""
 
     field: str
-    values: tuple[str, ...]
+    values: tuple[str, ...]  #: `values[i]` is the text of field value i; "" is the default and not printed
 
 
 MODIFIERS: dict[str, Modifier] = {
@@ -152,26 +153,26 @@ UNITS: dict[str, tuple[str, tuple[int, ...]]] = {
     "mx": ("mats", (1, 2, 4)),
 }
 
-WIDTH_BYTES = (1, 1, 2, 2, 4, 8, 16)
-ATOMIC_BYTES = (4, 4, 8, 8, 4, 8, 4, 4)
+WIDTH_BYTES = (1, 1, 2, 2, 4, 8, 16)  # bytes of an access, by the value of the field `width`
+ATOMIC_BYTES = (4, 4, 8, 8, 4, 8, 4, 4)  # likewise of an atomic operation, by `atyp`
 MATRIX_ROWS, MATRIX_ROW_BYTES = 8, 16
-"""Of a matrix that LDSM loads: its rows, each at an address of its own, and the bytes of one."""
+"""Rows of a matrix that LDSM loads, each at an address of its own, and the bytes of a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand of a signature. `kind` is the name without digits where digits only number the operand."""
+    """This is one operand of a signature."""
 
     name: str
-    kind: str
-    units: int | str
-    neg: bool = False
-    abs: bool = False
+    kind: str  #: its name, without digits where these only number the operand
+    units: int | str  #: registers, or a key of UNITS
+    neg: bool = False  #: may be negated
+    abs: bool = False  #: may be taken absolute
     optional: bool = False
-    default_false: bool = False
+    default_false: bool = False  #: where absent: the negated PT
 
     def width(self, f: Mapping[str, int]) -> int:
-        """Registers the operand spans under the modifier values `f` (1 where a reserved value is given)."""
+        """Return how many registers the operand has under the modifier values `f` (1 for a reserved value)."""
         if isinstance(self.units, int):
             return self.units
         field, table = UNITS[self.units]
@@ -186,6 +187,7 @@ _KINDS = {
 
 
 def _parse_operand(text: str) -> Operand:
+    """Return the operand that `text` describes in the notation above."""
     match = _OPERAND.match(text)
     assert match, f"not an operand: {text!r}"
     name, units, marks, optional = match.groups()
@@ -195,33 +197,29 @@ def _parse_operand(text: str) -> Operand:
 
 @dataclass(frozen=True)
 class OpSpec:
-    """One opcode: number, name, operands, modifiers, and what class of machine resource it uses.
-
-    unit: execution unit class, as machine models name them. variable: the result needs a scoreboard on every machine
-    (otherwise it does where the machine's latency of `unit` is above 15 cycles). forms: allowed operand forms. isa:
-    name of the instruction set that the row belongs to.
-    """
+    """This is one opcode: its encoding, its operands, and the execution unit that it uses."""
 
     code: int
     name: str
     operands: tuple[Operand, ...]
     modifiers: tuple[str, ...]
-    unit: str
-    group: str
-    doc: str
+    unit: str  #: execution unit class, as machine models name them
+    group: str  #: heading in ISA.md
+    doc: str  #: what it does, for ISA.md
+    #: needs a scoreboard on every machine; else where the machine's latency of `unit` is above 15 cycles
     variable: bool = False
-    forms: tuple[int, ...] = (FORM_REG,)
+    forms: tuple[int, ...] = (FORM_REG,)  #: allowed operand forms
     space: Space | None = None
     access: Access | None = None
     control: Flow = Flow.NONE
-    isa: str = "loom"
+    isa: str = "loom"  #: name of the instruction set
 
     def distance(self, f: Mapping[str, int]) -> int:
-        """Words from the next instruction to the one that a branch or direct call goes to."""
+        """Return the words from the next instruction to the destination of a branch or direct call."""
         return f["target"]
 
     def reconvergence(self, f: Mapping[str, int]) -> int | None:
-        """Words from the next instruction to the reconvergence point that a branch names, or None."""
+        """Return the words from the next instruction to the reconvergence point of a branch, or None."""
         return f["reconv"] if f.get("diverges") else None
 
     @cached_property
@@ -233,7 +231,8 @@ class OpSpec:
         return "b" in self.operand
 
     def fields_for(self, form: int, f: Mapping[str, int] | None = None) -> tuple[str, ...]:
-        """Names of the fields in use under `form` (and, for SHFL, the immediate flags in `f`), control code apart."""
+        """Return the names of the fields in use under `form` (and, for SHFL, the immediate flags in `f`), without the
+        control code."""
         out = list(COMMON_FIELDS)
         for o in self.operands:
             out += operand_fields(o, form, f)
@@ -244,7 +243,7 @@ class OpSpec:
 
 
 def operand_fields(o: Operand, form: int, f: Mapping[str, int] | None) -> list[str]:
-    """Names of the fields that an operand takes under `form` and the immediate flags in `f`."""
+    """Return the names of the fields of an operand under `form` and the immediate flags in `f`."""
     marks = ["neg" + o.name[-1]] * o.neg + ["abs" + o.name[-1]] * o.abs
     if o.name == "b":
         if form == FORM_IMM:
@@ -293,6 +292,8 @@ def _op(
     access: Access | None = None,
     control: str = "",
 ) -> None:
+    """Add an opcode to the table. signature: operands in the notation above. forms: by default all that its operands
+    allow."""
     operands = tuple(_parse_operand(t) for t in signature.replace(",", " ").split())
     names = {o.name for o in operands}
     if forms is None:
@@ -309,6 +310,7 @@ def _op(
 def _memory(
     code: int, name: str, signature: str, modifiers: str, doc: str, space: str, access: str, unit: str = "lsu"
 ) -> None:
+    """Add an opcode that accesses memory to the table."""
     _op(code, name, signature, modifiers, unit, "memory", doc, variable=True, space=Space(space), access=Access(access))
 
 
@@ -427,6 +429,7 @@ def _define_rest() -> None:
 
 
 def _check_no_overlap() -> None:
+    """Assert that no opcode uses two overlapping fields in one form."""
     for spec in OPCODES.values():
         for form in spec.forms:
             for flags in range(4):

@@ -1,4 +1,5 @@
-"""What makes a word well formed: one `Shape` per opcode, operand form and immediate flags, derived from the table.
+"""The rules of a well-formed word are here, with one `Shape` per opcode, operand form and immediate flags, derived from
+the table.
 
 Decoder, encoder, `construct` word and assembler all take their checks from here. Needs nothing but the table; holds no
 state but a cache of shapes.
@@ -28,43 +29,38 @@ from binalloc.isa.table.opcodes import (
 )
 
 Width = int | tuple[str, tuple[int, ...]]
-"""How many registers an operand takes: a number, or the modifier field that says it and the numbers of its values."""
+"""The registers of an operand: their number, or a modifier field and the numbers by its value."""
 Lookup = Callable[[tuple[int, ...], Any], Any]
-"""The entry of a table at an index, or the entries at an array of indices."""
+"""A function that returns the entry of a table at an index, or the entries at an array of indices."""
 
 
 class Violation(NamedTuple):
-    """One thing wrong with a word: the field, what it holds, what it may hold, and what to do."""
+    """A violation is one thing wrong with a word."""
 
-    field: str
-    message: str
-    found: str
-    expected: str
-    remedy: str
+    field: str  #: the field, or bit, that is wrong
+    message: str  #: one sentence
+    found: str  #: its content
+    expected: str  #: contents that are allowed
+    remedy: str  #: what to do about it
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How one opcode lies in the word under one form and one setting of SHFL's immediate flags.
-
-    fields: operand, modifier and form fields in table order (guard, opcode and control code apart). mask: every bit in
-    use, control code included. limits: field -> number of valid values, where smaller than the field. registers:
-    (field, width in registers, or the modifier field and its table of widths).
-    """
+    """A shape is the layout of one opcode's word under one form and one setting of SHFL's immediate flags."""
 
     op: OpSpec
     form: int
-    flags: int
-    fields: tuple[str, ...]
-    mask: int
-    limits: tuple[tuple[str, int], ...]
-    registers: tuple[tuple[str, Width], ...]
-    const_units: Width
+    flags: int  #: limm | cimm << 1
+    fields: tuple[str, ...]  #: operand, modifier and form fields in table order, without guard, opcode and control code
+    mask: int  #: every bit in use, control code included
+    limits: tuple[tuple[str, int], ...]  #: (field, number of valid values), where not all values of the field are valid
+    registers: tuple[tuple[str, Width], ...]  #: (register field, width of its operand), where the width is not 1
+    const_units: Width  #: width of the constant operand; 0 without one
 
 
 @cache
 def shape(code: int, form: int = 0, flags: int = 0) -> Shape:
-    """The shape of opcode `code` in `form`, with `flags` = limm | cimm << 1; KeyError for an unknown opcode."""
+    """Return the shape of opcode `code` in `form`, with `flags` = limm | cimm << 1; KeyError for an unknown opcode."""
     op = OPCODES[code]
     given = {"limm": flags & 1, "cimm": flags >> 1}
     names = tuple(n for n in op.fields_for(form, given) if n not in COMMON_FIELDS)
@@ -96,13 +92,14 @@ def shape(code: int, form: int = 0, flags: int = 0) -> Shape:
 
 
 def shape_of(op: OpSpec, f: Mapping[str, int]) -> Shape:
-    """The shape that an instruction with fields `f` has."""
+    """Return the shape of an instruction with fields `f`."""
     flags = (f["limm"] | f["cimm"] << 1) if "limm" in f else 0
     return shape(op.code, f.get("form", 0), flags)
 
 
 def explain(word: int) -> Violation | None:
-    """The first thing wrong with the 128-bit `word`, or None. Slow and plain: the bulk path finds the word first."""
+    """Return the first violation in the 128-bit `word`, or None. Slow and plain: the bulk path has found the word
+    before."""
     code = FIELDS["opcode"].extract(word)
     op = OPCODES.get(code)
     if op is None:
@@ -139,21 +136,21 @@ def explain(word: int) -> Violation | None:
     return None
 
 
-# The rules, for numbers or for arrays of them: `check_fields` tells one word's fault, the bulk path finds the words.
+# These rules take numbers or arrays: `check_fields` explains one word's violation, the bulk path finds the words.
 
 
 def units_of(width: Width, f: Mapping[str, Any], look: Lookup = getitem) -> Any:
-    """The registers that an operand of that width takes where the fields are `f`."""
+    """Return the number of registers of an operand of that width where the fields are `f`."""
     return width if isinstance(width, int) else look(width[1], f[width[0]])
 
 
 def misaligned(register: Any, units: Any) -> Any:
-    """Whether an operand of `units` registers may not begin at `register`."""
+    """Return whether an operand of `units` registers may not begin at `register`."""
     return (register != RZ) & ((register % units != 0) | (register + units > RZ))
 
 
 def constant_step(s: Shape, f: Mapping[str, Any], look: Lookup = getitem) -> Any:
-    """Bytes at whose multiples the constant operand lies, if there is one at a known offset; otherwise 1."""
+    """Return the alignment in bytes of the constant operand, if there is one at a known offset; otherwise 1."""
     if s.const_units:
         return 4 * units_of(s.const_units, f, look)
     if "cmem" in s.op.operand:
@@ -162,17 +159,18 @@ def constant_step(s: Shape, f: Mapping[str, Any], look: Lookup = getitem) -> Any
 
 
 def idle_point(f: Mapping[str, Any]) -> Any:
-    """Whether a branch that does not diverge names a reconvergence point."""
+    """Return whether a branch that does not diverge names a reconvergence point."""
     return (f["diverges"] == 0) & (f["reconv"] != 0) if "diverges" in f else False
 
 
 def no_scoreboard(number: Any) -> Any:
-    """Whether a control code's number is neither a scoreboard's nor the one for none."""
+    """Return whether a number in a control code is neither that of a scoreboard nor the one for none."""
     return (number >= SCOREBOARDS) & (number != NO_BARRIER)
 
 
 def check_fields(s: Shape, f: Mapping[str, int]) -> Violation | None:
-    """The first operand or modifier field of `f` that `s` forbids although it fits its bits, or None."""
+    """Return a violation for the first operand or modifier field of `f` that `s` forbids although it fits its bits, or
+    None."""
     for name, count in s.limits:
         if f[name] >= count:
             what = "special register" if name == "sreg" else f"value of modifier {name}"

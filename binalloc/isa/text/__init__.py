@@ -1,1 +1,1 @@
-"""Assembly text."""
+"""Assembly text is read and written here."""

@@ -1,4 +1,5 @@
-"""Operands as written: registers, numbers, addresses, constants and names, before any operation takes them."""
+"""Operands of assembly are parsed here as they are written: registers, numbers, addresses, constants and names. No
+operation is considered yet."""
 
 from __future__ import annotations
 
@@ -12,29 +13,26 @@ from binalloc.isa.text.line import PREDICATES, REGISTERS, Line
 
 
 class Arg(NamedTuple):
-    """One operand as written. kind: reg, pred, imm, float, const, mem, name, func.
+    """An argument is one operand as written."""
 
-    value: number (immediate, offset) or name; base: register of an address or -1; bank: constant bank; neg, absolute:
-    source modifiers (neg is ! on predicates).
-    """
-
-    kind: str
-    value: int | float | str
+    kind: str  #: reg, pred, imm, float, const, mem, name or func
+    value: int | float | str  #: number (immediate, offset), text of a float, or name
     column: int
-    neg: bool = False
-    absolute: bool = False
-    base: int = -1
-    bank: int = 0
+    neg: bool = False  #: negated; of a predicate: `!`
+    absolute: bool = False  #: with `|` around it
+    base: int = -1  #: register of an address, or -1
+    bank: int = 0  #: constant bank
 
 
 def parse_float(text: str) -> tuple[float, str]:
-    """Value and suffix (f, d or "") of a float token."""
+    """Return value and suffix (f, d or "") of a float token."""
     suffix = text[-1] if text[-1] in "fd" else ""
     return float(text.removesuffix(suffix) if suffix else text), suffix
 
 
 def float_bits(value: float, wide: bool, place: AssemblyPlace, column: int) -> int:
-    """The 32-bit immediate for a float: f32 bits, or the high word of an f64 whose low word must be zero."""
+    """Return the 32-bit immediate for a float: f32 bits, or (wide) the high word of an f64, whose low word must be
+    zero."""
     if math.isinf(value):
         place.fail(column, "float out of range", remedy="Write infinity as its bits, 0x7f800000 (f64: 0x7ff00000).")
     if wide:
@@ -55,7 +53,7 @@ def float_bits(value: float, wide: bool, place: AssemblyPlace, column: int) -> i
 
 
 def parse_arg(line: Line) -> Arg:
-    """One operand at the cursor."""
+    """Return the operand at the cursor."""
     tok = line.toks[line.at]
     kind, text, column = tok
     if kind == "name":
@@ -104,6 +102,7 @@ def parse_arg(line: Line) -> Arg:
 
 
 def _constant(line: Line, column: int) -> Arg:
+    """Return the operand `c[bank][address]` at the cursor."""
     line.at += 1
     line.need("[")
     bank = line.integer()
@@ -115,7 +114,7 @@ def _constant(line: Line, column: int) -> Arg:
 
 
 def _signed(line: Line, column: int) -> Arg | None:
-    """-R1, |R1|, -|R1|, the same of constants, and negated floats; None for a negated integer."""
+    """Return -R1, |R1|, -|R1|, the same of constants, or a negated float; None for a negated integer."""
     start = line.at
     neg = line.take("-")
     absolute = line.take("|")
@@ -140,7 +139,8 @@ def _signed(line: Line, column: int) -> Arg | None:
 
 
 def parse_label(line: Line) -> Arg:
-    """A label or function at the cursor: any name, a register's too, because these have a name space of their own."""
+    """Return the label or function at the cursor. Any name is one, a register's too, because labels and functions have
+    name spaces of their own."""
     tok = line.tok
     if tok.kind not in ("name", "dot"):
         return parse_arg(line)
@@ -149,7 +149,7 @@ def parse_label(line: Line) -> Arg:
 
 
 def parse_args(line: Line, one: Callable[[Line], Arg] = parse_arg) -> list[Arg]:
-    """The comma-separated operands, each read by `one`, up to the control code or the end of the line."""
+    """Return the comma-separated operands, each read by `one`, up to the control code or the end of the line."""
     tok = line.tok
     if tok.kind == "end" or tok.text == "{":
         return []

@@ -1,7 +1,7 @@
-"""Loom assembly (`.lasm`) to a `Module`. ISA.md, chapter "Assembly", describes the language.
+"""Loom assembly (`.lasm`) becomes a `Module` here. ISA.md, chapter "Assembly", describes the language.
 
-`assemble` needs text and leaves a laid-out, validated module: what it accepts, `container.files.write_module`
-writes and the emulator can load. Errors are MalformedInput with file, line and column.
+`assemble` needs text and leaves a laid-out, validated module: `container.files.write_module` can write it, and the
+emulator can load it. Errors are MalformedInput with file, line and column.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def assemble(text: str, path: str = "") -> Module:
     """Assemble one file.
 
     Args:
-        text: the source. path: its name, for messages.
+        text: the source.
+        path: its name, for messages.
 
     Returns:
         The module, laid out (addresses assigned, branches and calls resolved) and validated.
@@ -53,7 +54,7 @@ def assemble(text: str, path: str = "") -> Module:
 
 
 def assemble_file(path: str | Path) -> Module:
-    """`assemble` of a file's contents. Raises MalformedInput where it is not UTF-8, OSError where it cannot be read."""
+    """Assemble a file. Raises MalformedInput where it is not UTF-8, OSError where it cannot be read."""
     data = Path(path).read_bytes()
     try:
         return assemble(text_of(data), str(path))
@@ -65,25 +66,28 @@ def assemble_file(path: str | Path) -> Module:
 _RAW = re.compile(r"\s*\.(provenance|origin|inlined)\b\s*(.*)")
 _RUN = re.compile(r"-(?:\*(\d{1,9}))?$|(\d{1,9})(?:\.\.(\d{1,9}))?$", re.ASCII)
 _WORD = re.compile(r"\d{1,9}", re.ASCII)
-_NEWLINE = re.compile(r"\r\n|\r|\n")  # not str.splitlines: a form feed or U+2028 in a comment does not end it
+_NEWLINE = re.compile(r"\r\n|\r|\n")  # unlike str.splitlines: a form feed or U+2028 does not end a line
 
 
 class _Assembler(InfoDirectives):
+    """This assembler reads one file, line by line; `_do_NAME` handles the directive `.NAME`."""
+
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.path = path
         self.module = Module(path=path)
-        self.names: dict[str, int] = {}
-        self.bank: DataBank | None = None
+        self.names: dict[str, int] = {}  #: names declared outside of functions
+        self.bank: DataBank | None = None  #: the constant bank or initial data between braces, where one is open
         self.banks: dict[int, DataBank] = {}
-        self.variable: GlobalVar | None = None
+        self.variable: GlobalVar | None = None  #: the variable that `bank` belongs to, if any
         self.bodies: list[Body] = []
-        self.calls: list[tuple[Body, Pending]] = []
-        self.auto_reconv = False
+        self.calls: list[tuple[Body, Pending]] = []  #: to be resolved at the end of the file
+        self.auto_reconv = False  #: whether `.auto_reconv` holds for all functions from here on
 
     # -- one line ------------------------------------------------------------------------------------------------
 
     def line(self, text: str, number: int) -> None:
+        """Read one line. number: from 1."""
         self.place = place = AssemblyPlace(self.path, number)
         raw = _RAW.match(text)
         if raw:
@@ -116,6 +120,7 @@ class _Assembler(InfoDirectives):
         self._instruction(line, self.body)
 
     def _label(self, tok: Token) -> None:
+        """Add a label to the function."""
         body = self.body
         if body is None:
             self.place.fail(tok.column, "a label outside of a function", found=repr(tok.text))
@@ -131,6 +136,7 @@ class _Assembler(InfoDirectives):
             body.fn.labels.setdefault(len(body.fn.instrs), tok.text)
 
     def _instruction(self, line: Line, body: Body) -> None:
+        """Add an instruction to the function, and note its labels and callees for later."""
         index = len(body.fn.instrs)
         ins, fixups = parse_instruction(line)
         body.fn.instrs.append(ins)
@@ -159,6 +165,7 @@ class _Assembler(InfoDirectives):
         line.finish()
 
     def _begin(self, line: Line, kind: str) -> None:
+        """Begin a function."""
         tok = self._name(line, "the function's name")
         if self.body is not None:
             self.place.fail(
@@ -272,6 +279,7 @@ class _Assembler(InfoDirectives):
             self.bank, self.variable = DataBank(size, "initial data"), variable
 
     def _data(self, line: Line) -> None:
+        """Read a line between the braces of a constant bank or of initial data."""
         assert self.bank is not None
         if line.take("}"):
             line.finish()
@@ -286,6 +294,7 @@ class _Assembler(InfoDirectives):
     # -- raw lines: JSON and the instruction map -----------------------------------------------------------------
 
     def _provenance(self, text: str, column: int) -> None:
+        """Read a provenance record."""
         try:
             record = parse_record(text)
         except ValueError as error:
@@ -293,6 +302,7 @@ class _Assembler(InfoDirectives):
         self.module.provenance.append(record)
 
     def _origin(self, text: str, column: int) -> None:
+        """Read runs of an instruction map. column: for messages."""
         body = self._need_body()
         name, *runs = text.split() or [""]
         if not NAME.fullmatch(name):
@@ -311,6 +321,7 @@ class _Assembler(InfoDirectives):
             origin.index += [-1] * count if m[2] is None else range(first, last + 1)
 
     def _inlined(self, text: str, column: int) -> None:
+        """Read numbers of inlined calls."""
         origin = self._need_body().fn.origin
         if origin is None:
             self.place.fail(column, "no instruction map", expected=".origin before")
@@ -321,6 +332,7 @@ class _Assembler(InfoDirectives):
         origin.inlined += map(int, words)
 
     def finish(self) -> Module:
+        """Return the module, laid out and validated."""
         if self.body is not None:
             self.body.place.fail(1, f"function {self.body.fn.name!r} has no .end", remedy="Close it with .end.")
         if self.bank is not None:
@@ -352,6 +364,7 @@ class _Assembler(InfoDirectives):
 
 
 def auto_param_offset(last: Param, size: int) -> int:
-    """Where a parameter of `size` bytes goes behind `last`: aligned to its size's largest power of two, 8 at most."""
+    """Return the offset of a parameter of `size` bytes behind `last`, aligned to the largest power of two that divides
+    its size, 8 at most."""
     align = min(size & -size, 8)
     return -(-(last.offset + last.size) // align) * align

@@ -1,4 +1,4 @@
-"""A function while it is read from assembly, and its labels resolved at its end."""
+"""A function that is being read from assembly is kept here, and its labels are resolved at its end."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from binalloc.isa.text.operands import UNIFORM, Fixup
 
 @dataclass
 class Pending:
-    """A label, function or reconvergence point to be resolved when the function or the file ends."""
+    """A label, function or reconvergence point is to be resolved when the function or the file ends."""
 
-    index: int
+    index: int  #: of the instruction
     fixup: Fixup
-    place: AssemblyPlace
+    place: AssemblyPlace  #: for messages
 
 
 @dataclass
 class Body:
-    """A function while it is read."""
+    """This is a function that is being read."""
 
     fn: Function
-    place: AssemblyPlace
-    names: dict[str, int] = field(default_factory=dict)
-    labels: dict[str, int] = field(default_factory=dict)
+    place: AssemblyPlace  #: of its first line
+    names: dict[str, int] = field(default_factory=dict)  #: names in scope -> values
+    labels: dict[str, int] = field(default_factory=dict)  #: label -> index of the instruction behind it
     pending: list[Pending] = field(default_factory=list)
-    auto_reconv: bool = False
-    registers_given: bool = False
-    shared_given: bool = False
-    address: int | None = None
-    file: str = ""
-    line: tuple[str, int] | None = None
-    places: list[AssemblyPlace] = field(default_factory=list)
+    auto_reconv: bool = False  #: `.auto_reconv` holds in it
+    registers_given: bool = False  #: `.registers` is in it
+    shared_given: bool = False  #: `.shared_bytes` is in it
+    address: int | None = None  #: by `.address`
+    file: str = ""  #: by the last `.file`
+    line: tuple[str, int] | None = None  #: by a `.line` in front of the next instruction
+    places: list[AssemblyPlace] = field(default_factory=list)  #: of the instructions
 
 
 def resolve(body: Body, end: AssemblyPlace) -> None:
-    """Labels of one function into branch offsets and reconvergence points. end: where it ends, for messages."""
+    """Turn the labels of one function into branch offsets and reconvergence points. end: the place of its end, for
+    messages."""
     fn = body.fn
     n = len(fn.instrs)
     if not n:
@@ -69,11 +70,12 @@ def resolve(body: Body, end: AssemblyPlace) -> None:
         )  # fmt: skip
     ipdom = immediate_postdominators(fn.instrs, targets)
     for i in open_branches:
-        # Paths that only meet in the thread's end never wait for each other: any exit serves as the point.
+        # Paths that meet only at the thread's end never wait for each other: any exit will do as the point.
         patch(fn, i, {"reconv": min(ipdom[i], n - 1) - i - 1, "diverges": 1})
 
 
 def _find_label(body: Body, p: Pending) -> int:
+    """Return the index of the instruction behind a label."""
     where = body.labels.get(p.fixup.name)
     if where is None or where >= len(body.fn.instrs):
         problem = "undefined label" if where is None else "label behind the last instruction"
@@ -85,6 +87,6 @@ def _find_label(body: Body, p: Pending) -> int:
 
 
 def patch(fn: Function, index: int, fields: dict[str, int]) -> None:
-    """Fill in fields that waited for an address."""
+    """Set fields of an instruction that depend on an address."""
     old = fn.instrs[index]
     fn.instrs[index] = Instr(old.op, {**old.f, **fields}, old.guard, old.guard_neg, old.ctrl)

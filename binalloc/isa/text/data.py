@@ -1,4 +1,4 @@
-"""Constant banks and global variables in assembly: `.word`, `.float` and their like into bytes."""
+"""Constant banks and global variables are assembled here: `.word`, `.float` and their like become bytes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from binalloc.isa.text.arguments import float_bits, parse_float
 from binalloc.isa.text.lexer import Token
 from binalloc.isa.text.line import Line
 
-BANK_LIMIT = 1 << 16
+BANK_LIMIT = 1 << 16  # bytes of a constant bank: a constant's offset has 16 bits
 _SIZES = {"byte": 1, "half": 2, "word": 4, "quad": 8}
 _FLOATS = {"float": 4, "double": 8}
 
 
 class DataBank:
-    """The bytes of one bank, or of a global variable, while it is assembled; `limit` bytes at most."""
+    """This bank has the bytes of one constant bank, or of a global variable, while it is assembled; `limit` bytes at
+    most."""
 
     def __init__(self, limit: int = BANK_LIMIT, what: str = "constant bank") -> None:
         self.data = bytearray()
@@ -23,7 +24,7 @@ class DataBank:
         self.what = what
 
     def statement(self, line: Line) -> list[tuple[Token, int]]:
-        """Take one line; returns the names it declares with their offsets. Values are aligned to their size."""
+        """Read one line; return the names that it declares with their offsets. Values are aligned to their size."""
         names: list[Token] = []
         while line.tok.kind == "name" and line.toks[line.at + 1].text == ":":
             names.append(line.tok)
@@ -55,20 +56,24 @@ class DataBank:
         return [(name, start) for name in names]
 
     def _grow(self, line: Line, count: int, tok: Token) -> None:
+        """Add `count` zeros. tok: the directive, for messages."""
         if not 0 <= count <= self.limit:
             line.place.fail(tok.column, "size out of range", found=count, expected=f"0..{self.limit}")
         self.data += bytes(count)
 
     def _align(self, size: int) -> None:
+        """Add zeros up to a multiple of `size`."""
         self.data += bytes(-len(self.data) % size)
 
     def _values(self, line: Line, one: object) -> None:
+        """Add a list of values. one: reads one and returns its bytes."""
         assert callable(one)
         self.data += one()
         while line.take(","):
             self.data += one()
 
     def _integer(self, line: Line, size: int) -> bytes:
+        """Return the bytes of the integer at the cursor."""
         column = line.tok.column
         value = line.integer()
         bits = 8 * size
@@ -77,6 +82,7 @@ class DataBank:
         return (value & ((1 << bits) - 1)).to_bytes(size, "little")
 
     def _float(self, line: Line, size: int) -> bytes:
+        """Return the bytes of the number at the cursor as a float."""
         column = line.tok.column
         negative = line.tok.text == "-" and line.toks[line.at + 1].kind == "float"
         line.at += negative

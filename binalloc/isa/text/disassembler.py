@@ -1,6 +1,6 @@
-"""A `Module` to Loom assembly. `assemble(disassemble(m))` is `m`, byte for byte in its container.
+"""A `Module` becomes Loom assembly here. `assemble(disassemble(m))` is `m`, byte for byte in its container.
 
-Needs a valid module. Labels are the binary's own; targets without one are called `.L<word index>`, which the assembler
+Needs a valid module. Labels are the binary's own; a target without one is called `.L<word index>`, which the assembler
 does not record.
 """
 
@@ -33,7 +33,7 @@ from binalloc.isa.text.assembler import auto_param_offset
 
 
 class _Names(dict[int, str]):
-    """Register names; virtual ones (beyond RZ, PT) are named as they are met, `V0` or `Q0` on."""
+    """These are register names. Virtual registers (beyond RZ, PT) are named by their number, from `V0` or `Q0`."""
 
     def __init__(self, names: list[str], virtual: str) -> None:
         super().__init__(enumerate(names))
@@ -51,7 +51,7 @@ _BARE = re.compile(r"[A-Za-z_$][\w$.]*", re.ASCII)
 
 
 def disassemble(module: Module) -> str:
-    """The module as assembly text, ending in a newline."""
+    """Return the module as assembly text, ending in a newline."""
     out: list[str] = []
     for record in module.provenance:
         out.append(".provenance " + json.dumps(record, ensure_ascii=True))
@@ -72,6 +72,7 @@ def disassemble(module: Module) -> str:
 
 
 def _data(data: bytes) -> list[str]:
+    """Return lines of data for bytes."""
     whole = len(data) // 4 * 4
     words = [f"{int.from_bytes(data[i : i + 4], 'little'):#010x}" for i in range(0, whole, 4)]
     out = ["    .word " + ", ".join(words[i : i + 8]) for i in range(0, len(words), 8)]
@@ -81,6 +82,8 @@ def _data(data: bytes) -> list[str]:
 
 
 def _function(fn: Function, names: dict[int, str], next_address: int) -> list[str]:
+    """Return the lines of a function. names: of functions by address. next_address: the address that it would have
+    without `.address`."""
     out = [f"{'.kernel' if fn.info.is_kernel else '.func'} {fn.name}"]
     if fn.address != next_address:
         out.append(f"    .address {fn.address}")
@@ -105,6 +108,7 @@ def _function(fn: Function, names: dict[int, str], next_address: int) -> list[st
 
 
 def _header(fn: Function) -> list[str]:
+    """Return the directives at the beginning of a function."""
     info = fn.info
     out = [f"    .registers {info.registers}"]
     if info.machine:
@@ -134,6 +138,7 @@ def _header(fn: Function) -> list[str]:
 
 
 def _source_facts(info: FunctionInfo) -> list[str]:
+    """Return the directives of the facts of the source."""
     out = [f"    .target {_named(info.target)}"] if info.target else []
     if info.memory_model != MEMORY_MODELS[0]:
         out.append(f"    .memory_model {info.memory_model}")
@@ -146,11 +151,13 @@ def _source_facts(info: FunctionInfo) -> list[str]:
 
 
 def _named(name: str) -> str:
+    """Return a name as an argument of a directive, with quotes where it needs them."""
     return name if _BARE.fullmatch(name) else json.dumps(name)
 
 
 def _origin(origin: Origin) -> list[str]:
-    """Runs of consecutive indexes as FIRST..LAST, inserted words as -*COUNT, eight to a line."""
+    """Return the directives of an instruction map, twelve runs to a line: FIRST..LAST for consecutive indexes, -*COUNT
+    for inserted words."""
     runs: list[str] = []
     i, index = 0, origin.index
     while i < len(index):
@@ -169,7 +176,8 @@ def _origin(origin: Origin) -> list[str]:
 
 
 def label_names(fn: Function) -> dict[int, str]:
-    """Word index -> label: the function's own, and `.L<index>` for other branch targets and reconvergence points."""
+    """Return labels by word index: the function's own, and `.L<index>` for other branch targets and reconvergence
+    points."""
     out = dict(fn.labels)
     for i, ins in enumerate(fn.instrs):
         if ins.op.control == _BRANCH:
@@ -182,7 +190,7 @@ def label_names(fn: Function) -> dict[int, str]:
 def _links(
     fn: Function, index: int, ins: Instr, labels: dict[int, str], names: dict[int, str]
 ) -> tuple[str, str] | None:
-    """Texts of target and reconvergence point."""
+    """Return the texts of target and reconvergence point; None where the instruction has none."""
     if ins.op.control == _BRANCH:
         reconv = fn.reconvergence(index)
         return labels[fn.target(index)], labels[reconv] if reconv is not None else "uniform" if ins.guarded else ""
@@ -194,7 +202,7 @@ def _links(
 def format_instr(
     instr: Instr, function: Function | None = None, index: int | None = None, module: Module | None = None
 ) -> str:
-    """One line of text for messages, without the control code.
+    """Return one line of text for messages, without the control code.
 
     With `function` and `index` branch targets are shown as labels, and with `module` called functions by name;
     otherwise as `(+offset)` in words from the next instruction.
@@ -214,6 +222,7 @@ def format_instr(
 
 
 def _text(ins: Instr, links: tuple[str, str] | None) -> str:
+    """Return an instruction without its control code. links: texts of target and reconvergence point."""
     f, op = ins.f, ins.op
     mnemonic = print_mnemonic(op.code, tuple([f[m] for m in op.modifiers]))
     operands = op.operands
@@ -225,7 +234,8 @@ def _text(ins: Instr, links: tuple[str, str] | None) -> str:
 
 
 def _shown(ins: Instr, links: tuple[str, str] | None) -> list[Operand]:
-    """Operands to print: an optional one at its default is left out, unless another of its kind follows directly."""
+    """Return the operands to print. An optional one at its default is left out, unless another of its kind follows
+    directly."""
     out: list[Operand] = []
     for o in reversed(ins.op.operands):
         follows = bool(out) and out[-1].kind == o.kind and out[-1].optional
@@ -235,6 +245,7 @@ def _shown(ins: Instr, links: tuple[str, str] | None) -> list[Operand]:
 
 
 def _at_default(o: Operand, ins: Instr, links: tuple[str, str] | None) -> bool:
+    """Return whether an optional operand is at its default."""
     f = ins.f
     if o.kind == "reconv":
         return links is None or not links[1]
@@ -248,6 +259,7 @@ def _at_default(o: Operand, ins: Instr, links: tuple[str, str] | None) -> bool:
 
 
 def _operand(o: Operand, ins: Instr, links: tuple[str, str] | None) -> str:
+    """Return the text of an operand."""
     f, kind = ins.f, o.kind
     if kind == "rd":
         return _R[f["rd"]]
@@ -275,12 +287,14 @@ def _operand(o: Operand, ins: Instr, links: tuple[str, str] | None) -> str:
 
 
 def _marked(text: str, o: Operand, f: Mapping[str, int]) -> str:
+    """Return `text` with the operand's absolute value and negation."""
     if o.abs and f["abs" + o.name[-1]]:
         text = f"|{text}|"
     return "-" + text if o.neg and f["neg" + o.name[-1]] else text
 
 
 def _flexible(o: Operand, f: Mapping[str, int], group: str) -> str:
+    """Return the text of operand b or c."""
     form = f["form"]
     if form == (FORM_IMM if o.kind == "b" else FORM_C_IMM):
         return _immediate(f["imm"], group)
@@ -290,12 +304,13 @@ def _flexible(o: Operand, f: Mapping[str, int], group: str) -> str:
 
 
 _MOST_F32 = float.fromhex("0x1.fffffep127")
-"""The greatest number that binary32 has; a decimal of few digits can lie beyond it."""
+"""The greatest number of binary32; a decimal of few digits can lie beyond it."""
 
 
 @lru_cache(maxsize=4096)
 def _immediate(bits: int, group: str) -> str:
-    """An immediate: as a float where the operation is one on floats and a short decimal says it exactly, else hex."""
+    """Return an immediate as text: as a float where the operation is one on floats and a short decimal is exact, else
+    hex."""
     if group == "float64" and 0x00100000 <= bits & 0x7FFFFFFF < 0x7FF00000:
         text = repr(struct.unpack("<d", struct.pack("<Q", bits << 32))[0])
         return text + "d" if len(text) <= 12 else f"{bits:#x}"
@@ -309,6 +324,7 @@ def _immediate(bits: int, group: str) -> str:
 
 
 def _address(base: int, offset: int) -> str:
+    """Return the text of an address."""
     if base == RZ:
         return f"[{offset:#x}]"
     sign = "-" if offset < 0 else "+"
@@ -317,7 +333,7 @@ def _address(base: int, offset: int) -> str:
 
 @lru_cache(maxsize=65536)
 def control_text(ctrl: Control) -> str:
-    """The control code as assembly writes it."""
+    """Return the control code as assembly has it."""
     parts = [f"stall:{ctrl.stall}"]
     if not ctrl.yield_:
         parts.append("yield")

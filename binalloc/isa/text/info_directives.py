@@ -1,6 +1,7 @@
-"""Directives of assembly that fill a function's info record, and what all directives read their arguments with.
+"""Directives of assembly that fill a function's info record are here. So are the readers of arguments, for all
+directives.
 
-One method `_do_NAME` each; the assembler, which is built on these, has those of code, data and modules.
+There is one method `_do_NAME` for each. The assembler, a subclass, has the directives of code, data and modules.
 """
 
 from __future__ import annotations
@@ -16,22 +17,23 @@ from binalloc.isa.text.line import REGISTERS, Line
 
 
 class InfoDirectives:
-    """The function at hand, `body`, and what `.machine`, `.target` and `.memory_model` outside of functions say of
-    those that follow."""
+    """These directives fill the info record of the function that is being read."""
 
     def __init__(self, path: str) -> None:
         self.place = AssemblyPlace(path, 0)
-        self.body: Body | None = None
-        self.machine = ""
-        self.target = ""
-        self.memory_model = MEMORY_MODELS[0]
+        self.body: Body | None = None  #: the function that is being read
+        self.machine = ""  #: by `.machine` outside of functions, for all that follow
+        self.target = ""  #: by `.target`, likewise
+        self.memory_model = MEMORY_MODELS[0]  #: by `.memory_model`, likewise
 
     def _need_body(self) -> Body:
+        """Return the function that is being read; refuse the directive outside of one."""
         if self.body is None:
             self.place.fail(1, "this directive belongs inside a function", expected=".kernel NAME or .func NAME before")
         return self.body
 
     def _name(self, line: Line, what: str) -> Token:
+        """Return the name at the cursor. what: the meaning of the name, for messages."""
         tok = line.tok
         if tok.kind != "name" or not NAME.fullmatch(tok.text):
             line.unexpected(what)
@@ -39,11 +41,13 @@ class InfoDirectives:
         return tok
 
     def _declare(self, tok: Token, value: int, names: dict[str, int]) -> None:
+        """Declare a name, which must be new."""
         if tok.text in names:
             self.place.fail(tok.column, "duplicate name", found=repr(tok.text), remedy="Rename one of the two.")
         names[tok.text] = value
 
     def _number(self, line: Line, lo: int = 0, hi: int = (1 << 32) - 1) -> int:
+        """Return the number at the cursor, from `lo` to `hi`."""
         column = line.tok.column
         value = line.integer()
         if not lo <= value <= hi:
@@ -51,6 +55,7 @@ class InfoDirectives:
         return value
 
     def _register(self, line: Line) -> int:
+        """Return the number of the register at the cursor."""
         tok = line.tok
         if tok.text not in REGISTERS or tok.text == "RZ":
             line.unexpected("a register R0..R254")
@@ -58,6 +63,7 @@ class InfoDirectives:
         return REGISTERS[tok.text]
 
     def _string(self, line: Line) -> str:
+        """Return the string at the cursor."""
         tok = line.tok
         if tok.kind != "string":
             line.unexpected('a string "..."')

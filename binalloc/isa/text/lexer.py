@@ -1,7 +1,7 @@
-"""Tokens of Loom assembly (`.lasm`) and the errors that point into it.
+"""Lines of Loom assembly (`.lasm`) are split into tokens here, and errors point to a place in them.
 
-One line is one statement; comments (`//`, `#`, `;`) end it. Needs nothing; `tokens` leaves a list that ends in an
-`end` token, so that a parser never runs off it.
+One line is one statement; comments (`//`, `#`, `;`) end it. Needs nothing. `tokens` leaves a list that ends in an `end`
+token, so that a parser never runs beyond it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-MAX_DIGITS = 100  # of an integer: more than any field needs, and far from Python's limit on conversions
+MAX_DIGITS = 100  # of an integer: more than any field needs, and far below the length that Python refuses to convert
 
 
 class Token(NamedTuple):
-    """kind: name, int, float, dot (`.name`), string, punct, end. column counts from 1."""
+    """This is one token of a line."""
 
-    kind: str
+    kind: str  #: name, int, float, dot (`.name`), string, punct or end
     text: str
-    column: int
+    column: int  #: from 1
 
 
 class AssemblyPlace:
-    """Where an assembler error points: file and line."""
+    """An error in assembly points to this place: file and line."""
 
     __slots__ = ("line", "path")
 
@@ -47,6 +47,7 @@ class AssemblyPlace:
     def fail(
         self, column: int, message: str, *, found: object = None, expected: object = None, remedy: str | None = None
     ) -> NoReturn:
+        """Raise MalformedInput for a column of this line. The other arguments are as in `BinallocError`."""
         raise MalformedInput(
             message,
             file=self.path or None,
@@ -58,7 +59,8 @@ class AssemblyPlace:
 
 
 def tokens(text: str, place: AssemblyPlace) -> list[Token]:
-    """The tokens of one line, the last of kind `end`. Raises MalformedInput at the first character of no token."""
+    """Return the tokens of one line, the last of kind `end`. Raises MalformedInput at the first character that begins
+    no token."""
     out: list[Token] = []
     at = 0
     match = _TOKEN.match

@@ -1,4 +1,4 @@
-"""A cursor over one line of assembly, and the sums of numbers, names and a register that stand in it."""
+"""One line of assembly is read with this cursor. It also reads sums of numbers, names and a register."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREDICATES = {f"P{i}": i for i in range(PT)} | {"PT": PT}
 
 
 class Line:
-    """A cursor over the tokens of one line, with the names in scope."""
+    """This is a cursor over the tokens of one line, with the names in scope."""
 
     __slots__ = ("at", "names", "place", "toks")
 
@@ -24,10 +24,11 @@ class Line:
 
     @property
     def tok(self) -> Token:
+        """Return the token at the cursor."""
         return self.toks[self.at]
 
     def take(self, text: str) -> bool:
-        """Step over punctuation `text` if it stands here."""
+        """Step over the punctuation `text` if it is at the cursor; return whether it was."""
         tok = self.toks[self.at]
         if tok.kind == "punct" and tok.text == text:
             self.at += 1
@@ -35,29 +36,33 @@ class Line:
         return False
 
     def need(self, text: str) -> None:
+        """Step over the punctuation `text`, or refuse the line."""
         if not self.take(text):
             self.unexpected(repr(text))
 
     def unexpected(self, expected: str, remedy: str | None = None) -> None:
+        """Raise MalformedInput for the token at the cursor."""
         tok = self.tok
         found = "the end of the line" if tok.kind == "end" else repr(tok.text)
         self.place.fail(tok.column, "syntax error", found=found, expected=expected, remedy=remedy)
 
     def done(self) -> bool:
+        """Return whether the cursor is at the end of the line."""
         return self.toks[self.at].kind == "end"
 
     def finish(self) -> None:
+        """Refuse the line unless the cursor is at its end."""
         if not self.done():
             self.unexpected("the end of the line")
 
     def integer(self) -> int:
-        """An expression of integers and names: + - * and parentheses."""
+        """Return the value of an expression of integers and names: + - * and parentheses."""
         base, value = self.address(registers=False)
         assert base < 0
         return value
 
     def address(self, registers: bool = True) -> tuple[int, int]:
-        """A sum with at most one register: (register or -1, number)."""
+        """Return the value of a sum with at most one register: (register or -1, number)."""
         base, total, sign = -1, 0, 1
         if self.take("-"):
             sign = -1
@@ -85,7 +90,7 @@ class Line:
         value = self._factor()
         while self.take("*"):
             value *= self._factor()
-            if abs(value) >> 512:  # no field is a quarter as wide; without a bound, powers of powers would never end
+            if abs(value) >> 512:  # beyond the 64 bits of a .quad; without a limit, powers of powers would never end
                 self.place.fail(column, "product out of range", found="more than 512 bits")
         return value
 
@@ -113,5 +118,5 @@ class Line:
 
 
 def number(text: str) -> int:
-    """The value of an integer token."""
+    """Return the value of an integer token."""
     return int(text) if text.isdigit() else int(text, 0)

@@ -1,7 +1,7 @@
-"""Operands of one assembly statement matched to the signature of its operation, by the table.
+"""Operands of one assembly statement are matched here to the signature of its operation, by the table.
 
-Needs the operands as written; leaves an `Instr` whose fields obey `rules.py`, and the fix-ups for labels and functions
-whose addresses are not known yet.
+Needs the operands as written; leaves an `Instr` whose fields obey `rules.py`, and fix-ups. These are for labels and
+functions of addresses that are not known yet.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from binalloc.isa.text.arguments import Arg, float_bits, parse_float
 from binalloc.isa.text.line import Line
 
 _SPECIAL = {name: i for i, name in enumerate(SPECIAL_REGISTERS)}
-UNIFORM = "uniform"
+UNIFORM = "uniform"  # written as a reconvergence point: all lanes agree on the branch
 
 
 class Fixup(NamedTuple):
-    """A field to be filled in later with the place of a label (target, reconv) or a function (call, address)."""
+    """A fix-up is a field to be filled in later with the place of a label or a function."""
 
-    kind: str
+    kind: str  #: target or reconv of a label, call or address of a function
     name: str
-    column: int
+    column: int  #: for messages
 
 
 @cache
 def _template(code: int, form: int, flags: int) -> dict[str, int]:
+    """Return all fields of a shape at their defaults."""
     return default_fields(OPCODES[code], {"form": form, "limm": flags & 1, "cimm": flags >> 1})
 
 
 class Builder:
-    """Collects the fields of one instruction while its operands are matched."""
+    """A builder collects the fields of one instruction while its operands are matched."""
 
     __slots__ = ("columns", "f", "fixups", "form", "line", "op")
 
@@ -60,7 +61,8 @@ class Builder:
         self.columns: dict[str, int] = {}
 
     def match(self, args: list[Arg], column: int) -> None:
-        """Assign `args` to the signature in order; optional operands are left out where the kind does not fit."""
+        """Assign `args` to the signature in order. Optional operands are left out where the kind does not fit. column:
+        for a missing operand."""
         i = 0
         for o in self.op.operands:
             arg = args[i] if i < len(args) else None
@@ -77,6 +79,7 @@ class Builder:
             )  # fmt: skip
 
     def _missing(self, o: Operand, arg: Arg | None, column: int) -> None:
+        """Raise MalformedInput for an operand that is missing, or of another kind."""
         what = _KINDS.get(o.kind, _NUMBER).expected
         if not what:
             what = f"an immediate {FIELDS[o.name].minimum}..{FIELDS[o.name].maximum} ({o.name})"
@@ -89,13 +92,14 @@ class Builder:
         )
 
     def _text(self, arg: Arg) -> str:
-        """The operand as written, as far as its first tokens tell."""
+        """Return the first token of an operand as written, for messages."""
         for tok in self.line.toks:
             if tok.column == arg.column:
                 return repr(tok.text) + {"mem": " (an address)", "const": " (a constant)"}.get(arg.kind, "")
         return repr(arg.value)
 
     def put(self, field: str, value: int, column: int) -> None:
+        """Set a field, whose value must fit. column: of the operand."""
         self.f[field] = value
         self.columns[field] = column
         spec = FIELDS[field]
@@ -143,7 +147,7 @@ class Builder:
         self.put("sreg", _SPECIAL[str(arg.value)], arg.column)
 
     def lane(self, o: Operand, arg: Arg) -> None:
-        """The lane or clamp of a shuffle: a flag says whether it is an immediate."""
+        """Set the lane or clamp of a shuffle: a flag says whether it is an immediate."""
         flag, imm, reg = ("limm", "laneimm", "rb") if o.kind == "lane" else ("cimm", "clampimm", "rc")
         self.f[flag] = int(arg.kind == "imm")
         self.put(imm if arg.kind == "imm" else reg, int(arg.value), arg.column)
@@ -153,7 +157,7 @@ class Builder:
         self.put("ra", arg.base if arg.base >= 0 else RZ, arg.column)
 
     def marks(self, o: Operand, arg: Arg) -> None:
-        """The neg and abs bits, where the operand has them."""
+        """Set the neg and abs bits, where the operand has them."""
         for given, has, prefix, what in (
             (arg.neg, o.neg, "neg", "negated"),
             (arg.absolute, o.abs, "abs", "taken as an absolute value"),
@@ -167,10 +171,10 @@ class Builder:
                 )  # fmt: skip
 
     def flexible(self, o: Operand, arg: Arg) -> None:
-        """Operand b or c: its kind decides the form of the instruction."""
+        """Set operand b or c: its kind decides the form of the instruction."""
         is_b = o.kind == "b"
         if arg.kind == "reg":
-            # Where C is an immediate, B stands in field rc; `finish` moves it there.
+            # Where C is an immediate, B is in field rc; `finish` moves it there.
             self.put("rb" if is_b else "rc", int(arg.value), arg.column)
             self.marks(o, arg)
             return
@@ -201,6 +205,7 @@ class Builder:
             self.put("imm", self.immediate(o, arg), arg.column)
 
     def immediate(self, o: Operand, arg: Arg) -> int:
+        """Return the 32 bits of an immediate."""
         if arg.kind == "func":
             self.fixups.append(Fixup("address", str(arg.value), arg.column))
             return 0
@@ -226,6 +231,7 @@ class Builder:
         self.put("coff", int(arg.value), arg.column)
 
     def finish(self, guard: tuple[int, bool], ctrl: Control) -> Instr:
+        """Return the instruction."""
         f = self.f
         if self.form in (FORM_C_IMM, FORM_C_CONST):
             f["rc"] = f.pop("rb")
@@ -241,13 +247,12 @@ class Builder:
 
 
 class _Kind(NamedTuple):
-    """How operands of one kind are read: the kinds of argument that fit, what was expected where none does, the method
-    that takes it, and how signatures show it where not by its name."""
+    """Operands of one kind are read in this way."""
 
-    accepts: tuple[str, ...]
-    expected: str
-    read: Callable[[Builder, Operand, Arg], None]
-    shown: str = ""
+    accepts: tuple[str, ...]  #: kinds of argument that fit
+    expected: str  #: for messages where none fits
+    read: Callable[[Builder, Operand, Arg], None]  #: the method that takes the argument
+    shown: str = ""  #: text in signatures; without one, the operand's name
 
 
 _FLEXIBLE = ("reg", "imm", "float", "const", "func"), "a register, immediate or c[bank][offset]", Builder.flexible
@@ -269,11 +274,11 @@ _KINDS = {
     "lane": _LANE,
     "clamp": _LANE,
 }
-"""Kinds of operands; all others are numbers."""
+"""By the kind of an operand; operands of all other kinds are numbers."""
 
 
 def signature_text(op: OpSpec) -> str:
-    """The operands of `op` in words, for messages and ISA.md: `Rd, [Pd0], Ra, B`."""
+    """Return the operands of `op` in words, for messages and ISA.md: `Rd, [Pd0], Ra, B`."""
     out = []
     for o in op.operands:
         name = o.name.capitalize() if o.kind in ("reg", "pd", "ps") else o.name

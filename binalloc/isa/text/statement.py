@@ -1,4 +1,4 @@
-"""One assembly statement: guard, mnemonic, operands and control code to an instruction."""
+"""One assembly statement becomes an instruction here: guard, mnemonic, operands and control code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LAST = SCOREBOARDS - 1
 
 
 def parse_control(line: Line) -> Control:
-    """The control code `{stall:4 yield wr:0 rd:1 wait:03 reuse:0}` at the cursor; the default without one."""
+    """Return the control code `{stall:4 yield wr:0 rd:1 wait:03 reuse:0}` at the cursor; the default without one."""
     if not line.take("{"):
         return DEFAULT_CONTROL
     seen: dict[str, int] = {}
@@ -43,7 +43,7 @@ def parse_control(line: Line) -> Control:
 
 
 def parse_instruction(line: Line) -> tuple[Instr, list[Fixup]]:
-    """The instruction at the cursor, to the end of the line."""
+    """Return the instruction at the cursor, up to the end of the line, and its fix-ups."""
     guard = (PT, False)
     if line.take("@"):
         neg = line.take("!")

@@ -1,1 +1,1 @@
-"""Runs written as traces that the trace-driven simulator Accel-Sim reads."""
+"""This room writes runs as traces for the trace-driven simulator Accel-Sim."""

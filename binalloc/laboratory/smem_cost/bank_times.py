@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state.counters import Stat
 
 
@@ -15,7 +15,7 @@ class BankTimes:
         self.arrivals: list[int] = []
         self._passes = 0
 
-    def __call__(self, device: Device, cycle: int) -> None:
+    def __call__(self, device: LaunchedDevice, cycle: int) -> None:
         """What the cycle just done added to the counters."""
         stat = device.engine.view(device.sms, 0, "stat")
         passes = int(stat[Stat.SHARED_PASSES])

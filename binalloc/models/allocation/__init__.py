@@ -1,1 +1,1 @@
-"""Models of allocation: colouring, slots, stack layout, exact placement."""
+"""This room holds models of allocation: colouring, slots, stack layout, exact placement."""

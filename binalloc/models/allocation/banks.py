@@ -1,9 +1,10 @@
-"""Registers over the banks of a register file, so that instructions find theirs in different ones.
+"""This pass distributes registers over the banks of a register file, so that the operands of an instruction lie in
+different banks.
 
-Needs, for each two registers, what it costs that they share a bank, and which registers may be exchanged. Leaves a new
-number for each. As long as an exchange of two registers makes the sum less, the one that makes it least is done: the
-step of Kernighan and Lin, "An Efficient Heuristic Procedure for Partitioning Graphs" (1970), without going through
-dearer ones. Banks have as many registers as before, since numbers are exchanged.
+Needs, for each two registers, the cost of their sharing a bank, and which registers may be exchanged. Leaves a new
+number for each register. While an exchange of two registers lowers the total cost, the exchange that lowers it most is
+made. That is the step of Kernighan and Lin, "An Efficient Heuristic Procedure for Partitioning Graphs" (1970), without
+its passes through more expensive states. Numbers are exchanged, so each bank keeps its number of registers.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from numpy.typing import NDArray
 STAYS = -1
 """The class of a register that keeps its number."""
 LEAST = 1e-3
-"""What an exchange has to save at least, as a share of what it would cost if all were in one bank: for less, nobody
-wants other code."""
+"""An exchange has to save at least this share of the cost of all registers in one bank. Chosen by hand: a smaller gain
+is not worth code that differs from the original."""
 
 
 def spread(together: NDArray[np.float64], banks: int, classes: Sequence[int]) -> list[int]:
-    """The new number of each register; number r lies in bank r mod `banks`.
+    """Return the new number of each register; register r lies in bank r mod `banks`.
 
-    together: cost by two registers, symmetric, zero for one with itself. classes: by register; only registers of one
-    class, not STAYS, change places.
+    together: cost for each two registers, symmetric, zero for a register with itself. classes: for each register its
+    class. Only registers of one class change places, and none of class STAYS.
     """
     count = len(classes)
     number = np.arange(count)

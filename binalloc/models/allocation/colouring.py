@@ -1,10 +1,11 @@
-"""Graph colouring of registers with aligned groups, precoloured nodes and copy affinities.
+"""This module colours graphs of registers with aligned groups, precoloured nodes and copy affinities.
 
-Chaitin's simplification made optimistic as Briggs proposed (reference [5] of the unified paper and its successors),
-widened in the manner usual for register pairs: a node is a *group* of 32-bit values that must lie at fixed offsets of
-one aligned base register. Where that leaves groups without a place, maximum cardinality search is tried, and a group
-may push neighbours elsewhere. Needs: a `ColouringProblem` over dense value numbers. Leaves: a colour for every value,
-or the groups for which none was left, in the order they failed. Deterministic; O(nodes * degree).
+It is Chaitin's simplification, made optimistic as Briggs proposed (reference [5] of the unified paper and its
+successors). It is extended in the manner usual for register pairs: a node is a *group* of 32-bit values, which must lie
+at fixed offsets of one aligned base register. Where that leaves groups without a register, maximum cardinality search
+is tried, and a group may evict neighbours to other registers. Needs: a `ColouringProblem` over dense value numbers.
+Leaves: a colour for every value, or the groups that found none, in the order in which they failed. Deterministic;
+O(nodes * degree).
 """
 
 from __future__ import annotations
@@ -21,59 +22,52 @@ from binalloc.isa.interface.places import PRED_BASE
 from binalloc.models.allocation.terms import Register, Value
 
 MUST_STAY = float("inf")
-_NO_REGISTER = Register(-1)
+"""Cost of a group that must not be spilled: infinite, so that no sum of other costs reaches it."""
+_NO_REGISTER = Register(-1)  # negative: no bit of a bitset of registers
 
 
 Lost = tuple[int, float]
-"""What failures cost: groups that must stay, and the cost of all others."""
+"""The cost of failures: the number of groups that must stay but failed, and the summed cost of all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Values that share one base register. members: (value, offset) pairs; `units` registers, base aligned to `align`.
+    """Values that share one base register form a group."""
 
-    cost: loop-weighted cost of keeping the group in memory; MUST_STAY for short-lived reload temporaries.
-    """
-
-    members: tuple[tuple[Value, int], ...]
-    units: int = 1
-    align: int = 1
+    members: tuple[tuple[Value, int], ...]  #: (value, offset from the base register) pairs
+    units: int = 1  #: registers that the group covers
+    align: int = 1  #: the base register is a multiple of this
+    #: loop-weighted cost of keeping the group in memory; MUST_STAY for short-lived temporaries of reloads
     cost: float = MUST_STAY
 
 
 @dataclass
 class ColouringProblem:
-    """A colouring problem over values 0..len(adjacency)-1.
+    """This is a colouring problem over the values 0..len(adjacency)-1."""
 
-    adjacency: per value a bitset of the values it interferes with. available: bitset of usable registers.
-    forbidden: per value a bitset of registers it may not take. fixed: value -> register, for precoloured single values.
-    affinity: per value {other value: weight}, copies that vanish if both get one register. hint: value -> register
-    of a known assignment, kept where it is possible and complete.
-    """
-
-    adjacency: list[int]
+    adjacency: list[int]  #: for each value the bitset of values that it interferes with
     groups: list[Group]
-    available: int
-    forbidden: list[int]
-    fixed: dict[Value, Register] = field(default_factory=dict)
+    available: int  #: bitset of usable registers
+    forbidden: list[int]  #: for each value the bitset of registers that it may not take
+    fixed: dict[Value, Register] = field(default_factory=dict)  #: register of each precoloured single value
+    #: for each value {other value: weight}; the copy between them vanishes if both get one register
     affinity: dict[int, dict[int, float]] = field(default_factory=dict)
+    #: register of each value in a known assignment, kept where it is possible and complete
     hint: dict[Value, Register] = field(default_factory=dict)
 
 
 @dataclass
 class Colouring:
-    """colour: register per value (-1 = none). failed: indexes of groups without a place, first failure first.
+    """This is the result of `colour`."""
 
-    neighbours: per group the groups it interferes with (what a driver needs to choose a spill).
-    """
-
-    colour: list[Register]
-    failed: list[int]
+    colour: list[Register]  #: register of each value, -1 for none
+    failed: list[int]  #: indices of the groups that found no register, in the order of failure
+    #: for each group the groups that it interferes with; a driver chooses a spill from these
     neighbours: list[set[int]]
 
 
 def base_positions(available: int, units: int, align: int) -> int:
-    """Bitset of the aligned bases from which `units` consecutive registers are available."""
+    """Return the bitset of aligned bases from which `units` consecutive registers are available."""
     usable = available
     for k in range(1, units):
         usable &= available >> k
@@ -84,10 +78,12 @@ def base_positions(available: int, units: int, align: int) -> int:
 
 
 def colour(problem: ColouringProblem, *, whole: bool = False, most: float = MUST_STAY) -> Colouring:
-    """Colour `problem`; see the module docstring. Of the orders tried the one with the cheapest failures counts; an
-    order is given up once it is no better than one before.
+    """Colour `problem` as the module docstring describes.
 
-    whole: only a colouring without failures is of use. most: only one whose failures cost so much or less.
+    Several orders of the groups are tried, and the one with the cheapest failures is taken. An order is given up as
+    soon as it is no better than an earlier one.
+
+    whole: only a colouring without failures is useful. most: upper limit on the cost of failures of a useful colouring.
     """
     graph = _GroupGraph(problem)
     useless: Lost = (len(problem.groups) + 1, 0.0)
@@ -109,9 +105,10 @@ def colour(problem: ColouringProblem, *, whole: bool = False, most: float = MUST
 
 
 class _GroupGraph:
-    """Interference between groups, with the number of base positions each one takes from another ("squeeze").
+    """This is the interference graph of the groups. It knows how many base positions each group takes from another
+    ("squeeze").
 
-    adjacent: per value the values it interferes with, as an index array.
+    adjacent: for each value the values that it interferes with, as an index array.
     """
 
     def __init__(self, problem: ColouringProblem) -> None:
@@ -142,11 +139,14 @@ class _GroupGraph:
         self._by_cardinality: list[int] = []
 
     def taken(self, by: Group, of: Group) -> int:
-        """Most base positions of `of` that a placed `by` can block."""
+        """Return the largest number of base positions of `of` that a placed `by` can block."""
         return by.units // of.align or 1
 
     def by_cardinality(self, problem: ColouringProblem) -> list[int]:
-        """Maximum cardinality search, made once: next is the group with most neighbours before it, wider ones first."""
+        """Return the groups in the order of a maximum cardinality search, which is made once.
+
+        The next group is the one with most registers in neighbours before it; wider groups go first among equals.
+        """
         if not self._by_cardinality:
             self._by_cardinality = self._search(problem.groups)
         return self._by_cardinality
@@ -174,13 +174,13 @@ class _GroupGraph:
 
 
 def positions(mask: int) -> NDArray[np.int64]:
-    """Positions of the one bits of `mask`, ascending, as an index array."""
+    """Return the positions of the one bits of `mask`, ascending, as an index array."""
     raw = np.frombuffer(mask.to_bytes((mask.bit_length() + 7) // 8, "little"), np.uint8)
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
 
 
 def _clash(problem: ColouringProblem, group: Group) -> bool:
-    """Whether two members at one offset interfere."""
+    """Return whether two members at one offset interfere."""
     at: dict[int, int] = {}
     for value, offset in group.members:
         if problem.adjacency[value] & at.get(offset, 0):
@@ -190,13 +190,17 @@ def _clash(problem: ColouringProblem, group: Group) -> bool:
 
 
 def _as_before(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
-    """Groups with a hint first; where they can all be followed nothing moves."""
+    """Put groups with a hint first: where all hints can be followed, no register changes."""
     movable = set(range(len(problem.groups))) - graph.fixed
     return sorted(movable, key=lambda g: (problem.groups[g].members[0][0] not in problem.hint, g))
 
 
 def _simplify(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
-    """Chaitin-Briggs: safely colourable groups are taken out first, then the cheapest per neighbour; coloured last."""
+    """Order the groups by Chaitin and Briggs.
+
+    Groups that can surely be coloured are removed from the graph first, then the cheapest per neighbour. Groups are
+    coloured in the opposite order.
+    """
     groups = problem.groups
     capacity = [graph.positions[(g.units, g.align)].bit_count() for g in groups]
     squeeze = [sum([graph.taken(groups[n], groups[g]) for n in graph.neighbours[g]]) for g in range(len(groups))]
@@ -235,23 +239,27 @@ def _simplify(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
 
 
 def _cardinality(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
-    """By maximum cardinality search: greedy colouring in this order is optimal on chordal graphs, which straight-line
-    code has."""
+    """Order the groups by maximum cardinality search.
+
+    Greedy colouring in this order is optimal on chordal graphs. The interference graphs of straight-line code are
+    chordal.
+    """
     return graph.by_cardinality(problem)
 
 
 def _wide_first(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
-    """As `_cardinality`, but quads before pairs before single registers, against fragmentation."""
+    """Order as `_cardinality`, but quads before pairs before single registers, against fragmentation."""
     return sorted(graph.by_cardinality(problem), key=lambda g: -problem.groups[g].units)
 
 
 class _Assignment:
-    """Registers handed out so far. A group without a free place may push up to two neighbours elsewhere.
+    """This is a partial assignment of registers. A group without a free base may evict up to MOST_EVICTED neighbours to
+    other registers.
 
     taken[v, r]: how many neighbours of value v hold register r.
     """
 
-    MOST_EVICTED = 2
+    MOST_EVICTED = 2  #: chosen by hand: a larger one finds a few more bases, and each base tried costs more time
 
     def __init__(self, problem: ColouringProblem, graph: _GroupGraph, hint: dict[Value, Register]) -> None:
         self.problem = problem
@@ -276,7 +284,7 @@ class _Assignment:
         self.colour[value] = register
 
     def place(self, g: int) -> bool:
-        """Whether there is a place for the group."""
+        """Give the group a base, and return whether there was one."""
         free = self._free(g)
         if free:
             self._set(g, self._choose(g, free))
@@ -290,7 +298,7 @@ class _Assignment:
         return False
 
     def _set(self, g: int, base: int) -> None:
-        """Put a group at `base`, where nothing is in its way, or nowhere (-1)."""
+        """Put a group at `base`, which must be free for it, or take its registers away (-1)."""
         group = self.problem.groups[g]
         assert base < 0 or self.graph.positions[(group.units, group.align)] >> base & 1, "not a place for the group"
         for value, offset in group.members:
@@ -300,7 +308,7 @@ class _Assignment:
             self._give(value, register)
 
     def _free(self, g: int) -> int:
-        """Bitset of the bases at which `g` meets no neighbour."""
+        """Return the bitset of bases at which `g` conflicts with no neighbour."""
         group = self.problem.groups[g]
         free = self.graph.positions[(group.units, group.align)]
         for value, offset in group.members:
@@ -308,13 +316,16 @@ class _Assignment:
         return free
 
     def _blocked(self, value: int) -> int:
-        """Bitset of the registers that a value may not take now."""
+        """Return the bitset of registers that a value may not take now."""
         held = np.packbits(self.taken[value] != 0, bitorder="little")
         return int.from_bytes(held.tobytes(), "little") | self.problem.forbidden[value]
 
     def _choose(self, g: int, free: int) -> int:
-        """The base that saves most copies; else the one whose pair and quad are fullest already, so that wide groups
-        find room; among equals the lowest, which keeps clobber sets small."""
+        """Choose a base for group `g` from the bitset `free`.
+
+        The base that saves most copies is taken. Otherwise a single value takes a register whose partner in the aligned
+        pair is in use, so that wide groups find room. Among equals the lowest is taken, which keeps clobber sets small.
+        """
         group = self.problem.groups[g]
         value, offset = group.members[0]
         before = self.hint.get(value, _NO_REGISTER) - offset
@@ -337,7 +348,7 @@ class _Assignment:
         return lowest(wanted)
 
     def _evict(self, g: int) -> bool:
-        """Place `g` where at most two neighbours stand in the way and can go elsewhere."""
+        """Place `g` where at most MOST_EVICTED neighbours are in the way and all of them can take other registers."""
         group = self.problem.groups[g]
         for base in bits(self.graph.positions[(group.units, group.align)]):
             blockers = self._blockers(group, base)
@@ -346,7 +357,8 @@ class _Assignment:
         return False
 
     def _blockers(self, group: Group, base: int) -> list[int] | None:
-        """Groups that must leave before `group` can stand at `base`; None where they are too many, or one cannot."""
+        """Return the groups that must leave before `group` can lie at `base`; None where there are too many or one is
+        precoloured."""
         found: set[int] = set()
         for value, offset in group.members:
             register = base + offset
@@ -381,5 +393,6 @@ class _Assignment:
         return int(self.colour[value]) - offset
 
 
+# the lower register of each aligned pair; numbers of registers end at PRED_BASE
 _EVEN = sum(1 << k for k in range(0, PRED_BASE, 2))
 _ODD = _EVEN << 1

@@ -1,15 +1,16 @@
-"""The cheapest choice of what leaves the registers where, and how it comes back, by OR-Tools CP-SAT, with a bound.
+"""This module lets OR-Tools CP-SAT choose the cheapest spill code, and proves a lower bound on its cost.
 
-Needs all that spill code may consist of (`spills`), pressure and capacity by point, and a choice for a start. Leaves a
-choice, and a lower bound of what the code costs that one round of spilling emits for any choice. One variable per
-region (away or not), one for whether memory holds its value there; one per value that may be kept in memory or
-recomputed, one per comeback and store that follows from those; at each point so many regions are away that the rest
-fits, unless its item is left out. Points at which the same regions lie are one constraint.
+Needs all possible parts of spill code (`spills`), pressure and capacity at each point, and a choice to start from.
+Leaves a choice, and a lower bound on the cost of the code that one round of spilling emits for any choice. The
+variables are: one per region (spilled or not), one for whether memory holds its value there, one per value that may be
+kept in memory or recomputed, and one per comeback and store that follows from those. At each point enough regions are
+spilled for the rest to fit, unless the item at the point is left out. Points with the same regions share one
+constraint.
 
-With slots it is joint over registers, slots and local memory: one more variable per value (in local memory or in a
-slot), and nowhere more values in registers and slots than there are of both: spill code moves while registers are free
-(`overlap`), so that what is away may be back early, or not yet stored. What cannot be told to take a slot takes none,
-so that the bound stays one.
+With slots the model is joint over registers, slots and local memory. Each value has one more variable (local memory or
+slot), and no point has more values in registers and slots than there are of both. Spill code moves while registers are
+free (`overlap`), so a spilled value may be back early, or not be stored yet. A region takes no slot in the model unless
+it surely needs one, so the bound stays a lower bound.
 
 Deterministic: one worker, a fixed seed, a limit in deterministic time.
 """
@@ -29,22 +30,22 @@ from binalloc.models.allocation.spills import NONE, Comeback, Spills
 from binalloc.models.allocation.stores import DEFINED
 
 SCALE = 1024
-"""Costs are exact multiples of 1/1024 at best: finer ones are rounded down, in the bound as in the objective."""
+"""CP-SAT wants integers, so a cost is counted in units of 1/1024. Finer parts are rounded down, in the bound as in the
+objective."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """away: regions, ascending; None where nothing was found. value, bound: its cost and a proven lower bound of any
-    choice's. status: "optimal", "feasible" (a limit was hit), "infeasible" or "unknown" (a limit was hit and nothing
-    found). work: deterministic time spent, in CP-SAT's units. local: values away for which there is no slot, where that
-    was asked. kept: values away that are kept in memory and not recomputed; None where nothing was found."""
+    """This is what the solver found for one function."""
 
-    away: list[int] | None
-    value: float
-    bound: float
+    away: list[int] | None  #: spilled regions, ascending; None where nothing was found
+    value: float  #: cost of the choice
+    bound: float  #: proven lower bound on the cost of any choice
+    #: "optimal", "feasible" (a limit was hit), "infeasible" or "unknown" (a limit was hit and nothing found)
     status: str
-    work: float
-    local: frozenset[int] = frozenset()
+    work: float  #: deterministic time spent, in CP-SAT's units
+    local: frozenset[int] = frozenset()  #: spilled values for which there is no slot, where that was asked
+    #: spilled values that are kept in memory and not recomputed; None where nothing was found
     kept: frozenset[int] | None = None
 
 
@@ -57,8 +58,10 @@ def solve(
     limit: float = 4.0,
     seed: int = 1,
 ) -> Solution:
-    """The cheapest choice found within `limit` units of deterministic time (about seconds). start: a choice that fits,
-    which is the answer where nothing is found."""
+    """Return the cheapest choice found within `limit` units of deterministic time (about seconds).
+
+    start: a choice that fits, which is returned where nothing is found.
+    """
     from ortools.sat.python import cp_model
 
     short = spills.crowded(np.maximum(pressure - capacity - spills.slots, 0), spills.takers()) if spills.slots else []
@@ -82,7 +85,7 @@ def solve(
 
 
 def solved(model: Any, terms: list[Any], limit: float, seed: int) -> tuple[Any, str]:
-    """The solver after it has sought the least sum of `terms`, and what it says, as in `Solution.status`."""
+    """Minimise the sum of `terms`; return the solver, and its answer in the words of `Solution.status`."""
     from ortools.sat.python import cp_model
 
     model.minimize(sum(terms))
@@ -97,13 +100,15 @@ def solved(model: Any, terms: list[Any], limit: float, seed: int) -> tuple[Any, 
 
 
 class SpillModel:
-    """What leaves the registers of one function, as variables and constraints of a CP-SAT model; what it costs are
-    `terms`. asked: values for which there may be no slot. runs: by how much what it costs counts.
+    """This model has the spill choices of one function as variables and constraints of CP-SAT; its costs are `terms`.
 
-    away, held: per region, whether its value has left the registers, and whether memory holds it there. kept, local:
-    by value, whether memory holds it wherever it comes back from, and whether it lies in local memory and not in a
-    slot, where that is a question. takes: per region that may take a slot, whether it does. needless: per item of
-    `Spills.needless`, whether it is left out."""
+    asked: values that may find no slot. runs: factor on all costs, for a function that runs more than once.
+
+    away, held: for each region, whether its value is spilled, and whether memory holds it there. kept: for each value,
+    whether memory holds it wherever it comes back. local: for each value that may lie in a slot or in local memory,
+    whether it lies in local memory. takes: for each region that may take a slot, whether it does. needless: for each
+    item of `Spills.needless`, whether it is left out.
+    """
 
     def __init__(self, model: Any, spills: Spills, asked: Collection[int], runs: float = 1.0) -> None:
         self.model, self.spills, self.scale = model, spills, runs * SCALE
@@ -123,6 +128,7 @@ class SpillModel:
             self._take_slots()
 
     def _left_out(self, n: int) -> Any:
+        """Return the variable that says whether needless item `n` is left out."""
         item = self.spills.needless[n]
         out = self.model.new_bool_var(f"n{n}")
         for r in item.behind:
@@ -134,20 +140,20 @@ class SpillModel:
         return out
 
     def is_kept(self, v: int) -> Any:
-        """Whether memory holds a value wherever it comes back from."""
+        """Return a literal: memory holds value `v` wherever it comes back."""
         if v in self.kept:
             return self.kept[v]
         return self.model.new_constant(int(v not in self.spills.recomputed))
 
     def _must_hold(self, variable: Any, r: int) -> None:
-        """Memory has to hold the value of region r where `variable` holds."""
+        """Require that memory holds the value of region r where `variable` is true."""
         self.model.add_implication(variable, self.held[r])
         self.model.add_implication(variable, self.is_kept(self.spills.value[r]))
 
     # -- costs
 
     def _charge(self, variable: Any, near: float, far: float, v: int) -> None:
-        """What it costs where `variable` holds, if value v is in a slot, and if it is in local memory."""
+        """Add the cost where `variable` is true: `near` if value v lies in a slot, `far` if it lies in local memory."""
         if near:
             self.terms.append(int(near * self.scale) * variable)
         if far > near and v in self.local:
@@ -156,12 +162,12 @@ class SpillModel:
             self.terms.append(int((far - near) * self.scale) * extra)
 
     def _memory(self, variable: Any, weight: float, v: int, at_most: float = inf) -> None:
-        """An access to memory, or what costs `at_most`."""
+        """Add the cost of an access to memory, or `at_most` where that is less."""
         near, far = min(self.spills.near, at_most), min(self.spills.far, at_most)
         self._charge(variable, weight * near, weight * far, v)
 
     def _comebacks(self) -> None:
-        """Those that are alike are one."""
+        """Add the cost of all comebacks; equal ones are merged."""
         alike: dict[Comeback, float] = {}
         for back in self.spills.comebacks:
             kind = back._replace(weight=0.0)
@@ -180,6 +186,7 @@ class SpillModel:
             self._back(comes, back, weight)
 
     def _comes(self, back: Comeback, unless: Any) -> Any:
+        """Return the variable that is true where the region of `back` is spilled and `unless` is false."""
         comes = self.model.new_bool_var("")
         self.model.add_bool_or([comes, self.away[back.region].negated(), unless])
         self.model.add_implication(comes, self.away[back.region])
@@ -187,7 +194,7 @@ class SpillModel:
         return comes
 
     def _back(self, comes: Any, back: Comeback, weight: float) -> None:
-        """From memory, or recomputed."""
+        """Add the cost of one comeback: a read of memory, or a recomputation."""
         spills, r = self.spills, back.region
         v = spills.value[r]
         if back.again == inf:
@@ -226,8 +233,10 @@ class SpillModel:
     # -- room
 
     def _take_slots(self) -> None:
-        """A region takes a slot if no way out of it, or out of those that it shares a ring with, goes without
-        memory."""
+        """Decide which regions surely take slots.
+
+        A region takes a slot if each way out of it, and out of the regions in its ring, needs memory.
+        """
         spills = self.spills
         rings = spills.rings()
         ring_of = {r: n for n, ring in enumerate(rings) for r in ring}
@@ -251,18 +260,18 @@ class SpillModel:
             self.model.add_implication(takes[r], self.away[r])
 
     def _takes_none(self, r: int, takes: dict[int, Any]) -> list[Any]:
-        """What holds where region r is away and takes no slot."""
+        """Return the literals that are all true where region r is spilled and takes no slot."""
         return [self.away[r], *([takes[r].negated()] if r in takes else [])]
 
     def _all(self, literals: list[Any]) -> Any:
-        """A variable that holds only where all do."""
+        """Return a variable that can be true only where all literals are."""
         every = self.model.new_bool_var("")
         for literal in literals:
             self.model.add_implication(every, literal)
         return every
 
     def fit(self, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> None:
-        """Nowhere more values than registers, and than registers and slots."""
+        """Require that no point has more values than registers, nor more than registers and slots together."""
         for left in self.counts(pressure - capacity):
             self.model.add(left <= 0)
         if self.takes:
@@ -270,8 +279,11 @@ class SpillModel:
                 self.model.add(left <= 0)
 
     def counts(self, pressure: NDArray[np.int32], *, slots: bool = False) -> list[Any]:
-        """How many registers are taken where `pressure` is above 0, which may be less what there are; with `slots` how
-        many registers and slots: an expression for every crowd of regions, and for every hole."""
+        """Return how many registers are taken, as an expression for every crowd of regions and for every hole.
+
+        pressure: points where it is above 0 are counted; the number of registers may already be subtracted from it.
+        slots: count values in registers and in slots.
+        """
         plain, every = pressure.copy(), range(len(self.away))
         for hole in self.spills.holes:
             plain[hole.point] -= hole.empty
@@ -285,12 +297,12 @@ class SpillModel:
         return found
 
     def values_left(self, count: NDArray[np.int32], regions: Collection[int]) -> list[Any]:
-        """How many of the values that are counted, which have these regions, are in registers: an expression for every
+        """Return how many of the counted values, which have these regions, are in registers, as an expression for every
         crowd of them."""
         return [self._left(key, most, slots=False) for key, most in self.spills.crowded(count, regions)]
 
     def _left(self, key: tuple[int, tuple[int, ...]], count: int, slots: bool) -> Any:
-        """key: as in `Spills.crowded`."""
+        """Return how many of `count` values stay at the points of one crowd. key: as in `Spills.crowded`."""
         n, lying = key
         away = sum(self.away[r] for r in lying)
         if slots:
@@ -298,10 +310,11 @@ class SpillModel:
         return count - away - (count * self.needless[n] if n != NONE else 0)
 
     def taking(self, regions: Iterable[int]) -> Any:
-        """How many of those regions take slots: an expression."""
+        """Return an expression: how many of those regions take slots."""
         return sum(self.takes[r] for r in regions if r in self.takes)
 
     def hint(self, away: Iterable[int], local: frozenset[int]) -> None:
+        """Give the solver a choice to start from."""
         away = set(away)
         for r, variable in enumerate(self.away):
             self.model.add_hint(variable, r in away)

@@ -1,12 +1,12 @@
-"""The chromatic number of a graph, with a colouring and a proof.
+"""This module finds the chromatic number of a graph, with a colouring and a proof.
 
-Needs interference bitsets. Leaves as few colours as there can be, and why there cannot be fewer: a clique of as many
-vertices, or CP-SAT's word that one colour less does not do.
+Needs interference bitsets. Leaves a colouring with the fewest colours, and the reason why fewer are not enough: a
+clique of as many vertices, or CP-SAT's answer that one colour less is infeasible.
 
-Upper bounds by DSATUR (Brelaz, "New methods to color the vertices of a graph", 1979) and by maximum cardinality search,
-which is optimal on chordal graphs; cliques greedily from every vertex. Only where those do not meet is the solver
-asked, with the clique's colours fixed, for one colour less each time. Deterministic: one worker, a fixed seed, a limit
-in deterministic time.
+Upper bounds come from DSATUR (Brelaz, "New methods to color the vertices of a graph", 1979) and from maximum
+cardinality search, which is optimal on chordal graphs. Cliques grow greedily from every vertex. Only where the bounds
+differ is the solver asked, with the clique's colours fixed, for one colour less each time. Deterministic: one worker, a
+fixed seed, a limit in deterministic time.
 """
 
 from __future__ import annotations
@@ -22,38 +22,37 @@ from binalloc.models.allocation.stack.slot_colouring import search_order
 
 
 class Proof(StrEnum):
-    """Why a colouring has the fewest colours."""
+    """A proof says why a colouring has the fewest colours."""
 
-    CLIQUE = "clique"
-    SOLVER = "solver"
-    NONE = "none"
+    CLIQUE = "clique"  #: a clique has as many vertices
+    SOLVER = "solver"  #: the solver found one colour less infeasible
+    NONE = "none"  #: the limit was hit before either was known
 
 
 @dataclass(frozen=True)
 class ExactColouring:
-    """colours: by vertex, from 0. clique: vertices all adjacent to one another, ascending. proof: that there are no
-    fewer colours; NONE where the limit was hit before."""
+    """This is a colouring, with a clique as a lower bound and the proof that fewer colours are not enough."""
 
-    colours: list[int]
-    clique: list[int]
-    proof: Proof
+    colours: list[int]  #: colour of each vertex, from 0
+    clique: list[int]  #: vertices that are all adjacent to one another, ascending
+    proof: Proof  #: proof that fewer colours are not enough; NONE where the limit was hit before
 
     @property
     def count(self) -> int:
-        """Number of colours."""
+        """Return the number of colours."""
         return _count(self.colours)
 
     @property
     def bound(self) -> int:
-        """Fewer colours than that do not do."""
+        """Return the proven lower bound on the number of colours."""
         return len(self.clique) if self.proof == Proof.NONE else self.count
 
 
 def colour_exactly(adjacency: Sequence[int], *, limit: float = 60.0, seed: int = 1) -> ExactColouring:
     """Colour a graph with the fewest colours.
 
-    adjacency: per vertex the bitset of its neighbours, symmetric and without itself (ValueError otherwise). limit: of
-    the solver, in units of deterministic time (about seconds), all questions together.
+    adjacency: for each vertex the bitset of its neighbours, symmetric and without itself (ValueError otherwise). limit:
+    of the solver, in units of deterministic time (about seconds), all calls together.
     """
     _require_graph(adjacency)
     everything = (1 << len(adjacency)) - 1
@@ -83,7 +82,10 @@ def _count(colours: Sequence[int]) -> int:
 
 
 def dsatur(adjacency: Sequence[int]) -> list[int]:
-    """Colour by vertex: next is the one with most colours around it, then with most neighbours, then the lower."""
+    """Colour each vertex by DSATUR.
+
+    The next vertex is the one with most colours around it, then with most neighbours, then the lower.
+    """
     around = [0] * len(adjacency)
     colours = [-1] * len(adjacency)
     queue = [(0, -mask.bit_count(), v) for v, mask in enumerate(adjacency)]
@@ -101,7 +103,7 @@ def dsatur(adjacency: Sequence[int]) -> list[int]:
 
 
 def _greedy(adjacency: Sequence[int], order: Sequence[int]) -> list[int]:
-    """The lowest free colour for each vertex, in that order."""
+    """Give each vertex the lowest free colour, in that order."""
     colours = [-1] * len(adjacency)
     for v in order:
         around = 0
@@ -113,7 +115,10 @@ def _greedy(adjacency: Sequence[int], order: Sequence[int]) -> list[int]:
 
 
 def largest_greedy_clique(adjacency: Sequence[int]) -> list[int]:
-    """The largest of the cliques that grow from each vertex by the candidate with most candidates beside it."""
+    """Grow a clique from each vertex, and return the largest.
+
+    A clique grows by the candidate that has most other candidates as neighbours.
+    """
     best: list[int] = []
     for v in sorted(range(len(adjacency)), key=lambda v: (-adjacency[v].bit_count(), v)):
         if adjacency[v].bit_count() < len(best):
@@ -131,9 +136,10 @@ def largest_greedy_clique(adjacency: Sequence[int]) -> list[int]:
 def _with(
     adjacency: Sequence[int], clique: Sequence[int], count: int, limit: float, seed: int
 ) -> tuple[list[int] | None, float]:
-    """(a colouring with `count` colours, None if there is none, [] if the limit was hit; deterministic time spent).
+    """Seek a colouring with `count` colours.
 
-    Vertices with fewer neighbours than colours always find one: they are left out until the rest is coloured.
+    Return it, None if there is none or [] if the limit was hit; and the deterministic time spent. Vertices with fewer
+    neighbours than colours always find one: they are left out until the rest is coloured.
     """
     from ortools.sat.python import cp_model
 
@@ -173,8 +179,10 @@ def _with(
 
 
 def _core(adjacency: Sequence[int], count: int) -> tuple[int, list[int]]:
-    """(the vertices that are left when those with fewer than `count` neighbours have gone, again and again; those that
-    went, in order)."""
+    """Remove vertices with fewer than `count` neighbours, again and again.
+
+    Return the bitset of vertices that are left, and the removed ones in order.
+    """
     left = (1 << len(adjacency)) - 1
     gone: list[int] = []
     degree = [mask.bit_count() for mask in adjacency]

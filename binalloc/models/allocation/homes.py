@@ -1,7 +1,8 @@
-"""Regions whose values lie in slots as far as there are slots, else in local memory.
+"""This module chooses regions whose values lie in slots as far as there are slots, and otherwise in local memory.
 
-Needs the same regions twice, priced for values in slots and for values in local memory, and the number of slots. Leaves
-for a choice of regions the values that get no slot (`without_slot`), and a choice of both (`choose_homes`).
+Needs the same regions at two prices, for values in slots and for values in local memory, and the number of slots.
+Leaves for a choice of regions the values that get no slot (`without_slot`), and a choice of regions and slots
+(`choose_homes`).
 """
 
 from __future__ import annotations
@@ -23,23 +24,24 @@ T = TypeVar("T")
 
 @dataclass
 class Homes:
-    """slot: the regions, at the prices of slots. dear: gives the same at those of local memory. slots: how many there
-    are; 0 where one price holds for all. spills: gives all that spill code may consist of, for an exact model."""
+    """These are the regions of a function, with the prices of both kinds of memory."""
 
-    slot: Regions
-    dear: Callable[[], Regions]
-    slots: int
-    spills: Callable[[], Spills] | None = None
+    slot: Regions  #: the regions, at the prices of slots
+    dear: Callable[[], Regions]  #: returns the same regions at the prices of local memory
+    slots: int  #: number of slots; 0 where one price holds for all
+    spills: Callable[[], Spills] | None = None  #: returns all parts that spill code may have, for an exact model
 
     @cached_property
     def local(self) -> Regions:
-        """The regions at the prices of local memory."""
+        """Return the regions at the prices of local memory."""
         return self.dear()
 
     @cached_property
     def pairs(self) -> list[tuple[tuple[int, int], list[float]]]:
-        """Two regions of different values (the lower first) and what more both cost away: at slots' prices, at those
-        of local memory. Ascending."""
+        """Return pairs of regions of different values (the lower first), with the extra cost if both are away.
+
+        The costs are at the prices of slots, and at the prices of local memory. Ascending.
+        """
         found: dict[tuple[int, int], list[float]] = {}
         for k, regions in enumerate((self.slot, self.local)):
             for r, beside in enumerate(regions.together):
@@ -50,7 +52,7 @@ class Homes:
 
     @cached_property
     def crossings(self) -> list[tuple[tuple[int, int, int], list[float]]]:
-        """A crossing's regions and what it costs at either price. Ascending."""
+        """Return the regions of each crossing, with its cost at either price. Ascending."""
         found: dict[tuple[int, int, int], list[float]] = {}
         for k, regions in enumerate((self.slot, self.local)):
             for region, other, leaf, cost in regions.crossings:
@@ -58,7 +60,7 @@ class Homes:
         return sorted(found.items())
 
     def enough(self, away: Collection[int]) -> bool:
-        """Are there slots for all that these regions keep in memory?"""
+        """Return whether there are slots for all that these regions keep in memory."""
         regions = self.slot
         pieces = [piece for r in away if regions.stored[r] for piece in regions.points[r]]
         room = np.full(max((end for _, end in pieces), default=0), self.slots, np.int32)
@@ -67,8 +69,10 @@ class Homes:
         return not np.any(room < 0)
 
     def without_slot(self, away: Collection[int]) -> frozenset[int]:
-        """The values with regions away that get no slot: slots go to those first to which local memory would cost
-        most."""
+        """Return the values with regions away that get no slot.
+
+        Slots go first to the values for which local memory would cost most.
+        """
         gone = set(away)
         mine: dict[int, list[int]] = {}
         for r in sorted(gone):
@@ -85,11 +89,15 @@ class Homes:
         return frozenset(local)
 
     def cost(self, away: Collection[int], local: frozenset[int]) -> float:
-        """What it costs to have exactly the regions `away` in memory, those of the values `local` in local memory.
-        Where a recomputation and what it reads have different homes, the less of what either price has it cost."""
+        """Return the cost of exactly the regions `away` in memory, with the values `local` in local memory.
+
+        Where a recomputation and a value that it reads lie in different memories, the lower of the two prices counts.
+        """
         return (self._mixed(local) if local else self.slot).cost(away)
 
     def _mixed(self, local: frozenset[int]) -> Regions:
+        """Return the regions, with the values `local` at the prices of local memory and the others at the prices of
+        slots."""
         slot, dear, value = self.slot, self.local, self.slot.value
         far = [v in local for v in value]
 
@@ -120,20 +128,23 @@ class Homes:
         )
 
     def holding(self, holders: Collection[int]) -> Regions:
-        """The regions, with values in local memory but for the `holders` of slots."""
+        """Return the regions, with all values but `holders` priced for local memory; `holders` have slots."""
         mixed = self._mixed(frozenset(self.slot.value).difference(holders))
         mixed.families = self.slot.families
         return mixed
 
 
 _PASSES = 4
-"""Over which values have slots. Two do nearly always."""
+"""Upper limit on rounds over the question which values have slots. Two rounds nearly always suffice."""
 
 
 def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
-    """Regions to send to memory, as `regions.choose`, and which values then find no slot: chosen as if there were slots
-    for all; then, where there are not, those values come back and what relieves most is sought again, with all at the
-    price of local memory but those that had slots; as long as that gets cheaper."""
+    """Choose regions to send to memory, as `regions.choose`, and the values that then find no slot.
+
+    The first choice is made as if there were slots for all. If there are not, the values without a slot come back, and
+    the best relief is sought again, with only the holders of slots priced for slots. That goes on as long as it gets
+    cheaper.
+    """
     if not homes.slots:
         return choose(homes.slot, pressure, capacity)
     away, left = chosen(homes.slot, pressure, capacity)
@@ -155,13 +166,17 @@ def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np
 
 
 def _between(prices: list[float], one_far: bool, other_far: bool) -> float:
-    """Of two values, what either price has it cost with neither, one or both in local memory."""
+    """Return the cost for two values, of which neither, one or both lie in local memory.
+
+    prices: with both in slots, and with both in local memory; the lower of them counts for one in each.
+    """
     if one_far and other_far:
         return prices[1]
     return min(prices) if one_far or other_far else prices[0]
 
 
 def _take(room: NDArray[np.int32], pieces: list[Interval]) -> bool:
+    """Take a slot at all points of `pieces`, and return whether there was one everywhere."""
     if any((room[start:end] <= 0).any() for start, end in pieces):
         return False
     for start, end in pieces:

@@ -1,10 +1,10 @@
-"""The cheapest choice of what leaves the registers in all functions of a call graph at once, with a bound.
+"""This module chooses the cheapest spills in all functions of a call graph at once, with a lower bound.
 
-Needs for each function what `cpsat` needs of one, and what lives in it where, by what its callers' registers have to do
-with it. Leaves how many registers each callee had better do with, and a lower bound of what the whole graph costs.
-What a callee overwrites its callers lack across the call, and what it has at once they lack as well: two variables per
-callee. Slots lie on a stack, one variable per callee; what is away may be in a register that is free. The bound holds
-whatever registers callees take their arguments in, and whatever calls overwrite.
+Needs for each function the same as `cpsat`, and the values that live in it at each point. Leaves the number of
+registers that each callee should have, and a lower bound on the cost of the whole graph. The registers that a callee
+overwrites are lost to its callers across the call, and so are the registers that it needs at once: two variables per
+callee. Slots lie on a stack, one variable per callee. A spilled value may be in a register that is free. The bound
+holds whatever registers callees take their arguments in, and whatever calls overwrite.
 
 Deterministic, as `cpsat` is.
 """
@@ -25,46 +25,47 @@ from binalloc.models.allocation.spills import Spills
 
 @dataclass(frozen=True)
 class JointCall:
-    """point: inside of the call, where the regions lie that go on behind it. survivors: the values that do so. passed:
-    those that are its arguments."""
+    """This is one call."""
 
-    callee: str
-    point: int
-    survivors: frozenset[int]
-    passed: frozenset[int]
+    callee: str  #: name of the callee
+    point: int  #: point inside the call, covered by the regions that continue behind it
+    survivors: frozenset[int]  #: values that live on behind the call
+    passed: frozenset[int]  #: values that are arguments of the call
 
 
 @dataclass(frozen=True)
 class JointFunction:
-    """One function. runs: per run of the kernel. pressure: registers needed, by point. own: values that live, by point,
-    but for its arguments, which may stay where the caller put them. arguments: values that are. calls: their points
-    are behind all others. All values that live across a call have regions."""
+    """This is one function. All values that live across a call have regions."""
 
-    name: str
-    spills: Spills
-    runs: float
-    pressure: NDArray[np.int32]
+    name: str  #: name of the function
+    spills: Spills  #: its possible spill code
+    runs: float  #: executions per run of the kernel
+    pressure: NDArray[np.int32]  #: registers needed at each point
+    #: values that live at each point, without the arguments, which may stay where the caller put them
     own: NDArray[np.int32]
-    arguments: frozenset[int]
-    calls: Sequence[JointCall]
+    arguments: frozenset[int]  #: values that are arguments of the function
+    calls: Sequence[JointCall]  #: its calls; their points are behind all others
 
 
 @dataclass(frozen=True)
 class JointSolution:
-    """registers: by callee, how many it has at once at most, those of what it calls among them; None where nothing was
-    found. value, bound, status, work: as in `cpsat.Solution`, of the whole graph."""
+    """This is what the solver found for a call graph."""
 
+    #: for each callee the most registers it has at once, with its own callees; None where nothing was found
     registers: dict[str, int] | None
-    value: float
-    bound: float
-    status: str
-    work: float
+    value: float  #: cost of the choice, as in `cpsat.Solution`, of the whole graph
+    bound: float  #: as in `cpsat.Solution`, of the whole graph
+    status: str  #: as in `cpsat.Solution`
+    work: float  #: as in `cpsat.Solution`
 
 
 def solve_jointly(
     functions: Sequence[JointFunction], registers: int, *, limit: float, seed: int = 1
 ) -> JointSolution:
-    """functions: callees first, the kernel last. registers: that there are. limit: deterministic time."""
+    """Solve the joint model of a call graph.
+
+    functions: callees first, the kernel last. registers: how many there are. limit: deterministic time.
+    """
     from ortools.sat.python import cp_model
 
     joint = _Joint(cp_model.CpModel(), registers)
@@ -83,9 +84,13 @@ def solve_jointly(
 
 
 class _Joint:
-    """By function: its model; by callee: the registers that it and what it calls overwrite, and those that it has at
-    once (`demands`: expressions of its own, those inside of calls with the callee, whose come on top); by function, the
-    slots of both."""
+    """This is the joint model.
+
+    models: for each function its model. overwritten: for each callee the registers that it and its own callees
+    overwrite. taken: for each callee the registers that it has at once. demands: for each callee the expressions that
+    `taken` must cover, each with the callee of the call it lies in, whose registers are added, or "". slots: for each
+    function the slots of it and its callees.
+    """
 
     def __init__(self, model: Any, registers: int) -> None:
         self.model, self.registers = model, registers
@@ -96,6 +101,7 @@ class _Joint:
         self.slots: dict[str, Any] = {}
 
     def add(self, function: JointFunction, *, is_kernel: bool) -> None:
+        """Add a function, whose callees are there already."""
         name, spills = function.name, function.spills
         self.slots[name] = spills.slots if is_kernel else self.model.new_int_var(0, spills.slots, "")
         asked = {spills.value[r] for r in spills.takers()} if spills.slots else set()
@@ -121,15 +127,17 @@ class _Joint:
             self._call(function, call, is_kernel=is_kernel)
 
     def _demand(self, name: str, count: Any, callee: str = "") -> None:
+        """Require that `taken` covers `count` registers, and the callee's on top."""
         self.demands[name].append((count, callee))
         self.model.add(count + (self.taken[callee] if callee else 0) <= self.taken[name])
 
     def _call(self, function: JointFunction, call: JointCall, *, is_kernel: bool) -> None:
+        """Add the constraints of one call."""
         mine, spills, name = self.models[function.name], function.spills, function.name
         lying = [r for r, pieces in enumerate(spills.points) if any(a <= call.point < b for a, b in pieces)]
 
         def kept(values: frozenset[int]) -> Any:
-            """How many of those stay in registers."""
+            """Return how many of those values stay in registers."""
             return len(values) - sum(mine.away[r] for r in lying if spills.value[r] in values)
 
         overwritten, taken = self.overwritten[call.callee], self.taken[call.callee]
@@ -145,7 +153,7 @@ class _Joint:
             self.model.add(both <= self.taken[name] + self.slots[name])
 
     def needed(self, solver: Any) -> dict[str, int]:
-        """The least that `taken` may be in the solution."""
+        """Return the least value of `taken` in the solution."""
         found: dict[str, int] = {"": 0}
         for name, demands in self.demands.items():
             found[name] = max((int(solver.value(count)) + found[callee] for count, callee in demands), default=0)

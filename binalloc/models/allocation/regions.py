@@ -1,17 +1,17 @@
-"""Which parts of live ranges leave the registers, so that no program point needs more than there are.
+"""This module chooses the parts of live ranges that leave the registers, so that the rest fits at every program point.
 
-A *region* is a connected part of a value's live range in which nothing accesses the value: from one access to the next,
-over block borders too, up to chosen borders such as those of loops. At an access a value is in a register; in a region
-it is in a register or in memory. Coming back costs a reload or a recomputation at each access behind the region and on
-each border to a region in a register. Before it leaves, memory must hold what is reloaded: a store costs what the
-access or border weighs where it stands, and stands where that is cheapest (`stores`). So a value may be in memory
-around a loop and in a register inside it, or the other way round, or away only between two distant uses.
+A *region* is a connected part of a value's live range in which nothing accesses the value. It extends from one access
+to the next, over block borders too, up to chosen borders such as loop borders. At an access a value is in a register;
+in a region it is in a register or in memory. To come back costs a reload or a recomputation at each access behind the
+region and on each border to a region in a register. Before a value leaves, memory must hold what is reloaded. A store
+costs the weight of its access or border, and is placed where that is cheapest (`stores`). So a value may be in memory
+around a loop and in a register inside it, or the other way round, or in memory only between two distant uses.
 
-Needs regions in numbers (`Regions`), and pressure and capacity by point. Leaves the regions that go to memory
-(`choose`): greedy, most relieved points per cost first, single regions against families of regions of one value; then
-what nobody wants between regions that are away is sent along, and what later choices made needless is taken back,
-dearest first. Linear in regions but for a logarithm, times the points
-that each spans.
+Needs regions in numbers (`Regions`), and pressure and capacity at each point. Leaves the regions that go to memory
+(`choose`). The choice is greedy, most relieved points per cost first; single regions compete with families of regions
+of one value. Then regions that nobody wants between spilled regions are spilled, too, and regions that later choices
+made needless are brought back, most expensive first. Time is linear in regions but for a logarithm, times the points
+that each one spans.
 """
 
 from __future__ import annotations
@@ -29,74 +29,68 @@ from binalloc.models.allocation.stores import DEFINED, Way, valid_regions
 from binalloc.models.allocation.terms import Interval
 
 NOBODY = -1
-"""No value."""
+"""Stands for no value; values are numbered from 0."""
 
 
 class Border(NamedTuple):
-    """Where a region meets another of the same value. out: cost of coming back on the way from this region to the
-    other; back: on the way from the other to this one. Both regions have theirs."""
+    """A border is where a region meets another of the same value. Both regions have theirs."""
 
-    region: int
-    out: float
-    back: float
+    region: int  #: the other region
+    out: float  #: cost of coming back on the way from this region to the other
+    back: float  #: cost of coming back on the way from the other region to this one
 
 
 class Crossing(NamedTuple):
-    """What more it costs to come back on the way from `region`, which is away, to `other`, which is not, where `leaf`,
-    a region of what the recomputation there reads, is away too."""
+    """A crossing is an extra cost of coming back on a border by recomputation, where `leaf`, which it reads, is away,
+    too."""
 
-    region: int
-    other: int
-    leaf: int
-    cost: float
+    region: int  #: region that is away
+    other: int  #: region that is in a register
+    leaf: int  #: region of a value that the recomputation reads
+    cost: float  #: what the comeback costs more
 
 
 @dataclass
 class Regions:
-    """The regions of all values that may leave the registers.
+    """These are the regions of all values that may leave the registers."""
 
-    By region: value; points, as half-open intervals; exits, the cost of coming back at the accesses behind it; stored,
-    whether something has to be in memory for that (else all is recomputed); free, whether something comes back without;
-    borders; ways, by which control comes into it, each with the cost of a store there; together, other values' regions
-    and what more it costs if both are away, where a recomputation reads what lies in the other; crossings, likewise
-    where it stands on a border. families: sets of regions of one value that may be worth leaving together. of: by
-    value, the regions whose prices it has here; None where these are their own.
-    """
-
-    value: list[int] = field(default_factory=list)
-    points: list[list[Interval]] = field(default_factory=list)
-    exits: list[float] = field(default_factory=list)
-    stored: list[bool] = field(default_factory=list)
-    borders: list[Sequence[Border]] = field(default_factory=list)
-    ways: list[Sequence[Way]] = field(default_factory=list)
+    value: list[int] = field(default_factory=list)  #: value of each region
+    points: list[list[Interval]] = field(default_factory=list)  #: points of each region, as half-open intervals
+    exits: list[float] = field(default_factory=list)  #: cost of coming back at the accesses behind each region
+    stored: list[bool] = field(default_factory=list)  #: memory must hold something for that; else all is recomputed
+    borders: list[Sequence[Border]] = field(default_factory=list)  #: borders of each region
+    ways: list[Sequence[Way]] = field(default_factory=list)  #: ways into each region, each with the cost of a store
+    #: regions of other values, with the extra cost if both are away: a recomputation reads the other value
     together: list[Sequence[tuple[int, float]]] = field(default_factory=list)
-    families: list[Sequence[int]] = field(default_factory=list)
+    families: list[Sequence[int]] = field(default_factory=list)  #: regions of one value, worth spilling together
+    #: as `together`, where the recomputation is placed on a border
     crossings: list[Crossing] = field(default_factory=list)
-    free: list[bool] = field(default_factory=list)
+    free: list[bool] = field(default_factory=list)  #: whether something comes back from the region without memory
+    #: for a value, the regions with its prices here; None where these regions have their own
     of: Callable[[int], Regions] | None = None
     _stores: dict[tuple[int, ...], float] = field(default_factory=dict, repr=False)
 
     @cached_property
     def terms(self) -> _Terms:
-        """Sums over them. Made when they are first searched, from when on they stay as they are."""
+        """Return sums over the regions. They are made at the first search; the regions do not change afterwards."""
         return _Terms(self)
 
     @cached_property
     def of_values(self) -> dict[int, list[int]]:
-        """The regions of each value. (Like `terms`, once all are there.)"""
+        """Return the regions of each value. As `terms`, it is made once all regions are there."""
         out: dict[int, list[int]] = {}
         for r, v in enumerate(self.value):
             out.setdefault(v, []).append(r)
         return out
 
     def stores(self, mine: Sequence[int], away: Collection[int], needed: Collection[int]) -> tuple[set[int], float]:
-        """Of a value's regions `mine`, those in which memory holds it if some are `away` and it is `needed` in some,
-        and what its stores cost."""
+        """Return where memory holds a value, and the cost of its stores. mine: its regions. needed: regions in which it
+        must."""
         return valid_regions({r: self.ways[r] for r in mine}, needed, away)
 
     def _stored(self, gone: Sequence[int]) -> float:
-        """What the stores of a value cost whose regions `gone` are away. (Asked again and again, for choices that
-        differ in a few values.)"""
+        """Return the cost of the stores of a value whose regions `gone` are away. Results are kept for similar
+        choices."""
         value = self.value[gone[0]]
         if self.of is not None:
             return self.of(value)._stored(gone)
@@ -108,7 +102,7 @@ class Regions:
         return cost
 
     def pressure_without(self, away: Iterable[int], pressure: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The pressure that is left with the regions `away` in memory."""
+        """Return the pressure that is left with the regions `away` in memory."""
         left = pressure.copy()
         for r in away:
             for start, end in self.points[r]:
@@ -116,12 +110,12 @@ class Regions:
         return left
 
     def alone(self, gone: Sequence[int]) -> float:
-        """What it costs to have the regions `gone` of a value in memory, and nothing else."""
+        """Return the cost of the regions `gone` of one value in memory, and nothing else."""
         total = sum(self.exits[r] + sum(b.out for b in self.borders[r] if b.region not in gone) for r in gone)
         return total + self._stored(gone)
 
     def cost(self, away: Iterable[int]) -> float:
-        """What it costs to have exactly the regions `away` in memory."""
+        """Return the cost of exactly the regions `away` in memory."""
         gone = set(away)
         total = 0.0
         mine: dict[int, list[int]] = {}
@@ -136,10 +130,11 @@ class Regions:
 
 
 class _Terms:
-    """What every search in the same regions adds up.
+    """These are the sums that every search in the same regions needs.
 
-    at_ways: by region, stores at all ways into it, if memory has to hold something in it. define: by value, a store for
-    each definition. of_region: families by region. crossings: by region that takes part.
+    at_ways: for each region, stores at all ways into it, if memory has to hold something in it. define: for each value,
+    a store for each definition. of_region: families of each region. crossings: crossings of each region that takes
+    part.
     """
 
     def __init__(self, regions: Regions) -> None:
@@ -166,7 +161,7 @@ class _Terms:
             self._of_value.setdefault(regions.value[family[0]], []).append(f)
 
     def dear(self, value: int) -> list[tuple[float, int]]:
-        """The families of a value with the stores at all ways into them, dearest first."""
+        """Return the families of a value with the cost of stores at all ways into them, most expensive first."""
         known = self._dear.get(value)
         if known is None:
             totals = [(sum([self.at_ways[r] for r in self.families[f]]), f) for f in self._of_value[value]]
@@ -176,20 +171,19 @@ class _Terms:
 
 @dataclass
 class Choice:
-    """away: regions that go to memory, ascending. pressure: what is left at each point. cost: see `Regions.cost`, and
-    `homes.Homes.cost`. local: values for local memory where others have slots. kept: those to be kept in memory, others
-    being recomputed; None where that is still to be decided."""
+    """This is a choice of regions to spill."""
 
-    away: list[int]
-    pressure: NDArray[np.int32]
-    cost: float
-    local: frozenset[int] = frozenset()
+    away: list[int]  #: regions that go to memory, ascending
+    pressure: NDArray[np.int32]  #: pressure that is left at each point
+    cost: float  #: see `Regions.cost` and `homes.Homes.cost`
+    local: frozenset[int] = frozenset()  #: values for local memory where others have slots
+    #: values to be kept in memory, others being recomputed; None where that is still to be decided
     kept: frozenset[int] | None = None
 
 
 def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
-    """Regions to send to memory. Where even all together do not do, some points of `Choice.pressure` stay above
-    capacity: more registers are needed there than all accesses leave."""
+    """Choose regions to send to memory. Where even all of them are not enough, some points of `Choice.pressure` stay
+    above capacity: the accesses alone need more registers there."""
     away, left = chosen(regions, pressure, capacity)
     return Choice(away, left, regions.cost(away))
 
@@ -201,8 +195,8 @@ def chosen(
     begin: Iterable[int] = (),
     stays: int = NOBODY,
 ) -> tuple[list[int], NDArray[np.int32]]:
-    """As `choose`: the regions, ascending, and the pressure that is left. begin: regions away to start from.
-    stays: a value that does not leave."""
+    """Return the regions as `choose` finds them, ascending, and the pressure that is left. begin: regions away to start
+    from. stays: a value that is not spilled."""
     work = _Greedy(regions, pressure, capacity, stays)
     for r in begin:
         work.go((r,))
@@ -212,13 +206,17 @@ def chosen(
 
 
 _PASSES = 4
-"""Over what is away, and what is not. Two do nearly always."""
+"""Upper limit on rounds of `improve`. Two rounds nearly always suffice."""
 
 
 class _Greedy:
-    """room: registers free at each point, negative where too many values are live. over: by point, whether it is. left:
-    how many are. leave: by value, what stores cost at all ways into what is away and comes from memory, which with
-    `define` bounds what they do cost. costs: by family, as far as they are known. The rest: see `_Terms`."""
+    """This is one greedy choice. Attributes that are not listed: see `_Terms`.
+
+    room: registers free at each point, negative where too many values are live. over: for each point, whether its room
+    is negative. left: number of such points. leave: for each value, the cost of stores at all ways into spilled regions
+    that come back from memory; its stores cost no more, and no more than `define`. costs: known parts of each family's
+    cost.
+    """
 
     def __init__(
         self, regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32], stays: int
@@ -236,6 +234,7 @@ class _Greedy:
         self.costs: list[tuple[float, float] | None] = [None] * len(regions.families)
 
     def relieve(self) -> None:
+        """Spill families, cheapest per relieved point first, until no point is over capacity or none is left."""
         families, value = self.regions.families, self.regions.value
         gain = self._gains()
         queue = []
@@ -263,7 +262,7 @@ class _Greedy:
                     heapq.heappush(queue, found)
 
     def _gains(self) -> list[int]:
-        """Points with too many values that each region covers, before anything left."""
+        """Return how many points over capacity each region covers, before any has been spilled."""
         count = np.concatenate(([0], np.cumsum(self.over_view, dtype=np.int64)))
         pieces = np.array([piece for points in self.regions.points for piece in points], np.int64).reshape(-1, 2)
         total = np.concatenate(([0], np.cumsum(count[pieces[:, 1]] - count[pieces[:, 0]])))
@@ -272,9 +271,9 @@ class _Greedy:
         return gains
 
     def _cheaper(self, family: Sequence[int], before: float) -> list[int]:
-        """Families that may cost less now that `family` has left: those with a region that did, or that borders one or
-        is read on one's border, and those whose stores would cost more than what definitions leave of it. before:
-        `leave` of its value until now."""
+        """Return the families that may cost less now that `family` is spilled. They have a spilled region, or one that
+        borders or crosses a spilled one, or stores that would cost more than stores at definitions. before: `leave`
+        until now."""
         regions = self.regions
         found: set[int] = set()
         for r in family:
@@ -293,7 +292,7 @@ class _Greedy:
         return sorted(found)
 
     def _score(self, f: int) -> tuple[float, float, int] | None:
-        """(cost by point relieved, cost, family); None where it relieves nothing."""
+        """Return (cost per relieved point, cost, family); None where the family relieves nothing."""
         family = self.regions.families[f]
         gain = self._gain(family)
         if not gain:
@@ -302,6 +301,7 @@ class _Greedy:
         return cost / gain, cost, f
 
     def _gain(self, family: Sequence[int]) -> int:
+        """Return how many points over capacity a family would relieve."""
         over, away, points = self.over, self.away, self.regions.points
         gain = 0
         for r in family:
@@ -311,19 +311,20 @@ class _Greedy:
         return gain
 
     def _cost(self, f: int) -> float:
-        """What it costs more to send the regions of a family away, too."""
+        """Return the additional cost of spilling the regions of a family."""
         known = self.costs[f]
         if known is None:
             known = self.costs[f] = self._beside_stores(self.regions.families[f])
         return self._whole_cost(self.regions.families[f], known)
 
     def _whole_cost(self, family: Sequence[int], beside: tuple[float, float]) -> float:
+        """Return the additional cost of a family, stores included. beside: as from `_beside_stores`."""
         value = self.regions.value[family[0]]
         most, now = self.define.get(value, 0.0), self.leave.get(value, 0.0)
         return beside[0] + min(most, now + beside[1]) - min(most, now)
 
     def _beside_stores(self, family: Sequence[int]) -> tuple[float, float]:
-        """(cost of sending a family away but for its stores, cost of stores on all ways into it)."""
+        """Return the cost of spilling a family without its stores, and the cost of stores on all ways into it."""
         regions, away = self.regions, self.away
         inside = frozenset(family)
         total = 0.0
@@ -344,7 +345,7 @@ class _Greedy:
         return total + self._crossed(family, True), ways
 
     def _crossed(self, family: Sequence[int], gone: bool) -> float:
-        """What more comebacks on borders cost if the regions of a family are all away, or none."""
+        """Return the change in cost of crossings if the regions of a family are all away (`gone`), or none is."""
         if self.crossings.keys().isdisjoint(family):
             return 0.0
         away = self.away
@@ -373,7 +374,7 @@ class _Greedy:
                     self.left -= missing - self.over.count(1, start, end)
 
     def _forget(self, r: int) -> None:
-        """Costs that depend on where region r is."""
+        """Forget the costs that depend on where region r is."""
         regions = self.regions
         beside = (*(b.region for b in regions.borders[r]), *(other for other, _ in regions.together[r]))
         for other in (r, *beside, *self._crossing(r)):
@@ -381,12 +382,12 @@ class _Greedy:
                 self.costs[f] = None
 
     def _crossing(self, r: int) -> Iterator[int]:
-        """Regions whose comebacks on borders depend on where region r is."""
+        """Yield the regions whose comebacks on borders depend on where region r is."""
         for crossing in self.crossings.get(r, ()):
             yield from (crossing.region, crossing.other, crossing.leaf)
 
     def improve(self) -> None:
-        """Send along what is cheaper away, bring back what is not needed away, while either changes anything."""
+        """Spill regions that are cheaper away and bring back needless ones, while either changes anything."""
         for _ in range(_PASSES):
             before = bytes(self.away)
             self.send_along()
@@ -395,7 +396,7 @@ class _Greedy:
                 break
 
     def send_along(self) -> None:
-        """Send away what saves comebacks: where a value is away all around and nobody wants it in between."""
+        """Spill the regions that save comebacks: the value is away all around them and nobody wants it in between."""
         regions, away, value = self.regions, self.away, self.regions.value
         beside = {b.region for r, gone in enumerate(away) if gone for b in regions.borders[r]}
         queue = [r for r in sorted(beside) if not away[r] and value[r] != self.stays]
@@ -405,7 +406,7 @@ class _Greedy:
                 queue += [b.region for b in regions.borders[r] if not away[b.region]]
 
     def take_back(self) -> None:
-        """Bring back what is not needed away, by what that saves: whole families first, then single regions."""
+        """Bring back regions that need not be away, by saving: whole families first, then single regions."""
         families = [[r for r in family if self.away[r]] for family in self.regions.families if len(family) > 1]
         singles = [[r] for r, gone in enumerate(self.away) if gone]
         for sets in (families, singles):
@@ -416,6 +417,7 @@ class _Greedy:
                     self._return(mine)
 
     def _saved(self, family: Sequence[int]) -> float:
+        """Return what is saved if a family comes back."""
         regions, away = self.regions, self.away
         inside = frozenset(family)
         total = 0.0
@@ -432,7 +434,7 @@ class _Greedy:
         return total - self._crossed(family, False) + min(most, now) - min(most, now - ways)
 
     def _fits(self, family: Sequence[int]) -> bool:
-        """Is there room everywhere? (Regions of one value never overlap.)"""
+        """Return whether there is room for a family at all its points. (Regions of one value never overlap.)"""
         room, points = self.room, self.regions.points
         return all(bool((room[start:end] > 0).all()) for r in family for start, end in points[r])
 

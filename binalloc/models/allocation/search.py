@@ -1,11 +1,13 @@
-"""A cheaper choice of what leaves the registers, sought from the greedy one: what went first may have been wrong.
+"""This module seeks a cheaper choice of spilled regions, starting from the greedy one, whose first steps may have been
+wrong.
 
-Needs `Homes`, pressure and capacity by point, and a choice that fits. Leaves a choice that fits and costs less, or the
-one given. Two ways lead on. All is chosen anew, with two regions that meet on a border as one more thing to send: alone
-each of them would come back on the border for the other; and likewise all that meet where nothing reads the value.
-Then the value that costs most away returns and has to stay, and what that leaves too tight is relieved by others (a
-step of large neighbourhood search: Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle
-Routing Problems", 1998), dearest first, a few times.
+Needs `Homes`, pressure and capacity at each point, and a choice that fits. Leaves a choice that fits and costs less, or
+the given one. It improves the choice in two ways. First, all is chosen anew with more families. Each two regions that
+meet on a border form one, because alone either would come back on the border for the other. All regions that meet where
+nothing reads the value form one as well. Second, the value with the most expensive spill code comes back and has to
+stay, and other values relieve the points that this leaves over capacity. That is a step of large neighbourhood search
+(Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle Routing Problems", 1998). It is done a
+few times, most expensive value first.
 """
 
 from __future__ import annotations
@@ -21,20 +23,24 @@ from binalloc.models.allocation.homes import Homes
 from binalloc.models.allocation.regions import NOBODY, Choice, Regions, chosen
 
 MISSES = 3
-"""Values that return in vain, one after the other, before the search ends."""
+"""Values that come back without gain, one after the other, before the search ends. Chosen by hand: a larger number
+costs time, since all is chosen anew for each value."""
 TRIES = 8
-"""Values that return, in all."""
+"""Values that come back in all. Chosen by hand, as MISSES: it bounds the time where each try gains a little."""
 
 
 def search(
     homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32], first: Choice
 ) -> Choice:
-    """The cheapest choice found; `first` where none costs less."""
+    """Return the cheapest choice found; `first` where none costs less."""
     return _Search(homes, pressure, capacity, first).run()
 
 
 class _Search:
-    """regions: at the prices of the homes that the first choice gave the values."""
+    """This is one search.
+
+    regions: priced for the memory (slot or local) that the first choice gave each value.
+    """
 
     def __init__(
         self, homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32], first: Choice
@@ -61,7 +67,7 @@ class _Search:
         return self.best
 
     def _take(self, regions: Regions, begin: Iterable[int] = (), stays: int = NOBODY) -> bool:
-        """Choose, and keep that if it is cheaper."""
+        """Choose anew, and keep the choice if it is cheaper; return whether it is."""
         away, left = chosen(regions, self.pressure, self.capacity, begin, stays)
         if np.any(left > self.capacity):
             return False
@@ -74,7 +80,7 @@ class _Search:
         return True
 
     def _dearest(self, tried: set[int]) -> int:
-        """The value that costs most away, of those that were not tried yet."""
+        """Return the value whose spilled regions cost most, among those not tried yet."""
         regions = self.regions
         mine: dict[int, list[int]] = {}
         for r in self.best.away:
@@ -84,8 +90,10 @@ class _Search:
 
 
 def _quiet(regions: Regions) -> list[tuple[int, ...]]:
-    """Regions of a value that meet on borders, one after the other, with no comeback but on borders: around loops in
-    which nothing accesses the value, and in them."""
+    """Return the sets of regions of one value that meet on borders and have no comeback except on borders.
+
+    They lie around loops in which nothing accesses the value, and inside such loops.
+    """
     sets = UnionFind(len(regions.value))
     for r, mine in enumerate(regions.borders):
         for border in mine:
@@ -98,7 +106,7 @@ def _quiet(regions: Regions) -> list[tuple[int, ...]]:
 
 
 def _met(regions: Regions) -> list[tuple[int, int]]:
-    """Regions that meet on a border, two and two, that are no family yet."""
+    """Return the pairs of regions that meet on a border and are no family yet."""
     known = set(map(tuple, regions.families))
     pairs = {(min(r, b.region), max(r, b.region)) for r, mine in enumerate(regions.borders) for b in mine}
     return sorted(pairs - known)

@@ -1,10 +1,11 @@
-"""What spill code costs, comeback by comeback: all that can be chosen when values leave the registers.
+"""This module describes the cost of spill code, comeback by comeback: all that can be chosen when values leave the
+registers.
 
-Needs regions of live ranges (`regions`) and what stands between them. Leaves lists from which an exact model is made
-(`cpsat`). A value is kept in memory, and read wherever it comes back, or recomputed there, and then never stored.
-Memory holds it in a region if it was stored on all ways into it, or memory held it before. An item is needless where
-all that it defines is away and not kept: then nothing comes back for it. So the cheapest choice costs no more than any
-code that one round of spilling emits.
+Needs regions of live ranges (`regions`) and the instructions between them. Leaves lists from which an exact model is
+made (`cpsat`). A value is either kept in memory and read at each comeback, or recomputed there and never stored. Memory
+holds a value in a region if it was stored on all ways into the region, or if memory held it before. An item is needless
+where all that it defines is spilled and not kept: no operand then comes back for it. So the cheapest choice costs no
+more than any code that one round of spilling emits.
 """
 
 from __future__ import annotations
@@ -21,104 +22,102 @@ from numpy.typing import NDArray
 from binalloc.models.allocation.terms import Interval
 
 NONE = -1
-"""No region, or no item."""
+"""Stands for no region, or no item; numbers of both begin at 0."""
 
 
 class Leaf(NamedTuple):
-    """What a recomputation reads. regions: it has to come back, too, where all of them are away. again: what it costs
-    to recompute it, unweighted; infinite where that cannot be."""
+    """A leaf is a value that a recomputation reads."""
 
-    value: int
-    regions: tuple[int, ...]
-    again: float
+    value: int  #: number of the value
+    regions: tuple[int, ...]  #: where all of them are away, the value has to come back, too
+    again: float  #: cost of recomputing it, unweighted; infinite where that is impossible
 
 
 class Comeback(NamedTuple):
-    """Where the value of a region that is away comes back: at an access, or, with `to`, where that region is not away.
-    again: what it costs to recompute it, unweighted; infinite where that cannot be. item: number of the needless item,
-    NONE for others, that it comes back for."""
+    """A comeback is a place at which a spilled value returns to a register."""
 
-    region: int
-    to: int
-    weight: float
-    again: float = inf
-    leaves: tuple[Leaf, ...] = ()
-    item: int = NONE
+    region: int  #: region that is away
+    to: int  #: NONE at an access; otherwise the next region, and the value comes back where that one is not away
+    weight: float  #: how often it is executed
+    again: float = inf  #: cost of recomputing the value, unweighted; infinite where that is impossible
+    leaves: tuple[Leaf, ...] = ()  #: values that the recomputation reads
+    item: int = NONE  #: index of the needless item that needs the value; NONE where no such item does
 
 
 class Way(NamedTuple):
-    """Where a store would stand on a way from a region, or the value's definition (`stores.DEFINED`), into another.
-    border: between blocks, where nothing accesses the value."""
+    """A way leads into a region, and a store may be placed on it."""
 
-    source: int
-    region: int
-    weight: float
-    border: bool = False
+    source: int  #: region that it comes from, or `stores.DEFINED` for the value's definition
+    region: int  #: region that it leads into
+    weight: float  #: how often it is executed
+    border: bool = False  #: it lies between blocks, where nothing accesses the value
 
 
 class Needless(NamedTuple):
-    """An item that is left out if the regions behind what it defines are all away, none of those values is kept, and no
-    operand has to come back for the region behind it. points: at which it then takes no registers."""
+    """A needless item can be left out under three conditions.
 
-    behind: tuple[int, ...]
-    operands: tuple[tuple[int, int], ...]
-    points: tuple[int, ...]
+    The regions behind its definitions are all away, none of those values is kept, and no operand has to come back for
+    the region behind it.
+    """
+
+    behind: tuple[int, ...]  #: the regions behind its definitions
+    operands: tuple[tuple[int, int], ...]  #: for each operand its region before the item and behind it
+    points: tuple[int, ...]  #: points at which the item takes no registers if it is left out
 
 
 class Hole(NamedTuple):
-    """So many registers that the pressure at a point counts stay empty, unless one of the regions is away."""
+    """A hole is a number of registers that stay empty at a point, although the pressure counts them."""
 
-    point: int
-    empty: int
-    regions: tuple[int, ...]
+    point: int  #: point in the code
+    empty: int  #: registers that stay empty
+    regions: tuple[int, ...]  #: the registers are not empty where one of these regions is away
 
 
 @dataclass
 class Spills:
-    """value, points: by region, as in `regions.Regions`. near, far: what an access to memory costs, in a slot and in
-    local memory, if there are `slots`; one and the same if there are none. written: (region before, region behind)
-    where part of a value is written: what memory holds behind it has to hold before, where it is away. open: regions
-    out of which some way reads nothing."""
+    """These are all parts that the spill code of a function may have."""
 
-    value: list[int]
-    points: list[list[Interval]]
-    near: float = 1.0
-    far: float = 1.0
-    slots: int = 0
+    value: list[int]  #: for each region its value, as in `regions.Regions`
+    points: list[list[Interval]]  #: for each region its points, as in `regions.Regions`
+    near: float = 1.0  #: cost of an access to a slot; equal to `far` if there are no slots
+    far: float = 1.0  #: cost of an access to local memory
+    slots: int = 0  #: number of slots
     comebacks: list[Comeback] = field(default_factory=list)
     ways: list[Way] = field(default_factory=list)
     needless: list[Needless] = field(default_factory=list)
+    #: (region before, region behind) where part of a value is written: what memory holds behind has to be held before,
+    #: where it is away
     written: set[tuple[int, int]] = field(default_factory=set)
-    open: set[int] = field(default_factory=set)
+    open: set[int] = field(default_factory=set)  #: regions with a way out on which nothing is read
     holes: list[Hole] = field(default_factory=list)
 
     @cached_property
     def recomputed(self) -> set[int]:
-        """Values that cost least recomputed wherever they come back, whatever else is away."""
+        """Return the values that are cheapest recomputed wherever they come back, whatever else is away."""
         dear = {back.region for back in self.comebacks if back.leaves or back.again > self.near}
         return set(self.value) - {self.value[r] for r in dear}
 
     @cached_property
     def asked(self) -> set[int]:
-        """Values that may be kept or recomputed."""
+        """Return the values that may be kept or recomputed."""
         can = {back.region for back in self.comebacks if back.again < inf}
         can.update(r for item in self.needless for r in item.behind)
         return {self.value[r] for r in can} - self.recomputed
 
     def takers(self) -> list[int]:
-        """Regions that take a slot at every point if their values come back from slots."""
+        """Return the regions that take a slot at every point if their values come back from slots."""
         return sorted(
             {back.region for back in self.comebacks if self.value[back.region] not in self.recomputed} - self.open
         )
 
     def behind(self, back: Comeback) -> int:
-        """The region that the value is in behind a comeback that is not needed, NONE for no more."""
+        """Return the region of the value behind a comeback that is not needed, or NONE where it has none."""
         if back.item == NONE:
             return back.to
         return dict(self.needless[back.item].operands)[back.region]
 
     def rings(self) -> list[list[int]]:
-        """The takers, those together that lead into one another where they are away."""
+        """Return the takers, grouped: regions that lead into one another while they are away form a ring."""
         behind: dict[int, set[int]] = {r: set() for r in self.takers()}
         for back in self.comebacks:
             if back.region in behind and self.behind(back) in behind:
@@ -130,8 +129,11 @@ class Spills:
     def crowded(
         self, count: NDArray[np.int32], regions: Collection[int]
     ) -> list[tuple[tuple[int, tuple[int, ...]], int]]:
-        """Points at which `count` is not 0, as what relieves them: the needless item there, or NONE, and those of the
-        regions that lie there. With the highest count of the points of which that is the same. Ascending."""
+        """Return the points at which `count` is not 0, grouped by what relieves them.
+
+        A key is the needless item at the point, or NONE, and the regions of `regions` that cover it. Its number is the
+        highest count of its points. Ascending.
+        """
         asked = np.flatnonzero(count)
         lying: list[list[int]] = [[] for _ in range(len(asked))]
         for r in regions:
@@ -147,6 +149,7 @@ class Spills:
 
 
 def _reached(r: int, behind: dict[int, set[int]]) -> set[int]:
+    """Return all regions that can be reached from region r."""
     found: set[int] = set()
     queue = [r]
     for x in queue:

@@ -1,9 +1,10 @@
-"""Where to store a value so that memory holds it where it has to, at least cost: a minimal cut.
+"""This module places the stores of a value, so that memory holds it where it has to, at least cost: a minimal cut.
 
-Needs a value's regions (`regions`), the ways into each, and in which of them memory must hold the value. Leaves the
-regions in which it does. On a way into a region from one in which memory holds the value it still does; else a store
-on that way costs what the way costs. Ways from definitions begin without. So the stores are the edges cut between the
-definitions and the regions that need memory: Ford and Fulkerson's theorem, on graphs of a few nodes.
+Needs a value's regions (`regions`), the ways into each, and the regions in which memory must hold the value. Leaves the
+regions in which memory holds it. If memory holds the value in the region that a way comes from, nothing need be done on
+that way. Otherwise a store on it has the cost of the way. Memory holds nothing on ways from definitions. So the stores
+are the edges of a cut between the definitions and the regions that need memory. The minimal one is found by Ford and
+Fulkerson's theorem, on graphs of a few nodes.
 """
 
 from __future__ import annotations
@@ -11,21 +12,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 DEFINED = -1
-"""In place of the region that a way comes from: the value is defined there."""
+"""Stands for the source of a way that comes from the value's definition; regions are numbered from 0."""
 
 Way = tuple[int, float]
-"""(region that it comes from or DEFINED, cost of a store on it)."""
+"""(source region or DEFINED, cost of a store on the way)."""
 
 _UNLIMITED = float("inf")
 _NEEDED = -2
-"""The node behind all regions that need memory."""
+"""The sink of the flow, behind all regions that need memory; no region and not DEFINED."""
 
 
 def valid_regions(
     ways: Mapping[int, Sequence[Way]], needed: Collection[int], away: Collection[int]
 ) -> tuple[set[int], float]:
-    """(regions in which memory holds the value, cost of its stores). ways: by region, into it. away: regions in which
-    the value is in no register, so that nothing can store it on a way out of them."""
+    """Return the regions in which memory holds the value, and the cost of its stores.
+
+    ways: for each region the ways into it. needed: regions in which memory must hold the value. away: regions in which
+    the value is in no register, so that it cannot be stored on a way out of them.
+    """
     edges: dict[tuple[int, int], float] = {}
     for region, into in ways.items():
         for source, cost in into:
@@ -40,7 +44,7 @@ def valid_regions(
 def _through_forest(
     edges: Mapping[tuple[int, int], float], needed: Collection[int]
 ) -> tuple[Collection[int], float] | None:
-    """As `_through_graph`, in one pass, where no region has two ways into it; None elsewhere."""
+    """Do as `_through_graph`, in one pass, where no region has two ways into it; return None elsewhere."""
     below: dict[int, list[int]] = {}
     limit: dict[int, float] = {}
     for (source, region), cost in edges.items():
@@ -68,7 +72,7 @@ def _through_forest(
 def _through_graph(
     edges: Mapping[tuple[int, int], float], needed: Collection[int]
 ) -> tuple[Collection[int], float]:
-    """(what the definitions still reach once the cheapest edges are cut, what those cost)."""
+    """Cut the cheapest edges; return the nodes that the definitions still reach, and the cost of those edges."""
     flow: dict[int, dict[int, float]] = {}
     for (source, region), limit in edges.items():
         _add(flow, source, region, limit)
@@ -95,7 +99,8 @@ def _add(flow: dict[int, dict[int, float]], a: int, b: int, limit: float) -> Non
 
 
 def _reached(flow: dict[int, dict[int, float]]) -> dict[int, int]:
-    """What the definitions reach where something is left on the way, nearest first: node -> the one before it."""
+    """Return {node: the node before it} for all nodes to which the definitions have a way with capacity left, nearest
+    first."""
     came = {DEFINED: DEFINED}
     queue = [DEFINED]
     for a in queue:
@@ -107,7 +112,7 @@ def _reached(flow: dict[int, dict[int, float]]) -> dict[int, int]:
 
 
 def _path(came: dict[int, int], end: int) -> list[tuple[int, int]]:
-    """The edges from the definitions to `end`."""
+    """Return the edges from the definitions to `end`."""
     path = []
     while end != DEFINED:
         path.append((came[end], end))

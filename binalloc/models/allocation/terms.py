@@ -1,4 +1,4 @@
-"""The numbers that allocation speaks of, each a type of its own."""
+"""These are the numbers that allocation works with, each a type of its own."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ Register = NewType("Register", int)
 """Number of an architectural register, before or after allocation."""
 
 Interval = tuple[int, int]
-"""Points from the first up to but without the second."""
+"""A half-open interval of points: the first belongs to it, the second does not."""

@@ -1,8 +1,8 @@
-"""Which values leave the registers where each is in a register or in memory for all its life.
+"""This module chooses the values to spill where a value is in a register or in memory for all its life.
 
-Needs the regions of all live ranges (`regions`), of which a value's leave all together, and pressure and capacity by
-point. Leaves the values that go to memory: cheapest per relieved point first, after Chaitin's cost by degree (reference
-[5] of the unified paper); then what later ones made needless comes back, dearest first.
+Needs the regions of all live ranges (`regions`), which leave all together for each value, and pressure and capacity at
+each point. Leaves the values that go to memory: cheapest per relieved point first, after Chaitin's cost by degree
+(reference [5] of the unified paper). Then the values that later choices made needless come back, most expensive first.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from binalloc.models.allocation.regions import Regions
 
 
 def whole_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> list[int]:
-    """Values to keep in memory, ascending. Where even all do not do, some points stay above capacity."""
+    """Return the values to keep in memory, ascending. Where even all of them are not enough, some points stay above
+    capacity."""
     room = capacity - pressure
     left = int(np.count_nonzero(room < 0))
     mine = regions.of_values
 
     def price(v: int) -> float:
+        """Return the cost of keeping value v in memory."""
         away = set(mine[v])
         stores = regions.stores(mine[v], away, [r for r in mine[v] if regions.stored[r]])[1]
         return sum(regions.exits[r] for r in mine[v]) + stores
 
     def gain(v: int) -> int:
+        """Return at how many points over capacity value v lives."""
         return sum(int(np.count_nonzero(room[s:e] < 0)) for r in mine[v] for s, e in regions.points[r])
 
     def move(v: int, by: int) -> int:
-        """Answers how many points more have too many values."""
+        """Add `by` to the room at all points of v, and return by how many the points over capacity increase."""
         more = 0
         for r in mine[v]:
             for start, end in regions.points[r]:

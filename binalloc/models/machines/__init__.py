@@ -1,1 +1,1 @@
-"""Machines: their files, limits and occupancy."""
+"""This room holds machines: their files, limits and occupancy."""

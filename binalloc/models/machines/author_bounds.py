@@ -1,9 +1,9 @@
-"""Registers and blocks that a kernel's author bounds it to, on one machine, as ptxas reads them.
+"""This module reads the bounds on registers and blocks that a kernel's author has set, on one machine, as ptxas does.
 
-Measured on ptxas 13.0, sm_75 to sm_120: `.maxnreg` below 24 is raised to 24, and above what a thread can have it is
-ignored; `.minnctapersm` bounds nothing without a block size (`.maxntid`, `.reqntid`), and where an SM has no room for
-so many blocks or threads; a block size alone leaves as many registers as one block can have. The least of all caps
-counts. Shared memory plays no part.
+Measured on ptxas 13.0, sm_75 to sm_120: `.maxnreg` below 24 is raised to 24, and it is ignored above the registers that
+a thread can have. `.minnctapersm` has no effect without a block size (`.maxntid`, `.reqntid`), or where an SM has no
+room for so many blocks or threads. A block size alone leaves as many registers as one block can have. The least of all
+caps counts. Shared memory plays no part.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import registers_for_blocks
 
 FEWEST_REGISTERS = 24
-"""Registers per thread below which ptxas keeps to no cap."""
+"""ptxas raises a cap below that many registers per thread to this number; see above."""
 
 
 @dataclass(frozen=True)
 class Directive:
-    """One of a kernel's words. text: as PTX writes it. registers: at most so many a thread, blocks: at least so many on
-    an SM; None: it bounds no such thing. note: what was used instead of what it says, and why; "" if just that."""
+    """This is one of a kernel's performance directives."""
 
-    text: str
-    registers: int | None = None
-    blocks: int | None = None
-    note: str = ""
+    text: str  #: the directive as PTX writes it
+    registers: int | None = None  #: upper limit on registers per thread; None: it sets none
+    blocks: int | None = None  #: lower limit on blocks per SM; None: it sets none
+    note: str = ""  #: what is used in place of the stated value, and why; "" if the value itself is used
 
 
 def directives(machine: Machine, info: FunctionInfo) -> list[Directive]:
-    """All that bound the kernel, what each bounds it to on this machine."""
+    """Return all directives that bound the kernel, with their effect on this machine."""
     out = []
     if info.max_registers:
         out.append(_max_registers(machine, info.max_registers))
@@ -47,13 +46,14 @@ def directives(machine: Machine, info: FunctionInfo) -> list[Directive]:
 
 
 def block_size(info: FunctionInfo) -> tuple[str, int]:
-    """The directive that says how large the kernel's blocks are, and the threads that it says; "" and 0 without one."""
+    """Return the directive with the size of the kernel's blocks, and that many threads; "" and 0 without one."""
     if any(info.block):
         return f".reqntid {', '.join(map(str, info.block))}", prod(info.block)
     return (f".maxntid {info.max_threads}", info.max_threads) if info.max_threads else ("", 0)
 
 
 def _max_registers(machine: Machine, number: int) -> Directive:
+    """Return the effect of `.maxnreg`."""
     text, limit = f".maxnreg {number}", machine.limits.registers_per_thread
     if number > limit:
         return Directive(text, note=f"{machine.name} has {limit} registers per thread: it bounds nothing")
@@ -63,6 +63,7 @@ def _max_registers(machine: Machine, number: int) -> Directive:
 
 
 def _min_blocks(machine: Machine, blocks: int, threads: int) -> Directive:
+    """Return the effect of `.minnctapersm` in a kernel with blocks of `threads`, 0 where the size is not known."""
     text, held = f".minnctapersm {blocks}", machine.sm.blocks_per_sm
     if not threads:
         return Directive(text, note="it bounds nothing without .maxntid or .reqntid, as in ptxas")
@@ -76,6 +77,7 @@ def _min_blocks(machine: Machine, blocks: int, threads: int) -> Directive:
 
 
 def _registers(machine: Machine, threads: int, blocks: int) -> int | None:
+    """Return the most registers per thread for that many blocks; None where the machine cannot hold them."""
     if threads > machine.limits.threads_per_block:
         return None
     return registers_for_blocks(machine, KernelUse(0, 0, threads), blocks)

@@ -1,8 +1,9 @@
-"""Registers and slots per thread that a wanted number of resident blocks leaves: getRegSmem of the unified paper.
+"""This module computes the registers and slots per thread that a wanted number of resident blocks leaves: getRegSmem of
+the unified paper.
 
-Section 4 of the paper: per-thread registers and shared memory follow from the concurrency level through the occupancy
-calculator; only shared memory the user leaves is given away, so the level itself is never lowered. A kernel is asked
-for as a `KernelUse`: its threads and its own shared bytes count, and its registers where it says so.
+Section 4 of the paper: registers and shared memory per thread follow from the concurrency level through the occupancy
+calculator. Only shared memory that the user leaves is given away, so the level itself is never lowered. A kernel is
+given as a `KernelUse`. Its threads and its own shared bytes count; its registers count only where a function says so.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from binalloc.models.machines.occupancy import registers_for_blocks, shared_byte
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A concurrency level: blocks per SM with the registers and slots each thread may use there."""
+    """This is a concurrency level: blocks per SM, with the registers and slots that each thread may use."""
 
-    blocks: int
-    registers: int
-    slots: int
+    blocks: int  #: blocks per SM
+    registers: int  #: registers per thread
+    slots: int  #: slots per thread
 
 
 def budget_for_blocks(machine: Machine, use: KernelUse, blocks: int) -> Budget | None:
-    """The most registers, then the most slots per thread that keep `blocks` blocks resident; None if none do."""
+    """Return the most registers, then the most slots per thread that keep `blocks` blocks resident; None if none do."""
     registers = registers_for_blocks(machine, use.given(0), blocks)
     if registers is None or registers < 1:
         return None
@@ -33,7 +34,8 @@ def budget_for_blocks(machine: Machine, use: KernelUse, blocks: int) -> Budget |
 
 
 def slots_for_blocks(machine: Machine, use: KernelUse, blocks: int) -> int | None:
-    """The most slots per thread that keep `blocks` blocks of `use`'s registers resident; None if not even 0 do."""
+    """Return the most slots per thread that keep `blocks` blocks of `use`'s registers resident; None if not even
+    0 do."""
     shared = shared_bytes_for_blocks(machine, use, blocks)
     if shared is None or shared < use.shared_bytes:
         return None
@@ -44,7 +46,7 @@ def slots_for_blocks(machine: Machine, use: KernelUse, blocks: int) -> int | Non
 
 
 def levels(machine: Machine, use: KernelUse) -> list[Budget]:
-    """The budget of every number of blocks the machine can hold of this kernel, ascending."""
+    """Return the budget of every number of blocks that the machine can hold of this kernel, ascending."""
     out = []
     for blocks in range(1, machine.sm.blocks_per_sm + 1):
         budget = budget_for_blocks(machine, use, blocks)
@@ -54,5 +56,5 @@ def levels(machine: Machine, use: KernelUse) -> list[Budget]:
 
 
 def most_blocks(machine: Machine, use: KernelUse) -> int:
-    """The most blocks of this kernel that an SM can hold, whatever their registers; 0 if it holds none."""
+    """Return the most blocks of this kernel that an SM can hold, whatever their registers; 0 if it holds none."""
     return max((budget.blocks for budget in levels(machine, use)), default=0)

@@ -1,4 +1,4 @@
-"""The machine files that there are: each that comes with the tool is one machine, called as its file; installed
+"""This module finds machine files. Each file in this folder is one machine, and its name is the machine's; installed
 packages add theirs by entry points."""
 
 from __future__ import annotations
@@ -11,34 +11,37 @@ from binalloc.plugins.entries import Entry
 from binalloc.plugins.fault import PluginFault, blaming
 
 DEFAULT_MACHINE = "gtx680"
+"""The first machine of the unified paper."""
 _DIRECTORY = Path(__file__).parent
 _SHOWN = 200
-"""Characters of what is no path that an error shows."""
+"""Characters that an error shows of a value that is no path: enough to recognise it in one line."""
 
 
 def list_machines() -> list[str]:
-    """Names of the machines that come with the package or with other installed ones, sorted."""
+    """Return the names of the machines that come with the package or with other installed ones, sorted."""
     return sorted([*built_in_machines(), *installed_machines()])
 
 
 def built_in_machines() -> list[str]:
-    """Names of the machines that come with the package, sorted."""
+    """Return the names of the machines that come with the package, sorted."""
     return sorted(path.stem for path in _DIRECTORY.glob("*.toml"))
 
 
 def installed_machines() -> dict[str, Entry]:
-    """The machines of other installed packages, by name."""
+    """Return the machines of other installed packages, by name."""
     return entries.entries(entries.MACHINES, frozenset(built_in_machines()))
 
 
 def machine_file(name: str) -> Path:
-    """The file of the machine called `name`, which comes with the package."""
+    """Return the file of the machine called `name`, which comes with the package."""
     return _DIRECTORY / f"{name}.toml"
 
 
 def installed_file(entry: Entry) -> Path:
-    """The file of an installed package's machine: its entry point names a path, or a function that gives one. Raises
-    PluginFault where it is none."""
+    """Return the file of an installed package's machine.
+
+    The entry point names a path, or a function that returns one. Raises PluginFault where it is no file.
+    """
     found = entry.load()
     if callable(found):
         with blaming(entry.place):
@@ -49,7 +52,7 @@ def installed_file(entry: Entry) -> Path:
 
 
 def _is_file(path: str | os.PathLike[str]) -> bool:
-    """As `Path.is_file`, which raises for what no file system takes as a name."""
+    """Do as `Path.is_file`, but return False where no file system can have the name."""
     try:
         return Path(path).is_file()
     except (OSError, TypeError, ValueError):

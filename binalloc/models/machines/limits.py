@@ -1,7 +1,7 @@
-"""Per-capability limits of NVIDIA's occupancy rules, as data with sources.
+"""This module has the limits of NVIDIA's occupancy rules for each compute capability, as data with sources.
 
-Needs nothing; leaves `LIMITS` (one row per compute capability, in ascending order) and `SHARED_STEPS`
-(what the shared memory of an SM can be set to, from capability 7.0 on). The rules that read them stand in
+Needs nothing. Leaves `LIMITS` (one row per compute capability, in ascending order) and `SHARED_STEPS` (the sizes that
+the shared memory of an SM can be set to, from capability 7.0 on). The rules that read them are in
 `binalloc.models.machines.occupancy`.
 """
 
@@ -14,7 +14,7 @@ from binalloc.isa.interface.places import LANES
 
 KIB = 1024
 REGISTER_FIELD_LIMIT = 255
-"""Registers a thread can name in an 8-bit operand field (255 itself is the zero register)."""
+"""Registers that a thread can name in an 8-bit operand field (255 itself is the zero register)."""
 
 _HEADER = "NVIDIA cuda_occupancy.h, CUDA 13.0 (granularities, blocks per SM, sub-partitions)"
 _CCCL = "NVIDIA/cccl@004ad19 libcudacxx cuda/__device/arch_traits.h"
@@ -25,47 +25,40 @@ _GUIDE_SHARED = "CUDA Programming Guide 13.4 Table 31 (shared memory)"
 
 
 class Granularity(StrEnum):
-    """To whom registers are handed out."""
+    """This says to whom registers are allocated."""
 
-    BLOCK = "block"
-    WARP = "warp"
+    BLOCK = "block"  #: to blocks, on capability 1.x
+    WARP = "warp"  #: to warps
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one SM offers and in what units it hands it out.
+    """These are the resources of one SM, and the units in which it allocates them. Registers are 32-bit."""
 
-    Registers are 32-bit registers, shared memory is in bytes. `register_granularity` says whether registers are
-    handed out per block (1.x) or per warp. `shared_per_block` is the largest amount a block may ask for, the
-    opt-in included; `shared_per_block_default` what it gets without opting in. `shared_reserved` is what the system
-    takes per block on top of the request. `barriers_per_sm` is the limit on blocks that hold one barrier each where
-    it is known to bind, else None.
-    """
-
-    cc: str
-    threads_per_sm: int
-    warps_per_sm: int
-    blocks_per_sm: int
-    threads_per_block: int
-    registers_per_sm: int
-    register_unit: int
-    register_granularity: Granularity
-    registers_per_thread: int
-    registers_per_block: int
-    shared_per_sm: int
-    shared_per_block_default: int
-    shared_per_block: int
-    shared_unit: int
-    warp_unit: int
-    sub_partitions: int
-    shared_reserved: int
-    barriers_per_sm: int | None
-    source: str
-    note: str = ""
+    cc: str  #: compute capability, as "3.0"
+    threads_per_sm: int  #: most threads on an SM
+    warps_per_sm: int  #: most warps on an SM
+    blocks_per_sm: int  #: most blocks on an SM
+    threads_per_block: int  #: most threads in a block
+    registers_per_sm: int  #: registers of an SM
+    register_unit: int  #: registers are allocated in multiples of this
+    register_granularity: Granularity  #: whether registers are allocated per block (1.x) or per warp
+    registers_per_thread: int  #: most registers of a thread
+    registers_per_block: int  #: most registers of a block
+    shared_per_sm: int  #: bytes of shared memory of an SM
+    shared_per_block_default: int  #: bytes that a block may ask for without opting in
+    shared_per_block: int  #: most bytes that a block may ask for, the opt-in included
+    shared_unit: int  #: bytes are allocated in multiples of this
+    warp_unit: int  #: warps are allocated in multiples of this
+    sub_partitions: int  #: parts in which the register file is divided
+    shared_reserved: int  #: bytes that the system takes per block on top of the request
+    barriers_per_sm: int | None  #: limit on blocks with one barrier each, where it is known to bind; else None
+    source: str  #: where the numbers come from
+    note: str = ""  #: what is peculiar about them
 
     @property
     def major(self) -> int:
-        """Major number of the compute capability."""
+        """Return the major number of the compute capability."""
         return int(self.cc.split(".")[0])
 
 
@@ -78,8 +71,12 @@ def _row(
     source: str,
     note: str = "",
 ) -> Limits:
-    """One capability: (threads per SM, blocks per SM, threads per block), (registers per SM, unit, per thread, per
-    block), (shared per SM, default per block, opt-in per block, unit), (warp unit, sub-partitions, reserved)."""
+    """Return the limits of one capability.
+
+    sm: threads per SM, blocks per SM, threads per block. registers: registers per SM, unit, per thread, per block.
+    shared: shared bytes per SM, default per block, opt-in per block, unit. units: warp unit, sub-partitions, reserved
+    bytes.
+    """
     return Limits(
         cc=cc,
         threads_per_sm=sm[0],
@@ -152,7 +149,7 @@ _ROWS = (
 )
 
 LIMITS: dict[str, Limits] = {row.cc: row for row in _ROWS}
-"""Limits by compute capability ("3.0")."""
+"""Limits of each compute capability ("3.0")."""
 
 _TO_100 = (0, 8, 16, 32, 64, 100)
 _STEPS_KIB: dict[str, tuple[int, ...]] = {
@@ -167,4 +164,4 @@ _STEPS_KIB: dict[str, tuple[int, ...]] = {
 }
 
 SHARED_STEPS: dict[str, tuple[int, ...]] = {cc: tuple(k * KIB for k in steps) for cc, steps in _STEPS_KIB.items()}
-"""Bytes the shared memory of an SM can be set to, ascending, from capability 7.0 on."""
+"""Bytes that the shared memory of an SM can be set to, ascending, from capability 7.0 on."""

@@ -1,8 +1,9 @@
-"""Machine models: every figure the emulator, the scheduler and the occupancy rules need, typed and immutable.
+"""This module models machines: every figure that the emulator, the scheduler and the occupancy rules need, typed and
+immutable.
 
-Needs a TOML file as `binalloc.models.machines.reader` reads and checks it. Leaves a frozen `Machine` whose sections
-are plain numbers, with unit and source of each figure kept beside them for display. All latencies and intervals are
-in cycles of the clock at which the schedulers issue (`clock.core_mhz`), sizes in bytes, ports in warp instructions.
+Needs a TOML file as `binalloc.models.machines.reader` reads and checks it. Leaves a frozen `Machine`. Its sections are
+plain numbers; unit and source of each figure are kept beside them for display. All latencies and intervals are in
+cycles of the clock at which the schedulers issue (`clock.core_mhz`), sizes in bytes, ports in warp instructions.
 """
 
 from __future__ import annotations
@@ -20,67 +21,72 @@ from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
 from binalloc.models.machines.occupancy import Occupancy, Rule, gpgpusim_occupancy, nvidia_occupancy
 
+# upper limit on latencies and intervals: it tells a warp that spins from one that waits (`stops/spin.py`)
 CYCLES_MAX = 100_000
-MOST_PORT_GROUPS = 16
+MOST_PORT_GROUPS = 16  # chosen by hand: a file has as many groups as kinds of units, which are eleven
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure as the file gives it; `alternatives` are what other sources say, the value is the one used."""
+    """This is one figure as the file states it."""
 
-    value: int | float | bool | str
-    unit: str
-    source: str
+    value: int | float | bool | str  #: the value that is used
+    unit: str  #: unit of the value
+    source: str  #: document and place, or "assumed: why"
+    #: (value, source) pairs: what other sources say
     alternatives: tuple[tuple[int | float | bool | str, str], ...] = ()
 
 
 def _figure(unit: str, low: float = 1, high: float = 1 << 20) -> Any:
-    """A field that the file states as a figure in `unit`, between `low` and `high` where it is a number."""
+    """Declare a field that the file states as a figure in `unit`, between `low` and `high` where it is a number."""
     return field(metadata={"unit": unit, "low": low, "high": high})
 
 
 def _figure_or_none(unit: str, high: float) -> Any:
-    """A field that the file may state as a figure in `unit`, from 1 to `high`; 0 where it does not."""
+    """Declare a field that the file may state as a figure in `unit`, from 1 to `high`; it is 0 where the file
+    does not."""
     return field(default=0, metadata={"unit": unit, "low": 1, "high": high})
 
 
 def _name(*choices: str) -> Any:
-    """A field that the file states as a plain text, one of `choices` where there are any."""
+    """Declare a field that the file states as a plain text, one of `choices` where there are any."""
     return field(metadata={"choices": choices})
 
 
 def _cycles(low: int = 1) -> Any:
+    """Declare a field that the file states in cycles."""
     return _figure("cycles", low, CYCLES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """The device as a whole. `cores_per_sm` is what the unified paper's concurrency search multiplies by."""
+    """This section describes the device as a whole."""
 
     cc: str = _figure("compute capability")
     sms: int = _figure("SMs", 1, 192)
     warp_size: int = _figure("threads", LANES, LANES)
-    cores_per_sm: int = _figure("lanes", 1, 4096)
+    cores_per_sm: int = _figure("lanes", 1, 4096)  #: a factor in the unified paper's concurrency search
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`core_mhz` is the clock all cycles of the model count."""
+    """This section has the clock of the SMs."""
 
-    core_mhz: float = _figure("MHz", 1, 100_000)
+    core_mhz: float = _figure("MHz", 1, 100_000)  #: clock of all cycles of the model
 
 
 @dataclass(frozen=True, slots=True)
 class Schedulers:
-    """`count` per SM; each issues up to `issue_width` instructions of one warp a cycle."""
+    """This section describes the warp schedulers of an SM."""
 
-    count: int = _figure("schedulers", 1, 16)
+    count: int = _figure("schedulers", 1, 16)  #: schedulers per SM
+    #: instructions of one warp that a scheduler issues in a cycle, at most
     issue_width: int = _figure("instructions/cycle", 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class SmLimits:
-    """What one SM holds at most."""
+    """This section has the upper limits of one SM."""
 
     threads_per_sm: int = _figure("threads", LANES, 8192)
     warps_per_sm: int = _figure("warps", 1, 128)
@@ -95,38 +101,39 @@ class SmLimits:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """How blocks come to SMs; `interval` lies between two blocks that start on one SM."""
+    """This section says how blocks come to SMs."""
 
-    interval: int = _cycles()
+    interval: int = _cycles()  #: time between two blocks that start on one SM
 
 
 @dataclass(frozen=True, slots=True)
 class OccupancyRule:
-    """Whose rule counts resident blocks: NVIDIA's (rounding of the capability `chip.cc`) or GPGPU-Sim's."""
+    """This section says whose rule counts resident blocks: NVIDIA's (rounding of the capability `chip.cc`) or
+    GPGPU-Sim's."""
 
     rule: str = _name(*Rule)
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One class of execution units of an SM.
+    """This section describes one class of execution units of an SM.
 
-    An instruction may start when fewer than `ports` instructions of its class and fewer than the group's ports of
-    its whole `port_group` are within their first `interval` cycles; its result may be used `latency` cycles after
-    its issue. Where the group is divided each scheduler has its share of both, and counts its own instructions. For
-    `bru` and `bar`, `latency` is when the warp itself may issue again; for `lsu` it is SHFL's (memory has its own
-    latencies).
+    An instruction may start when fewer than `ports` instructions of its class are within their first `interval` cycles,
+    and fewer than the group's ports of its whole `port_group`. Where the group is divided, each scheduler has its share
+    of both, and counts its own instructions.
     """
 
+    #: instructions that may be within their first `interval` cycles at once
     ports: int = _figure("warp instructions", 1, 64)
-    interval: int = _figure("cycles", 1, 1024)
+    interval: int = _figure("cycles", 1, 1024)  #: cycles for which an instruction holds its port
+    #: from issue until the result may be used; `bru`, `bar`: until the warp issues again; `lsu`: SHFL's
     latency: int = _cycles()
-    port_group: str = _name()
+    port_group: str = _name()  #: name of a group that has at least as many ports
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units by the instruction set's unit classes, in its order."""
+    """These are the units of an SM, in the order of the instruction set's unit classes."""
 
     alu: Unit
     imad: Unit
@@ -141,14 +148,14 @@ class Units:
     sys: Unit
 
     def __getitem__(self, name: str) -> Unit:
-        """The unit of a class; KeyError for a name that is none."""
+        """Return the unit of a class; raises KeyError for an unknown name."""
         if name not in UNIT_CLASSES:
             raise KeyError(name)
         unit: Unit = getattr(self, name)
         return unit
 
     def items(self) -> Iterator[tuple[str, Unit]]:
-        """(class, unit) in the order of `UNIT_CLASSES`."""
+        """Return (class, unit) pairs in the order of `UNIT_CLASSES`."""
         return ((name, self[name]) for name in UNIT_CLASSES)
 
 
@@ -157,124 +164,111 @@ assert tuple(f.name for f in fields(Units)) == UNIT_CLASSES
 
 @dataclass(frozen=True, slots=True)
 class RegisterFile:
-    """How instructions of fixed latency read registers; register r of a thread is in bank r mod `banks`.
+    """This section describes how instructions of fixed latency read registers.
 
-    reads: registers of a warp that a bank of one scheduler gives out a cycle. window: cycles in which an instruction's
-    registers must come; where they come later it waits, and its scheduler with it. operand_cache: operands with a reuse
-    flag are kept for the same operand of the warp's next instructions.
+    Register r of a thread is in bank r mod `banks`.
     """
 
-    banks: int = _figure("banks", 1, 8)
+    banks: int = _figure("banks", 1, 8)  #: banks of each scheduler
+    #: registers of a warp that a bank of one scheduler delivers in a cycle
     reads: int = _figure("registers/cycle", 1, 8)
+    #: cycles for an instruction's registers; if they take longer, it waits, and so does its scheduler
     window: int = _figure("cycles", 1, 16)
+    #: an operand with a reuse flag is kept for the same operand of the warp's next instructions
     operand_cache: bool = _figure("flag")
 
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Shared memory of one SM; `latency` is that of a conflict-free access, each further pass costs one cycle.
-
-    bank_bytes: what a bank serves in a pass. mode_bytes: how many bytes that follow one another are in one bank, before
-    the next bank's turn; 4 with banks of 8 bytes is Kepler's 4-byte mode.
-    """
+    """This section describes shared memory of one SM."""
 
     banks: int = _figure("banks", 1, 32)
-    bank_bytes: int = _figure("bytes", 4, 8)
+    bank_bytes: int = _figure("bytes", 4, 8)  #: bytes that a bank serves in a pass
+    #: consecutive bytes in one bank before the next bank's; 4 with banks of 8 is Kepler's 4-byte mode
     mode_bytes: int = _figure("bytes", 4, 8)
-    latency: int = _cycles()
-    atomic_latency: int = _cycles()
+    latency: int = _cycles()  #: of an access without conflicts; each further pass costs one cycle
+    atomic_latency: int = _cycles()  #: of an atomic without conflicts
 
 
 @dataclass(frozen=True, slots=True)
 class Coalescing:
-    """How the lanes of an access off-chip become requests for lines.
+    """This section describes how the lanes of an off-chip access become requests for lines."""
 
-    lanes: so many are looked at together; others make requests of their own, be they for the same line. segments: a
-    request is for the smallest aligned 32, 64 or 128 bytes that hold what is wanted of its line, else for the sectors.
-    """
-
+    #: lanes whose accesses are combined; other lanes make requests of their own, even for the same line
     lanes: int = _figure("threads", LANES // 2, LANES)
+    #: a request is for the smallest aligned 32, 64 or 128 bytes that cover the access; else for sectors
     segments: bool = _figure("flag")
 
 
 @dataclass(frozen=True, slots=True)
 class L1Cache:
-    """Data cache of one SM; `latency` is that of a hit. A line holds one local word of each lane of a warp. It caches
-    texture fetches always: where it has neither flag below, it is a machine's texture cache.
+    """This section describes the data cache of one SM.
 
-    mshrs: loads that may be under way to L2, cached or not; store_places: stores and write-backs. fills_lines: a miss
-    fetches the whole line, else the sectors it needs. updates: a global store changes the line that L1 holds, else it
-    drops it.
+    A line holds one local word of each lane of a warp. Texture fetches are always cached. Where both `caches_local` and
+    `caches_global` are false, it is a machine's texture cache.
     """
 
     bytes: int = _figure("bytes", 1, 1 << 20)
     line_bytes: int = _figure("bytes", 128, 128)
     sets: int = _figure("sets", 1, 1 << 16)
     ways: int = _figure("ways", 1, 1 << 16)
-    latency: int = _cycles()
-    mshrs: int = _figure("requests", 1, 1024)
-    store_places: int = _figure("requests", 1, 4096)
-    caches_local: bool = _figure("flag")
-    caches_global: bool = _figure("flag")
-    fills_lines: bool = _figure("flag")
-    updates: bool = _figure("flag")
+    latency: int = _cycles()  #: of a hit
+    mshrs: int = _figure("requests", 1, 1024)  #: loads that may be in flight to L2, cached or not
+    store_places: int = _figure("requests", 1, 4096)  #: stores and write-backs that may be in flight
+    caches_local: bool = _figure("flag")  #: local memory is cached
+    caches_global: bool = _figure("flag")  #: global memory is cached
+    fills_lines: bool = _figure("flag")  #: a miss fetches the whole line, else the sectors that it needs
+    updates: bool = _figure("flag")  #: a global store changes the line that L1 holds, else L1 drops the line
 
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """Links between each SM and L2: bytes a core cycle of each, cycles one way, bytes of a packet beside its data."""
+    """This section describes the links between each SM and L2."""
 
-    request_bytes: int = _figure("bytes/cycle", 1, 1024)
-    response_bytes: int = _figure("bytes/cycle", 1, 1024)
-    latency: int = _cycles()
-    header_bytes: int = _figure("bytes", 1, 64)
+    request_bytes: int = _figure("bytes/cycle", 1, 1024)  #: of the link to L2
+    response_bytes: int = _figure("bytes/cycle", 1, 1024)  #: of the link back
+    latency: int = _cycles()  #: one way
+    header_bytes: int = _figure("bytes", 1, 64)  #: of a packet, beside its data
 
 
 @dataclass(frozen=True, slots=True)
 class L2Cache:
-    """Second-level cache of the whole device, in slices; `latency` is an SM's from issue to use of an unloaded hit.
+    """This section describes the second-level cache of the whole device, in slices."""
 
-    mshrs: sectors' fetches that a slice may have under way, merges: requests that may wait for one line beside its
-    first. atomic_cycles: cycles that a slice is taken by each of the lanes that meet at one address. caches_data: it
-    holds all memory, else texture fetches alone, and all other requests go past it to DRAM.
-    """
-
-    bytes: int = _figure("bytes", 1, 1 << 27)
+    bytes: int = _figure("bytes", 1, 1 << 27)  #: of all slices
     slices: int = _figure("slices", 1, 256)
     line_bytes: int = _figure("bytes", 128, 128)
-    sets: int = _figure("sets", 1, 1 << 16)
+    sets: int = _figure("sets", 1, 1 << 16)  #: of a slice
     ways: int = _figure("ways", 1, 64)
-    port_bytes: int = _figure("bytes/cycle", 1, 1024)
-    latency: int = _cycles()
-    mshrs: int = _figure("requests", 1, 4096)
-    merges: int = _figure("requests", 0, 4096)
-    atomic_cycles: int = _cycles()
+    port_bytes: int = _figure("bytes/cycle", 1, 1024)  #: bytes that a slice delivers
+    latency: int = _cycles()  #: an SM's, from issue to use of a hit without other load
+    mshrs: int = _figure("requests", 1, 4096)  #: fetches of sectors that a slice may have in flight
+    merges: int = _figure("requests", 0, 4096)  #: requests that may wait for one line beside the first one
+    atomic_cycles: int = _cycles()  #: time that a slice needs for each of the lanes with one address
+    #: it caches all memory; else texture fetches alone, and other requests go past it to DRAM
     caches_data: bool = _figure("flag")
 
 
 @dataclass(frozen=True, slots=True)
 class Dram:
-    """Off-chip memory of the whole device. Timing parameters are in cycles of the command clock; `latency` is an SM's,
-    in core cycles, from issue to use of an unloaded load whose bank is closed.
+    """This section describes off-chip memory of the whole device.
 
-    bus_bytes: of one channel; data_rate: transfers on it per command cycle; burst: transfers of one read or write.
-    refi: between refreshes, and rfc: for which one takes; where a file has neither nothing is refreshed.
-    command_buses: of a channel; with two, as HBM has, reads and writes go by one, activations and precharges by the
-    other, a command in each cycle by either.
+    Timing parameters have JEDEC's names and are in cycles of the command clock.
     """
 
     channels: int = _figure("channels", 1, 128)
-    banks: int = _figure("banks", 1, 32)
-    groups: int = _figure("bank groups", 1, 32)
-    bus_bytes: int = _figure("bytes", 1, 256)
-    burst: int = _figure("transfers", 1, 64)
-    data_rate: int = _figure("transfers/cycle", 1, 16)
+    banks: int = _figure("banks", 1, 32)  #: of a channel
+    groups: int = _figure("bank groups", 1, 32)  #: of a channel
+    bus_bytes: int = _figure("bytes", 1, 256)  #: width of one channel's bus
+    burst: int = _figure("transfers", 1, 64)  #: transfers of one read or write
+    data_rate: int = _figure("transfers/cycle", 1, 16)  #: transfers on the bus per command cycle
     command_mhz: float = _figure("MHz", 1, 100_000)
+    #: of a channel; two, as HBM has: one for reads and writes, one for activations and precharges
     command_buses: int = _figure("buses", 1, 2)
     row_bytes: int = _figure("bytes", 256, 1 << 16)
-    interleave: int = _figure("bytes", 128, 1 << 16)
-    queue: int = _figure("requests", 2, 4096)
-    latency: int = _cycles()
+    interleave: int = _figure("bytes", 128, 1 << 16)  #: consecutive bytes of one channel before the next one's
+    queue: int = _figure("requests", 2, 4096)  #: requests that wait at a channel
+    latency: int = _cycles()  #: an SM's, in core cycles, from issue to use of a load alone whose bank is closed
     rcd: int = _figure("command cycles", 1, 1000)
     rp: int = _figure("command cycles", 1, 1000)
     ras: int = _figure("command cycles", 1, 1000)
@@ -288,81 +282,81 @@ class Dram:
     cdlr: int = _figure("command cycles", 1, 1000)
     rtp: int = _figure("command cycles", 1, 1000)
     faw: int = _figure("command cycles", 0, 1000)
+    #: between two refreshes of a channel; without it and `rfc` nothing is refreshed
     refi: int = _figure_or_none("command cycles", 1 << 15)
-    rfc: int = _figure_or_none("command cycles", 1 << 15)
+    rfc: int = _figure_or_none("command cycles", 1 << 15)  #: duration of a refresh
 
     @property
     def bandwidth(self) -> float:
-        """Peak of all channels, in 10^9 bytes a second."""
+        """Return the peak bandwidth of all channels, in 10^9 bytes a second."""
         return self.channels * self.bus_bytes * self.data_rate * self.command_mhz / 1000
 
     @property
     def burst_bytes(self) -> int:
-        """What one read or write moves."""
+        """Return the bytes that one read or write moves."""
         return self.bus_bytes * self.burst
 
     @property
     def burst_cycles(self) -> int:
-        """Command cycles that one read or write takes on the bus."""
+        """Return the command cycles that one read or write takes on the bus."""
         return -(-self.burst // self.data_rate)
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantCache:
-    """LDC that hits; an operand c[bank][offset] costs nothing beside its instruction."""
+    """This section has the time of LDC. An operand c[bank][offset] costs nothing beside its instruction."""
 
-    latency: int = _cycles()
+    latency: int = _cycles()  #: of LDC that hits
 
 
 @dataclass(frozen=True, slots=True)
 class SmallCache:
-    """A cache of an SM's that is not taken to hold all that it is for; a miss goes to L2.
+    """This section describes a cache of an SM that may be too small for its contents; a miss goes to L2."""
 
-    enabled: it is looked at; else every look hits, as without its section. mshrs: lines that it may have asked for.
-    """
-
-    enabled: bool = _figure("flag")
+    enabled: bool = _figure("flag")  #: it is modelled; else every access hits, as without the section
     bytes: int = _figure("bytes", 32, 1 << 18)
     line_bytes: int = _figure("bytes", 32, 128)
     sets: int = _figure("sets", 1, 1 << 13)
     ways: int = _figure("ways", 1, 1 << 13)
-    mshrs: int = _figure("requests", 1, 256)
+    mshrs: int = _figure("requests", 1, 256)  #: lines that it may have requested
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantLines(SmallCache):
-    """What the constant cache of an SM holds."""
+    """This is the constant cache of an SM."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionCache(SmallCache):
-    """Instruction cache of an SM; a hit costs nothing. prefetch: lines behind a missing one that are asked for, too."""
+    """This is the instruction cache of an SM; a hit costs nothing."""
 
-    prefetch: int = _figure("lines", 0, 64)
+    prefetch: int = _figure("lines", 0, 64)  #: lines behind a missing one that are requested, too
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Constants of the unified paper's concurrency search (sections 4.2, 5)."""
+    """This section has constants of the unified paper's concurrency search (sections 4.2, 5)."""
 
-    max_cmratio: int = _figure("compute instructions per off-chip instruction", 1, CYCLES_MAX)
+    max_cmratio: int = _figure("compute instructions per off-chip instruction", 1, CYCLES_MAX)  #: limit in CI_pred
 
 
 @dataclass(frozen=True, slots=True)
 class PortGroup:
-    """Issue ports of an SM that several unit classes share. divided: each scheduler has its share of them, as its
-    partition of the SM has units of its own; otherwise all of them serve all schedulers."""
+    """Several unit classes share the issue ports of an SM that form a group."""
 
-    name: str
-    ports: int
+    name: str  #: name of the group
+    ports: int  #: ports of the SM
+    #: each scheduler has a share, as its partition has its own units; else all ports serve all schedulers
     divided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One device; see the sections, of which the last three may be missing: without `register_file` every register can
-    be read at once, without the caches constants and code are always there. `figures` pairs each dotted key
-    ("units.alu.latency") with what the file says."""
+    """This is one device.
+
+    The last three sections may be missing. Without `register_file` every register can be read at once; without the
+    caches constants and code always hit.
+    """
 
     name: str
     description: str
@@ -385,21 +379,23 @@ class Machine:
     register_file: RegisterFile | None
     constant_cache: ConstantLines | None
     instruction_cache: InstructionCache | None
+    #: each dotted key ("units.alu.latency") with the file's figure
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 
     @property
     def cc(self) -> str:
-        """Compute capability, as "3.0"."""
+        """Return the compute capability, as "3.0"."""
         return self.chip.cc
 
     def owners(self, unit: str) -> int:
-        """Among how many schedulers the ports of a unit class are divided: all of the SM's, or 1 where they share."""
+        """Return the number of schedulers among which the ports of a unit class are divided, or 1 where all share
+        them."""
         divided = any(group.divided for group in self.port_groups if group.name == self.units[unit].port_group)
         return self.schedulers.count if divided else 1
 
     @property
     def limits(self) -> Limits:
-        """The file's limits with the allocation units of its capability."""
+        """Return the file's limits with the allocation units of its capability."""
         sm = self.sm
         return replace(
             LIMITS[self.chip.cc],
@@ -418,29 +414,30 @@ class Machine:
 
     @property
     def bytes_per_cycle_per_sm(self) -> float:
-        """One SM's share of the off-chip bandwidth, in bytes a core cycle."""
+        """Return one SM's share of the off-chip bandwidth, in bytes a core cycle."""
         return self.dram.bandwidth * 1000 / self.clock.core_mhz / self.chip.sms
 
     @property
     def unit_latencies(self) -> UnitLatencies:
-        """What control codes are written for."""
+        """Return the latencies for which control codes are written."""
         return UnitLatencies(self.name, {name: unit.latency for name, unit in self.units.items()})
 
     @property
     def issue_slots_per_cycle(self) -> int:
-        """Instructions an SM can issue in one cycle."""
+        """Return the instructions that an SM can issue in one cycle."""
         return self.schedulers.count * self.schedulers.issue_width
 
     @property
     def digest(self) -> str:
-        """Sixteen hex digits of every figure's value, sources left out: equal digests mean equal behaviour."""
+        """Return sixteen hex digits for the values of all figures, without sources: equal digests mean equal
+        behaviour."""
         values = {key: figure.value for key, figure in self.figures}
         values |= {f"{name}.port_group": unit.port_group for name, unit in self.units.items()}
         values["rule"] = self.occupancy_rule.rule
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
     def occupancy(self, use: KernelUse) -> Occupancy:
-        """Resident blocks per SM of a kernel by this machine's rule; errors as those of `occupancy`.
+        """Count the resident blocks per SM of a kernel by this machine's rule; raises as `occupancy.occupancy`.
 
         GPGPU-Sim's rule knows no cache preference: UsageError for one.
         """
@@ -458,7 +455,8 @@ class Machine:
 
 
 def machine_to_dict(machine: Machine) -> dict[str, object]:
-    """`machine` as plain JSON values: every figure with value, unit and source, then what follows from them."""
+    """Return `machine` as plain JSON values: every figure with value, unit and source, then the figures derived from
+    them."""
     sections: dict[str, dict[str, object]] = {}
     for key, figure in machine.figures:
         section, _, name = key.rpartition(".")

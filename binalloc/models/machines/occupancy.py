@@ -1,8 +1,8 @@
-"""How many thread blocks an SM holds at once, exactly as NVIDIA's calculator and GPGPU-Sim count them.
+"""This module counts how many thread blocks an SM holds at once, exactly as NVIDIA's calculator and GPGPU-Sim do.
 
-Needs `limits`. Leaves a pure function from resources to resident blocks with every single limit
-named, and its inverses: the most registers or shared bytes that still let a number of blocks be resident.
-Everything is integer arithmetic; nothing here knows a timing figure.
+Needs `limits`. Leaves a pure function from resources to resident blocks, with every single limit named. Its inverses
+return the most registers or shared bytes that still let a number of blocks be resident. Everything is integer
+arithmetic; nothing here knows a timing figure.
 """
 
 from __future__ import annotations
@@ -19,76 +19,77 @@ from binalloc.models.machines.limits import KIB, LIMITS, REGISTER_FIELD_LIMIT, S
 
 
 class Rule(StrEnum):
-    """Whose rule counts resident blocks."""
+    """This says whose rule counts resident blocks."""
 
     NVIDIA = "nvidia"
     GPGPUSIM = "gpgpusim"
 
 
 LIMIT_BITS = {"warps": 1, "registers": 2, "shared": 4, "blocks": 8, "barriers": 16}
+"""Bits of `Occupancy.limit_mask`, as NVIDIA's header reports them."""
 _WIDE_UNIT_REGISTERS = frozenset((21, 22, 29, 30, 37, 38, 45, 46))
+"""Registers per thread for which capability 2.x allocates in units of 128; the note of its row in `limits` has the
+source."""
 _L1_SHARE: dict[int, dict[str, int]] = {
     2: {CacheConfig.L1: 32 * KIB},
     3: {CacheConfig.L1: 32 * KIB, CacheConfig.EQUAL: 16 * KIB},
 }
+"""Bytes by which a preference makes the shared memory of an SM smaller, by major number of the capability."""
 _PREFERENCE: dict[str, int] = {CacheConfig.SHARED: 100, CacheConfig.L1: 0, CacheConfig.EQUAL: 50}
+"""Share of shared memory, in per cent, that a preference stands for from capability 7.0 on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Resident blocks of a kernel on one SM, and why not more.
+    """This is the number of resident blocks of a kernel on one SM, and the reasons why there are no more.
 
-    `limit_*` are blocks per SM that this resource alone would allow; None means it does not bind. `limiters` names,
-    sorted, every resource whose limit equals `blocks_per_sm`; `limit_mask` holds the same as bits (1 warps,
-    2 registers, 4 shared, 8 blocks, 16 barriers). `registers_per_block` (registers) and `shared_per_block` (bytes,
-    the system's reserve included) are what a block is handed after rounding. `occupancy` is active warps over the
-    most warps an SM can hold.
+    A field `limit_*` has the blocks per SM that this resource alone would allow; None means that it does not bind.
     """
 
-    rule: Rule
-    cc: str
-    use: KernelUse
-    blocks_per_sm: int
+    rule: Rule  #: whose rule has counted
+    cc: str  #: compute capability
+    use: KernelUse  #: resources of the kernel, as asked
+    blocks_per_sm: int  #: resident blocks
     limit_warps: int
     limit_registers: int | None
     limit_shared: int | None
     limit_blocks: int
     limit_barriers: int | None
-    limiters: tuple[str, ...]
-    registers_per_block: int
-    shared_per_block: int
-    warps_per_block: int
-    active_warps: int
-    max_warps: int
+    limiters: tuple[str, ...]  #: sorted names of the resources whose limit equals `blocks_per_sm`
+    registers_per_block: int  #: registers that a block is given after rounding
+    shared_per_block: int  #: bytes that a block is given after rounding, the system's reserve included
+    warps_per_block: int  #: warps of a block
+    active_warps: int  #: resident warps
+    max_warps: int  #: most warps that an SM can hold
 
     @property
     def registers(self) -> int:
-        """Per thread, as asked."""
+        """Return the registers per thread, as asked."""
         return self.use.registers
 
     @property
     def shared_bytes(self) -> int:
-        """Per block, as asked."""
+        """Return the shared bytes per block, as asked."""
         return self.use.shared_bytes
 
     @property
     def threads(self) -> int:
-        """Per block."""
+        """Return the threads per block."""
         return self.use.threads
 
     @property
     def cache_config(self) -> str:
-        """The preference asked for."""
+        """Return the preference asked for."""
         return self.use.cache_config
 
     @property
     def carveout(self) -> int | None:
-        """The share of shared memory asked for, in per cent."""
+        """Return the share of shared memory asked for, in per cent."""
         return self.use.carveout
 
     @property
     def limits(self) -> dict[str, int | None]:
-        """Blocks per SM by resource, in the order of `LIMIT_BITS`."""
+        """Return the blocks per SM that each resource allows, in the order of `LIMIT_BITS`."""
         return {
             "warps": self.limit_warps,
             "registers": self.limit_registers,
@@ -99,39 +100,40 @@ class Occupancy:
 
     @property
     def limit_mask(self) -> int:
-        """`limiters` as bits, as NVIDIA's header reports them."""
+        """Return `limiters` as bits (1 warps, 2 registers, 4 shared, 8 blocks, 16 barriers), as NVIDIA's header reports
+        them."""
         return sum(LIMIT_BITS[name] for name in self.limiters)
 
     @property
     def active_threads(self) -> int:
-        """Threads resident on the SM."""
+        """Return the threads resident on the SM."""
         return self.blocks_per_sm * self.use.threads
 
     @property
     def occupancy(self) -> float:
-        """Active warps over the most warps the SM can hold, 0.0 to 1.0."""
+        """Return active warps over the most warps that the SM can hold, 0.0 to 1.0."""
         return self.active_warps / self.max_warps
 
 
 class OccupancyModel(Protocol):
-    """Whatever can answer for a whole SM: a `Machine`, or a capability through `model_of`."""
+    """A model answers for a whole SM: a `Machine`, or a capability through `model_of`."""
 
     @property
     def limits(self) -> Limits:
-        """The SM's limits."""
+        """Return the SM's limits."""
 
     def occupancy(self, use: KernelUse) -> Occupancy:
-        """Resident blocks of a kernel."""
+        """Return the resident blocks of a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapabilityModel:
-    """NVIDIA's rules with the published limits of one capability."""
+    """This model has NVIDIA's rules with the published limits of one capability."""
 
-    limits: Limits
+    limits: Limits  #: the published limits
 
     def occupancy(self, use: KernelUse) -> Occupancy:
-        """See the module's `occupancy`."""
+        """Do as the module's `occupancy`."""
         return nvidia_occupancy(self.limits, use)
 
 
@@ -145,7 +147,7 @@ def occupancy(
     *,
     enforce_register_limit: bool = True,
 ) -> Occupancy:
-    """Resident blocks per SM of a kernel on a device of compute capability `cc`, by NVIDIA's rules.
+    """Count the resident blocks per SM of a kernel on a device of compute capability `cc`, by NVIDIA's rules.
 
     Args:
         cc: compute capability, as "3.0".
@@ -168,7 +170,7 @@ def occupancy(
 
 
 def limits_of(cc: str) -> Limits:
-    """Limits of a compute capability; raises UsageError for one that is not known."""
+    """Return the limits of a compute capability; raises UsageError for an unknown one."""
     found = LIMITS.get(cc) if isinstance(cc, str) else None
     if found is None:
         raise UsageError(
@@ -182,12 +184,12 @@ def limits_of(cc: str) -> Limits:
 
 
 def model_of(target: str | OccupancyModel) -> OccupancyModel:
-    """A capability's name as a model; a model as it is. Raises UsageError for an unknown capability."""
+    """Return the model of a capability, or the given model. Raises UsageError for an unknown capability."""
     return CapabilityModel(limits_of(target)) if isinstance(target, str) else target
 
 
 def nvidia_occupancy(limits: Limits, use: KernelUse, *, enforce_register_limit: bool = True) -> Occupancy:
-    """`occupancy` for explicit limits (a machine file may differ from the published row of its capability)."""
+    """Do as `occupancy` with explicit limits (a machine file may differ from the published row of its capability)."""
     use = _check_preference(limits, _check_kernel(use))
     allocated_registers, by_registers = _register_limit(limits, use)
     if use.registers > (limits.registers_per_thread if enforce_register_limit else REGISTER_FIELD_LIMIT):
@@ -201,10 +203,10 @@ def nvidia_occupancy(limits: Limits, use: KernelUse, *, enforce_register_limit: 
 
 
 def gpgpusim_occupancy(limits: Limits, use: KernelUse) -> Occupancy:
-    """Resident blocks by GPGPU-Sim's rule (the simulator of the sharing paper, its Table II).
+    """Count resident blocks by GPGPU-Sim's rule (the simulator of the sharing paper, its Table II).
 
     Threads are padded to the warp size, registers per thread rounded up to a multiple of 4, shared memory not rounded.
-    The per-thread register limit and the largest block are the machine's, which GPGPU-Sim leaves to the compiler.
+    The register limit per thread and the largest block are the machine's; GPGPU-Sim leaves them to the compiler.
 
     Raises UsageError as `occupancy` does.
     """
@@ -224,10 +226,10 @@ def gpgpusim_occupancy(limits: Limits, use: KernelUse) -> Occupancy:
 
 
 def registers_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks: int) -> int | None:
-    """The most registers per thread with which at least `blocks` blocks are resident; None where no number does.
+    """Return the most registers per thread with which at least `blocks` blocks are resident; None where no number does.
 
-    `use`'s own registers count for nothing. Never more than the capability's (machine's) limit per thread. Raises
-    UsageError as `occupancy` does.
+    `use`'s own registers do not count. The answer is never more than the limit per thread of the capability (or
+    machine). Raises UsageError as `occupancy` does.
     """
     model = model_of(target)
     blocks = _count("blocks", blocks, 1, None)
@@ -238,18 +240,19 @@ def registers_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks: i
 
 
 def shared_bytes_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks: int) -> int | None:
-    """The most shared bytes per block with which at least `blocks` blocks are resident; None where no amount does.
+    """Return the most shared bytes per block with which at least `blocks` blocks are resident; None where no amount
+    does.
 
-    `use`'s own shared bytes and slots count for nothing. With a cache preference more bytes may hold *more* blocks (the
-    SM then switches to a larger split), so the answer is the largest amount, and smaller ones need not hold as many.
+    `use`'s own shared bytes and slots do not count. With a cache preference more bytes may hold *more* blocks (the SM
+    then switches to a larger split). So the answer is the largest amount, and smaller ones need not hold as many.
     Raises UsageError as `occupancy` does.
     """
     model = model_of(target)
     blocks = _count("blocks", blocks, 1, None)
     limits = model.limits
     if model.occupancy(KernelUse(use.registers, 0, use.threads)).blocks_per_sm < blocks:
-        return None  # what binds is not shared memory
-    # Every amount between two of these is handed out like the upper one, so the largest sits among them; the
+        return None  # another resource binds
+    # Every amount between two candidates is allocated like the upper one, so the largest is among them; the
     # quotients serve rules that do not round.
     top = limits.shared_per_block
     unit = limits.shared_unit
@@ -262,7 +265,7 @@ def shared_bytes_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks
 
 
 def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
-    """`result` as plain JSON values; a limit that does not bind is null."""
+    """Return `result` as plain JSON values; a limit that does not bind is null."""
     return {
         "rule": result.rule,
         "cc": result.cc,
@@ -292,6 +295,8 @@ def _result(
     by: tuple[int, int | None, int | None, int, int | None],
     allocated: tuple[int, int],
 ) -> Occupancy:
+    """Return the occupancy that follows from the limits. by: blocks that each resource allows, in the order of
+    `LIMIT_BITS`. allocated: registers and shared bytes of a block."""
     blocks = min(limit for limit in by if limit is not None)
     names = tuple(LIMIT_BITS)
     return Occupancy(
@@ -318,7 +323,7 @@ def _round_up(value: int, unit: int) -> int:
 
 
 def _warp_limit(limits: Limits, use: KernelUse) -> int:
-    """Rule 1; 1.x hands out warps in pairs."""
+    """Return the blocks that the warps allow; 1.x allocates warps in pairs."""
     if use.threads > limits.threads_per_block:
         return 0
     warps = _round_up(use.warps, limits.warp_unit) if limits.major == 1 else use.warps
@@ -326,7 +331,7 @@ def _warp_limit(limits: Limits, use: KernelUse) -> int:
 
 
 def _register_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
-    """Rules 2 to 6: registers a block is handed, and blocks that many registers allow."""
+    """Return the registers that a block is given, and the blocks that the registers allow."""
     registers, warps = use.registers, use.warps
     if limits.register_granularity == Granularity.BLOCK:
         per_block = _round_up(_round_up(warps, limits.warp_unit) * registers * LANES, limits.register_unit)
@@ -345,7 +350,7 @@ def _register_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
 
 
 def _shared_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
-    """Rules 8 and 9: shared bytes a block is handed, and blocks that many bytes allow."""
+    """Return the shared bytes that a block is given, and the blocks that the shared memory allows."""
     allocated = _round_up(use.block_shared + limits.shared_reserved, limits.shared_unit)
     if allocated > limits.shared_per_block + limits.shared_reserved:
         return allocated, 0
@@ -355,7 +360,7 @@ def _shared_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
 
 
 def _shared_of_sm(limits: Limits, allocated: int, use: KernelUse) -> int:
-    """Rule 9: bytes of the SM set aside as shared memory for blocks of `allocated` bytes.
+    """Return the bytes of the SM that are shared memory while blocks of `allocated` bytes run.
 
     A preference for L1 that leaves too little for the block is ignored, on 2.x as on 3.x: NVIDIA's answers say so.
     """
@@ -371,7 +376,7 @@ def _shared_of_sm(limits: Limits, allocated: int, use: KernelUse) -> int:
 
 
 def _check_kernel(use: KernelUse) -> KernelUse:
-    """`use` with its numbers as Python integers; UsageError for one out of range."""
+    """Return `use` with its numbers as Python integers; raises UsageError for one out of range."""
     return replace(
         use,
         registers=_count("registers", use.registers, 0, None),
@@ -382,7 +387,10 @@ def _check_kernel(use: KernelUse) -> KernelUse:
 
 
 def _count(name: str, value: int, low: int, high: int | None) -> int:
-    """`value` as a Python integer (NumPy's are accepted, their arithmetic could wrap); UsageError outside low..high."""
+    """Return `value` as a Python integer; raises UsageError outside low..high.
+
+    (NumPy's integers are accepted, but their arithmetic could wrap.)
+    """
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -396,7 +404,10 @@ def _count(name: str, value: int, low: int, high: int | None) -> int:
 
 
 def _check_preference(limits: Limits, use: KernelUse) -> KernelUse:
-    """`use` with its carve-out as a Python integer; UsageError for a preference that the capability does not know."""
+    """Return `use` with its carve-out as a Python integer.
+
+    Raises UsageError for a preference that the capability does not know.
+    """
     config = use.cache_config
     if config not in tuple(CacheConfig):
         raise UsageError(

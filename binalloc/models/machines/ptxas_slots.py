@@ -1,9 +1,10 @@
-"""How many slots the vendor's compiler gives a thread when it spills to shared memory.
+"""This module computes how many slots the vendor's compiler gives a thread when it spills to shared memory.
 
-Fitted to ptxas 13.0 on 32 spilling kernels of compute capability 7.5 to 10.0: slots = floor((min(48K, S / (T / B)) - R)
-/ (4 B)), B threads per block, T threads that an SM holds, S its shared memory and R what it leaves free: it sizes for
-full thread occupancy. The bytes that the kernel has itself count as R does, so that 40 KB of them leave nothing, as
-measured; kernels with dynamic shared memory are not accepted. Without launch bounds it assumes 1,024 threads.
+The formula is fitted to ptxas 13.0 on 32 spilling kernels of compute capability 7.5 to 10.0: slots = floor((min(48K, S
+/ (T / B)) - R) / (4 B)). B is threads per block, T the threads that an SM holds, S its shared memory and R the part
+that ptxas leaves free. So ptxas sizes for full thread occupancy. The kernel's own shared bytes count as R does: 40 KB
+of them leave nothing, as measured. Kernels with dynamic shared memory are not accepted. Without launch bounds it
+assumes 1,024 threads.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from binalloc.models.machines.model import Machine
 
 KILOBYTE = 1024
 MOST = 48 * KILOBYTE
+"""The 48K of the formula: the shared memory that a block has without opting in."""
 UNBOUNDED = 1024
+"""Threads per block that ptxas assumes without launch bounds."""
 _MEASURED = {"7.5": (64, 0), "8.0": (164, 0), "9.0": (164, 1), "10.0": (228, 1)}
-"""S and R in kilobytes, by compute capability."""
+"""S and R in kilobytes, by compute capability, as fitted to ptxas."""
 
 
 def ptxas_slots(machine: Machine, kernel: FunctionInfo, dynamic_shared: int = 0) -> int:
-    """Slots per thread for a kernel on a machine. dynamic_shared: bytes per block that a launch adds.
+    """Return the slots per thread for a kernel on a machine. dynamic_shared: bytes per block that a launch adds.
 
-    Other capabilities than those measured: S is the machine's, R is 0, as on the older ones measured.
+    For a capability that was not measured, S is the machine's, and R is 0, as on the oldest two that were.
     """
     if dynamic_shared:
         return 0

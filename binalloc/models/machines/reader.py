@@ -1,8 +1,8 @@
-"""Reads and checks machine files: TOML in which every figure is a table of value, unit and source.
+"""This module reads and checks machine files: TOML in which every figure is a table of value, unit and source.
 
 Needs the sections of `binalloc.models.machines.model`, whose fields are the schema (type, unit and range are written
-there and nowhere else). Leaves a `Machine`, or one MalformedInput that names file, key, what was found and what was
-expected: unknown and missing keys, wrong types and units, and figures that contradict each other are all refused.
+there and nowhere else). Leaves a `Machine`, or raises a MalformedInput with the file, the key, the value found and the
+value expected. Unknown and missing keys, wrong types and units, and figures that contradict each other are all refused.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ from binalloc.printable import one_line, quoted
 from binalloc.toml_file import read_toml
 from binalloc.toml_values import TomlPlace
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 1  # the value of `schema` in machine files; a change that old files do not fit needs another one
 WORD = 4  # bytes
+# a name is also the stem of a file, and scheduled binaries record it
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("chip", "chip", model.Chip),
@@ -63,8 +64,10 @@ _OPTIONAL: tuple[tuple[str, type], ...] = (
     ("constant_cache", model.ConstantLines),
     ("instruction_cache", model.InstructionCache),
 )
-"""Sections that a file may leave out, as nobody may have measured what they say; key and attribute are the same, which
-is None then."""
+"""Sections that a file may leave out, since their figures may not have been measured by anyone.
+
+Key and attribute have the same name. Without the section the attribute is None.
+"""
 _TYPE_NAMES = {
     int: "an integer", float: "a number", bool: "true or false", str: "text", dict: "a table", list: "a list",
 }  # fmt: skip
@@ -72,14 +75,16 @@ _T = TypeVar("_T")
 
 
 def load_machine(name_or_path: str | Path) -> Machine:
-    """A machine by the name of one that comes with the package or with an installed one, by an alias (`RTX 4090`,
-    `sm_86`, `8.6`), or by the path of a machine file.
+    """Return a machine by name, by alias or by path.
 
-    Raises UsageError where there is none such, MalformedInput for a file that is no machine file, PluginFault for an
-    installed package's. What an alias of a capability stands for is told in the log of the package.
+    A name is that of a machine that comes with the package or with an installed one. An alias is a product name or a
+    capability (`RTX 4090`, `sm_86`, `8.6`). A path is that of a machine file.
+
+    Raises UsageError where there is no such machine, MalformedInput for a file that is no machine file, PluginFault for
+    an installed package's. The package's log says which machine an alias of a capability means.
     """
     text = str(name_or_path)
-    installed = installed_machines()  # looked at in any case: who has a name that is ours already is told
+    installed = installed_machines()  # always called: it reports a package that uses one of our names
     if text in built_in_machines():
         return read_machine(machine_file(text))
     if text in installed:
@@ -104,18 +109,20 @@ def load_machine(name_or_path: str | Path) -> Machine:
 
 
 def machine_of_target(target: str) -> Machine:
-    """The machine for code that was compiled for `target`, `sm_80`; the default machine where that names none."""
+    """Return the machine for code that was compiled for `target`, as `sm_80`; the default machine where that means
+    none."""
     named = by_target(target)
     return load_machine(DEFAULT_MACHINE if named is None else named.machine)
 
 
 @functools.cache
 def _tell_once(text: str) -> None:
+    """Log a line, once in this process."""
     logging.getLogger("binalloc").info(text)
 
 
 def _installed(entry: Entry) -> Machine:
-    """The machine of an installed package."""
+    """Return the machine of an installed package."""
     path = installed_file(entry)
     try:
         machine = read_machine(path)
@@ -128,12 +135,12 @@ def _installed(entry: Entry) -> Machine:
 
 
 def read_machine(path: Path) -> Machine:
-    """The machine in the file at `path`; MalformedInput where it is none, UsageError where it cannot be read."""
+    """Return the machine in the file at `path`; raises MalformedInput or, if it cannot be read, UsageError."""
     return _Reader(str(path)).machine(read_toml(path, "machine file"))
 
 
 class _At(TomlPlace):
-    """A place in a machine file."""
+    """This is a place in a machine file."""
 
     def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
         name = min(unknown)
@@ -157,7 +164,7 @@ class _At(TomlPlace):
         super().fail(message, found, expected, remedy or "Mend the machine file.")
 
     def whole(self, table: object, keys: Collection[str], optional: Collection[str] = ()) -> dict[str, Any]:
-        """The table, which has all of `keys` and no others but `optional` ones."""
+        """Return the table, which has all of `keys` and no others but `optional` ones."""
         content = self.table(table)
         self.only_keys(content, {*keys, *optional})
         for name in sorted(keys):
@@ -166,7 +173,7 @@ class _At(TomlPlace):
 
 
 class _Reader:
-    """Checks one document; collects the figures by dotted key on the way."""
+    """A reader checks one document, and collects the figures by dotted key on the way."""
 
     def __init__(self, file: str) -> None:
         self.root = _At(file)
@@ -199,7 +206,7 @@ class _Reader:
         return machine
 
     def section(self, at: _At, table: object, cls: type[_T]) -> _T:
-        """The table at `at` as `cls`, whose fields say what it must hold."""
+        """Return the table at `at` as `cls`, whose fields say what it must hold."""
         members: tuple[Field[Any], ...] = fields(cls)  # type: ignore[arg-type]
         stated = [member.name for member in members if member.default is MISSING]
         content = at.whole(table, stated, [member.name for member in members])
@@ -265,7 +272,7 @@ class _Reader:
         )  # fmt: skip
 
     def consistent(self, m: Machine) -> None:
-        """Refuses figures that cannot hold together."""
+        """Refuse figures that contradict each other."""
         if m.cc not in LIMITS:
             self.root.sub("chip.cc").fail("unknown compute capability", quoted(m.cc), "one of " + ", ".join(LIMITS))
         sm, l1 = m.sm, m.l1
@@ -327,7 +334,7 @@ class _Reader:
             self.root.sub("coalescing.lanes").fail("neither half a warp nor a warp", m.coalescing.lanes, "16 or 32")
 
     def consistent_tagged(self, m: Machine) -> None:
-        """The caches that a machine may have, lines of which are parts of L2's."""
+        """Check the caches that a machine may have; their lines are parts of L2's."""
         for key, cache in (("constant_cache", m.constant_cache), ("instruction_cache", m.instruction_cache)):
             if cache is None:
                 continue
@@ -337,7 +344,7 @@ class _Reader:
             self.equal(f"{key}.bytes", cache.bytes, f"{key}.sets * {key}.ways * {key}.line_bytes", size)
 
     def consistent_dram(self, m: Machine) -> None:
-        """Timing parameters of which one makes another impossible."""
+        """Check timing parameters of which one makes another impossible."""
         dram = m.dram
         self.at_least("dram.rc", dram.rc, "dram.ras + dram.rp", dram.ras + dram.rp)
         if dram.command_mhz > MOST_TICKS * m.clock.core_mhz:
@@ -386,7 +393,11 @@ class _Reader:
             )
 
     def consistent_partitions(self, m: Machine) -> None:
-        """A partition is a scheduler with what it has of its own: all have as much, and as many share the registers."""
+        """Check that partitions are equal.
+
+        A partition is a scheduler with its own share of the ports. All shares are equal, and the register file has as
+        many parts as there are partitions.
+        """
         count = m.schedulers.count
         divided = [group for group in m.port_groups if group.divided]
         shares = [(f"port_groups.{group.name}", group.ports) for group in divided]

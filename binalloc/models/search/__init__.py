@@ -1,1 +1,1 @@
-"""Policies that pick the number of blocks."""
+"""Policies in this room pick the number of blocks."""

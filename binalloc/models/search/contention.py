@@ -1,13 +1,13 @@
-"""How many warps an SM gets through that all take the same steps: what they wait for, and what they take from others.
+"""This module estimates how many warps per cycle an SM completes, from the time they wait and the resources they share.
 
-Needs the steps of a warp, with what each asks of shared resources, and how many warps are resident in how many blocks.
-The warps are followed step by step, each by its own clock: the one that is ready first goes on. A resource serves one
-after the other in the order in which they come; blocks meet at barriers, and make room for others when all their warps
-are done. So warps get in step with one another and out of it again, which no formula of averages tells. Values are
-nowhere: what a step takes is all that is known of it.
+Needs the steps of a warp, with the demand of each on shared resources, and the number of resident warps and blocks. The
+warps are followed step by step, each by its own clock: the one that is ready first continues. A resource serves
+requests in the order in which they arrive. Blocks meet at barriers, and make room for others when all their warps are
+done. So warps fall in step with one another and out of it again, which no formula of averages shows. Values do not
+exist here: the demand of a step is all that is known of it.
 
-Where the whole of it would take too long, as much as fits is followed, and how far the warps have come by then is
-counted by what the steps take a warp that is alone.
+Where it would take too long to follow all steps, a part is followed. How far the warps have come by then is measured
+with the time that the steps take a warp that is alone.
 """
 
 from __future__ import annotations
@@ -17,49 +17,48 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 BOARDS = 8
-"""Of scoreboards and the like that a warp has at most."""
+"""Upper limit on scoreboards of a warp. The tables below have one entry for each set of them."""
 _BOARDS = [[b for b in range(BOARDS) if waits >> b & 1] for waits in range(1 << BOARDS)]
-"""By set of them, as bits."""
+"""For each set of boards, as bits, the list of its members."""
 DISPATCH = 20
-"""Cycles between the end of a block and the first instructions of the one that takes its room."""
+"""Estimated cycles between the end of a block and the first instructions of the one that takes its room. Chosen by
+hand; `dispatch.interval` of machine files is another time, between two blocks that start."""
 MOST_STEPS = 160_000
-"""Of all warps together."""
+"""Upper limit on steps followed, of all warps together. Chosen by hand: a larger one costs time for each level
+estimated."""
 WAVES = 3
-"""Blocks that come one after the other into the room of each resident one."""
+"""Blocks that run one after the other in the room of each resident one. Chosen by hand: more of them cost steps."""
 
 
 class WarpStep(NamedTuple):
-    """What a warp does between two times that it may have to wait.
+    """A step is what a warp does between two times at which it may have to wait."""
 
-    waits: boards that have to be free before it begins, as bits. issues: issue slots of its scheduler. cycles: that it
-    takes by itself from there. uses: (resource, cycles) that nobody else has it meanwhile, and that it is over no
-    earlier than. board: taken from its end on, -1 for none; for latency cycles, and until each of (resource, cycles) of
-    requests has served it and latency cycles have passed from then; places: of requests that a resource takes before it
-    has served the first of them, the next waits. reads_board: another, taken for reads cycles.
-    barrier: all warps of the block that are not through come to its end before one of them goes on. own: as uses, of
-    resources of which each scheduler has one for its own warps.
-    """
-
-    waits: int
-    issues: float
-    cycles: float
+    waits: int  #: boards that have to be free before it begins, as bits
+    issues: float  #: issue slots of its scheduler
+    cycles: float  #: cycles from its first issue to its end, if nothing delays it
+    #: (resource, cycles) pairs: the resource is busy so long, and the step ends no earlier
     uses: tuple[tuple[int, float], ...]
+    #: board that is taken at its end, -1 for none; freed `latency` cycles after all `requests` are served
     board: int = -1
-    latency: float = 0.0
-    requests: tuple[tuple[int, float], ...] = ()
-    places: int = 64
-    reads_board: int = -1
-    reads: float = 0.0
+    latency: float = 0.0  #: cycles that the board stays taken after the step's end and after the last request
+    requests: tuple[tuple[int, float], ...] = ()  #: (resource, cycles) pairs that are served after the step's end
+    places: int = 64  #: requests that a resource accepts before it has served the first of them; the next one waits
+    reads_board: int = -1  #: another board, taken for `reads` cycles from the step's end, -1 for none
+    reads: float = 0.0  #: cycles that `reads_board` stays taken
+    #: no warp of the block continues until all its unfinished warps have come to the end of the step
     barrier: bool = False
+    #: as `uses`, for resources of which each scheduler has one for its own warps
     own: tuple[tuple[int, float], ...] = ()
 
 
 def throughput(
     ways: Sequence[Sequence[WarpStep]], warps: int, blocks: int, schedulers: int, most: int = MOST_STEPS
 ) -> float:
-    """Runs of all their steps by a warp, per cycle. ways: the steps of each warp of a block (those that do the same
-    may be one list), or of one for all; warps: of a block; blocks: resident; all three >= 1. most: of steps followed,
-    of all warps together. 0 without steps."""
+    """Return the number of warps per cycle that complete all their steps; 0 without steps.
+
+    ways: the steps of each warp of a block (warps that do the same may share one list), or one list for all. warps: per
+    block. blocks: resident blocks. All three are >= 1. most: upper limit on steps followed, of all warps together.
+    """
     if not all(ways):
         return 0.0
     alone = {id(steps): _Sm([steps], 1, 1, 1) for steps in ways}
@@ -73,8 +72,11 @@ def throughput(
 
 
 class _Sm:
-    """The resident warps, numbered block by block. steps: of each; at: their next ones; came: when the last of them
-    came to each step; now: when the last thing happened; finished: blocks that are through."""
+    """This is an SM with its resident warps, numbered block by block.
+
+    steps: the steps of each warp. at: the next step of each warp. came: for each step the time at which the last warp
+    came to it. now: time of the last event. finished: number of blocks that are done.
+    """
 
     def __init__(self, ways: Sequence[Sequence[WarpStep]], warps: int, blocks: int, schedulers: int) -> None:
         self.warps = warps
@@ -95,11 +97,11 @@ class _Sm:
         self._left = [warps] * blocks
 
     def reached(self) -> list[int]:
-        """By warp, the first step that is not done by now."""
+        """Return for each warp the first step that is not done by now."""
         return [at - (busy > self.now and at > 0) for at, busy in zip(self.at, self._busy, strict=True)]
 
     def run(self, blocks: int, most: int) -> None:
-        """Until so many blocks are through, or so many steps are done."""
+        """Run until `blocks` blocks are done, or `most` steps."""
         at, ready = self.at, self._ready
         for _ in range(most):
             if self.finished >= blocks:
@@ -122,7 +124,7 @@ class _Sm:
             self._open(w // self.warps)
 
     def _open(self, block: int) -> None:
-        """The barrier, if all warps have come to it that are not through."""
+        """Open the barrier of a block, if all its unfinished warps have come to it."""
         met = self._met[block]
         if len(met) == self._left[block]:
             last = max(map(self._busy.__getitem__, met))
@@ -131,12 +133,15 @@ class _Sm:
             met.clear()
 
     def _waited_for(self, w: int, waits: int) -> float:
-        """When all of these boards are free."""
+        """Return the time at which all of these boards are free."""
         boards = self._boards[w]
         return max([boards[b] for b in _BOARDS[waits]])
 
     def _take(self, w: int, step: WarpStep) -> float:
-        """The warp does the step; when it may go on. (Plain comparisons: this is where the time goes.)"""
+        """Let a warp do a step, and return the time at which it may continue.
+
+        (Plain comparisons, since most of the time is spent here.)
+        """
         _, issues, cycles, uses, board, latency, requests, places, reads_board, reads, _, own = step
         q, free = w % len(self._issue), self._free
         start = self._issue[q]
@@ -172,7 +177,7 @@ class _Sm:
         return end
 
     def _through(self, block: int) -> None:
-        """A warp of the block is through; if it is the last, the next block takes its room."""
+        """Record that a warp of the block is done; if it is the last, the next block takes its room."""
         self._left[block] -= 1
         if self._left[block]:
             self._open(block)

@@ -1,23 +1,23 @@
-"""How many threads should run at once: the unified paper's Fig. 5 (section 4.2).
+"""This module decides how many threads should run at once: the unified paper's Fig. 5 (section 4.2).
 
-Needs: a function that evaluates a concurrency level (threads per SM). Leaves: the
-level chosen, every level looked at, and the path of decisions. Levels are multiples of the block size.
+Needs: a function that evaluates a concurrency level (threads per SM). Leaves: the level chosen, every level evaluated,
+and the path of decisions. Levels are multiples of the block size.
 
-The listing in the paper leaves some things open. A `Reading` chooses between those that change what comes out; decided
-here for all of them:
+The listing in the paper leaves some things open. A `Reading` chooses between those that change the result. These are
+decided here for all readings:
 - Concurrency bound: the original's mean dispatch interval is above `BOUND_THRESHOLD` = 1 cycle. At 1 a single warp
   keeps its issue port busy (Fig. 4, scenario B), so that more warps cannot help.
-- Levels are those that the machine can hold; others are not walked. MaxThrd is the most threads of an SM, whether the
-  machine can hold so many of the kernel's or not.
+- Levels are those that the machine can hold; others are not evaluated. MaxThrd is the most threads of an SM, whether
+  the machine can hold so many of the kernel's or not.
 - Start: AD_interval * cores rounded down to whole blocks, at least one block, at most the highest level; from there
   down to the first feasible level.
 - CI_pred is strict (>); no off-chip instruction at all counts as true; an infeasible level never satisfies it.
-- Ascent: looks at every level from the start up, and takes the largest that satisfies CI_pred. A start that was itself
-  rounded to MaxThrd, which the listing leaves without an answer, is taken, since its CI_pred holds.
+- Ascent: it evaluates every level from the start up, and takes the largest that satisfies CI_pred. The listing gives no
+  answer if the start itself was rounded to MaxThrd; such a start is taken, since its CI_pred holds.
 - ActTnum_org is the original program's level. The listing lets the descent run down to it, the prose stops it at
-  SmemFitTnum: the descent looks at levels that are above the original and not below SmemFitTnum.
-- SmemFitTnum, the most threads without off-chip spills, is looked for from the start: downwards if the start spills,
-  upwards (MaxThrd included) while there are none. Spills are taken not to shrink as the level rises.
+  SmemFitTnum: the descent evaluates levels that are above the original and not below SmemFitTnum.
+- SmemFitTnum, the most threads without off-chip spills, is sought from the start: downwards if the start spills,
+  upwards (MaxThrd included) while there are none. Spills are assumed not to shrink as the level rises.
 """
 
 from __future__ import annotations
@@ -33,40 +33,38 @@ MAX_CMRATIO = Fraction(200)
 """Section 5: half the upper latency of an off-chip access, in cycles, as reads and writes overlap."""
 
 BOUND_THRESHOLD = Fraction(1)
-"""Mean dispatch interval (cycles) above which a program counts as concurrency bound."""
+"""A program with a larger mean dispatch interval (cycles) counts as concurrency bound; the module docstring says
+why."""
 
 
 class Counted(StrEnum):
-    """Which off-chip accesses are MEM in CI_pred."""
+    """This says which off-chip accesses are MEM in CI_pred."""
 
-    ALL = "all"
-    UNTEXTURED = "no-textures"
-    SPILLS = "spills"
+    ALL = "all"  #: all off-chip accesses
+    UNTEXTURED = "no-textures"  #: all but texture fetches
+    SPILLS = "spills"  #: spill accesses alone
 
 
 class Exhausted(StrEnum):
-    """Where a descent ends that no level satisfies."""
+    """This says where a descent ends if no level satisfies CI_pred."""
 
-    ORIGINAL = "original"
-    SMEM_FIT = "smem-fit"
+    ORIGINAL = "original"  #: the original program is kept
+    SMEM_FIT = "smem-fit"  #: SmemFitTnum is taken
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How Fig. 5 is read where the paper leaves it open; the default is the printed listing.
+    """A reading interprets Fig. 5 where the paper leaves it open; the default is the printed listing."""
 
-    counted: section 4.2 says "off-chip instructions", and reports results that fit spills alone better. exhausted: the
-    listing does not end there; the prose says that the descent "stops when it hits" SmemFitTnum. up_to_most: the ascent
-    looks at MaxThrd, which the listing excludes.
-    """
-
+    #: section 4.2 says "off-chip instructions", and reports results that fit spills alone better
     counted: Counted = Counted.ALL
+    #: the listing does not end there; the prose says that the descent "stops when it hits" SmemFitTnum
     exhausted: Exhausted = Exhausted.ORIGINAL
-    up_to_most: bool = False
+    up_to_most: bool = False  #: the ascent evaluates MaxThrd, which the listing excludes
 
     @property
     def names(self) -> list[str]:
-        """Where it departs from the listing, by the names in `DEPARTURES`."""
+        """Return the departures from the listing, by the names in `DEPARTURES`."""
         return [name for name, (field_name, value) in DEPARTURES.items() if getattr(self, field_name) == value]
 
 
@@ -76,12 +74,14 @@ DEPARTURES: dict[str, tuple[str, object]] = {
     Exhausted.SMEM_FIT: ("exhausted", Exhausted.SMEM_FIT),
     "up-to-most": ("up_to_most", True),
 }
-"""By name the field of a `Reading` and what it is then."""
+"""For each name, the field of a `Reading` and its value in that departure."""
 
 
 def reading_of(names: Iterable[str]) -> Reading:
-    """The reading that departs from the listing in what these names say. UsageError for an unknown name, or for two
-    that say of one thing what it is."""
+    """Return the reading with the named departures from the listing.
+
+    Raises UsageError for an unknown name, or for two names that set one field.
+    """
     given: dict[str, object] = {}
     for name in dict.fromkeys(names):
         if name not in DEPARTURES:
@@ -105,22 +105,18 @@ PRINTED = Reading()
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A program transformed for one concurrency level: static instruction counts after the transformation.
+    """This is a program transformed for one concurrency level, with static instruction counts after the
+    transformation."""
 
-    memory_instructions: those that access off-chip memory; compute_instructions: all others. ad_interval: mean static
-    dispatch interval in cycles. offchip_spills, textures: how many of the memory instructions are spill accesses and
-    texture fetches.
-    """
-
-    compute_instructions: int
-    memory_instructions: int
-    ad_interval: Fraction
-    offchip_spills: int
-    feasible: bool = True
-    textures: int = 0
+    compute_instructions: int  #: all instructions but `memory_instructions`
+    memory_instructions: int  #: instructions that access off-chip memory
+    ad_interval: Fraction  #: mean static dispatch interval in cycles
+    offchip_spills: int  #: memory instructions that are spill accesses
+    feasible: bool = True  #: the level can be allocated
+    textures: int = 0  #: memory instructions that are texture fetches
 
     def counts(self, counted: Counted) -> tuple[int, int]:
-        """(COMPUTE_inst, MEM_inst): what is not counted as off-chip counts as computing."""
+        """Return (COMPUTE_inst, MEM_inst); accesses that `counted` leaves out count as computing."""
         memory = {
             Counted.ALL: self.memory_instructions,
             Counted.UNTEXTURED: self.memory_instructions - self.textures,
@@ -131,60 +127,54 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """A level that the search looked at."""
+    """This is a level that the search has evaluated."""
 
-    threads: int
-    level: Level
-    ci_pred: bool
+    threads: int  #: active threads per SM
+    level: Level  #: the program at that level
+    ci_pred: bool  #: CI_pred holds
 
 
 @dataclass(frozen=True)
 class SearchProblem:
-    """evaluate: transforms the program for a number of active threads per SM (called once per level).
+    """This is what a search needs to know."""
 
-    cores: per SM. block_size, max_threads (most active threads the machine allows) and original_threads (the original
-    program's level): threads. ad_interval: of the original, in cycles. concurrency_bound: None derives it. held: the
-    levels, in threads, that the machine can hold; None: all multiples of the block size up to max_threads.
-    """
-
+    #: transforms the program for a number of active threads per SM (called once per level)
     evaluate: Callable[[int], Level]
-    cores: int
-    block_size: int
-    max_threads: int
-    original_threads: int
-    ad_interval: Fraction
-    max_cmratio: Fraction = MAX_CMRATIO
-    concurrency_bound: bool | None = None
+    cores: int  #: cores per SM
+    block_size: int  #: threads per block
+    max_threads: int  #: most active threads that the machine allows
+    original_threads: int  #: the original program's level, in threads
+    ad_interval: Fraction  #: dispatch interval of the original, in cycles
+    max_cmratio: Fraction = MAX_CMRATIO  #: limit in CI_pred
+    concurrency_bound: bool | None = None  #: whether the original is; None derives it from `ad_interval`
+    #: levels, in threads, that the machine can hold; None: all multiples of block_size up to max_threads
     held: Sequence[int] | None = None
-    reading: Reading = PRINTED
+    reading: Reading = PRINTED  #: how Fig. 5 is read
 
 
 class Direction(StrEnum):
-    """Which way the search went from its start."""
+    """This says which way the search went from its start."""
 
-    NOT_BOUND = "not bound"
-    UP = "up"
-    DOWN = "down"
-    ORIGINAL = "original"
+    NOT_BOUND = "not bound"  #: nothing was searched: the original is not concurrency bound
+    UP = "up"  #: to higher levels
+    DOWN = "down"  #: to lower levels
+    ORIGINAL = "original"  #: nowhere: the original is kept
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """threads: the level chosen. kept_original: the program is to stay as it is. start: None if nothing was searched.
+    """This is the outcome of a search."""
 
-    levels: ascending. path: one sentence per decision.
-    """
-
-    threads: int
-    kept_original: bool
-    direction: Direction
-    start: int | None
-    smem_fit: int | None
-    levels: tuple[Evaluated, ...]
-    path: tuple[str, ...]
+    threads: int  #: the level chosen
+    kept_original: bool  #: the program is to stay as it is
+    direction: Direction  #: which way the search went
+    start: int | None  #: level at which the search started; None if nothing was searched
+    smem_fit: int | None  #: SmemFitTnum; None where it was not needed
+    levels: tuple[Evaluated, ...]  #: levels evaluated, ascending
+    path: tuple[str, ...]  #: one sentence per decision
 
     def text(self) -> str:
-        """The evaluated levels as a table, then the decisions."""
+        """Return the evaluated levels as a table, then the decisions."""
         lines = ["threads  compute  off-chip  interval  spills  CI_pred"]
         for item in self.levels:
             level = item.level
@@ -199,19 +189,20 @@ class SearchResult:
 def ci_pred(
     compute_instructions: int, memory_instructions: int, ad_interval: Fraction, limit: Fraction = MAX_CMRATIO
 ) -> bool:
-    """Equation (1): compute * AD_int / memory > MAX_cmratio, exactly and strictly; true without memory instructions."""
+    """Evaluate equation (1), exactly and strictly: compute * AD_int / memory > MAX_cmratio; true without memory
+    instructions."""
     if memory_instructions == 0:
         return True
     return Fraction(compute_instructions) * ad_interval / memory_instructions > limit
 
 
 def is_concurrency_bound(ad_interval: Fraction, threshold: Fraction = BOUND_THRESHOLD) -> bool:
-    """Whether more warps can fill idle issue cycles (section 4.1)."""
+    """Return whether more warps can fill idle issue cycles (section 4.1)."""
     return ad_interval > threshold
 
 
 def unified_search(problem: SearchProblem) -> SearchResult:
-    """Fig. 5 of the unified paper with the decisions of the module docstring.
+    """Search as Fig. 5 of the unified paper does, with the decisions of the module docstring.
 
     Raises ValueError when the machine cannot hold one block or the original's level is not positive.
     """
@@ -224,9 +215,11 @@ def unified_search(problem: SearchProblem) -> SearchResult:
 
 @dataclass
 class _Search:
-    problem: SearchProblem
-    seen: dict[int, Evaluated] = field(default_factory=dict)
-    path: list[str] = field(default_factory=list)
+    """This is one search."""
+
+    problem: SearchProblem  #: the problem
+    seen: dict[int, Evaluated] = field(default_factory=dict)  #: levels evaluated so far, by threads
+    path: list[str] = field(default_factory=list)  #: decisions so far, one sentence each
 
     def __post_init__(self) -> None:
         p = self.problem
@@ -257,6 +250,7 @@ class _Search:
         return self._result(None, Direction.ORIGINAL, start, fit)
 
     def _look(self, threads: int) -> Evaluated:
+        """Evaluate a level, once."""
         if threads not in self.seen:
             level = self.problem.evaluate(threads)
             compute, memory = level.counts(self.problem.reading.counted)
@@ -265,6 +259,7 @@ class _Search:
         return self.seen[threads]
 
     def _start(self) -> int | None:
+        """Return the first feasible level from the start down; None if there is none."""
         wanted = self.problem.ad_interval * self.problem.cores
         below = [t for t in self.levels if t <= wanted] or self.levels[:1]
         self.path.append(
@@ -278,6 +273,7 @@ class _Search:
         return None
 
     def _ascend(self, start: int) -> int:
+        """Return the largest level from the start up that satisfies CI_pred."""
         most = self.problem.max_threads
         if start == most:
             self.path.append(f"CI_pred holds at the start {start}, which is all the machine allows")
@@ -289,7 +285,7 @@ class _Search:
         return best
 
     def _smem_fit(self, start: int) -> int:
-        """SmemFitTnum; 0 if every level down to one block spills."""
+        """Return SmemFitTnum; 0 if every level down to one block spills."""
 
         def fits(threads: int) -> bool:
             level = self._look(threads).level
@@ -302,6 +298,8 @@ class _Search:
         return next((t for t in reversed(self.levels) if t < start and fits(t)), 0)
 
     def _descend(self, start: int, fit: int) -> int | None:
+        """Return the first level from the start down that satisfies CI_pred, or what the reading takes where none
+        does."""
         lowest = max(fit, self.problem.original_threads + 1)
         self.path.append(
             f"CI_pred fails at the start {start}: down, above the original's {self.problem.original_threads} threads "

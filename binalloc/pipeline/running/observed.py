@@ -13,7 +13,7 @@ from binalloc.files import written_whole
 from binalloc.pipeline.running.touched import Touched
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.device import Device
+    from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.runs.issue_log import IssueLog, Listener
     from binalloc.emulator.runs.run import Result
     from binalloc.emulator.runs.watch import Watch
@@ -69,7 +69,7 @@ class Seen(NamedTuple):
     result: Result
     trace: WrittenTrace | None
     watched: Watched | None
-    stopped_at: Device | None  #: the device as it stopped at a break
+    stopped_at: LaunchedDevice | None  #: the device as it stopped at a break
     error: LimitHit | Interrupted | None = None  #: what ended the run before its time, but for a break
 
 

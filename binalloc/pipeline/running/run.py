@@ -21,7 +21,7 @@ from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.steps.measure import run_progress
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.device import Device
+    from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.runs.issue_log import IssueLog, Listener
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.run import Result
@@ -61,7 +61,7 @@ class KernelRun:
     trace: WrittenTrace | None = None
     watched: Watched | None = None
     breaks: bool = False  #: whether it was to stop somewhere
-    stopped_at: Device | None = None  #: the device as it stopped at a break
+    stopped_at: LaunchedDevice | None = None  #: the device as it stopped at a break
     reference: AgainstReference | None = None
     recorded: bool = False  #: whether the recorder has kept the run
     skewed: tuple[int, ...] = ()  #: cycles of the runs with each seed's delays

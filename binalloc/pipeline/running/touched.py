@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.device import Device
+    from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.runs.watch import Span, Touch
 
 _KINDS = ("load", "store", "atomic")
@@ -54,10 +54,10 @@ class Touched:
 
     def __init__(self, most: int, say: Callable[[WatchedAccess], None], live: bool) -> None:
         self._most, self._say, self._live = most, say, live
-        self._device: Device | None = None
+        self._device: LaunchedDevice | None = None
         self.found = Watched()
 
-    def begin(self, device: Device, spans: Sequence[Span]) -> Sequence[Span]:
+    def begin(self, device: LaunchedDevice, spans: Sequence[Span]) -> Sequence[Span]:
         """Take the device and the watched pieces of a run that begins."""
         self._device, self.found.spans = device, spans
         return spans
@@ -93,7 +93,7 @@ class Touched:
         )  # fmt: skip
 
 
-def _values(device: Device, touch: Touch, data: bytes) -> str:
+def _values(device: LaunchedDevice, touch: Touch, data: bytes) -> str:
     """Return whole elements of the buffer and numbers in structs as numbers, anything else as bytes."""
     import numpy as np
 

@@ -9,14 +9,14 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.emulator.debug.state import WarpState
-    from binalloc.emulator.host.device import Device
+    from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.stops.context import Context
 
 _ROW = 8  # lanes in a line
 _PREDICATES = "P{}"
 
 
-def stopped_json(device: Device) -> dict[str, Any]:
+def stopped_json(device: LaunchedDevice) -> dict[str, Any]:
     """The field `break` of a report."""
     from binalloc.emulator.debug.state import stopped_warp
     from binalloc.emulator.stops.context import Context

@@ -1,6 +1,6 @@
-"""Where arguments that travel in memory arrive: what callers store to, and how often their code does.
+"""This module finds the homes of arguments passed in memory: the places that callers store to, and how often they do.
 
-Needs finished allocations, with a place for each of their memory values.
+It needs finished allocations, with a place for each of their memory values.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from binalloc.transform.virtual.code import PASS, Item
 
 @dataclass(frozen=True)
 class ArgumentHome:
-    """at: the slot, from the function's own first one, or the word of the spill area."""
+    """An argument's home is the place in memory at which a function finds it."""
 
-    in_slot: bool
-    at: int
+    in_slot: bool  #: in a slot, else in local memory
+    at: int  #: the slot, from the function's own first one; or the word of the spill area
 
 
 def argument_homes(allocation: RegisterAllocation, plan: ProcedurePlan) -> dict[Location, ArgumentHome]:
-    """Of the arguments that the function reads there in the end: by the place that callers know."""
+    """Return the homes of the arguments that the function reads from memory in the end, by the place known to
+    callers."""
     number = {v: k for k, v in enumerate(allocation.memory)}
     homes = {}
     for location, v in allocation.code.arrives.items():
@@ -36,7 +37,7 @@ def argument_homes(allocation: RegisterAllocation, plan: ProcedurePlan) -> dict[
 
 
 def passes(allocation: RegisterAllocation) -> Iterator[tuple[str, list[Item]]]:
-    """The function's calls, in order: the callee, and the stores of its arguments in front of the call."""
+    """Yield the function's calls in order: the callee, and the stores of its arguments in front of the call."""
     stored: list[Item] = []
     for item in allocation.code.items():
         if item.kind == PASS:
@@ -49,8 +50,8 @@ def passes(allocation: RegisterAllocation) -> Iterator[tuple[str, list[Item]]]:
 def count_passes(
     allocations: Mapping[str, RegisterAllocation], runs: Mapping[str, float]
 ) -> dict[str, dict[Location, tuple[int, float]]]:
-    """By function and argument, how many places in the code of its callers store it, and how often those run per run of
-    the kernel. runs: of each function, likewise."""
+    """Count, by function and argument, the stores of it in the code of callers, and how often they run per run of the
+    kernel. runs: of each function, likewise."""
     found: dict[str, dict[Location, tuple[int, float]]] = {}
     for name, allocation in allocations.items():
         for callee, stored in passes(allocation):

@@ -1,4 +1,4 @@
-"""Registers for every function of a call graph, callees first."""
+"""This module allocates registers for every function of a call graph, callees first."""
 
 from __future__ import annotations
 
@@ -28,47 +28,41 @@ from binalloc.transform.virtual.unwritten import unwritten
 from binalloc.transform.virtual.virtualise import virtualise
 
 MORE_THAN_BEFORE = 4
+"""So many register counts, from the input's own upwards, are tried before the whole budget, since more registers than
+needed only cost occupancy. Each try costs an allocation. Chosen by hand."""
 
 Improve = Callable[["Attempt", str, RegisterAllocation], RegisterAllocation]
-"""Told of a function's allocation, before its callers see it; gives the one to take."""
+"""This is called with a function's allocation before its callers see it, and returns the one to take."""
 Spill = Callable[["Attempt", str], RegisterAllocation]
-"""Registers, with spill code, for a function whose callees have contracts."""
+"""This allocates registers, with spill code, to a function whose callees have contracts."""
 
 
 @dataclass
 class Attempt:
-    """Registers for all functions of `program`, as far as they are allocated.
-
-    known: of single functions, what other attempts at the same budget may ask as well.
-    unwritten: webs that may be read without having been written.
-    available: registers as bits. pointer: the slot pointer's register, -1 for none. clock: of the machine whose
-    latencies the order of instructions is to hide; None leaves it. By function: limits (to how many registers it has
-    to keep), stored (arguments that travel in memory), contracts (what callers see), allocations, scratch (registers
-    free around each call). modest: functions that leave callers' arguments in place where that costs them something,
-    too. shuffle: a register set aside for moves at calls, -1 where they take any that is free. slots: with a pointer,
-    how many there are. far: what an access to local memory costs, in accesses to a slot. below: what all spill code
-    together has to cost less than, in those.
-    """
+    """An attempt holds registers for all functions of `program`, as far as they are allocated."""
 
     program: ProgramAnalysis
-    known: Known
-    unwritten: dict[str, set[WebNumber]]
-    available: int
-    pointer: int
-    clock: Clock | None = None
-    limits: dict[str, int] = field(default_factory=dict)
+    known: Known  #: results for single functions that other attempts at the same budget may use as well
+    unwritten: dict[str, set[WebNumber]]  #: webs that may be read without having been written, by function
+    available: int  #: registers, as bits
+    pointer: int  #: the slot pointer's register, -1 for none
+    clock: Clock | None = None  #: latencies that the order of instructions should hide; None keeps the order
+    limits: dict[str, int] = field(default_factory=dict)  #: by function, upper limit of its registers
+    #: by function, arguments that are passed in memory
     stored: dict[str, frozenset[Location]] = field(default_factory=dict)
+    #: functions that leave callers' arguments in place even where that costs them something
     modest: frozenset[str] = frozenset()
-    contracts: dict[str, Contract] = field(default_factory=dict)
-    allocations: dict[str, RegisterAllocation] = field(default_factory=dict)
+    contracts: dict[str, Contract] = field(default_factory=dict)  #: by function, what callers see
+    allocations: dict[str, RegisterAllocation] = field(default_factory=dict)  #: by function
+    #: by function, registers free around each call: (before, after)
     scratch: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    shuffle: int = -1
-    slots: int = 0
-    far: float = LOCAL_COST
-    below: float = inf
+    shuffle: int = -1  #: a register set aside for moves at calls, -1 where these take any free one
+    slots: int = 0  #: number of slots, if there is a pointer
+    far: float = LOCAL_COST  #: cost of an access to local memory, in accesses to a slot
+    below: float = inf  #: upper bound of the cost of all spill code (exclusive), in accesses to a slot
 
     def virtual(self, name: str) -> Analysed:
-        """Virtual code of a function whose callees have contracts."""
+        """Return the virtual code of a function whose callees have contracts."""
 
         def make() -> Analysed:
             stored = self.stored.get(name, ())
@@ -77,20 +71,20 @@ class Attempt:
         return self.known.code(name, self._key(name, by_interface), make)
 
     def function(self, name: str) -> OneFunction:
-        """The function, whose callees have contracts, and the registers that it may use."""
+        """Return the function with the registers that it may use. Its callees must have contracts."""
         given, available = self.virtual(name), self.registers_of(name)
         return self.known.function(given, self._key(name, by_content), available, self.contracts)
 
     def _key(self, name: str, callees: Callable[[set[str], Mapping[str, Contract]], Callees]) -> Callees:
-        """What the function's code hangs on: its arguments in memory and its callees."""
+        """Return a key of all that the function's code depends on: its arguments in memory and its callees."""
         return (*sorted(self.stored.get(name, ())), *callees(self._callees(name), self.contracts))
 
     def _callees(self, name: str) -> set[str]:
         return {site.callee for site in self.program.graph.sites[name]}
 
     def registers_of(self, name: str) -> int:
-        """Registers that a function may use, as bits: where there is a limit the lowest ones, and those that its
-        callees use."""
+        """Return the registers that a function may use, as bits. If it has a limit, these are the lowest ones and those
+        of its callees."""
         limit = self.limits.get(name)
         if limit is None:
             return self.available
@@ -100,7 +94,7 @@ class Attempt:
         return used
 
     def above(self, name: str) -> list[str]:
-        """Its callers and all that are above them, callees first."""
+        """List the direct and indirect callers of a function, callees first."""
         found = [name]
         for caller in self.program.graph.bottom_up:
             if any(site.callee in found for site in self.program.graph.sites[caller]):
@@ -108,20 +102,22 @@ class Attempt:
         return found[1:]
 
     def with_limit(self, name: str, limit: int) -> Attempt:
-        """Another attempt, in which the function has a limit; it and those that call it are still to be allocated."""
+        """Return another attempt in which the function has a limit. The function and its callers still have to be
+        allocated there."""
         return replace(self._anew(name), limits={**self.limits, name: limit})
 
     def with_stored(self, name: str, more: frozenset[Location]) -> Attempt:
-        """Another attempt, in which these of the function's arguments travel in memory, too; likewise."""
+        """Return another attempt in which these arguments of the function are passed in memory, too; otherwise as
+        `with_limit`."""
         return replace(self._anew(name), stored={**self.stored, name: self.stored.get(name, frozenset()) | more})
 
     def with_modest(self, name: str) -> Attempt:
-        """Another attempt, in which the function does not take its callers' arguments from their places where that
-        would cost them what it does when they have no room; likewise."""
+        """Return another attempt in which the function leaves its callers' arguments in place wherever moving them
+        would cost callers without room a spill; otherwise as `with_limit`."""
         return replace(self._anew(name), modest=self.modest | {name})
 
     def _anew(self, name: str) -> Attempt:
-        """Another attempt, in which the function and those that call it are still to be allocated."""
+        """Return another attempt in which the function and its callers still have to be allocated."""
         again = {name, *self.above(name)}
         settled = [n for n in self.allocations if n not in again]
         return replace(
@@ -133,17 +129,17 @@ class Attempt:
 
     @property
     def prices(self) -> Prices:
-        """Of reloads and stores, where there are slots for all."""
+        """Return the prices of reloads and stores, on the assumption that all have slots (if there are any)."""
         return Prices(self.far if self.pointer < 0 else SLOT_COST, far=self.far, wish=WISH)
 
     def prices_in(self, name: str) -> Prices:
-        """Those that a function goes by."""
+        """Return the prices that apply to a function."""
         prices = self.prices
         return replace(prices, wish=2 * prices.usual) if name in self.modest else prices
 
     @property
     def cost(self) -> float:
-        """Estimated cost of all spill code that there is so far in one run of the kernel, in accesses to a slot."""
+        """Estimate the cost of all spill code so far in one run of the kernel, in accesses to a slot."""
         often = self.program.runs
         return sum(
             often[name] * self.costs(name)
@@ -153,32 +149,33 @@ class Attempt:
 
     @property
     def copies(self) -> float:
-        """Instructions that copy registers to others and were not there before, likewise."""
+        """Estimate the number of added copies between registers, likewise."""
         often = self.program.runs
         return sum(often[name] * self.allocations[name].copy_cost() for name in self.allocations)
 
     def limit(self, name: str) -> float:
-        """What spill code of a function still to be allocated has to cost less than, by its own loops."""
+        """Return the upper bound (exclusive) of the spill cost of a function still to be allocated, per run of it."""
         often = self.program.runs[name] if self.below < inf else 0.0
         return (self.below - self.cost) / often if often else inf
 
     @property
     def spilled(self) -> bool:
-        """Whether there is spill code."""
+        """Say whether there is spill code."""
         return any(self.costs(name) for name in self.allocations)
 
     def costs(self, name: str) -> float:
-        """Spill code of an allocated function, in one run of it."""
+        """Return the cost of the spill code of an allocated function, in one run of it."""
         return self.allocations[name].spill_cost(self.prices)
 
 
 def by_regions(attempt: Attempt, name: str) -> RegisterAllocation:
-    """In the order that suits; values leave the registers region by region. Raises TooDear, see `Attempt.below`."""
+    """Allocate a function in the order that suits it, and spill values region by region. Raises TooDear, see
+    `Attempt.below`."""
     return _allocated(attempt, name, may_spill=True)
 
 
 def in_registers(attempt: Attempt, name: str) -> RegisterAllocation:
-    """In the order that suits. Raises NeedsMemory where not all values find registers."""
+    """Allocate a function in the order that suits it. Raises NeedsMemory where not all values find registers."""
     return _allocated(attempt, name, may_spill=False)
 
 
@@ -189,12 +186,12 @@ def _allocated(attempt: Attempt, name: str, *, may_spill: bool) -> RegisterAlloc
 
 
 def as_it_stands(attempt: Attempt, name: str) -> RegisterAllocation:
-    """No instruction changes its place. Raises NeedsMemory where not all values find registers."""
+    """Allocate a function in its present order. Raises NeedsMemory where not all values find registers."""
     return allocate_registers(attempt.virtual(name), attempt.available, attempt.contracts, may_spill=False)
 
 
 def colour_functions(attempt: Attempt, spill: Spill = by_regions, *, improve: Improve | None = None) -> None:
-    """Registers for every function that has none yet, callees first. Raises what `spill` does."""
+    """Allocate registers to every function that has none yet, callees first. Raises what `spill` does."""
     for name in attempt.program.graph.bottom_up:
         if name in attempt.contracts:
             continue
@@ -223,14 +220,14 @@ def allocate(
     stored: Mapping[str, Collection[Location]] | None = None,
     far: float = LOCAL_COST,
 ) -> Attempt:
-    """Colour the call graph without memory values if that can be (by `fits`), else with the slot pointer set aside.
-    known: of other attempts at the same budget. stored: arguments that travel in memory, by function. far: see
+    """Allocate the call graph without memory values if possible (by `fits`), else with the slot pointer set aside.
+    known: of other attempts at the same budget. stored: arguments that are passed in memory, by function. far: see
     `Attempt`."""
     isa = program.isa
     known = known or Known()
     doubt = unwritten(program)
     demand = max(isa.highest_register(program[name].fn.instrs) + 1 for name in program.functions)
-    # what it had is enough: more registers than that would only cost occupancy
+    # the input's count is enough: more registers would only cost occupancy
     counts = {*range(max(demand, 1), min(registers, demand + MORE_THAN_BEFORE)), registers}
     passed = {name: frozenset(found) for name, found in (stored or {}).items()}
     for count in sorted(counts) if not passed else ():
@@ -248,7 +245,7 @@ def allocate(
         try:
             colour_functions(attempt, spill)
         except Infeasible:
-            pass  # the pointer's register may be the one that is missing
+            pass  # without the slot pointer there is one register more
         else:
             return attempt
     attempt = Attempt(program, known, doubt, isa.limits.allocatable(registers), -1, clock, stored=passed, far=far)

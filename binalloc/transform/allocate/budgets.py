@@ -1,9 +1,10 @@
-"""Registers for callees: fewer than there are, where what lives across their calls gains more than they lose.
+"""This module gives callees fewer registers than there are, if values live across their calls gain more than the
+callees lose.
 
-A callee allocated by itself takes all the registers it can use, and what lives across its calls has to leave those.
-Needs an attempt whose functions are all allocated. Leaves it, or a cheaper one in which some callees had to do with
-fewer registers: callees are tried one after the other, a few numbers each, the cost being that of the whole call graph,
-each function's by how often it runs.
+A callee allocated by itself takes all registers it can use, and values live across its calls have to avoid them. The
+module needs an attempt with all functions allocated. It leaves that attempt, or a cheaper one in which some callees
+have fewer registers. Callees are tried one after the other, with a few numbers each. The cost is summed over the whole
+call graph, each function's by how often it runs.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from binalloc.transform.order.clock import Clock
 from binalloc.transform.spill.prices import LOCAL_COST
 
 FEWER = (1, 2, 3, 4, 8, 12, 16)
+"""numbers of registers taken from a callee, in the order of trials; more trials cost time, chosen by hand"""
 MOST_ITEMS = 20_000
-"""Items that trials allocate anew, all together."""
+"""Upper limit of items that all trials together allocate anew, so that time stays bounded for large call graphs. Chosen
+by hand."""
 COPY = 0.01
-"""What a copy between registers counts, in accesses to a slot, where attempts are compared: registers that are all
-taken cost exchanges around calls, which may cost more than a value in memory does."""
+"""Cost of a copy between registers when attempts are compared, in accesses to a slot. It is not zero because a function
+that takes all registers causes exchanges around calls, which may cost more than a value in memory."""
 
 
 def allocate_with_budgets(
@@ -39,9 +42,10 @@ def allocate_with_budgets(
     for_pointer: bool = False,
     far: float = LOCAL_COST,
 ) -> Attempt:
-    """As `allocate_passing`, with budgets for callees; arguments travel in memory where that is cheaper, too. Where
-    values leave the registers of a kernel with calls, also without hiding latencies: callees that do so take registers
-    which their callers lack. below: what costs as much is not wanted, but where there is nothing else."""
+    """Allocate as `allocate_passing` does, with budgets for callees; arguments are passed in memory where that is
+    cheaper, too. If a kernel with calls spills, another attempt does not hide latencies. (Hiding them in callees takes
+    registers which their callers lack.) below: upper bound of the cost (exclusive); if nothing costs less, it does not
+    apply."""
     known = known or Known()
 
     def budgeted(clock: Clock | None, below: float) -> Attempt:
@@ -60,8 +64,8 @@ def allocate_with_budgets(
 
 
 def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf) -> Attempt:
-    """The attempt, or one that costs less. spill: how functions were allocated, where not all fitted. below: what costs
-    as much is not wanted."""
+    """Return the attempt, or one that costs less. spill: how functions were allocated if not all fitted. below: upper
+    bound of the cost (exclusive)."""
     best, cost = attempt, min(below, attempt.cost)
     left = MOST_ITEMS
     for name in attempt.program.graph.bottom_up:
@@ -79,7 +83,7 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
             try:
                 colour_functions(trial, spill)
             except TooDear:
-                if name not in trial.allocations:  # the callee alone is, and with fewer it gets dearer
+                if name not in trial.allocations:  # the callee alone is too dear, and fewer registers make it dearer
                     break
                 continue
             except Infeasible:
@@ -90,13 +94,13 @@ def with_budgets(attempt: Attempt, spill: Spill = by_regions, below: float = inf
 
 
 def _is_in_the_way(attempt: Attempt, name: str) -> bool:
-    """Does a caller spill, or a caller of one?"""
+    """Say whether a direct or indirect caller spills."""
     return any(attempt.costs(caller) for caller in attempt.above(name))
 
 
 def _modest(attempt: Attempt, name: str, spill: Spill, below: float) -> Attempt:
-    """The attempt, or one that costs less than `below`, in which the callee, where it spills, leaves its callers'
-    arguments in their places."""
+    """Return the attempt, or one that costs less than `below`. In it the callee, if it spills, leaves its callers'
+    arguments in place."""
     if not attempt.costs(name):
         return attempt
     trial = replace(attempt.with_modest(name), below=below)
@@ -108,5 +112,5 @@ def _modest(attempt: Attempt, name: str, spill: Spill, below: float) -> Attempt:
 
 
 def _is_better(attempt: Attempt, other: Attempt) -> bool:
-    """Whether it costs less, copies counted."""
+    """Say whether an attempt costs less than the other, copies counted."""
     return attempt.cost + COPY * attempt.copies < other.cost + COPY * other.copies

@@ -1,7 +1,7 @@
-"""Other ways to spill, where they cost less.
+"""This module tries other ways to spill, and takes them where they cost less.
 
-Needs functions whose callees have contracts, or an attempt whose functions are all allocated. Both look first at what
-spill code costs, and find registers only where that may pay.
+It needs functions with callees that have contracts, or an attempt with all functions allocated. Both ways first
+estimate the cost of the spill code, and only allocate registers if that may pay.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from binalloc.transform.allocate.functions.whole import whole_allocation, whole_
 from binalloc.transform.virtual.analysed import Analysed
 
 ONE_MORE = 0.75
-"""Spill code that is left with one register more, at least: an estimate, for large code alone."""
+"""Lower limit of the share of the spill cost that remains with one register more. It is an estimate, only used for
+large code to save a trial."""
 
 
 def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
-    """Values leave the registers region by region, or for all their lives where that is cheaper. Raises TooDear, see
-    `Attempt.below`."""
+    """Allocate a function with values spilled region by region, or for all their lives where that is cheaper. Raises
+    TooDear, see `Attempt.below`."""
     found: RegisterAllocation | None = None
     if name in attempt.modest:
         return by_regions(attempt, name)
     prices, slots = attempt.prices, attempt.slots
-    own = slots if name == attempt.program.graph.kernel else 0  # what callers leave to a callee is not known yet
+    own = slots if name == attempt.program.graph.kernel else 0  # slots for callees are not known yet
     try:
         found = by_regions(attempt, name)
     except TooDear as error:
@@ -52,7 +53,7 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
 
 
 def _whole_is_cheaper(function: OneFunction, given: Analysed, cost: float) -> bool:
-    """Whether whole values in memory may cost less, in accesses."""
+    """Say whether spilling whole values may cost less. cost: in accesses to memory."""
     if cost <= 0 or is_large(given):
         return False
     one = given, function.available, function.contracts
@@ -62,8 +63,8 @@ def _whole_is_cheaper(function: OneFunction, given: Analysed, cost: float) -> bo
 
 
 def without_slots(attempt: Attempt, below: float) -> Attempt | None:
-    """What an attempt with a slot pointer becomes without one, of a kernel that calls nobody; None where that does not
-    cost less than `below`."""
+    """Return an attempt without slot pointer in place of one with it, for a kernel without calls. Return None if it
+    does not cost less than `below`."""
     program = attempt.program
     found = attempt.allocations[program.graph.kernel]
     if is_large(found.given) and below <= ONE_MORE * found.spill_cost(attempt.prices.all_local):

@@ -1,8 +1,8 @@
-"""Registers of the input in memory, the others compacted, over a whole call graph.
+"""This module demotes registers of the input to memory and compacts the others, over a whole call graph.
 
-Needs what leaves and where the rest goes (`demotion`). Leaves an attempt whose functions all have the same register for
-the same place, so that callers and callees agree as they did in the input, and use memory through the same window,
-which nobody needs across a call.
+It needs the demoted places and the registers of the others (`demotion`). It leaves an attempt in which all functions
+have the same register for the same place. So callers and callees agree as they did in the input. They access memory
+through the same window, which holds nothing across a call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from binalloc.transform.virtual.unwritten import unwritten
 
 
 class Demotions:
-    """What the budgets of one kernel have in common. far: see `Attempt`."""
+    """This class holds the facts about one kernel that all budgets share. far: see `Attempt`."""
 
     def __init__(self, program: ProgramAnalysis, far: float) -> None:
         self.program, self.far = program, far
@@ -30,7 +30,7 @@ class Demotions:
         self.units = find_units(self.codes, program.runs)
 
     def attempt(self, registers: int, order: str | None, *, pointer: bool) -> Attempt | None:
-        """One that does with so many registers, the slot pointer's among them; None where there is none. order: as for
+        """Return an attempt with that many registers, the slot pointer among them; None if there is none. order: as for
         `find_demotion`."""
         left = registers - pointer
         available = self.program.isa.limits.allocatable(left)
@@ -43,13 +43,13 @@ class Demotions:
             allocation = finish(placed, attempt.contracts, source.given)
             attempt.allocations[name] = allocation
             attempt.contracts[name] = allocation.contract
-            # others than the window's may be what some caller holds
+            # a caller may hold values in any other register
             attempt.scratch[name] = scratch_registers(allocation, mask_from(demotion.window))
             allocation.contract.clobbers |= mask_from(r for pair in attempt.scratch[name] for r in pair if r >= 0)
         return attempt
 
     def refusal(self, registers: int) -> Infeasible:
-        """Why there is no attempt."""
+        """Return the error that says why there is no attempt."""
         return Infeasible(
             f"{registers} registers are too few for those that are handed over at calls, which may not leave, and for "
             "those through which all others are accessed",

@@ -1,9 +1,9 @@
-"""Which registers of the input leave for memory, and where the others go: the RegDem paper's choice and compaction.
+"""This module chooses registers of the input to demote to memory, and compacts the others, as the RegDem paper does.
 
-Needs the virtual code of a whole call graph beside the input's places. What an operand needs side by side is one unit,
-which stays or leaves in whole, in all functions alike; so does every single register. Units that are arguments or
-results somewhere stay, as caller and callee have no memory in common. Leaves the units that leave, and a register for
-every other place and for the window.
+It needs the virtual code of a whole call graph with the places of the input. The consecutive registers of a wide
+operand are one unit. A unit is demoted as a whole, and in all functions alike; so is every single register. Units that
+are arguments or results somewhere are not demoted, because caller and callee have no memory in common. The module
+leaves the demoted units, and a register for every other place and for the window.
 """
 
 from __future__ import annotations
@@ -18,36 +18,35 @@ from binalloc.transform.spill.demote import Places, Touch, touch
 from binalloc.transform.virtual.places import OnPlaces, wide_operands
 
 ORDERS = ("cfg", "conflict")
-"""In which units leave. cfg: those with the fewest accesses by loops and calls first, per register. conflict: before
-that, those for which the window need not grow, since no line accesses them together with too many others that left."""
+"""The orders in which units are demoted. cfg: fewest accesses per register first, weighted by loops and calls.
+conflict: before these, units for which the window need not grow, because no line accesses them together with too many
+demoted ones."""
 
 
 @dataclass(frozen=True)
 class Demotion:
-    """gone: places in memory. register: place -> its register, of all others. window: registers that accesses to memory
-    go through; widest: of an operand there."""
+    """A demotion puts some places of the input into memory, and the others into registers."""
 
-    gone: frozenset[Location]
-    register: dict[Location, int]
-    window: tuple[int, ...]
+    gone: frozenset[Location]  #: places in memory
+    register: dict[Location, int]  #: place -> its register, of all others
+    window: tuple[int, ...]  #: registers through which accesses to memory go
 
 
 @dataclass
 class Units:
-    """all: by unit, its places. of: place -> unit. touches: by unit, lines that touch it. accesses: by unit, of each of
-    its registers, by loops and calls. may_leave: units. local: places of local words, which are in memory in the
-    input and stay there, but for those that are handed over."""
+    """Units are the groups of places that are demoted together."""
 
-    all: list[Places]
-    of: dict[Location, int]
-    touches: list[list[Touch]] = field(default_factory=list)
-    accesses: list[float] = field(default_factory=list)
-    may_leave: set[int] = field(default_factory=set)
+    all: list[Places]  #: by unit, its places
+    of: dict[Location, int]  #: place -> unit
+    touches: list[list[Touch]] = field(default_factory=list)  #: by unit, the lines that touch it
+    accesses: list[float] = field(default_factory=list)  #: by unit, accesses per register, weighted by loops and calls
+    may_leave: set[int] = field(default_factory=set)  #: units that may be demoted
+    #: places of local words, which are in memory in the input and stay there unless they are arguments or results
     local: set[Location] = field(default_factory=set)
 
 
 def find_units(codes: dict[str, OnPlaces], frequency: dict[str, float]) -> Units:
-    """The units of a call graph. frequency: of each function."""
+    """Return the units of a call graph. frequency: of each function."""
     handed = {place for code in codes.values() for place in code.handed}
     places = sorted({place for code in codes.values() for place in code.place})
     units = _united(places, set(wide_operands(codes)))
@@ -68,7 +67,8 @@ def find_units(codes: dict[str, OnPlaces], frequency: dict[str, float]) -> Units
 
 
 def _united(places: Sequence[Location], wide: set[Places]) -> Units:
-    """Operands are aligned to their width, so that of two which overlap one lies in the other: the larger is a unit."""
+    """Make each operand that lies in no wider one a unit. Operands are aligned to their width, so of two that overlap
+    one contains the other."""
     units = Units([], {})
     for members in sorted({(p,) for p in places} | wide, key=lambda o: (-len(o), o)):
         if members[0] not in units.of:
@@ -78,7 +78,7 @@ def _united(places: Sequence[Location], wide: set[Places]) -> Units:
 
 
 def fewest(units: Units) -> int:
-    """Registers that are left, at least, when every unit has left that may: for people."""
+    """Return a lower bound of the registers left when every unit that may be demoted is; for people."""
     gone = units.local.union(*(units.all[u] for u in units.may_leave))
     window = max((line.window(gone)[0] for lines in units.touches for line in lines), default=0)
     return window + sum(len(members) for members in units.all if members[0] not in gone)
@@ -95,8 +95,9 @@ def _account(units: Units, found: Touch, frequency: float) -> None:
 
 
 def find_demotion(units: Units, available: int, order: str | None) -> Demotion | None:
-    """The first that leaves all others and the window room in the registers of `available` (bits); None if none does.
-    More registers only end the same row of choices earlier. order: None where no register may leave."""
+    """Return the first demotion that leaves room for all other places and the window in the registers of `available`
+    (bits); None if there is none. With more registers, the same sequence of choices only ends earlier. order: None if
+    no register may be demoted."""
     gone = set(units.local)
     for chosen, (size, widest) in _row(units, gone, order):
         gone.update(chosen)
@@ -109,7 +110,8 @@ def find_demotion(units: Units, available: int, order: str | None) -> Demotion |
 
 
 def _row(units: Units, gone: set[Location], order: str | None) -> Iterator[tuple[Places, tuple[int, int]]]:
-    """(places that leave next, the window then), first nothing more than `gone`, which the caller adds to."""
+    """Yield (places demoted next, (size, widest operand) of the window then), first with nothing beyond `gone`. The
+    caller adds the places to `gone`."""
     size, widest = 0, 0
     yield (), (size, widest)
     leaving = units.may_leave if order is not None else ()
@@ -120,7 +122,8 @@ def _row(units: Units, gone: set[Location], order: str | None) -> Iterator[tuple
         found = [line.window(trial) for line in units.touches[unit]]
         return max((size, *(s for s, _ in found))), max((widest, *(w for _, w in found)))
 
-    growing: set[int] = set()  # that what leaves later makes no better, as long as the window is as it is
+    # units for which the window would grow; later demotions do not change that until it has grown
+    growing: set[int] = set()
 
     def grows(unit: int) -> bool:
         if unit not in growing and with_unit(unit)[0] > size:
@@ -140,8 +143,8 @@ def _row(units: Units, gone: set[Location], order: str | None) -> Iterator[tuple
 
 
 def _pieces(size: int, widest: int) -> list[int]:
-    """A window of that size in aligned pieces, the widest first: an operand at a multiple of its width from the start
-    lies in one of them."""
+    """Split a window of that size into aligned pieces, the widest first. An operand at a multiple of its width from the
+    start lies in one of them."""
     out: list[int] = []
     while size:
         widest = min(widest, 1 << size.bit_length() - 1)
@@ -153,8 +156,9 @@ def _pieces(size: int, widest: int) -> list[int]:
 def _compacted(
     stay: Sequence[Places], window: Sequence[int], available: int
 ) -> tuple[dict[Location, int], list[int]] | None:
-    """A register for every place, and those of the window; None where there are too few. What can stays where it is;
-    where that leaves no room for the rest, all move. (The widest first, aligned blocks fill any room.)"""
+    """Return a register for every place, and the registers of the window; None if there are too few. Places keep their
+    registers if possible. If this leaves no room for the rest, all move. (Aligned blocks, the widest first, fill any
+    room.)"""
     fixed = [o for o in stay if file_of(o[0]) == REG and _mask(index_of(o[0]), len(o)) & ~available == 0]
     for in_place in (fixed, []):
         register = {place: index_of(place) for members in in_place for place in members}
@@ -171,8 +175,8 @@ def _compacted(
 
 
 def _filled(blocks: Sequence[tuple[int, int]], free: int) -> list[int] | None:
-    """The first register of each block (width, rank among those of one width), None where they do not all fit into the
-    registers `free` (bits)."""
+    """Return the first register of each block (width, rank among blocks of one width). Return None if they do not all
+    fit into the registers `free` (bits)."""
     out = [0] * len(blocks)
     for k in sorted(range(len(blocks)), key=lambda k: (-blocks[k][0], blocks[k][1], k)):
         width = blocks[k][0]

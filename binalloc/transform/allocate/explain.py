@@ -1,8 +1,9 @@
-"""Why values left the registers, where they went and what that costs: for people, once the allocation is done.
+"""This module explains to people why values were spilled, where they went and how much they cost, once the allocation
+is done.
 
-Needs allocations with the rounds in which they spilled, and the places of memory values; leaves both untouched. Points
-are told as instructions of the input, weights and costs per run of the kernel. A part of a value that one round has
-made is a value of its own in the next; its name begins with that of the value that it came from.
+It needs allocations with the rounds in which they spilled, and the places of memory values. It changes neither. Points
+are given as instructions of the input, weights and costs per run of the kernel. A part of a value that one round has
+made is a value of its own in the next. Its name begins with the name of the original value.
 """
 
 from __future__ import annotations
@@ -20,45 +21,42 @@ from binalloc.transform.allocate.functions.registers import RegisterAllocation
 from binalloc.transform.spill.spill import Round
 from binalloc.transform.virtual.code import AGAIN, ENTRY, RELOAD, STORE
 
-_ALTERNATIVES = 3
-"""Values that might have left instead are told, so many at most."""
+_ALTERNATIVES = 3  # upper limit of values that are listed as alternatives to a spilled one, so that reports stay short
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A value that might have left at a point. cost: of that, by weight, as the choice reckons it. relieves: points
-    with too many values that it would relieve."""
+    """A candidate is a value that might have been spilled at a point."""
 
     name: str
-    cost: float
-    relieves: int
+    cost: float  #: cost of spilling it, by weight, as the choice counts it
+    relieves: int  #: points with too many values that this would relieve
 
     @property
     def each(self) -> float:
-        """Cost of a point relieved: the least is taken first."""
+        """Return the cost per point relieved; the choice takes the smallest first."""
         return self.cost / max(self.relieves, 1)
 
 
 @dataclass(frozen=True)
 class Stay:
-    """A part of the code that a value is away from the registers in: between the instructions `after` and `until`, -1
-    for the entry; in a loop the second may be the lower."""
+    """A stay is a part of the code in which a spilled value is in no register. It lies between two instructions; -1 is
+    the entry."""
 
     after: int
-    until: int
+    until: int  #: in a loop this may be the lower one
 
 
 @dataclass
 class Why:
-    """One round's choice. at: the instruction, of where the value is away, at which most registers are missing; callee:
-    whom it calls, if that is inside of the call. pressure: registers that values take there; capacity: that there are.
-    chosen: the value itself; instead: others that live there and stayed, the cheapest first."""
+    """This record gives the reason for one round's choice, at the worst instruction of the stays."""
 
-    at: int
-    callee: str
-    pressure: int
-    capacity: int
-    chosen: Candidate
+    at: int  #: the instruction at which most registers are missing while the value is spilled
+    callee: str  #: the function called, if that point is inside of a call
+    pressure: int  #: registers that values take there
+    capacity: int  #: registers that there are
+    chosen: Candidate  #: the value itself
+    #: other values that live there and stayed, the cheapest first
     instead: list[Candidate] = field(default_factory=list)
 
     @property
@@ -68,31 +66,27 @@ class Why:
 
 @dataclass
 class Spilled:
-    """A value that is not in a register everywhere. defined: instructions. whole: it is in one at its accesses only.
-    slot, local: the slot or word of the spill area in which memory holds it, None where not there; no_slot: why not in
-    a slot; around: other slots, to which it goes around calls. again: the instructions that recompute it, kept: why it
-    is not recomputed; one round may say this, another that. passed: whether it is an argument that arrives in memory;
-    the stores are its callers' then. accesses: weight of what defines and uses it. loads,
-    stores, recomputations: instructions in the end, (number, by weight)."""
+    """This record describes a value that is not in a register everywhere."""
 
     function: str
     value: int
     name: str
-    defined: list[int] = field(default_factory=list)
-    whys: list[Why] = field(default_factory=list)
-    stays: list[Stay] = field(default_factory=list)
-    whole: bool = False
-    slot: int | None = None
-    local: int | None = None
-    no_slot: str = ""
-    around: list[int] = field(default_factory=list)
+    defined: list[int] = field(default_factory=list)  #: instructions that define it
+    whys: list[Why] = field(default_factory=list)  #: one for each round that spilled a part of it
+    stays: list[Stay] = field(default_factory=list)  #: parts of the code in which it is in no register
+    whole: bool = False  #: it is in a register at its accesses only
+    slot: int | None = None  #: the slot in which memory holds it, None if in none
+    local: int | None = None  #: the word of the spill area in which memory holds it, None if in none
+    no_slot: str = ""  #: why it is not in a slot
+    around: list[int] = field(default_factory=list)  #: other slots, to which it is moved around calls
+    #: the instructions that recompute it; different rounds may set this and `kept`
     again: list[Instr] = field(default_factory=list)
-    kept: str = ""
-    passed: bool = False
-    accesses: float = 0.0
-    loads: tuple[int, float] = (0, 0.0)
-    stores: tuple[int, float] = (0, 0.0)
-    recomputations: tuple[int, float] = (0, 0.0)
+    kept: str = ""  #: why it is not recomputed
+    passed: bool = False  #: it is an argument that arrives in memory; then the stores are its callers'
+    accesses: float = 0.0  #: weight of the items that define and use it
+    loads: tuple[int, float] = (0, 0.0)  #: instructions in the end, (number, by weight)
+    stores: tuple[int, float] = (0, 0.0)  #: likewise
+    recomputations: tuple[int, float] = (0, 0.0)  #: likewise
 
 
 def explain(
@@ -104,9 +98,9 @@ def explain(
     access: float,
     passes: Mapping[Location, tuple[int, float]] | None = None,
 ) -> list[Spilled]:
-    """What left the registers of function `name`, by value. words: by instruction as analysed, that of the input.
-    runs: of the function per run of the kernel. access: what one to memory costs, in accesses to a slot. passes: by
-    argument that travels in memory, the stores of its callers, (number, by weight, per run of the kernel)."""
+    """List the spilled values of function `name`. words: by instruction as analysed, the word in the input. runs: of
+    the function per run of the kernel. access: cost of an access to memory, in accesses to a slot. passes: by argument
+    passed in memory, the stores of its callers, (number, by weight, per run of the kernel)."""
     found: dict[int, Spilled] = {}
     for number, one in enumerate(allocation.rounds):
         _RoundExplainer(name, one, found, words, access / one.comebacks.prices.usual).run(first=number == 0)
@@ -129,7 +123,7 @@ def explain(
 
 
 def _around_calls(allocation: RegisterAllocation, plan: ProcedurePlan) -> dict[int, set[int]]:
-    """By memory value, the slots that are not its own in which moves at calls have it."""
+    """Return, by memory value, the other slots in which moves at calls put it."""
     found: dict[int, set[int]] = {}
     for site in plan.sites:
         for move in site.moves:
@@ -141,7 +135,7 @@ def _around_calls(allocation: RegisterAllocation, plan: ProcedurePlan) -> dict[i
 
 
 def _add_arguments(name: str, allocation: RegisterAllocation, found: dict[int, Spilled]) -> None:
-    """What arrived in memory."""
+    """Add arguments that arrived in memory."""
     given = allocation.given
     for v in allocation.code.arrives.values():
         if v not in allocation.memory:
@@ -157,7 +151,7 @@ def _add_arguments(name: str, allocation: RegisterAllocation, found: dict[int, S
 def _count_passed(
     allocation: RegisterAllocation, found: dict[int, Spilled], passes: Mapping[Location, tuple[int, float]]
 ) -> None:
-    """Stores of what arrived in memory: its callers'."""
+    """Count the stores of arguments that arrived in memory; they are the callers'."""
     for location, v in allocation.code.arrives.items():
         if v in found:
             found[v].stores = passes.get(location, (0, 0.0))
@@ -166,7 +160,8 @@ def _count_passed(
 def _add_whole_registers(
     name: str, allocation: RegisterAllocation, found: dict[int, Spilled], words: Sequence[int]
 ) -> None:
-    """What is in memory without a round that chose it: all that the input had in one register or local word."""
+    """Add values that are in memory although no round chose them: such a value has all contents of one register or
+    local word of the input."""
     given = allocation.given
     for word in allocation.memory:
         if word in found:
@@ -183,7 +178,7 @@ def _add_whole_registers(
 
 
 def _count(allocation: RegisterAllocation, found: dict[int, Spilled]) -> None:
-    """What the finished code has for each value."""
+    """Count the spill instructions of the finished code for each value."""
     totals: dict[tuple[int, str], tuple[int, float]] = {}
     for item in allocation.code.items():
         if item.kind in (RELOAD, STORE, AGAIN):
@@ -197,7 +192,7 @@ def _count(allocation: RegisterAllocation, found: dict[int, Spilled]) -> None:
 
 
 def _by_runs(spilled: Spilled, runs: float) -> None:
-    """From one run of the function to one of the kernel."""
+    """Convert weights from one run of the function to one run of the kernel."""
     spilled.accesses *= runs
     spilled.loads, spilled.stores, spilled.recomputations = (
         (number, runs * weight) for number, weight in (spilled.loads, spilled.stores, spilled.recomputations)
@@ -208,9 +203,9 @@ def _by_runs(spilled: Spilled, runs: float) -> None:
 
 
 class _RoundExplainer:
-    """One round of one function. excess: by point, registers that are missing. calls: items, in order. known: by
-    point, who might have left there instead. unit: what costs one in the round's prices: where whole values left, an
-    access to memory, which may be dearer than one to a slot."""
+    """This class explains one round of one function. excess: by point, registers that are missing. calls: items, in
+    order. known: by point, the alternatives there. unit: the factor of costs. Where whole values were spilled, the
+    round's unit is an access to memory, and that may cost more than one to a slot."""
 
     def __init__(
         self, function: str, one: Round, found: dict[int, Spilled], words: Sequence[int], unit: float
@@ -229,12 +224,12 @@ class _RoundExplainer:
         for v in sorted({self.regions.value[r] for r in self.away}):
             mine = self.of_values[v]
             gone = [r for r in mine if r in self.away]
-            told = [r for r in gone if self.regions.points[r]]  # one access may follow on another
+            told = [r for r in gone if self.regions.points[r]]  # not if one access directly follows another
             spilled = self.found.get(v)
             if spilled is None:
                 spilled = self.found[v] = Spilled(self.function, v, self._name(v), defined.get(v, []))
                 spilled.accesses = weights.get(v, 0.0)
-            spilled.whys += [self._why(v, gone)] if told else []  # what follows on another costs a reload, too
+            spilled.whys += [self._why(v, gone)] if told else []  # a region without points costs a reload, too
             spilled.stays += [self._stay(r) for r in told]
             spilled.whole = first and len(gone) == len(mine)
             again = self.one.comebacks.recipe(v)
@@ -242,7 +237,7 @@ class _RoundExplainer:
             spilled.kept = spilled.kept if again else self.one.comebacks.why_kept(v)
 
     def _weights(self) -> dict[int, float]:
-        """By value, how often its accesses are executed."""
+        """Return, by value, how often its accesses are executed."""
         flat = self.one.given.flat
         out: dict[int, float] = {}
         for item, defs, uses in zip(flat.items, flat.defs, flat.uses, strict=True):
@@ -251,7 +246,7 @@ class _RoundExplainer:
         return out
 
     def _definitions(self) -> dict[int, list[int]]:
-        """By value, the instructions that define it, -1 for the entry."""
+        """Return, by value, the instructions that define it, -1 for the entry."""
         out: dict[int, list[int]] = {}
         for k, defs in enumerate(self.one.given.flat.defs):
             for v in dict.fromkeys(defs):
@@ -282,7 +277,7 @@ class _RoundExplainer:
         )
 
     def _instead(self, point: int) -> list[Candidate]:
-        """The cheapest of the values that are not away at a point."""
+        """List the cheapest of the values that are in registers at a point."""
         if point not in self.known:
             there = [
                 r
@@ -297,19 +292,19 @@ class _RoundExplainer:
     def _stay(self, r: int) -> Stay:
         flat = self.one.given.flat
         points = [(start, end) for start, end in self.regions.points[r] if start < flat.points]
-        if not points:  # nowhere but inside of a call
+        if not points:  # it is only inside of a call
             at = self._at(self.regions.points[r][0][0])
             return Stay(at, at)
         first, last = (points[0][0] - 1) // 2, min(points[-1][1] // 2, len(flat.items) - 1)
         return Stay(self._instruction(first), self._instruction(last))
 
     def _at(self, point: int) -> int:
-        """The instruction at a point."""
+        """Return the instruction at a point."""
         flat = self.one.given.flat
         return self._instruction(point // 2 if point < flat.points else self.calls[point - flat.points])
 
     def _instruction(self, item: int) -> int:
-        """The instruction of the input that an item is, or the last before it; -1 for the entry."""
+        """Return the instruction of the input that an item stands for, or the last one before it; -1 for the entry."""
         items = self.one.given.flat.items
         words = (self.words[items[k].origin] for k in range(item, -1, -1) if items[k].origin >= 0)
         return next((word for word in words if word >= 0), -1)

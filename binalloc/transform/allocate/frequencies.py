@@ -1,4 +1,4 @@
-"""How often each block of an analysed program runs."""
+"""This module estimates how often each block of an analysed program runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 
 
 def blocks_by_runs(program: ProgramAnalysis) -> Iterator[tuple[FunctionAnalysis, int, float]]:
-    """Every basic block that can be reached: its function, its number, its estimated runs per run of the kernel."""
+    """Yield every reachable basic block: its function, its number, its estimated runs per run of the kernel."""
     for name, often in program.runs.items():
         f = program[name]
         for b in range(len(f.cfg.blocks)):

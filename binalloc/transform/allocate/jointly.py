@@ -1,8 +1,10 @@
-"""A bound of what spill code costs in a whole call graph, and how many registers each callee had better do with.
+"""This module bounds the cost of spill code in a whole call graph from below, and finds how many registers each callee
+should use.
 
-Needs an attempt whose functions are all allocated. Leaves what the exact model of all functions at once says
-(`models.allocation.joint`) of the orders that their code is in. It takes no contract as given: whatever registers a
-callee overwrites, its callers have the others. An argument that lives on may stay where the callee takes it.
+It needs an attempt whose functions are all allocated. It leaves the result of the exact model of all functions at once
+(`models.allocation.joint`), for the orders of their code. The model takes no contract as given: callers have all
+registers that a callee does not overwrite, whichever these are. An argument that lives on may stay where the callee
+takes it.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import ANYWHERE, ENTRY
 from binalloc.transform.virtual.room import CallSite, call_sites, room
 
-MOST_ITEMS = 4_000
-"""Of all functions together; what is larger does not close."""
+MOST_ITEMS = 4_000  # Upper limit of items of all functions together: the solver does not close larger models.
 
 
 def solve_graph(attempt: Attempt, limit: float) -> JointSolution | None:
-    """limit: deterministic solver time. None for graphs that are too large."""
+    """Return the solution of the model of all functions, None for graphs that are too large. limit: deterministic
+    solver time."""
     names = attempt.program.graph.bottom_up
     if sum(len(attempt.allocations[name].given.flat.items) for name in names) > MOST_ITEMS:
         return None
@@ -62,7 +64,8 @@ def _function(attempt: Attempt, name: str, runs: float) -> JointFunction:
 
 
 def _at_best(given: Analysed, site: CallSite) -> frozenset[int]:
-    """Change the call to one whose callee leaves all its arguments where they are; gives the values that are."""
+    """Change the call to one whose callee leaves all its arguments where they are; return the values of these
+    arguments."""
     operands = [o.values[0] for o in given.flat.items[site.item].uses]
     passed = frozenset(operands)
     site.kept = dict.fromkeys(sorted(passed.intersection(site.survivors)), ANYWHERE)
@@ -71,7 +74,7 @@ def _at_best(given: Analysed, site: CallSite) -> frozenset[int]:
 
 
 def _go_through(found: FoundRegions, site: CallSite) -> None:
-    """Let the regions of arguments that live on lie inside of the call, too."""
+    """Let the regions of arguments that live on include the inside of the call, too."""
     for v in site.kept:
         region = next(r for start, end, r in found.spans[v] if start <= 2 * site.item + 1 < end)
         found.points[region].append((site.point, site.point + 1))

@@ -1,9 +1,9 @@
-"""What the attempts at one budget have found of single functions, for attempts that ask the same again.
+"""This module keeps results for single functions that several attempts at one budget need.
 
-Attempts differ in some functions only: with latencies hidden or not, with fewer registers for one callee. What a
-function becomes follows from its callees' contracts, its registers and the prices of memory, which are the key here;
-its virtual code alone from where those callees have arguments and results. It lives as long as the budget's problem
-does; what is in it nobody changes.
+Attempts differ in some functions only: with latencies hidden or not, with fewer registers for one callee. The
+allocation of a function follows from its callees' contracts, its registers and the prices of memory; these are the key
+here. Its virtual code only depends on where the callees have arguments and results. The store lives as long as the
+budget's problem, and nobody changes its contents.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from binalloc.transform.allocate.functions.function import OneFunction
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 
-Callees = tuple[Hashable, ...]
-"""A function's callees, and what their contracts say."""
+Callees = tuple[Hashable, ...]  # a function's callees, with the content of their contracts
 
 
 @dataclass
 class Known:
-    """codes: virtual code by function, its arguments in memory and interfaces of its callees. functions: by the same,
-    but callees' contracts, and the registers that there are, as bits."""
+    """This store holds results for single functions."""
 
+    #: virtual code by function, its arguments in memory and interfaces of its callees
     codes: dict[tuple[str, Callees], Analysed] = field(default_factory=dict)
+    #: by the same, but callees' contracts; and the available registers, as bits
     functions: dict[tuple[str, Callees, int], OneFunction] = field(default_factory=dict)
 
     def code(self, name: str, callees: Callees, make: Callable[[], Analysed]) -> Analysed:
-        """A function's virtual code. callees: by interface. make: gives it where it is not known."""
+        """Return a function's virtual code. callees: by interface. make: called if the code is not known."""
         found = self.codes.get((name, callees))
         if found is None:
             found = self.codes[name, callees] = make()
@@ -37,7 +37,8 @@ class Known:
     def function(
         self, given: Analysed, callees: Callees, available: int, contracts: Mapping[str, Contract]
     ) -> OneFunction:
-        """callees: by content. given: the function's code, from `code` for the same. contracts: of those at least."""
+        """Return the function with its registers. callees: by content. given: the function's code, from `code` for the
+        same. contracts: of its callees at least."""
         key = given.code.function.name, callees, available
         found = self.functions.get(key)
         if found is None:
@@ -46,10 +47,10 @@ class Known:
 
 
 def by_content(callees: Iterable[str], contracts: Mapping[str, Contract]) -> Callees:
-    """The key of a function that calls those."""
+    """Return the key of a function with these callees."""
     return tuple((name, contracts[name].content) for name in sorted(set(callees)))
 
 
 def by_interface(callees: Iterable[str], contracts: Mapping[str, Contract]) -> Callees:
-    """The key of the virtual code of a function that calls those."""
+    """Return the key of the virtual code of a function with these callees."""
     return tuple((name, contracts[name].interface) for name in sorted(set(callees)))

@@ -1,4 +1,4 @@
-"""Slots or local words for the values that spill code keeps in memory, over the whole call graph."""
+"""This module gives slots or local words to the values that spill code keeps in memory, over the whole call graph."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from binalloc.models.allocation.terms import Value
 from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.functions.procedure import procedure_of
 
-Candidate = Callable[[str, Value], bool]
-"""Whether a memory value of a function may have a slot."""
+Candidate = Callable[[str, Value], bool]  # says whether a memory value of a function may have a slot
 
 
 def plan_memory(
@@ -24,8 +23,8 @@ def plan_memory(
     *,
     layout: str = DEFAULT_LAYOUT,
 ) -> SlotPlan:
-    """Slots or local words for the memory values of the whole call graph. candidate: which of them slots are for, all
-    where it is None. layout: of the slots of callers and callees, by name."""
+    """Return slots or local words for the memory values of the whole call graph. candidate: says which of them may have
+    slots; all if None. layout: of the slots of callers and callees, by name."""
     candidates = None
     if candidate is not None:
         candidates = {
@@ -37,7 +36,8 @@ def plan_memory(
 
 
 def memory_procedures(attempt: Attempt) -> dict[str, Procedure]:
-    """The memory values of every function, callers first; numbered as in `RegisterAllocation.memory`."""
+    """Return the memory values of every function, callers first. They are numbered as in
+    `RegisterAllocation.memory`."""
     frequency = attempt.program.runs
     return {
         name: procedure_of(attempt.allocations[name], attempt.scratch[name], frequency[name])

@@ -1,9 +1,9 @@
-"""Arguments that travel in memory: the caller stores them where the callee has them.
+"""This module passes arguments in memory: the caller stores them where the callee has them.
 
-Needs an analysed program; for what pays also an attempt whose functions are all allocated. Arguments in registers take
-all of those at once, at the call and behind it; in memory one at a time. So where a budget does not hold them, those
-beyond a number are stored; and where a callee begins with a store of what it has just been given, its callers may as
-well make that, which leaves registers to what lives across the call.
+It needs an analysed program; to see whether this pays it also needs an attempt whose functions are all allocated.
+Arguments in registers take all of these at once, at the call and behind it; arguments in memory are loaded one at a
+time. If a budget does not hold all arguments, those beyond a number are stored. If a callee begins with a store of an
+argument, its callers may as well store it. This frees registers for values live across the call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from binalloc.transform.virtual.code import ENTRY, STORE
 from binalloc.transform.virtual.virtualise import may_be_stored, never_written
 
 NUMBERS = (16, 12, 8, 5, 4, 3, 2, 1, 0)
-"""How many arguments of a function travel in registers, where no more can: tried in order."""
+"""Numbers of a function's arguments passed in registers, tried in order if all do not fit. Steps are smaller where
+registers are scarcer; more of them cost an allocation each. Chosen by hand."""
 
 
 def allocate_passing(
@@ -45,9 +46,9 @@ def allocate_passing(
     for_pointer: bool = False,
     far: float = LOCAL_COST,
 ) -> Attempt:
-    """As `allocate`, with as many arguments in registers as those hold. for_pointer: where there are slots and no
-    register is left for their pointer unless arguments travel in memory, the cheaper of both, were there slots for all.
-    Raises Infeasible."""
+    """Allocate as `allocate` does, with as many arguments in registers as fit. for_pointer: if there are slots but no
+    register is left for their pointer unless arguments are passed in memory, take the cheaper of both, as if all had
+    slots. Raises Infeasible."""
     known = known or Known()
     found: Attempt | None = None
     for stored in ({}, *beyond_numbers(program)):
@@ -56,7 +57,7 @@ def allocate_passing(
                 program, registers, slots, spill, fits=fits, clock=clock, known=known, stored=stored, far=far
             )
         except Infeasible as error:
-            refusal = error.with_traceback(None)  # which would hold this frame, and all that was tried
+            refusal = error.with_traceback(None)  # the traceback would keep this frame alive, and all that was tried
             continue
         if found is None or (other.pointer >= 0 and other.cost < found.cost):
             found = other
@@ -68,7 +69,7 @@ def allocate_passing(
 
 
 def beyond_numbers(program: ProgramAnalysis) -> Iterator[dict[str, frozenset[Location]]]:
-    """By function, the arguments that travel in memory: those beyond a number, fewer and fewer."""
+    """Yield, by function, the arguments passed in memory: those beyond a number, for smaller and smaller numbers."""
     told: dict[str, frozenset[Location]] = {}
     for number in NUMBERS:
         found = {}
@@ -83,8 +84,8 @@ def beyond_numbers(program: ProgramAnalysis) -> Iterator[dict[str, frozenset[Loc
 
 
 def with_arguments_in_memory(attempt: Attempt, spill: Spill, below: float = inf) -> Attempt:
-    """The attempt, or one that costs less, and less than `below`, in which callees no longer store arguments that their
-    callers have stored for them."""
+    """Return the attempt, or one that costs less, and less than `below`. In that one, callees do not store arguments
+    themselves where their callers store them."""
     best, cost = attempt, min(below, attempt.cost)
     for name in attempt.program.graph.bottom_up:
         stored = _stored_here(best, name)
@@ -101,7 +102,7 @@ def with_arguments_in_memory(attempt: Attempt, spill: Spill, below: float = inf)
 
 
 def _stored_here(attempt: Attempt, name: str) -> frozenset[Location]:
-    """Arguments that the function, which nobody but its callers can do that for, puts into memory itself."""
+    """Return the arguments that the function puts into memory itself although its callers could."""
     allocation = attempt.allocations[name]
     if not allocation.memory:
         return frozenset()
@@ -112,7 +113,7 @@ def _stored_here(attempt: Attempt, name: str) -> frozenset[Location]:
 
 
 def _stores(allocation: RegisterAllocation) -> Mapping[int, float]:
-    """By memory value, how often it is stored in one run."""
+    """Return, by memory value, how often it is stored in one run."""
     often: dict[int, float] = {}
     for item in allocation.code.items():
         if item.kind == STORE:
@@ -121,6 +122,6 @@ def _stores(allocation: RegisterAllocation) -> Mapping[int, float]:
 
 
 def _arguments(allocation: RegisterAllocation) -> dict[Location, int]:
-    """The values that arguments are, before any spilling."""
+    """Return the values of arguments before any spilling."""
     first = next(item for item in allocation.given.flat.items if item.kind == ENTRY)
     return {operand.location: operand.values[0] for operand in first.defs if operand.location >= 0}

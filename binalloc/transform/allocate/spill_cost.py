@@ -1,7 +1,7 @@
-"""What a finished allocation has in spill code, and what that costs.
+"""This module counts the spill code of a finished allocation, and its cost.
 
-Needs registers and spill code of every function and where each memory value lies. Leaves numbers of what will be
-emitted: accesses in the code, and their cost by loops and calls in accesses to a slot, as allocators price them.
+It needs registers and spill code of every function and the place of each memory value. It leaves numbers of what will
+be emitted: accesses in the code, and their cost by loops and calls in accesses to a slot, as allocators price them.
 """
 
 from __future__ import annotations
@@ -17,28 +17,26 @@ from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, RELOAD, STORE
 
 
 def prices(far: float) -> dict[str, float]:
-    """Of an access to a slot and to local memory, which is `far`, and of an instruction that recomputes."""
+    """Return the price of an access to a slot, of one to local memory (`far`), and of an instruction that
+    recomputes."""
     return {"slot": SLOT_COST, "local": far, "recomputed": RECOMPUTED}
 
 
 @dataclass(frozen=True)
 class SpillCost:
-    """Over the call graph, static: accesses to local memory and to slots, instructions that recompute, accesses to
-    slots that move values around calls, copies between registers that were not there before.
+    """The spill cost of a call graph counts instructions in the code, and weighs them."""
 
-    cost: of all but the copies, by `prices` and the estimated runs of where each stands per run of the kernel.
-    """
-
-    local: int = 0
-    slot: int = 0
-    recomputed: int = 0
-    moves: int = 0
-    copies: int = 0
+    local: int = 0  #: accesses to local memory
+    slot: int = 0  #: accesses to slots
+    recomputed: int = 0  #: instructions that recompute
+    moves: int = 0  #: accesses to slots that move values around calls
+    copies: int = 0  #: copies between registers that are not in the input
+    #: of all but the copies, by `prices` and the estimated runs of each instruction per run of the kernel
     cost: float = 0.0
 
 
 def spill_cost(attempt: Attempt, memory: SlotPlan) -> SpillCost:
-    """Of the registers and spill code of `attempt` with memory values where `memory` has them."""
+    """Return the cost of the registers and spill code of `attempt`, with memory values at the places of `memory`."""
     work = _Counting(attempt, memory)
     for name, runs in attempt.program.runs.items():
         work.function(name, runs)
@@ -74,7 +72,7 @@ class _Counting:
             self._passed(callee, passed, runs)
 
     def _passed(self, callee: str, passed: list[Item], runs: float) -> None:
-        """Arguments that the callee has in memory."""
+        """Count the stores of arguments that the callee has in memory."""
         homes = argument_homes(self.attempt.allocations[callee], self.memory.procedures[callee])
         for item in passed:
             if item.passes in homes:

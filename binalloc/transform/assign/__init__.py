@@ -1,1 +1,2 @@
-"""Registers for the values of virtual code that fits: homes, and a scan that cannot fail to place them."""
+"""This package assigns registers to the values of virtual code that fits. It finds homes, and a scan that cannot fail
+places the values."""

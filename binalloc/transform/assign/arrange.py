@@ -1,8 +1,9 @@
-"""Where values go before an item that reads or writes pairs and quads: side by side, with the fewest moves.
+"""This module brings values side by side before an item that reads or writes pairs and quads, with the fewest moves.
 
-Needs where values are, which of them end at the item, its wide operands and results. Leaves a register for every value,
-such that wide operands can be named, and that each wide result finds registers side by side that hold nothing any more
-once the operands are read. Values that stay keep out of there; those that end may be there, whole operands included.
+It needs the registers of the values, the values that end at the item, and its wide operands and results. It leaves a
+register for every value. With these, wide operands are aligned, and each wide result finds consecutive registers that
+hold nothing any more once the operands are read. Values that stay are kept out of such registers. Values that end may
+be there, whole operands included.
 """
 
 from __future__ import annotations
@@ -12,37 +13,34 @@ from dataclasses import dataclass
 
 from binalloc.bitset import bits, mask_from
 
-NONE = -1
-_ANY = 1 << 30
-"""More moves than there can be."""
-Wide = tuple[int, ...]
-"""Values side by side; NONE where any content will do."""
+NONE = -1  # no value, no register
+_ANY = 1 << 30  # more moves than there can be
+Wide = tuple[int, ...]  # values in consecutive registers; NONE where any content will do
 
 
 @dataclass
 class Arrangement:
-    """where: value -> register, of all values. bases: by result, its first register. moves: values that move."""
+    """An arrangement says where every value goes before the item."""
 
-    where: dict[int, int]
-    bases: dict[Wide, int]
-    moves: int
+    where: dict[int, int]  #: value -> register, of all values
+    bases: dict[Wide, int]  #: by result, its first register
+    moves: int  #: values that move
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """operands: wide ones. results: wide ones -> those of their values that stand before the item already and stay, in
-    their places, NONE elsewhere. ending: values that the item reads and nobody after it. home: liked registers. late:
-    registers that an item may still be about to write for nobody, and which item."""
+    """This record says what an item demands of an arrangement."""
 
-    operands: Sequence[Wide]
+    operands: Sequence[Wide]  #: wide operands
+    #: wide result -> its values that are in place before the item already and stay, NONE at the other places
     results: dict[Wide, Wide]
-    ending: set[int]
-    home: Sequence[int]
-    late: Mapping[int, int]
+    ending: set[int]  #: values that the item reads and nothing reads after it
+    home: Sequence[int]  #: by value, its preferred register
+    late: Mapping[int, int]  #: register -> the item that may be about to write it although nobody reads the result
 
 
 def arrange(where: dict[int, int], available: int, wanted: Wanted) -> Arrangement | None:
-    """The cheapest arrangement found, None where there is none. available: registers as bits."""
+    """Return the cheapest arrangement found, None where there is none. available: registers, as bits."""
     results = sorted(wanted.results, key=lambda o: -len(o))
     if not results:
         return _Try(where, available, wanted, _ANY).run([])
@@ -61,7 +59,7 @@ def arrange(where: dict[int, int], available: int, wanted: Wanted) -> Arrangemen
 def _choices(
     where: dict[int, int], available: int, wanted: Wanted, results: list[Wide]
 ) -> list[tuple[int, int, list[tuple[Wide, int]]]]:
-    """Places for the results: (moves that it takes at least, rank among those that take as many, bases), ascending."""
+    """List places for the results, ascending: (lower limit of moves, rank among choices with the same limit, bases)."""
     first = results[0]
     liked = wanted.home[first[0]]
     apart = _apart(where, wanted.operands)
@@ -77,8 +75,8 @@ def _choices(
 
 
 def _apart(where: dict[int, int], operands: Sequence[Wide]) -> list[int]:
-    """The registers, as bits, of operands that do not stand side by side and have no value in common: something of each
-    has to move."""
+    """Return the registers, as bits, of operands that are not in consecutive registers and have no value in common. At
+    least one value of each has to move."""
     seen: set[int] = set()
     out: list[int] = []
     for values in sorted(set(operands)):
@@ -96,7 +94,7 @@ def _bases(available: int, width: int) -> list[int]:
 
 
 def _with_others(base: int, results: list[Wide], available: int) -> list[tuple[Wide, int]] | None:
-    """The first result at `base`, others wherever they fit beside."""
+    """Put the first result at `base` and the others wherever they fit; return None where they do not."""
     taken = set(range(base, base + len(results[0])))
     out = [(results[0], base)]
     for other in results[1:]:
@@ -109,9 +107,9 @@ def _with_others(base: int, results: list[Wide], available: int) -> list[tuple[W
 
 
 class _Try:
-    """One choice of places for the results. placed: value -> register, as decided. taken: those registers, as bits.
-    zone: registers of results, as bits. spare: registers outside that what ends may take from what stays. moves: so
-    far; of more than `most` nothing comes."""
+    """This class tries one choice of places for the results. placed: value -> register, as decided. taken: these
+    registers, as bits. zone: registers of results, as bits. spare: registers outside of the zone left for values that
+    end. moves: so far; the try fails with more than `most`."""
 
     def __init__(self, where: dict[int, int], available: int, wanted: Wanted, most: int) -> None:
         self.where, self.available, self.wanted, self.most = where, available, wanted, most
@@ -152,7 +150,7 @@ class _Try:
             if cost is not None and (cost, base) < best_cost:
                 best, best_cost = base, (cost, base)
                 if not cost:
-                    break  # where it is, and nowhere else
+                    break  # it stays where it is: no other place is cheaper
         if best == NONE:
             return False
         for i, v in members:
@@ -163,8 +161,8 @@ class _Try:
         return True
 
     def _places(self, members: list[tuple[int, int]], width: int) -> Sequence[int]:
-        """Bases that an operand may have: where a placed member says, else all, the one where its first member is
-        first."""
+        """Return the bases that an operand may have. A member that is placed already determines the base. Otherwise
+        these are all bases, beginning with the one at which its first member stays where it is."""
         for i, v in members:
             if v in self.placed:
                 base = self.placed[v] - i
@@ -179,7 +177,7 @@ class _Try:
         return self.available >> base & mask == mask
 
     def _cost(self, members: list[tuple[int, int]], base: int) -> int | None:
-        """Moves that an operand at `base` makes, None where it cannot stand there."""
+        """Return the moves that an operand at `base` costs, None where it cannot be there."""
         cost = 0
         needed = 0
         for i, v in members:
@@ -197,7 +195,7 @@ class _Try:
         return None if needed > self.spare else cost
 
     def _singles(self, staying: list[int]) -> bool:
-        """All others: where they are if that can be, else in any register left."""
+        """Place all other values: where they are if possible, else in any register left. Say whether that succeeded."""
         ending = [v for v in self.where if v not in self.placed and v in self.wanted.ending]
         outside = self.available & ~self.zone
         homeless = []

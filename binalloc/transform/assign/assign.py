@@ -1,4 +1,4 @@
-"""Registers for all values of virtual code that fits the registers: bundles, homes, scan."""
+"""This module assigns registers to all values of virtual code that fits the registers, by bundles, homes and a scan."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite, call_sites
 
 _BEFORE = 0.01
-"""How much a value likes the register it had in the input, in copies saved."""
+"""Preference of a value for its register in the input, in copies saved. It is far below one copy, so that it only
+decides between registers that are equal otherwise."""
 
 
 @dataclass(frozen=True)
 class Homeless:
-    """Code that fits, and what finding homes for its values needs. points: by value, those inside of calls included."""
+    """Homeless code fits the registers but has no homes yet. It comes with all that finding them needs."""
 
     given: Analysed
     sites: list[CallSite]
-    points: list[list[Interval]]
+    points: list[list[Interval]]  #: by value, points inside of calls included
     bundles: Bundles
 
     @property
     def end(self) -> int:
-        """One past the last point."""
+        """Return one past the last point."""
         return self.given.flat.points + len(self.sites)
 
     def wishes(self, available: int) -> Wishes:
@@ -48,9 +49,9 @@ def homeless(given: Analysed, contracts: Mapping[str, Contract]) -> Homeless:
 
 
 def assign(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> Placed:
-    """Registers of `available` (bits) for every value; code of its own, with copies where values have to move.
+    """Assign a register of `available` (bits) to every value. Return new code, with copies where values have to move.
 
-    Raises NoPlace where pairs and quads do not find room side by side.
+    Raises NoPlace where pairs and quads do not find consecutive registers.
     """
     code = homeless(given, contracts)
     homes = find_homes(code.bundles, code.wishes(available), code.points, available, code.end)
@@ -58,7 +59,7 @@ def assign(given: Analysed, available: int, contracts: Mapping[str, Contract]) -
 
 
 def settle(code: Homeless, homes: Homes, available: int) -> Placed:
-    """As `assign`, with homes that were found in `available`."""
+    """Assign registers as `assign` does, with homes that were found in `available`."""
     given, bundles = code.given, code.bundles
     flat, live = given.flat, given.live
     home = [
@@ -67,7 +68,7 @@ def settle(code: Homeless, homes: Homes, available: int) -> Placed:
     ]
     if not code.sites and homes.lost == 0 and all(_at_home(item, home) for item in flat.items):
         results = _results(flat, home)
-        if results is not None:  # nothing has to move: what the scan would find, without it
+        if results is not None:  # nothing has to move: the scan would find the same
             return Placed(given.code, [lowest(available) if r == NO_HOME else r for r in home], results)
     claims: list[list[int]] = [[] for _ in range(available.bit_length())]
     for v, register in enumerate(home):
@@ -79,7 +80,8 @@ def settle(code: Homeless, homes: Homes, available: int) -> Placed:
 
 
 def _at_home(item: Item, home: list[int]) -> bool:
-    """Whether all operands have homes, wide ones side by side, and none is a wish, which the scan would take out."""
+    """Say whether all operands have homes, aligned ones if they are wide, and none is a wish. (The scan would remove a
+    wish.)"""
     for operand in (*item.defs, *item.uses):
         values = operand.values
         base = home[values[0]]
@@ -91,7 +93,7 @@ def _at_home(item: Item, home: list[int]) -> bool:
 
 
 def _results(flat: Flat, home: list[int]) -> dict[int, int] | None:
-    """Location -> the register in which callers find that result; None where it is not one at every return."""
+    """Return location -> the register of that result for callers; None where it differs between returns."""
     found: dict[int, int] = {}
     for item in flat.items:
         for operand in item.uses:
@@ -103,7 +105,7 @@ def _results(flat: Flat, home: list[int]) -> dict[int, int] | None:
 
 
 def _with_calls(live: LiveRanges, sites: list[CallSite]) -> list[list[Interval]]:
-    """The points of each value, those inside of calls included."""
+    """Return the points of each value, points inside of calls included."""
     points = [list(pieces) for pieces in live.intervals]
     for site in sites:
         for v in site.survivors:
@@ -135,7 +137,7 @@ def _wishes(code: VCode, flat: Flat, sites: list[CallSite], available: int) -> W
 def _busy_at_call(
     flat: Flat, site: CallSite, busy: dict[int, list[int]], owner: dict[tuple[int, int], int]
 ) -> None:
-    """Registers that a call takes: for arguments before it, for what it overwrites inside, for results after it."""
+    """Enter the registers that a call takes: for arguments before it, overwritten ones inside, for results after it."""
     item = flat.items[site.item]
     before, after = 2 * site.item, 2 * site.item + 1
     for operand in item.uses:

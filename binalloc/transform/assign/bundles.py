@@ -1,9 +1,10 @@
-"""Values that want registers together: the parts of pairs and quads, and what copies connect.
+"""This module makes bundles of values that want registers together: parts of pairs and quads, and values connected by
+copies.
 
-Needs flat code and the points that each value is live at. Leaves bundles: a value stands in exactly one, at an offset
-from the bundle's base. Values at one offset never meet, so that they may share the register. What cannot stand
-together (one value in two places of operands, or two at one offset that meet) is left apart; the scan then moves
-values where an operand needs them side by side.
+It needs flat code and the points at which each value is live. It leaves bundles: a value is in exactly one, at an
+offset from the bundle's base. Values at one offset are never live together, so they may share the register. Values that
+cannot be together stay apart (one value at two places of operands, or two at one offset that are live together). The
+scan then moves values where an operand needs them in consecutive registers.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ from binalloc.transform.virtual.flat import Flat
 
 @dataclass(slots=True)
 class Bundle:
-    """align: the base is a multiple of it. members: (value, offset). points: by offset, those of its members."""
+    """A bundle is a set of values whose registers have fixed distances."""
 
-    align: int
-    members: list[tuple[int, int]]
-    points: list[list[Interval]]
+    align: int  #: the base is a multiple of it
+    members: list[tuple[int, int]]  #: (value, offset)
+    points: list[list[Interval]]  #: by offset, the points of its members
 
 
 @dataclass
 class Bundles:
-    """all: emptied ones stay in place. of: by value, its bundle; offset: by value."""
+    """This is the set of all bundles of a function."""
 
-    all: list[Bundle]
-    of: list[int]
-    offset: list[int]
+    all: list[Bundle]  #: emptied ones stay in place
+    of: list[int]  #: by value, its bundle
+    offset: list[int]  #: by value
 
     def join(self, a: int, b: int, apart: int) -> bool:
-        """Bring the values a and b together, b's register being `apart` behind a's, if that can be."""
+        """Join the bundles of values a and b, with b's register `apart` behind a's. Say whether that is possible."""
         first, second = self.of[a], self.of[b]
-        shift = self.offset[a] + apart - self.offset[b]  # of second's base behind first's
+        shift = self.offset[a] + apart - self.offset[b]  # distance of second's base behind first's
         if first == second:
             return shift == 0
         one, other = self.all[first], self.all[second]
@@ -61,7 +62,7 @@ class Bundles:
 
 
 def find_bundles(flat: Flat, points: list[list[Interval]]) -> Bundles:
-    """points: by value."""
+    """Return the bundles of the code. points: by value."""
     count = len(points)
     bundles = Bundles([Bundle(1, [(v, 0)], [points[v]]) for v in range(count)], list(range(count)), [0] * count)
     copies: list[tuple[float, int, int, int]] = []
@@ -78,7 +79,7 @@ def find_bundles(flat: Flat, points: list[list[Interval]]) -> Bundles:
 
 
 def _widen(bundles: Bundles, values: tuple[int, ...]) -> None:
-    """One operand's values side by side, as far as that can be."""
+    """Bring the values of one operand into consecutive registers, as far as possible."""
     width = len(values)
     if bundles.offset[values[0]] % width:
         return

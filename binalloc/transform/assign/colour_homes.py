@@ -1,8 +1,9 @@
-"""Homes by graph colouring, for code in which placing ranges one after the other leaves some without.
+"""This module finds homes by graph colouring, for code in which placing ranges one after the other leaves some without.
 
-Needs bundles and wishes as `homes` does. Leaves homes found by `models.allocation.colouring` on the interference graph
-of the bundles' values: simplification and cardinality orders see which bundles are hard to place before any is placed.
-The graph takes memory and time that grow with the square of the code, so only code of some hundred values gets here.
+It needs bundles and wishes as `homes` does. It leaves homes found by `models.allocation.colouring` on the interference
+graph of the bundles' values. Simplification and cardinality orders see which bundles are hard to place before any is
+placed. The graph takes memory and time that grow with the square of the code, so it is only built for code of some
+hundred values.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ from binalloc.models.allocation.terms import Interval, Register, Value
 from binalloc.transform.assign.bundles import Bundles
 from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 
-_ROUNDING = 1e-9
-"""Of sums in another order."""
+_ROUNDING = 1e-9  # relative error of sums that are added in another order
 
 
 def colour_homes(
     bundles: Bundles, wishes: Wishes, points: list[list[Interval]], available: int, most: float
 ) -> Homes:
-    """points: by value. available: registers as bits. most: homes that lose more are of no use, and may lose more than
-    they had to."""
+    """Return homes by colouring. points: by value. available: registers, as bits. most: upper limit of the cost lost;
+    homes that lose more are of no use to the caller, and may lose more than they had to."""
     used = [b for b, bundle in enumerate(bundles.all) if bundle.members]
     groups = [
         Group(
@@ -54,7 +54,7 @@ def colour_homes(
 
 
 def _adjacency(points: list[list[Interval]]) -> list[int]:
-    """Per value the values with a point in common, as bits."""
+    """Return, by value, the values with a point in common, as bits."""
     adjacency = [0] * len(points)
     events = sorted(
         event for v, pieces in enumerate(points) for start, end in pieces for event in ((start, 1, v), (end, 0, v))
@@ -75,7 +75,7 @@ def _adjacency(points: list[list[Interval]]) -> list[int]:
 
 
 def _forbidden(wishes: Wishes, points: list[list[Interval]]) -> list[int]:
-    """Per value the registers that something else takes at one of its points, as bits."""
+    """Return, by value, the registers that something else takes at one of its points, as bits."""
     out = [0] * len(points)
     for register, where in sorted(wishes.busy.items()):
         places = sorted(where)

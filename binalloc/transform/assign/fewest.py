@@ -1,8 +1,9 @@
-"""Homes for all values of code in few registers: how many it takes to keep every value in one place.
+"""This module finds homes for all values in as few registers as possible, so that every value stays in one place.
 
-Needs code whose values have bundles. Leaves homes for all of them, and the number of registers that those are in. More
-are needed than are live at once only for pairs and quads, loops and calls; with registers enough, placing one bundle
-after the other finds some number in any case, and the fewest is sought between the two.
+It needs code whose values have bundles. It leaves homes for all of them, and their number of registers. More registers
+are needed than values are live at once only because of pairs and quads, loops and calls. Given enough registers,
+placing one bundle after the other always succeeds, and this gives an upper bound. The smallest number is sought between
+the two.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from binalloc.transform.assign.wishes import NO_HOME, Homes
 
 
 def fewest_homes(code: Homeless, least: int, limit: int) -> tuple[Homes, int]:
-    """Homes in registers from 0 up to but without the number beside them, which above `limit` is not the fewest. least:
-    so many are needed in any case."""
+    """Return homes in registers from 0 up, and the number of registers. Above `limit` that number is not the smallest
+    one. least: lower bound of the number."""
     blocked = 0
     for site in code.sites:
         blocked |= site.blocked
@@ -41,6 +42,6 @@ def fewest_homes(code: Homeless, least: int, limit: int) -> tuple[Homes, int]:
 
 
 def _used(code: Homeless, homes: Homes) -> int:
-    """One more than the highest register of a home."""
+    """Return one more than the highest register of a home."""
     bases = zip(code.bundles.all, homes.base, strict=True)
     return max((base + len(bundle.points) for bundle, base in bases if base != NO_HOME), default=1)

@@ -1,11 +1,13 @@
-"""Homes: one register for the whole of a value's live range, for as many values as can have one.
+"""This module finds homes. A home is one register for the whole of a value's live range; as many values as possible get
+one.
 
-Needs bundles, the registers to be had, where each is not to be had, and what registers values would like. Leaves a base
-per bundle such that bundles whose points meet never share a register; the cheapest found are left without a home.
-Bundles are placed one after the other where nothing overlaps; per point the registers in use are one row of bits, so
-that one look at a range tells them all. By start of range this needs no more registers than are live at once in
-straight-line code; pairs and quads, loops and calls can leave some without one. Then those go first, and again, and
-the best attempt counts.
+It needs bundles, the available registers, the points at which each is taken, and the registers that values prefer. It
+leaves a base per bundle. Bundles whose points meet never share a register. The cheapest found are left without a home.
+
+Bundles are placed one after the other where nothing overlaps. Per point, the registers in use are one row of bits, so
+that the registers taken in a range are found at once. In order of the start of ranges, straight-line code needs no more
+registers than are live at once. Pairs and quads, loops and calls can leave some bundles without one. Then these go
+first in another attempt, and the best attempt counts.
 """
 
 from __future__ import annotations
@@ -25,23 +27,24 @@ from binalloc.transform.assign.intervals import meet
 from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
 
 _LOOK_AHEAD = 8
-"""Registers beyond the first free one among which one with a taken pair mate is looked for."""
-_ATTEMPTS = 6
+"""Registers beyond the first free one among which one with a taken pair mate is preferred. This keeps whole pairs free
+for wide values. Chosen by hand."""
+_ATTEMPTS = 6  # orders that are tried; more of them cost time, chosen by hand
 _BUDGET = 12_000
-"""Bundles placed in all attempts together: of large code there is one, its time being linear, but not small."""
+"""Upper limit of bundles placed in all attempts together. Large code has only one attempt, since its time is linear but
+not small. Chosen by hand."""
 
-_TRIES = 3
-"""Places that are tried so."""
+_TRIES = 3  # places at which other bundles are moved away for one; more cost time, chosen by hand
 _SMALL = 1500
-"""Bundles of code that is coloured where some find no home otherwise."""
-_MOST_PUSHED = 2
-"""Bundles that may be sent elsewhere to make room for one."""
+"""Upper limit of bundles for colouring where some find no home otherwise: its time and memory grow with their
+square."""
+_MOST_PUSHED = 2  # Upper limit of bundles that are moved away to make room for one; more cost time, chosen by hand.
 
 
 def find_homes(
     bundles: Bundles, wishes: Wishes, points: list[list[Interval]], available: int, end: int
 ) -> Homes:
-    """points: by value. available: registers as bits. end: one past the last point."""
+    """Return homes for the bundles. points: by value. available: registers, as bits. end: one past the last point."""
     placing = _Placing(bundles, wishes, available, end)
     first = _used(bundles)
     cost = {b: sum(wishes.cost[v] for v, _ in bundles.all[b].members) for b in first}
@@ -69,7 +72,7 @@ def find_homes(
 
 
 def find_all_homes(bundles: Bundles, wishes: Wishes, available: int, end: int) -> Homes | None:
-    """As `find_homes`, but None as soon as it is clear that some bundle finds no home in any of the simple orders."""
+    """Return homes as `find_homes` does, but None once some bundle has no home in any of the simple orders."""
     placing = _Placing(bundles, wishes, available, end)
     first = _used(bundles)
     length = {b: sum(end - start for piece in bundles.all[b].points for start, end in piece) for b in first}
@@ -83,18 +86,20 @@ def find_all_homes(bundles: Bundles, wishes: Wishes, available: int, end: int) -
 
 
 def _used(bundles: Bundles) -> list[int]:
-    """The bundles that need a home."""
+    """List the bundles that need a home."""
     return [b for b, bundle in enumerate(bundles.all) if bundle.members and any(bundle.points)]
 
 
 def _keys(bundles: Bundles, used: list[int]) -> list[Callable[[int], tuple[int, ...]]]:
-    """What the simple orders sort bundles by: start of range, or width first."""
+    """List the sort keys of the simple orders: start of range, or width first."""
     starts = {b: min(piece[0][0] for piece in bundles.all[b].points if piece) for b in used}
     width = {b: len(bundles.all[b].points) for b in used}
     return [lambda b: (starts[b], -width[b], b), lambda b: (-width[b], starts[b], b)]
 
 
 class _Placing:
+    """This class places bundles in a given order."""
+
     def __init__(self, bundles: Bundles, wishes: Wishes, available: int, points: int) -> None:
         self.bundles, self.wishes, self.available = bundles, wishes, available
         self.words = max(1, -(-available.bit_length() // 64))
@@ -103,12 +108,12 @@ class _Placing:
             if register < 64 * self.words:
                 self.nothing[register // 64, where] |= np.uint64(1 << register % 64)
         self.bases = {(n, a): base_positions(available, n, a) for n in range(1, 5) for a in (1, 2, 4)}
-        self.owned: dict[int, set[int]] = {}  # by value, registers that are its own at some point
+        self.owned: dict[int, set[int]] = {}  # by value, registers that it owns at some point
         for (register, _), v in wishes.owner.items():
             self.owned.setdefault(v, set()).add(register)
 
     def run(self, order: list[int], *, whole: bool = False) -> list[int]:
-        """Bases by bundle. whole: end with the first bundle that finds none."""
+        """Return bases by bundle. whole: stop at the first bundle without one."""
         self.held = self.nothing.copy()
         self.base = [NO_HOME] * len(self.bundles.all)
         self.here: dict[int, list[tuple[int, int, int]]] = {}
@@ -142,7 +147,7 @@ class _Placing:
                 del here[bisect_left(here, (start, end, b))]
 
     def _push(self, b: int) -> bool:
-        """Place a bundle where a few others stand in the way and can go elsewhere, if that can be."""
+        """Place a bundle where a few others are in the way and can go elsewhere. Say whether that is possible."""
         bundle = self.bundles.all[b]
         choices: list[tuple[int, int, list[int]]] = []
         for base in bits(self.bases[len(bundle.points), bundle.align]):
@@ -155,8 +160,8 @@ class _Placing:
         )
 
     def _stuck(self, bundle: Bundle, base: int, blockers: list[int]) -> bool:
-        """Whether one of the blockers surely finds no other place once `bundle` is at `base`, even if all registers
-        that they hold now were free: said without moving anything."""
+        """Say whether one of the blockers surely finds no other place once `bundle` is at `base`, even if all their
+        present registers were free. Nothing is moved to find out."""
         left = 0
         for g in blockers:
             left |= (1 << len(self.bundles.all[g].points)) - 1 << self.base[g]
@@ -173,8 +178,8 @@ class _Placing:
         return False
 
     def _blockers(self, bundle: Bundle, base: int) -> list[int] | None:
-        """The bundles that hold a register of `bundle` at `base` where it wants it; None where they are too many, or
-        something else is in the way."""
+        """List the bundles that hold a register of `bundle` at `base` when it needs the register. Return None if they
+        are too many, or something else is in the way."""
         found: set[int] = set()
         for k, pieces in enumerate(bundle.points):
             register = base + k
@@ -215,7 +220,7 @@ class _Placing:
         return False
 
     def _taken(self, pieces: list[Interval]) -> int:
-        """Bitset of the registers taken somewhere in `pieces`."""
+        """Return the registers taken somewhere in `pieces`, as bits."""
         if self.words == 1:
             row = self.held[0]
             mask = 0
@@ -262,11 +267,11 @@ class _Placing:
         return found
 
     def _own(self, bundle: Bundle) -> set[int]:
-        """Bases that are taken at some points by the bundle's own fixed operands."""
+        """Return the bases that are taken at some points by the bundle's own fixed operands."""
         return {r - offset for v, offset in bundle.members for r in self.owned.get(v, ())}
 
     def _fits_own(self, bundle: Bundle, base: int) -> bool:
-        """Whether only points that fixed operands of its own members take are in the way at `base`."""
+        """Say whether only points taken by fixed operands of its own members are in the way at `base`."""
         owner = self.wishes.owner
         for k, pieces in enumerate(bundle.points):
             register = base + k
@@ -283,7 +288,7 @@ class _Placing:
 
 
 def _swapped(registers: int) -> int:
-    """The pair mates of a set of registers."""
+    """Return the pair mates of a set of registers."""
     registers &= (1 << 256) - 1
     even = ((1 << 256) - 1) // 3
     return (registers & even) << 1 | registers >> 1 & even

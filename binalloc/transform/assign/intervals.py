@@ -1,4 +1,4 @@
-"""Sets of points as sorted, disjoint, half-open intervals: do two meet, and what are they together?"""
+"""This module intersects and unites sets of points, which are sorted, disjoint, half-open intervals."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from bisect import bisect_right
 from binalloc.models.allocation.terms import Interval
 
 _FEW = 16
-"""So many times fewer intervals than the others are put in one by one."""
+"""Where one set has so many times fewer intervals than the other, they are inserted one by one instead of sorting both.
+Chosen by hand: the result is the same."""
 
 
 def meet(one: list[Interval], other: list[Interval]) -> bool:
-    """Whether the sets have a point in common. Time: of the smaller, times the logarithm of the larger."""
+    """Say whether the sets have a point in common. Time: of the smaller, times the logarithm of the larger."""
     small, large = (one, other) if len(one) < len(other) else (other, one)
     if not small or small[-1][1] <= large[0][0] or large[-1][1] <= small[0][0]:
         return False
@@ -23,7 +24,7 @@ def meet(one: list[Interval], other: list[Interval]) -> bool:
 
 
 def union(one: list[Interval], other: list[Interval]) -> list[Interval]:
-    """The points of both; they do not meet."""
+    """Return the points of both sets, which must not meet."""
     if not one or not other or one[-1][1] < other[0][0]:
         return one + other
     out: list[Interval] = []
@@ -40,7 +41,7 @@ def union(one: list[Interval], other: list[Interval]) -> list[Interval]:
 
 
 def _with_few(many: list[Interval], few: list[Interval]) -> list[Interval]:
-    """As `union`: each of a few intervals is put where it belongs."""
+    """Do what `union` does by inserting each of a few intervals."""
     out = list(many)
     for start, end in few:
         at = bisect_right(out, start, key=_start)

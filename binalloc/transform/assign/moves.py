@@ -1,4 +1,4 @@
-"""Moves that happen at once, as moves one after the other."""
+"""This module turns parallel moves into a sequence of moves."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 
 class Move(NamedTuple):
-    """Register `target` takes what `source` holds. exchange: and the other way round."""
+    """A move copies the content of register `source` to `target`."""
 
     target: int
     source: int
-    exchange: bool = False
+    exchange: bool = False  #: the content of `target` goes to `source` at the same time
 
 
 def in_sequence(moves: Sequence[tuple[int, int]], free: int, vacated: Collection[int] = ()) -> list[Move]:
-    """Moves (target, source), targets distinct, so that each target gets what its source held before them all. free: a
-    register that holds nothing, before and after, or -1. vacated: sources that are no targets, whose content nothing
-    wants afterwards. With either no exchange is needed.
+    """Order moves (target, source), targets distinct, so that each target gets the content of its source before all of
+    them. free: a register without content before and after, or -1. vacated: sources that are no targets and not needed
+    afterwards. With either of them, no exchange is needed.
 
-    A target that nobody reads any more is written first; what is left are circles. Without a register they take two
-    rounds of exchanges, those of a round of different registers, so that none waits for another.
+    A target that nobody reads any more is written first; only cycles are left. Without a free register, cycles take two
+    rounds of exchanges. The exchanges of one round have different registers, so that none waits for another.
     """
     left = {t: s for t, s in moves if t != s}
     out = _chains(left)
@@ -38,7 +38,7 @@ def in_sequence(moves: Sequence[tuple[int, int]], free: int, vacated: Collection
 
 
 def _chains(left: dict[int, int]) -> list[Move]:
-    """Moves into targets that nobody reads any more, one after the other; `left` keeps the circles."""
+    """Return moves into targets that nobody reads any more, one after the other; `left` keeps the cycles."""
     readers: dict[int, int] = {}
     for source in left.values():
         readers[source] = readers.get(source, 0) + 1
@@ -55,7 +55,8 @@ def _chains(left: dict[int, int]) -> list[Move]:
 
 
 def _circles(left: Mapping[int, int]) -> Iterator[list[int]]:
-    """Each with its registers so that every one takes what the next holds, and the last what the first does."""
+    """Yield each cycle as a list of registers. Every one takes the content of the next, and the last takes that of the
+    first."""
     seen: set[int] = set()
     for first in sorted(left):
         if first in seen:
@@ -68,7 +69,8 @@ def _circles(left: Mapping[int, int]) -> Iterator[list[int]]:
 
 
 def _mirrored(circle: Sequence[int], turn: int) -> Iterator[Move]:
-    """Exchanges of the registers at places whose sum is `turn`: with 1, then with 0, all move by one place."""
+    """Yield exchanges of the registers at places whose sum is `turn`. After 1 and then 0, all contents have moved by
+    one place."""
     count = len(circle)
     for k in range(count):
         other = (turn - k) % count

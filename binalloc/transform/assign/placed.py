@@ -1,6 +1,6 @@
-"""What the scan goes by, and what it leaves.
+"""This module defines the input and the result of the scan.
 
-Needs nothing; leaves data types and the exception where there is none.
+It needs nothing. It leaves data types, and the exception for code without a result.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from binalloc.transform.virtual.room import CallSite
 
 
 class NoPlace(Exception):
-    """Pairs and quads cannot be brought side by side at some items, ascending, though the registers suffice by
-    number."""
+    """This is raised if pairs and quads cannot be brought into consecutive registers at some items, ascending, although
+    there are enough registers."""
 
     def __init__(self, items: Sequence[int]) -> None:
         super().__init__(f"items {list(items)}")
@@ -25,23 +25,21 @@ class NoPlace(Exception):
 
 @dataclass
 class Placed:
-    """code: with copies. register: by value. results: location -> register, for callers. moves: copies and exchanges
-    that were added."""
+    """This is the result of the scan: code in which every value has one register."""
 
-    code: VCode
-    register: list[int]
-    results: dict[int, int] = field(default_factory=dict)
-    moves: int = 0
+    code: VCode  #: with copies
+    register: list[int]  #: by value
+    results: dict[int, int] = field(default_factory=dict)  #: location -> register, for callers
+    moves: int = 0  #: copies and exchanges that were added
 
 
 @dataclass
 class ScanPlan:
-    """What the scan goes by. home: by value, NONE for none. claims: by register, the points at which somebody's home
-    begins to be used, ascending."""
+    """The scan follows this plan, which gives values their preferred registers."""
 
     flat: Flat
     live: LiveRanges
-    sites: dict[int, CallSite]
-    available: int
-    home: list[int]
-    claims: list[list[int]]
+    sites: dict[int, CallSite]  #: item -> call
+    available: int  #: registers, as bits
+    home: list[int]  #: by value, NONE for none
+    claims: list[list[int]]  #: by register, the points at which a value begins to use it as its home, ascending

@@ -1,13 +1,14 @@
-"""The scan that puts every value into a register, block by block in dominance order, and cannot fail.
+"""This module puts every value into a register, by a scan over the blocks in dominance order. It cannot fail, except
+where pairs and quads find no place (NoPlace).
 
-Needs code in which no point needs more registers than there are, and homes for as many values as have one. Leaves code
-in which every value has one register: a value that has to change registers gets a new name, and a copy between. A
-value goes to its home if that is free, else to the register that stays free longest. At the end of a block values go
-to where its successors expect them, by parallel copies; where an operand needs a pair or quad side by side, or a call
-its arguments in place, they go there just before.
+It needs code in which no point needs more registers than there are, and homes for as many values as have one. It leaves
+code with one register for every value: a value that changes registers gets a new name, and a copy in between. A value
+goes to its home if that is free, else to the register that stays free longest. At the end of a block, parallel copies
+bring values to where its successors expect them. Values of a pair or quad, and arguments of a call, are moved just
+before it.
 
-Colouring along the dominator tree as in Hack, Grund and Goos, "Register allocation for programs in SSA-form" (2006);
-our values may have several definitions, so the copies of joins are made where registers differ at all.
+This colours along the dominator tree as in Hack, Grund and Goos, "Register allocation for programs in SSA-form" (2006).
+Our values may have several definitions, so copies at joins are only made where registers differ.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from binalloc.transform.virtual.flat import reverse_postorder
 from binalloc.transform.virtual.live_ranges import deaths
 from binalloc.transform.virtual.room import CallSite
 
-_FAR = 1 << 60
+_FAR = 1 << 60  # behind all points of any code
 
 
 def scan(code: VCode, plan: ScanPlan) -> Placed:
-    """See the module. Raises NoPlace."""
+    """Return the placed code; see the module. Raises NoPlace."""
     return _Scan(code, plan).run()
 
 
 class _Scan:
-    """holder: by register, the value in it or NONE. where: value -> register, of all that live. free: registers that
-    hold nothing, as bits. expected: by block, value -> register at its start, once known. late: by register, the
-    item of the block that writes it for nobody, where that takes its time, as loads do."""
+    """This is the state of the scan. holder: by register, the value in it or NONE. where: value -> register, of all
+    live values. free: registers without a value, as bits. expected: by block, value -> register at its start, once
+    known. late: by register, the item of the block that writes it for no reader, if slow, as loads are."""
 
     def __init__(self, code: VCode, plan: ScanPlan) -> None:
         self.code, self.plan, self.flat, self.live = code, plan, plan.flat, plan.live
@@ -54,7 +55,7 @@ class _Scan:
         self.wide = self.flat.reads_wide.union(self.flat.wide)
         self.edges: list[tuple[int, int, list[Item]]] = []
         self.late: dict[int, int] = {}
-        self.failed: list[int] = []  # items whose pairs and quads did not find room, gone on behind to find the rest
+        self.failed: list[int] = []  # items whose pairs and quads found no place; the scan goes on to find all
 
     def run(self) -> Placed:
         order = reverse_postorder(self.flat)
@@ -74,7 +75,7 @@ class _Scan:
     # -- names and registers
 
     def _name(self, v: int, register: int) -> Value:
-        """The name of v in a register: its own in the first one it gets, its home's where it has one."""
+        """Return the name of v in a register: v itself in its home, or without one in the first register it gets."""
         if self.register[v] == register:
             return Value(v)
         known = self.named.get((v, register))
@@ -112,7 +113,8 @@ class _Scan:
         self.free = self.plan.available & ~taken
 
     def _pick(self, v: int, free: int, point: int) -> int:
-        """A register of `free` (not empty): the value's home, else one that nobody's home needs for longest."""
+        """Return a register of `free` (not empty): the value's home, else the one that nobody's home needs for
+        longest."""
         home = self.plan.home[v]
         if home != NONE and free >> home & 1:
             return home
@@ -126,7 +128,7 @@ class _Scan:
         return best
 
     def _since(self, register: int) -> int:
-        """The item of the block that may still be about to write it, -1 for none."""
+        """Return the item of the block that may still be about to write the register, -1 for none."""
         return self.late.get(register, -1)
 
     # -- blocks
@@ -148,7 +150,7 @@ class _Scan:
         return self.out
 
     def _before_successors(self, b: int) -> None:
-        """Bring values to where the successors expect them, or tell the successors where they are."""
+        """Bring values to where the successors expect them, or fix where successors without expectations find them."""
         flat, live = self.flat, self.live
         for v in set(self.where) - set(live.live_out[b]):
             self._drop(v)
@@ -165,15 +167,16 @@ class _Scan:
                 self._edge(b, s)
 
     def _before_branch(self, b: int, s: int, alone: bool) -> bool:
-        """Whether moves for successor s are made before the branch: where there is no room on the edge and another jump
-        would let lanes wait longer, or if `alone` wants any, where that costs no more."""
+        """Say whether moves for successor s are made before the branch. They are if the edge has no room and another
+        jump would let lanes wait longer, or if only s (`alone`) wants any and that costs no more."""
         flat = self.flat
         if not flat.has_room(b, s):
             return alone or flat.meeting[b] == s
         return alone and (len(flat.succs[b]) == 1 or flat.weights[s] >= flat.weights[b])
 
     def _expect(self, s: int, settle: bool) -> None:
-        """Fix where values are at the start of block s: where they are now; to `settle`, at home where that is free."""
+        """Fix where values are at the start of block s: where they are now or, with `settle`, at home where that is
+        free."""
         live_in = self.live.live_in[s]
         state = {v: self.where[v] for v in live_in if v in self.where}
         taken = set(state.values())
@@ -185,7 +188,7 @@ class _Scan:
                     taken.add(home)
                     taken.discard(r)
         for v in live_in:
-            if v not in state:  # no definition reaches it on this way
+            if v not in state:  # no definition reaches it on this path
                 free = self.plan.available
                 for r in taken:
                     free &= ~(1 << r)
@@ -196,7 +199,7 @@ class _Scan:
         self.expected[s] = state
 
     def _edge(self, b: int, s: int) -> None:
-        """Moves on the edge itself, where they are not made before the branch."""
+        """Make moves on the edge itself, where they are not made before the branch."""
         wanted = self.expected[s]
         moves = [(r, self.where[v]) for v, r in sorted(wanted.items()) if v in self.where and self.where[v] != r]
         if not moves:
@@ -216,7 +219,7 @@ class _Scan:
     # -- moves
 
     def _move(self, targets: dict[int, int], weight: float, out: list[Item]) -> None:
-        """Move values to the registers given; whatever is in the way goes elsewhere."""
+        """Move values to the given registers; any other value there goes elsewhere."""
         moves = {v: r for v, r in targets.items() if self.where[v] != r}
         if not moves:
             return
@@ -235,7 +238,7 @@ class _Scan:
         self._perform(moves, weight, out)
 
     def _perform(self, moves: dict[int, int], weight: float, out: list[Item]) -> None:
-        """Move values at once, to registers that hold nothing or what moves too."""
+        """Move values at once, to registers that hold nothing or another moving value."""
         targets = 0
         for r in moves.values():
             targets |= 1 << r
@@ -256,8 +259,8 @@ class _Scan:
         weight: float,
         out: list[Item],
     ) -> None:
-        """Copies and exchanges for moves (target, source) of what `holder` says is in the sources. free: registers that
-        hold nothing, as bits; vacated: sources that hold nothing afterwards."""
+        """Emit copies and exchanges for moves (target, source); `holder` has the values in the sources. free: registers
+        that hold nothing, as bits. vacated: sources that hold nothing afterwards."""
         content = dict(holder)
         spare = lowest(free) if free else NONE
         for move in in_sequence(moves, spare, vacated):
@@ -328,7 +331,7 @@ class _Scan:
     def _arrange_wide(
         self, k: int, item: Item, gone: set[int], merging: Sequence[int]
     ) -> dict[Wide, int]:
-        """See that wide operands stand side by side, and that wide results find room so; answers where."""
+        """Bring wide operands into consecutive registers, and make room for wide results; return their bases."""
         operands: list[Wide] = [o.values for o in item.uses if len(o.values) > 1 and o.field != KEEP]
         results: dict[Wide, Wide] = {
             o.values: tuple(v if v in merging and v in self.where else NONE for v in o.values)
@@ -350,7 +353,7 @@ class _Scan:
     def _as_they_are(
         self, operands: list[Wide], results: dict[Wide, Wide], gone: set[int]
     ) -> dict[Wide, int] | None:
-        """Where results go if nothing has to move, homes first; None where something has."""
+        """Return the bases of results if nothing has to move, homes first; None if something has to."""
         if not all(self._side_by_side(values) for values in operands):
             return None
         free = self.free
@@ -377,7 +380,7 @@ class _Scan:
     # -- borders of functions
 
     def _results(self, item: Item) -> None:
-        """At a RET: results where callers will look for them, the same at every RET."""
+        """Bring results to where callers will look for them at a RET, the same at every RET."""
         results = self.placed.results
         wanted: dict[int, int] = {}
         for operand in item.uses:
@@ -389,7 +392,8 @@ class _Scan:
                 results.setdefault(operand.location, self.where[operand.values[0]])
 
     def _call(self, k: int, item: Item) -> None:
-        """Arguments into place, survivors out of what the callee overwrites, results where it leaves them."""
+        """Bring arguments into place, survivors out of registers that the callee overwrites, and results to where it
+        leaves them."""
         site = self.plan.sites[k]
         arguments: dict[int, int] = {o.fixed: o.values[0] for o in item.uses}
         survivors = set(site.survivors)
@@ -428,7 +432,7 @@ class _Scan:
             self._drop(v)
 
     def _arrange(self, final: dict[int, int], survivors: set[int], site: CallSite, weight: float) -> None:
-        """Make registers hold the values that `final` says; a value may be wanted in several."""
+        """Make registers hold the values of `final`; a value may be needed in several."""
         moves = sorted((r, self.where[v]) for r, v in final.items() if self.where[v] != r)
         if moves:
             used = set(final) | {s for _, s in moves}

@@ -1,27 +1,26 @@
-"""What values ask of registers, and which ones they get for the whole of their live ranges."""
+"""This module defines wishes of values for registers, and homes, which are the registers for all their live ranges."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-NO_HOME = -1
+NO_HOME = -1  # no register: a bundle without a home
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """busy: register -> points at which it is not to be had, but by `owner` of such a point. likes: by value, register
-    -> weight of copies saved there. cost: by value, what a value without a home may cost."""
+    """Wishes say which registers values may have, and how much they prefer them."""
 
-    busy: Mapping[int, list[int]]
-    owner: Mapping[tuple[int, int], int]
-    likes: Mapping[int, Mapping[int, float]]
-    cost: list[float]
+    busy: Mapping[int, list[int]]  #: register -> points at which it is only available to the `owner` of the point
+    owner: Mapping[tuple[int, int], int]  #: (register, point) -> the value to which it is available
+    likes: Mapping[int, Mapping[int, float]]  #: by value, register -> weight of copies saved there
+    cost: list[float]  #: by value, the cost of having no home
 
 
 @dataclass
 class Homes:
-    """base: by bundle, NO_HOME for none. lost: cost of the bundles without."""
+    """Homes are registers for the whole live ranges of bundles."""
 
-    base: list[int]
-    lost: float
+    base: list[int]  #: by bundle, NO_HOME for none
+    lost: float  #: cost of the bundles without a home

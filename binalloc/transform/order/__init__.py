@@ -1,1 +1,1 @@
-"""The order of instructions inside basic blocks, before registers are allocated."""
+"""This package reorders instructions inside basic blocks, before registers are allocated."""

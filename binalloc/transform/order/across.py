@@ -1,14 +1,15 @@
-"""Pure instructions that cannot fault in other blocks, where fewer values are live for that: sinking and hoisting.
+"""This module moves pure instructions that cannot fault to other blocks, where fewer values are live for that: it sinks
+and hoists.
 
-Sinking: what is only used in blocks behind is computed there, if what it reads is live there anyhow, or is itself used
-for nothing else and comes along. Hoisting: what ends the lives of more values than it begins is computed where the
-last of those is. Nothing goes to where it is executed more often.
+Sinking: an instruction that is only used in later blocks is computed there. Its operands have to be live there in any
+case, or be used for nothing else and sink with it. Hoisting: an instruction that ends the lives of more values than it
+begins is computed directly behind the last of their definitions. Nothing moves to where it is executed more often.
 
-The result, and all that is read, has one definition each, under no guard; the definition of what is read dominates the
-instruction, its new place is dominated by that or dominates it in turn. So between the two places nothing that is read
-changes: a way from a new definition to the lower place would pass the upper one again, or not be dominated by it.
+The result and all operands have one definition each, under no guard. The definition of an operand dominates the
+instruction. The new place is dominated by the instruction or dominates it in turn. So no operand changes between the
+two places: a path from a new definition to the lower place would pass the upper one again, or not be dominated by it.
 
-Needs analysed virtual code before any spilling. Leaves a copy, or the code itself where nothing is gained.
+The pass needs analysed virtual code before any spilling. It leaves a copy, or the code itself where nothing is gained.
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import Item
 from binalloc.transform.virtual.pure import repeatable
 
-MOST = 8
-"""Instructions that sink together, at most."""
+MOST = 8  # upper limit of instructions that sink together; more of them cost time, chosen by hand
 _NONE = -1
 
 
 def across_blocks(given: Analysed, registers: int) -> Analysed:
-    """The code with pure instructions moved between blocks where more than `registers` values are live."""
+    """Return the code with pure instructions moved between blocks where more than `registers` values are live."""
     moves = _Moves(given, registers)
     moves.sink()
     moves.hoist()
@@ -36,9 +36,10 @@ def across_blocks(given: Analysed, registers: int) -> Analysed:
 
 
 class _Moves:
-    """before: by block, items that go to its start. behind: by item, those that go just behind it. home, place: block
-    of each item as it stands, and moves included. defs, uses: of each value, the items. over: by point, whether too
-    many values are live; crowded: by block, whether anywhere in it."""
+    """This pass collects moves and then carries them out. before: by block, items that go to its start. behind: by
+    item, items that go just behind it. home: by item, its block in the input. place: likewise, after the moves. defs,
+    uses: by value, the items. over: by point, whether too many values are live. crowded: by block, whether they are
+    anywhere in it."""
 
     def __init__(self, given: Analysed, registers: int) -> None:
         self.given, self.flat = given, given.flat
@@ -80,8 +81,8 @@ class _Moves:
                     self.place[j] = block
 
     def _below(self, values: Iterable[int]) -> int:
-        """The block furthest down that dominates all uses and is executed no more often than the definition; _NONE
-        where there are no uses."""
+        """Return the lowest block in the dominator tree that dominates all uses and is executed no more often than the
+        definition; _NONE without uses."""
         tree, weights = self.tree, self.flat.weights
         blocks = [self.place[j] for v in values for j in self.uses[v]]
         if not blocks:
@@ -96,7 +97,8 @@ class _Moves:
         return lowest if lowest != _NONE and tree.dominates(home, lowest) else _NONE
 
     def _crowded_above(self, k: int, block: int) -> bool:
-        """Whether a result of item k lives where too many values do, outside of what `block` dominates."""
+        """Say whether a result of item k is live where too many values are, outside of the blocks that `block`
+        dominates."""
         starts, tree, live = self.flat.starts, self.tree, self.given.live
         for v in self.flat.defs[k]:
             for start, end in live.intervals[v]:
@@ -110,7 +112,8 @@ class _Moves:
         return False
 
     def _together(self, k: int, block: int) -> set[int]:
-        """Item k and what has to come along to the start of `block`; empty where that would make others live longer."""
+        """Return item k and the items that have to sink with it to the start of `block`; nothing if other values would
+        live longer."""
         found = {k}
         queue = [k]
         for j in queue:
@@ -149,19 +152,20 @@ class _Moves:
                 self.gone.add(k)
 
     def _last(self, items: list[int]) -> int:
-        """That of some items, all of which dominate one, which the others dominate; _NONE where moves hide that."""
+        """Return the item that the others dominate, of items that all dominate one; _NONE where moves hide it."""
         if not self.gone.isdisjoint(items):
             return _NONE
         return max(items, key=lambda k: (self.tree.depth[self.place[k]], k))
 
     def _crowded(self, values: Iterable[int]) -> bool:
-        """Whether one of the values lives where too many do."""
+        """Say whether one of the values is live where too many are."""
         return any(self.over[start:end].any() for v in values for start, end in self.given.live.intervals[v])
 
     # -- both
 
     def _can_move(self, k: int) -> bool:
-        """Whether item k is pure and cannot fault, and it and what it reads are defined once, always."""
+        """Say whether item k is pure and cannot fault, and its results and operands have one unconditional definition
+        each."""
         item, flat = self.flat.items[k], self.flat
         code = self.given.code
         if item.guard is not None or item.predicate_defs or item.predicate_uses or not repeatable(item, code.banks):
@@ -173,8 +177,8 @@ class _Moves:
         )
 
     def _plain(self, v: int, k: int) -> bool:
-        """Is v defined once, and before item k on every way? (Under a guard it would have another definition, at the
-        entry, or else be read under that guard alone.)"""
+        """Say whether v is defined once, and before item k on every path. (Under a guard it would have another
+        definition, at the entry, or else be read under that guard alone.)"""
         where = self.defs[v]
         if len(where) != 1:
             return False

@@ -1,7 +1,7 @@
-"""Virtual code in another order: stretches that need more registers than there are, so that they need fewer.
+"""This module reorders stretches of virtual code that need more registers than there are.
 
-Needs analysed virtual code before any spilling; leaves a copy with the same items in other places of their blocks, or
-the code itself where nothing is gained. Where a stretch fits it stays as it is.
+It needs analysed virtual code before any spilling. It leaves a copy with the same items at other places of their
+blocks, or the code itself where nothing is gained. A stretch that fits stays as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 
 
 def for_pressure(given: Analysed, registers: int) -> Analysed:
-    """The code with every stretch that needs more than `registers` in the order that needs least of those tried."""
+    """Return the code with a better order of every stretch that needs more than `registers`. It is the order that needs
+    fewest of all that are tried."""
     flat = given.flat
     pressure = given.live.pressure(flat.points).tolist()
     found: dict[tuple[int, int], list[int]] = {}
@@ -33,14 +34,14 @@ def for_pressure(given: Analysed, registers: int) -> Analysed:
     if not found:
         return given
     after = _reordered(given, found)
-    # what the rules count is not what guards let share a register
+    # the rules do not count that guards let values share a register
     now = after.live.pressure(flat.points).tolist()
     better = {at: o for at, o in found.items() if _need(now, at, registers) < _need(pressure, at, registers)}
     return after if len(better) == len(found) else _reordered(given, better)
 
 
 def never_fits(given: Analysed, registers: int) -> bool:
-    """Are more than `registers` needed where no order inside of blocks changes that: where a stretch begins?"""
+    """Say whether more than `registers` are needed at the start of a stretch, where no order inside of blocks helps."""
     flat = given.flat
     pressure = given.live.pressure(flat.points)
     starts = [2 * first for b in flat.blocks() for first, _ in stretches(flat, b)]
@@ -48,13 +49,13 @@ def never_fits(given: Analysed, registers: int) -> bool:
 
 
 def _need(pressure: Sequence[int], at: tuple[int, int], registers: int) -> tuple[int, int]:
-    """The peak of a stretch, and how many registers are missing in it over all points."""
+    """Return the peak of a stretch, and the number of missing registers summed over its points."""
     there = pressure[2 * at[0] : 2 * at[1]]
     return max(there), sum(max(0, p - registers) for p in there)
 
 
 def _reordered(given: Analysed, orders: Mapping[tuple[int, int], Sequence[int]]) -> Analysed:
-    """The code with stretches (first item, one past the last) in other orders."""
+    """Return the code with other orders of the stretches (first item, one past the last)."""
     if not orders:
         return given
     items = list(given.flat.items)
@@ -67,7 +68,7 @@ def _reordered(given: Analysed, orders: Mapping[tuple[int, int], Sequence[int]])
 
 
 def _least(stretch: Stretch, registers: int) -> list[int] | None:
-    """The best order that is better than the one there is."""
+    """Return the best order, if it is better than the present one."""
     best, found = measure(stretch, range(len(stretch)), registers), None
     for order in stretch.orders:
         cost = measure(stretch, order, registers)
@@ -77,7 +78,8 @@ def _least(stretch: Stretch, registers: int) -> list[int] | None:
 
 
 def stretch_of(given: Analysed, block: int, first: int, end: int) -> Stretch:
-    """Items first .. end - 1 of the code as the rules for orders see them. (Asked again for other registers.)"""
+    """Return items first .. end - 1 of the code in the form that the rules for orders use. (It is kept, since other
+    numbers of registers ask again.)"""
     return given.once(("stretch", first, end), lambda: _stretch(given, block, first, end))
 
 
@@ -93,7 +95,7 @@ def _stretch(given: Analysed, block: int, first: int, end: int) -> Stretch:
 
 
 def _live_at(given: Analysed, block: int, point: int) -> frozenset[int]:
-    """Values live just before a point of the block: behind the item in front of it."""
+    """Return the values live just before a point of the block, behind the item in front of it."""
     flat, live = given.flat, given.live
     there = set(live.live_out[block])
     for k in range(point // 2, flat.starts[block + 1]):
@@ -102,14 +104,14 @@ def _live_at(given: Analysed, block: int, point: int) -> frozenset[int]:
 
 
 def _reaches(pieces: list[Interval], point: int) -> bool:
-    """Does an interval begin before the point and end there or later?"""
+    """Say whether an interval begins before the point and ends there or later."""
     at = bisect_left(pieces, (point,)) - 1
     return at >= 0 and pieces[at][1] >= point
 
 
 def for_latency(given: Analysed, registers: int, clock: Clock, *, spilled: bool = False) -> Analysed:
-    """The code with every stretch in which results are waited for in an order in which they come earlier, as far as
-    `registers` allow. spilled: it has its spill code."""
+    """Return the code with a better order of every stretch in which results are waited for. In that order results
+    arrive earlier, as far as `registers` allow. spilled: whether the code has its spill code."""
     keeps = touches_local if spilled else keeps_its_order
     flat = given.flat
     pressure = given.live.pressure(flat.points).tolist()
@@ -133,7 +135,7 @@ def for_latency(given: Analysed, registers: int, clock: Clock, *, spilled: bool 
 
 
 def _soonest(stretch: Stretch, takes: Sequence[int], every: int, registers: int) -> list[int] | None:
-    """The order that ends first of those that fit, if that is sooner than as it stands."""
+    """Return the order that ends first of those that fit, if it ends before the present one."""
     least, found = ends_at(stretch, range(len(stretch)), takes, every), None
     for patient in (False, True):
         order = by_latency(stretch, takes, every, registers, patient=patient)

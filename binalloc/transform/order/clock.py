@@ -1,6 +1,6 @@
-"""How long results take on a machine, for orders that are to hide it.
+"""This module says how long results take on a machine, for orders that hide latency.
 
-Latencies are those of a machine that does nothing else: a hit's in L2 for what goes to memory off the chip.
+Latencies are measured on an otherwise idle machine. An access to memory off the chip counts as a hit in L2.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 EVERY = 4
-"""Cycles between two issues of one warp, since others issue in between: of 1, 2, 3, 4, 8 and 16 what suits the samples
-best at full size."""
+"""Cycles between two issues of one warp, because other warps issue in between. Of 1, 2, 3, 4, 8 and 16, this value
+suits the samples best at full size."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """machine: whose latencies count. every: cycles between two issues of one warp."""
+    """A clock gives the latency of items on one machine."""
 
-    machine: Machine
-    every: int = EVERY
+    machine: Machine  #: the machine whose latencies count
+    every: int = EVERY  #: cycles between two issues of one warp
 
     def takes(self, item: Item) -> int:
-        """Cycles from issue to result."""
+        """Return the cycles from issue to result."""
         if item.kind == RELOAD:  # of a slot or, from L1, about as long
             return self.machine.shared.latency
         if item.instr is None:

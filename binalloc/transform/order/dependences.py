@@ -1,19 +1,20 @@
-"""What must stay before what inside a block of virtual code.
+"""This module finds which items must stay before which inside a block of virtual code.
 
-Needs flat code; leaves it unchanged. Answers a `Dag` per stretch: a run of items between walls (calls, branches, ends,
-`entry` and what arrives), which nothing crosses. Edges are those that the rewrite's checker asks for:
+It needs flat code and leaves it unchanged. It returns a `Dag` per stretch. A stretch is a run of items between walls
+(calls, branches, ends, `entry` and what arrives), and nothing crosses a wall. Edges are the ones that the rewrite's
+checker demands:
 
-- *Values and predicates*: a read behind the write before it, a write behind the reads and writes before it. What a
-  guarded write leaves standing it also reads. All parts of a value that spill code has divided count as that value:
-  the original's instructions, as the checker puts them in the rewrite's order, have one register for it.
-- *Memory*, as ISA.md's "Memory model" has it: loads change places; so do accesses of different spaces, unless one is
-  generic (or a texture, with global memory), and in local memory those of one base value at disjoint offsets. So do
-  those in global memory under the model `ptx`; under `loom` there those that touch other bytes in any two lanes
-  (`addresses`). In shared and generic memory a store changes places with no access; an atomic or ordered access with no
-  access at all.
-- *Warps*: exchanges between lanes keep their order, and stay where barriers, WARPSYNC, fences and reads of clocks leave
-  them.
-  Those change places with nothing that has an effect, pure code passes them.
+- *Values and predicates*: a read stays behind the write before it, a write behind the reads and writes before it. A
+  guarded write also reads the content that it keeps where its guard fails. All parts of a value that spill code has
+  divided count as that value: the checker puts the original's instructions in the rewrite's order, where they have one
+  register for it.
+- *Memory*, by the "Memory model" of ISA.md: loads may change places. So may accesses of different spaces, unless one is
+  generic (or a texture, with global memory). In local memory, so may accesses of one base value at disjoint offsets. In
+  global memory they may under the model `ptx`; under `loom` they may if they touch different bytes in any two lanes
+  (`addresses`). In shared and generic memory a store changes places with no access. An atomic or ordered access changes
+  places with no access at all.
+- *Warps*: exchanges between lanes keep their order, and do not move across barriers, WARPSYNC, fences and clock reads.
+  These four change places with nothing that has an effect, but pure code may pass them.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ from binalloc.transform.virtual.code import AGAIN, ARRIVE, ENTRY, NO_VALUE, PASS
 from binalloc.transform.virtual.flat import Flat
 
 MOST_ITEMS = 1500
-"""Items of one stretch: longer ones are cut, so that time grows with the code."""
+"""Upper limit of items in one stretch. Longer ones are cut, so that time grows linearly with the code; a larger limit
+allows better orders and costs more time. Chosen by hand."""
 MOST_ACCESSES = 64
-"""Accesses of memory that are told apart at once; with more of them the next keeps its place."""
+"""Upper limit of memory accesses that are compared with one another. With more of them, the next one keeps its place,
+so that time stays linear. Chosen by hand."""
 
 _ALIASES = {
     Space.GLOBAL: (Space.GLOBAL, Space.GENERIC, Space.TEXTURE),
@@ -43,29 +46,28 @@ _ALIASES = {
     Space.LOCAL: (Space.LOCAL, Space.GENERIC),
     Space.GENERIC: (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC, Space.TEXTURE),
     Space.TEXTURE: (Space.GLOBAL, Space.GENERIC),
-}
+}  # by space: the spaces in which the same byte may lie
 _SPILL = (AGAIN, RELOAD, STORE)
-_CLOSES = frozenset((*ENDS, *CALLS))
-_OWN = frozenset((Space.GLOBAL, Space.LOCAL))
-"""Spaces in which disjoint accesses may change places."""
+_CLOSES = frozenset((*ENDS, *CALLS))  # control flow that nothing may pass
+_OWN = frozenset((Space.GLOBAL, Space.LOCAL))  # spaces in which disjoint accesses may change places
 
 
 @dataclass
 class Dag:
-    """Items first .. first + len - 1 of the flat code, numbered from 0. before, after: neighbours, ascending, without
-    repeats. feeds: of those before an item, the ones whose values or predicates it reads."""
+    """A dag holds the dependences among the items first .. first + len - 1 of the flat code, numbered from 0."""
 
     first: int
+    #: by item, the items that must come before it: direct neighbours, ascending, without repeats
     before: list[list[int]]
-    after: list[list[int]]
-    feeds: list[list[int]]
+    after: list[list[int]]  #: by item, the items that must come after it, likewise
+    feeds: list[list[int]]  #: of the items in `before`, the ones whose values or predicates the item reads
 
     def __len__(self) -> int:
         return len(self.before)
 
 
 def stretches(flat: Flat, block: int) -> list[tuple[int, int]]:
-    """(first, one past the last) of the runs of at least two items that walls leave in the block."""
+    """List the runs of at least two items that walls leave in the block, as (first, one past the last)."""
     out: list[tuple[int, int]] = []
     start = flat.starts[block]
     for k in range(start, flat.starts[block + 1] + 1):
@@ -77,7 +79,7 @@ def stretches(flat: Flat, block: int) -> list[tuple[int, int]]:
 
 
 def is_wall(item: Item) -> bool:
-    """Does nothing pass the item, not even pure code?"""
+    """Say whether nothing may pass the item, not even pure code."""
     if item.kind in (ENTRY, ARRIVE, PASS) or item.callee:
         return True
     return item.instr is not None and view(item.instr).control in _CLOSES
@@ -90,13 +92,13 @@ def dependences(
     whole: Mapping[int, int] | None = None,
     lanes: Mapping[int, Residue] | None = None,
 ) -> Dag:
-    """The graph over items first .. end - 1, none of them a wall. whole: of the code, see `divided`; lanes: see
-    `VCode`."""
+    """Return the graph over items first .. end - 1, none of which is a wall. whole: of the code, see `divided`. lanes:
+    see `VCode`."""
     return _Builder(flat, first, end, whole or {}, lanes).run()
 
 
 def divided(flat: Flat) -> dict[int, int]:
-    """By each part of a value that spill code has divided one that stands for them all."""
+    """Map each part of a value that spill code has divided to one part that represents them all."""
     parts: list[tuple[Value, Value]] = []
     for item in flat.items:
         kept = item.serves if item.kind == AGAIN else item.memory
@@ -112,6 +114,8 @@ def divided(flat: Flat) -> dict[int, int]:
 
 
 class _Builder:
+    """This pass builds the graph of one stretch."""
+
     def __init__(
         self, flat: Flat, first: int, end: int, whole: Mapping[int, int], lanes: Mapping[int, Residue] | None
     ) -> None:
@@ -144,7 +148,7 @@ class _Builder:
         return Dag(first, before, after, [sorted(found) for found in self.flow])
 
     def _join_parts(self) -> None:
-        """What depends on a part of an instruction depends on all of it, and the other way round."""
+        """Let an item that depends on a part of an instruction depend on all parts, and the other way round."""
         items = self.flat.items
         parts: dict[int, set[int]] = {}
         for at in range(len(self.edges)):
@@ -167,7 +171,8 @@ class _Builder:
                 self.edges[at] = {p for p in self.edges[at] if p not in mine or p < at}
 
     def _places(self, k: int) -> None:
-        """Values by their numbers, predicates by the negative ones, memory values by their own."""
+        """Add the edges of item k. In the maps, values have their numbers, predicates the negative ones, and memory
+        values a key of their own."""
         flat, at = self.flat, k - self.first
         lit = flat.lits[k]
         item = flat.items[k]
@@ -200,12 +205,12 @@ class _Builder:
         flow.discard(at)
 
     def _whole(self, values: Sequence[int]) -> list[Hashable]:
-        """What spill code has divided, of these."""
+        """List the keys of the values among these that spill code has divided."""
         return [("whole", v) for v in dict.fromkeys(self.whole[v] for v in values if v in self.whole)]
 
     def _base(self, item: Item) -> object:
-        """What the address is counted from: the same for the same value. None where that is not known. A residue where
-        other lanes' accesses count."""
+        """Return the base from which the address is counted, equal for equal base values; None if it is not known.
+        Where accesses of other lanes count, it is a residue."""
         assert item.instr is not None
         memory = view(item.instr).memory
         if memory is None or memory.space not in _OWN:
@@ -221,7 +226,7 @@ class _Builder:
 
 
 class _Effects:
-    """What had an effect so far, since the last that keeps its place."""
+    """This class lists the items with an effect so far, since the last one that keeps its place."""
 
     def __init__(self) -> None:
         self.wall = -1
@@ -231,7 +236,7 @@ class _Effects:
         self.ordered = -1
 
     def add(self, at: int, seen: View, base: object) -> Sequence[int]:
-        """What `at` must follow."""
+        """Add an item with an effect, and return the items that it must follow."""
         before = {self.wall, self.ordered}
         memory = seen.memory
         exchanges = seen.convergent and not seen.control
@@ -260,7 +265,7 @@ class _Effects:
 
 
 def _meet(one: View, base: object, other: View, its: object) -> bool:
-    """May two plain accesses not change places?"""
+    """Say whether two plain accesses may not change places."""
     a, b = one.memory, other.memory
     assert a is not None
     assert b is not None

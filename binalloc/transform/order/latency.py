@@ -1,9 +1,9 @@
-"""Orders of a stretch of code in which results are there when they are wanted.
+"""This module finds orders of a stretch of code in which results arrive before they are needed.
 
-Needs a stretch's dependences and how long each item's result takes. An item is wanted where it stands, or so long
-before what reads it that its result will have come: loads move up by what they take, and no further, since other warps
-issue in between (`every`). Going forwards, the item wanted first of those whose operands have come is taken; where none
-have, the one whose operands come first.
+It needs a stretch's dependences and the latency of each item's result. The desired time of an item is its present
+place, or earlier by the latency if its reader would have to wait. Loads move up by their latency and no further, since
+other warps issue in between (`every`). The scheduler goes forwards: among the items with operands available, it takes
+the one with the earliest desired time. If there are none, it takes the item whose operands arrive first.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from binalloc.transform.order.pressure import Stretch
 
 
 def by_latency(stretch: Stretch, takes: Sequence[int], every: int, registers: int, *, patient: bool) -> list[int]:
-    """An order in which less is waited for. takes: cycles from issue to result, by item. every: cycles between two
-    issues of one warp. registers: with that many values live, what adds to them has to wait: where anything else is
-    ready or, `patient`, until something else is."""
+    """Return an order with fewer waits. takes: cycles from issue to result, by item. every: cycles between two issues
+    of one warp. registers: while that many values are live, an item that adds to them has to wait. It waits if anything
+    else is ready or, if `patient`, until something else is."""
     return _Issuing(stretch, takes, every, registers, patient).run()
 
 
 def ends_at(stretch: Stretch, order: Iterable[int], takes: Sequence[int], every: int) -> int:
-    """When a warp that issues in that order, each item as soon as its operands have come, has issued all."""
+    """Return the cycle at which a warp has issued all items in that order, each as soon as its operands have
+    arrived."""
     dag = stretch.dag
     comes = [0] * len(stretch)
     now = 0
@@ -36,8 +37,8 @@ def ends_at(stretch: Stretch, order: Iterable[int], takes: Sequence[int], every:
 
 
 class _Issuing:
-    """The stretch, going forwards. live: values in registers. there: items whose operands have come, by (wanted, item);
-    later: those that wait, by (when they come, wanted, item)."""
+    """This scheduler goes forwards through the stretch. live: values in registers. there: items whose operands have
+    arrived, by (desired time, item). later: items that wait, by (arrival of the operands, desired time, item)."""
 
     def __init__(self, stretch: Stretch, takes: Sequence[int], every: int, registers: int, patient: bool) -> None:
         self.stretch, self.takes, self.every = stretch, takes, every
@@ -71,13 +72,14 @@ class _Issuing:
         return order
 
     def _arrive(self, now: int) -> int:
-        """The operands of another item have come; answers when."""
+        """Let the operands of another item arrive, and return when they do."""
         comes, wanted, k = heappop(self.later)
         heappush(self.there, (wanted, k))
         return max(now, comes)
 
     def _next(self) -> int:
-        """The item wanted first of those that there is room for. If there are none: -1 to wait, or that of all."""
+        """Return the item with the earliest desired time for which there are registers. If there is none: return -1 to
+        wait, or the earliest of all."""
         kept: list[tuple[int, int]] = []
         found = -1
         while self.there and found < 0:
@@ -115,7 +117,7 @@ class _Issuing:
 
 
 def _wanted(stretch: Stretch, takes: Sequence[int], every: int) -> list[int]:
-    """When each item is to be issued, if what stands first is at cycle 0."""
+    """Return the desired time of each item, with cycle 0 for the first place."""
     wanted = [every * k for k in range(len(stretch))]
     dag = stretch.dag
     for k in reversed(range(len(stretch))):

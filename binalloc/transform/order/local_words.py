@@ -1,10 +1,11 @@
-"""Stretches whose order the checker could not follow, for words of local memory that are values here.
+"""This module finds stretches whose order the checker could not follow, because of words of local memory that are
+values here.
 
-A word that is written anew is a new value, which may be made before the old one is read for the last time. The checker
-has one name for a word throughout: for it the word's accesses keep their order, those included that became copies or
-went because nobody reads them. So a stretch that writes a word again keeps its order. So does one in which but a part
-is left of what read or wrote several words at once: for the checker it still waits for all of them. Needs code before
-any spilling.
+A word that is written anew is a new value. Here, it may be computed before the old one is read for the last time. The
+checker, however, has one name for a word throughout. For it the word's accesses keep their order, even accesses that
+became copies or were removed because nobody reads them. Therefore a stretch that writes a word again keeps its order.
+So does a stretch in which only some parts of an access to several words remain: the checker still waits for all of
+them. The module needs code before any spilling.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from binalloc.transform.virtual.analysed import Analysed
 
 
 def keeps_its_order(given: Analysed, block: int, first: int, end: int) -> bool:
-    """Is a local word that is a value written behind another access to it, around items first .. end - 1, or has a wide
-    access of them lost a part?"""
+    """Say whether items first .. end - 1 have to keep their order: a local word that is a value is written behind
+    another access to it, or a wide access to such words has lost a part."""
     items, instrs = given.flat.items, given.code.function.instrs
     kept = {items[k].origin for k in range(first, end)}
     parts = Counter(items[k].part for k in range(first, end))
@@ -38,14 +39,15 @@ def keeps_its_order(given: Analysed, block: int, first: int, end: int) -> bool:
 
 
 def touches_local(given: Analysed, block: int, first: int, end: int) -> bool:
-    """Is there any access to local memory around items first .. end - 1? Behind spilling what went says no more."""
+    """Say whether the input accesses local memory around items first .. end - 1. Behind spilling, the accesses that
+    were removed say no more."""
     instrs = given.code.function.instrs
     seen = (view(instrs[i]).memory for i in _around(given, block, first, end))
     return any(memory is not None and memory.space == Space.LOCAL for memory in seen)
 
 
 def _around(given: Analysed, block: int, first: int, end: int) -> range:
-    """The input's instructions that items first .. end - 1 stand for, and those between that are gone."""
+    """Return the input's instructions for items first .. end - 1, with the removed ones between them."""
     code, items = given.code, given.flat.items
     low, high = code.blocks[block].leader, len(code.function.instrs)
     if block + 1 < len(code.blocks):

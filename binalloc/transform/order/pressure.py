@@ -1,8 +1,8 @@
-"""Orders of a stretch of code that need fewer registers.
+"""This module finds orders of a stretch of code that need fewer registers.
 
-Needs a stretch's dependences and what is live behind it. Answers permutations of its items; how good one is
-(`measure`) is counted in registers that are missing. No rule is best everywhere (finding the least is NP-hard), so
-several cheap ones are tried, backwards and forwards, and the order as it stands is one of them.
+It needs a stretch's dependences and the values live behind it. It returns permutations of its items. Their quality
+(`measure`) is the number of missing registers. No rule is best everywhere, since finding the minimum is NP-hard.
+Therefore several cheap rules are tried, backwards and forwards, and the present order is one candidate.
 """
 
 from __future__ import annotations
@@ -19,27 +19,25 @@ Key = tuple[int, ...]
 
 @dataclass
 class Stretch:
-    """A stretch of code as the rules see it; items are numbered from 0.
-
-    defs, uses: values by item, without repeats; a value that an item reads and writes, or writes under a guard beside
-    what was there, is in `uses`, too. behind: values live behind the stretch, or through it.
-    """
+    """A stretch is a run of code in the form that the rules use, with items numbered from 0."""
 
     dag: Dag
-    defs: list[list[int]]
+    defs: list[list[int]]  #: values by item, without repeats
+    #: likewise; a value is in it, too, if the item reads and writes it, or writes it under a guard and keeps the old
+    #: content
     uses: list[list[int]]
-    behind: frozenset[int]
+    behind: frozenset[int]  #: values live behind the stretch, or through it
 
     def __len__(self) -> int:
         return len(self.defs)
 
     @cached_property
     def orders(self) -> list[list[int]]:
-        """Orders that may need fewer registers than the present one, whatever there are."""
+        """List orders that may need fewer registers than the present one, whatever number there is."""
         return orders(self)
 
     def ahead(self) -> set[int]:
-        """Values live in front of the stretch."""
+        """Return the values live in front of the stretch."""
         live = set(self.behind)
         for defs, uses in zip(reversed(self.defs), reversed(self.uses), strict=True):
             live.difference_update(defs)
@@ -49,15 +47,15 @@ class Stretch:
 
 @dataclass(frozen=True, order=True)
 class Measure:
-    """missing: registers beyond those there are, at the worst point. sum: over all points. peak: most live at once."""
+    """A measure says how many registers an order needs; the smaller one is better."""
 
-    missing: int
-    sum: int
-    peak: int
+    missing: int  #: registers beyond the available ones, at the worst point
+    sum: int  #: missing registers, summed over all points
+    peak: int  #: most values live at once
 
 
 def measure(stretch: Stretch, order: Sequence[int], registers: int) -> Measure:
-    """What the stretch needs in this order."""
+    """Measure the stretch in this order."""
     live = set(stretch.behind)
     peak, total = len(live), 0
     for k in reversed(order):
@@ -72,22 +70,23 @@ def measure(stretch: Stretch, order: Sequence[int], registers: int) -> Measure:
 
 
 def orders(stretch: Stretch) -> list[list[int]]:
-    """Orders that may need fewer registers than the present one."""
+    """List orders that may need fewer registers than the present one."""
     return [*(_backwards(stretch, rule) for rule in (_latest, _newest, _fewest)), _forwards(stretch)]
 
 
 def _latest(change: int, opened: int, k: int) -> Key:
-    """What frees a register as soon as it may; the rest as it stands."""
+    """Prefer an item that frees a register, as soon as it may come; keep the present order otherwise."""
     return (0 if change < 0 else 1, -k)
 
 
 def _newest(change: int, opened: int, k: int) -> Key:
-    """What frees most; among equals what makes the value opened last: one expression after the other."""
+    """Prefer the item that frees most registers. Among equals, prefer the one that computes the value opened last, so
+    that one expression follows the other."""
     return (change, -opened, -k)
 
 
 def _fewest(change: int, opened: int, k: int) -> Key:
-    """Expressions whole, unless something frees a register."""
+    """Prefer an item that frees a register; otherwise keep expressions together."""
     return (0 if change < 0 else 1, -opened, change, -k)
 
 
@@ -95,9 +94,10 @@ Rule = Callable[[int, int, int], Key]
 
 
 def _backwards(stretch: Stretch, rule: Rule) -> list[int]:
-    """From the last item to the first, each time the best of those that nothing is left behind. Among the rule's terms:
-    change: registers needed more before the item than behind it. opened: when its result was first asked for."""
-    live = dict.fromkeys(stretch.behind, 0)  # value -> when it came
+    """List the items from the last to the first, each time the best one by the rule among those with nothing left
+    behind them. The rule's arguments are: change: registers needed before the item beyond those needed behind it.
+    opened: when its result was first used."""
+    live = dict.fromkeys(stretch.behind, 0)  # value -> number of the item that opened it
 
     def key(k: int) -> Key:
         defs, uses = stretch.defs[k], stretch.uses[k]
@@ -121,7 +121,7 @@ def _backwards(stretch: Stretch, rule: Rule) -> list[int]:
 
 
 def _forwards(stretch: Stretch) -> list[int]:
-    """From the first item to the last, each time what ends most values and begins fewest."""
+    """List the items from the first to the last, each time the one that ends most values and begins fewest."""
     readers: dict[int, int] = {}
     for uses in stretch.uses:
         for v in uses:
@@ -154,9 +154,9 @@ def _listed(
     key: Callable[[int], Key],
     take: Callable[[int, int], list[int]],
 ) -> list[int]:
-    """List scheduling: each time the item of the least key among those that wait for none. waits, frees: by item, those
-    that it waits for, and that wait for it. take: told of an item and which it is in the order, from 1; gives the
-    values that change the keys of what touches them."""
+    """Do list scheduling: each time, take the item with the smallest key among those that wait for none. waits, frees:
+    by item, the items it waits for and the items waiting for it. take: called with an item and its number in the order,
+    from 1; it returns the values that change the keys of the items touching them."""
     count = len(stretch)
     left = [len(found) for found in waits]
     touching = _touching(stretch)
@@ -193,7 +193,7 @@ def _listed(
 
 
 def _touching(stretch: Stretch) -> dict[int, list[int]]:
-    """Items by the values that they read or write."""
+    """Return, by value, the items that read or write it."""
     found: dict[int, list[int]] = {}
     for k in range(len(stretch)):
         for v in dict.fromkeys((*stretch.defs[k], *stretch.uses[k])):

@@ -1,4 +1,4 @@
-"""Which calls are inlined before a kernel is allocated, by name."""
+"""This module names the ways to inline calls before a kernel is allocated."""
 
 from __future__ import annotations
 
@@ -8,5 +8,4 @@ WAYS = {
     "once": "callees that are called from one place",
     "small": "callees of a few instructions",
     "all": "both",
-}
-"""What is inlined, by the name of the choice."""
+}  # the callees that are inlined, by the name of the choice

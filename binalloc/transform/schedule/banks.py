@@ -1,14 +1,15 @@
-"""Other numbers for registers, so that instructions read theirs from different banks of the register file.
+"""This module renumbers registers, so that instructions read their operands from different banks of the register file.
 
-Needs a module with addresses laid out, its registers given, and the names of functions that only call one another.
-Leaves the same code with single registers exchanged, the same ones in all of these functions: what functions hand over
-and what survives a call stays so. A function's highest register, and so the occupancy, stays too. Pairs and quads keep
-their numbers, since they lie in as many banks wherever they are, and so do the registers that a function's info names.
+It needs a module with addresses laid out, its registers allocated, and the names of functions that only call one
+another. It leaves the same code with single registers exchanged, the same ones in all of these functions. Arguments,
+results and values that survive a call therefore stay consistent. A function's highest register stays, and so does the
+occupancy. Pairs and quads keep their numbers, since they lie in as many banks wherever they are. Registers named by a
+function's info keep theirs, too.
 
-What counts is what the emulated machine reads (TIMING.md, "Registers"): what instructions of fixed latency ask for,
-registers in two places once, operands that the operand cache keeps (`reuse`) not at all. Each two registers of a bank
-cost as often as their instruction is executed, by loops and calls: three of one bank out of two hold the scheduler up,
-two take the next instruction's turn.
+The cost counts the reads of the emulated machine (TIMING.md, "Registers"). These are the operands of instructions of
+fixed latency. A register at two operands counts once. Operands kept by the operand cache (`reuse`) count not at all.
+Each two registers of one bank cost as much as their instruction is executed, by loops and calls: of two banks, three
+registers in one hold the scheduler up, two take the next instruction's turn.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 
 
 def spread_over_banks(module: Module, machine: Machine, names: Collection[str] | None = None) -> Module:
-    """The module with registers of the functions `names` (of all by default) in other banks; the module itself where
-    the machine names none."""
+    """Return the module with registers of the functions `names` (of all by default) in other banks. Return the module
+    itself where the machine names no banks."""
     banks = machine.register_file.banks if machine.register_file is not None else 1
     chosen = [fn for fn in module if names is None or fn.name in names]
     count = max((fn.info.registers for fn in chosen), default=0)
@@ -52,7 +53,7 @@ def spread_over_banks(module: Module, machine: Machine, names: Collection[str] |
 
 
 def _classes(functions: list[Function], count: int) -> list[int]:
-    """Of each register which others it may be exchanged with."""
+    """Return a class for each register; only registers of one class may be exchanged."""
     limits = sorted({fn.info.registers for fn in functions})
     classes = [bisect_right(limits, r) for r in range(count)]
     for fn in functions:
@@ -69,7 +70,7 @@ def _classes(functions: list[Function], count: int) -> list[int]:
 
 
 def _together(module: Module, machine: Machine, functions: list[Function], count: int) -> NDArray[np.float64]:
-    """What it costs that two registers share a bank, by both."""
+    """Return the cost of two registers in one bank, as a matrix over both."""
     out = np.zeros((count, count))
     graph = build_graph(module)
     read = _read(graph, machine)
@@ -85,7 +86,7 @@ def _together(module: Module, machine: Machine, functions: list[Function], count
 
 
 def _read(graph: InstrGraph, machine: Machine) -> list[set[int]]:
-    """The registers that each node asks the banks for."""
+    """Return, by node, the registers that it reads from the banks."""
     timings = [timing(v, machine) for v in graph.views]
     kept = reuse_flags(graph, timings, machine)
     out: list[set[int]] = []
@@ -98,7 +99,7 @@ def _read(graph: InstrGraph, machine: Machine) -> list[set[int]]:
 
 
 def _weights(module: Module, functions: list[Function]) -> dict[str, list[float]]:
-    """By function and word, how often it is executed: the sum over all kernels that come to it."""
+    """Return, by function and word, how often it is executed: the sum over all kernels that reach it."""
     out = {fn.name: [0.0] * len(fn) for fn in functions}
     for fn in functions:
         if fn.info.is_kernel:
@@ -109,7 +110,7 @@ def _weights(module: Module, functions: list[Function]) -> dict[str, list[float]
 
 
 def _executions(graph: CallGraph) -> Iterator[tuple[str, int, float]]:
-    """(function, word, how often it is executed per run of the kernel)."""
+    """Yield (function, word, how often it is executed per run of the kernel)."""
     loops = {name: find_loops(cfg) for name, cfg in graph.cfgs.items()}
     often = runs(graph, loops)
     for name, cfg in graph.cfgs.items():

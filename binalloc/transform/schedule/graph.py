@@ -1,16 +1,18 @@
-"""The instruction graph the scheduler walks: every path a *warp* can take through a module, instruction by instruction.
+"""This module builds the instruction graph of the scheduler: every path a *warp* can take through a module, instruction
+by instruction.
 
-Needs a module whose functions have their addresses (`Module.layout`), branch targets inside their function. Leaves an
-`InstrGraph`: one node per instruction of the whole module, numbered in file order, with its interface view, the
-successors inside its function, and the calls and returns between functions.
+It needs a module whose functions have their addresses (`Module.layout`), with branch targets inside their function. It
+leaves an `InstrGraph`. That has one node per instruction of the whole module, numbered in file order, with its
+interface view, the successors inside its function, and the calls and returns between functions.
 
 Control codes protect the registers of a warp, and a warp's path is not always a path of one thread: after the first
-side of a divergent branch the warp goes on with the other side. Hence the *pop edges*: from each place where a side
-of a divergent branch ends (the step to the reconvergence point, an EXIT or RET that may take the last lanes) to the
-other side. Whoever follows a pop edge comes to other lanes.
+side of a divergent branch the warp goes on with the other side. Hence the *pop edges*. They lead to the other side from
+each place where a side of a divergent branch ends. Such a place is the step to the reconvergence point, or an EXIT or
+RET that may take the last lanes. A path over a pop edge continues with other lanes.
 
 Where a reconvergence point is not the branch's immediate post-dominator, lanes may pass it while they wait for the
-point of an inner branch; only where they leave does the warp come back to the outer branch's other lanes (`_passed`).
+point of an inner branch. The warp only comes back to the outer branch's other lanes where these lanes leave
+(`_passed`).
 """
 
 from __future__ import annotations
@@ -27,40 +29,42 @@ from binalloc.isa.sets.table import view
 
 @dataclass
 class InstrGraph:
-    """Nodes are instructions, numbered through the module: `base[f] + word index in function f`.
+    """The instruction graph covers a module. Its nodes are instructions, numbered as `base[f] + word index in function
+    f`.
 
-    views: interface of each node. succ, pred: edges inside functions; pop edges are in succ but not in pred: pops[n]
-    lists (node, mark) for the pop edges into n, mark -(2 * branch + 1) where the edge leads to the branch's other side,
-    one less where that has been. A direct call has an edge to the next instruction, which paths take through the
-    callee unless the call is guarded. callee: function number a direct call enters, or -1. returns[f]: RET nodes of
-    function f; sites[f]: its direct calls. drains: nodes after which code nobody can see may run (indirect calls; RET
-    to unknown callers; EXIT inside a callee), so that nothing may be pending there. leaders: nodes that some jump or
-    pop edge enters.
+    Edges lie inside functions. A direct call has an edge to the next instruction; paths take it through the callee
+    unless the call is guarded.
     """
 
     functions: list[Function]
-    base: list[int] = field(default_factory=list)
-    views: list[View] = field(default_factory=list)
-    owner: list[int] = field(default_factory=list)
-    succ: list[list[int]] = field(default_factory=list)
-    pred: list[list[int]] = field(default_factory=list)
+    base: list[int] = field(default_factory=list)  #: by function, its first node
+    views: list[View] = field(default_factory=list)  #: interface of each node
+    owner: list[int] = field(default_factory=list)  #: by node, the number of its function
+    succ: list[list[int]] = field(default_factory=list)  #: edges inside functions, pop edges included
+    pred: list[list[int]] = field(default_factory=list)  #: edges inside functions, without pop edges
+    #: node n -> (node, mark) for the pop edges into n; the mark is -(2 * branch + 1) where the edge leads to the
+    #: branch's other side, one less where that side has been executed
     pops: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    #: by node, the number of the function that a direct call enters, or -1
     callee: list[int] = field(default_factory=list)
-    returns: list[list[int]] = field(default_factory=list)
-    sites: list[list[int]] = field(default_factory=list)
+    returns: list[list[int]] = field(default_factory=list)  #: RET nodes by function
+    sites: list[list[int]] = field(default_factory=list)  #: direct calls, by the function that they enter
+    #: nodes behind which unknown code may run (indirect calls; RET to unknown callers; EXIT inside a callee), so that
+    #: nothing may be pending there
     drains: set[int] = field(default_factory=set)
-    leaders: set[int] = field(default_factory=set)
+    leaders: set[int] = field(default_factory=set)  #: nodes that some jump or pop edge enters
 
     def __len__(self) -> int:
         return len(self.views)
 
     def passes(self, node: int) -> bool:
-        """Whether a path may step from `node` to its successors without entering a callee."""
+        """Say whether a path may step from `node` to its successors without entering a callee."""
         return self.callee[node] < 0 or self.views[node].guard is not None
 
 
 def build_graph(module: Module) -> InstrGraph:
-    """The graph of `module`. O(instructions + divergent regions). MalformedInput for a branch or call to nowhere."""
+    """Return the graph of `module`, in O(instructions + divergent regions). Raises MalformedInput for a branch out of
+    its function and for a call that enters none."""
     graph = InstrGraph(list(module.functions))
     for number, fn in enumerate(module.functions):
         graph.base.append(len(graph.views))
@@ -83,7 +87,7 @@ def build_graph(module: Module) -> InstrGraph:
 
 
 def _link_function(graph: InstrGraph, module: Module, fn: Function) -> None:
-    """Successors inside one function, without pop edges."""
+    """Add the successors inside one function, without pop edges."""
     base = len(graph.succ)
     size = len(fn.instrs)
     for index in range(size):
@@ -147,10 +151,11 @@ def _link_calls(graph: InstrGraph, module: Module) -> None:
 
 
 def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, int, int]]:
-    """(node, node the warp may go on with, mark) wherever a side of a divergent branch of `fn` may end.
+    """List (node, node that the warp may go on with, mark) for each place where a side of a divergent branch of `fn`
+    may end.
 
-    A side that steps to the reconvergence point may be followed by the other side. An EXIT or RET that takes the last
-    lanes of a side may be followed by the other side or, if that has been, by the reconvergence point.
+    A side that steps to the reconvergence point may be followed by the other side. An EXIT or RET of the last lanes of
+    a side may be followed by the other side or, if that has been executed, by the reconvergence point.
     """
     base, size = graph.base[number], len(fn.instrs)
     leavers = any(graph.views[base + i].control in LEAVES for i in range(size))
@@ -177,8 +182,8 @@ def _pop_edges(graph: InstrGraph, number: int, fn: Function) -> list[tuple[int, 
 
 
 def _passed(graph: InstrGraph, base: int, fn: Function) -> set[int]:
-    """Branches, by word, whose lanes may pass their reconvergence point while they wait for that of another branch: it
-    lies within the reach of an inner branch with another point."""
+    """Return the branches, by word, whose lanes may pass their reconvergence point while they wait at another one. This
+    happens if the point lies within the reach of an inner branch with another point."""
     points = unusual_points(fn)
 
     def reach(index: int, stop: int) -> set[int]:
@@ -199,11 +204,11 @@ def _passed(graph: InstrGraph, base: int, fn: Function) -> set[int]:
     return passed
 
 
-NOWHERE = -1
+NOWHERE = -1  # no node, as a reconvergence point that stops no path
 
 
 def _side(graph: InstrGraph, start: int, point: int) -> list[int]:
-    """Nodes reachable from `start` without passing `point`, in order."""
+    """List the nodes reachable from `start` without passing `point`, in order."""
     seen = {start} - {point}
     todo = sorted(seen)
     while todo:

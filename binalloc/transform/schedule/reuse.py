@@ -1,10 +1,11 @@
-"""Reuse flags: the operands that the machine's operand cache is to keep.
+"""This module sets reuse flags: they mark operands for the machine's operand cache to keep.
 
-Needs the instruction graph and its timings; leaves the bits for each node. An operand is flagged where the next
-instruction alone follows, in the same block, and reads the same register at the same operand, and this one does not
-write it. So what is kept is read by the warp's very next instruction, or not at all, and is never stale: this
-instruction leaves the register as it read it, and a result on its way there would be a hazard for it. Instructions that
-read late, and those that transfer control, have no part in the cache (TIMING.md, "Registers").
+It needs the instruction graph and its timings. It leaves the bits for each node. An operand of an instruction is
+flagged under three conditions. The instruction's only successor is the next one, in the same block. That one reads the
+same register at the same operand. The flagged instruction does not write the register. Therefore a kept operand is read
+by the warp's very next instruction or not at all, and it is never stale: the flagged instruction leaves the register
+unchanged, and a pending result would be a hazard for it. Instructions that read late or transfer control do not use the
+cache (TIMING.md, "Registers").
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def reuse_flags(graph: InstrGraph, timings: Sequence[Timing], machine: Machine) -> list[int]:
-    """For each node the operands to keep, as the bits of its control code; none where the machine keeps none."""
+    """Return, for each node, the operands to keep, as the bits of its control code. There are none if the machine has
+    no operand cache."""
     out = [0] * len(graph)
     if machine.register_file is None or not machine.register_file.operand_cache:
         return out
@@ -38,6 +40,6 @@ def reuse_flags(graph: InstrGraph, timings: Sequence[Timing], machine: Machine) 
 
 
 def _operands(v: View) -> dict[int, range]:
-    """The registers that an instruction reads at each operand."""
+    """Return the registers that an instruction reads at each operand."""
     read = {} if v.control else {ref.operand: ref.registers() for ref in v.uses if ref.file == REG}
     return {operand: registers for operand, registers in read.items() if operand >= 0}

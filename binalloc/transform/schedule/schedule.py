@@ -1,15 +1,15 @@
-"""The scheduling pass: control codes for a machine.
+"""This module is the scheduling pass, which computes control codes for a machine.
 
-Needs a module with addresses laid out, all branches inside their function. Leaves the same instructions in the same
-order, each with the control code the machine needs, and the machine's name in every function's info. The rules are
-those of the ISA: see `scoreboards` for variable latencies, `stalls` for fixed ones, `graph`
-for the paths considered.
+It needs a module with addresses laid out, all branches inside their function. It leaves the same instructions in the
+same order, each with the control code that the machine needs. It writes the machine's name into every function's info.
+The rules are the ISA's: see `scoreboards` for variable latencies, `stalls` for fixed ones, `graph` for the paths
+considered.
 
-Sets: stall (0 = may issue together with the next instruction, by `timing.may_pair`, never two in a row and
-never across a block boundary), wbar, rbar, wait, and reuse where the machine has an operand cache (see `reuse`; flags
-that code came with are dropped, as they may speak of registers that are other ones since). yield is 1 throughout (no
-hint to switch warps). Branches and barriers have no minimum of their own beyond 1: the emulated machine holds the warp
-for their latency itself. A pass that reorders instructions goes before this one.
+Sets: stall (0 = may issue together with the next instruction, by `timing.may_pair`, never two in a row and never across
+a block boundary), wbar, rbar, wait, and reuse where the machine has an operand cache (see `reuse`). Reuse flags of the
+input are dropped, since its registers may have changed. yield is 1 throughout (no hint to switch warps). Branches and
+barriers have no minimum of their own beyond 1: the emulated machine holds the warp for their latency itself. A pass
+that reorders instructions goes before this one.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 @no_collection()
 def schedule(module: Module, machine: Machine) -> Module:
-    """A copy of `module` with every control code set for `machine`; earlier codes are ignored.
+    """Return a copy of `module` with every control code set for `machine`; earlier codes are ignored.
 
-    Raises MalformedInput where a branch leaves its function or a call enters none. About 0.3 s for 10,000 instructions,
-    linear but for callees with very many returns and call sites (their product counts).
+    Raises MalformedInput where a branch leaves its function or a call enters none. Takes about 0.3 s for 10,000
+    instructions, linear except for callees with very many returns and call sites (their product counts).
     """
     graph = build_graph(module)
     timings = [timing(v, machine) for v in graph.views]
@@ -55,9 +55,9 @@ def schedule(module: Module, machine: Machine) -> Module:
 
 
 def _pairs(graph: InstrGraph, boards: Scoreboards, machine: Machine) -> list[bool]:
-    """For each node whether it may issue together with the next one, as far as that does not depend on distances.
+    """Say for each node whether it may issue together with the next one, as far as that does not depend on distances.
 
-    The next one must follow in the same block, and not wait for a scoreboard that the first raises.
+    The next one must follow in the same block, and not wait for a scoreboard raised by the first.
     """
     out = []
     for node in range(len(graph)):
@@ -73,10 +73,10 @@ def _pairs(graph: InstrGraph, boards: Scoreboards, machine: Machine) -> list[boo
 
 
 def average_dispatch_interval(code: Function | Sequence[Instr]) -> Fraction:
-    """Mean static dispatch interval of scheduled code, in cycles: AD_int of the unified paper, section 4.
+    """Return the mean static dispatch interval of scheduled code, in cycles: AD_int of the unified paper, section 4.
 
-    The interval of two adjacent instructions is the stall count of the first, so `n` instructions have `n - 1` of
-    them, adjacent as they stand in the code, and the last count does not matter. A dual-issued pair counts 0. Waits on
+    The interval of two adjacent instructions is the stall count of the first. So `n` instructions have `n - 1`
+    intervals, in the order of the code, and the last count does not matter. A dual-issued pair counts 0. Waits on
     scoreboards are not static and do not count. Code of fewer than two instructions has interval 1.
     """
     instrs = code.instrs if isinstance(code, Function) else code

@@ -1,18 +1,20 @@
-"""Scoreboards: which of the six guards each variable-latency result and late source read, and who waits for which.
+"""This module assigns one of the six scoreboards to each variable-latency result and late source read, and sets the
+waits.
 
-Needs the instruction graph and the timings. Leaves per node a write scoreboard, a read scoreboard (7 = none) and a
-wait mask such that on every path of a warp no instruction reads or overwrites a place whose guarded write is pending,
-or overwrites one whose late read is pending.
+It needs the instruction graph and the timings. It leaves per node a write scoreboard, a read scoreboard (7 = none) and
+a wait mask. With these, no instruction on any path of a warp reads or overwrites a place whose guarded write is
+pending, or overwrites one whose late read is pending.
 
-Method. Every guarded instruction has two *tokens*: W (its results) and R (its late sources), see `tokens` for how sets
-of them are kept. A forward bit-vector problem says which tokens may be pending where; it runs twice: first with a
-scoreboard per token, which tells each token's consumers, so that tokens nobody waits for get no scoreboard, and an R
-token only where some overwriter does not wait for the W token anyway; then with the six of the machine. Calls are
-precise: a point knows the tokens pending since its function was entered and, apart from them, which of the tokens
-pending at entry would still be pending, so that what a caller leaves pending does not flow to other callers.
+Method. Every guarded instruction has two *tokens*: W (its results) and R (its late sources). See `tokens` for how sets
+of them are kept. A forward bit-vector problem computes the tokens that may be pending at each node. It runs twice. The
+first run has a scoreboard per token and finds each token's consumers. A token without a consumer gets no scoreboard. An
+R token gets one only if some overwriter does not wait for the W token in any case. The second run has the six
+scoreboards of the machine. Calls are precise: for each node, the tokens pending since its function was entered are kept
+apart from those pending at entry that would still be. So a token that one caller leaves pending does not flow to other
+callers.
 
-A scoreboard counts, so a wait is for *all* tokens on it. Tokens first waited for by the same instruction share one;
-else a free one is taken; else the one where sharing delays least (`_sharing_cost`).
+A scoreboard counts, so a wait is for *all* tokens on it. Tokens first waited for by the same instruction share one.
+Else a free one is taken, else the one where sharing delays least (`_sharing_cost`).
 """
 
 from __future__ import annotations
@@ -27,22 +29,24 @@ from binalloc.transform.schedule.timing import Timing
 from binalloc.transform.schedule.tokens import Tokens
 
 FREE_COST = 1
+"""cost of an empty scoreboard: more than sharing without delay (0), less than any sharing with delay (2 or more)"""
 
 
 @dataclass
 class Scoreboards:
-    """The answer, one entry per node; NO_SCOREBOARD for none."""
+    """This is the result of the assignment, one entry per node; NO_SCOREBOARD for none."""
 
-    wbar: list[int]
-    rbar: list[int]
-    wait: list[int]
+    wbar: list[int]  #: write scoreboards
+    rbar: list[int]  #: read scoreboards
+    wait: list[int]  #: masks of the scoreboards waited for
 
 
 def _solve(graph: InstrGraph, tokens: Tokens, settle: Callable[[int, int], int]) -> list[int]:
-    """Tokens that may be pending before each node. `settle(node, pending)` gives the tokens the node waits away.
+    """Return the tokens that may be pending before each node. settle: called with a node and its pending tokens,
+    returns the tokens it waits for.
 
-    since: tokens issued since the function was entered; kept: tokens that, pending at entry, would still be. Both only
-    grow, so the iteration ends even though `settle` may answer more for more.
+    since: tokens issued since the function was entered. kept: tokens that, pending at entry, would still be. Both only
+    grow, so the iteration ends even though `settle` may return more for more.
     """
     n = len(graph)
     since, kept = [0] * n, [0] * n
@@ -94,7 +98,7 @@ def _solve(graph: InstrGraph, tokens: Tokens, settle: Callable[[int, int], int])
 
 
 def assign_scoreboards(graph: InstrGraph, timings: list[Timing]) -> Scoreboards:
-    """Scoreboards and wait masks for every node; see the module."""
+    """Return scoreboards and wait masks for every node; see the module."""
     n = len(graph)
     tokens = Tokens(graph, timings)
     needed = [0] * n
@@ -133,8 +137,9 @@ def assign_scoreboards(graph: InstrGraph, timings: list[Timing]) -> Scoreboards:
 
 
 def _first_consumers(tokens: Tokens, needed: list[int]) -> list[int]:
-    """By token the node that first waits for it in program order after its issue; behind the end where only earlier
-    nodes (a loop's head, a callee) do; -1 where none does. A node that waits for a W token has the R token's wait."""
+    """Return, by token, the node that first waits for it in program order after its issue. Its number is raised by the
+    number of nodes if only earlier nodes (a loop's head, a callee) wait; it is -1 if none does. A node waiting for a W
+    token has the R token's wait, too."""
     first = [-1] * (2 * len(tokens.issuer))
     n = len(needed)
     wanted = bytearray(len(first))
@@ -152,8 +157,8 @@ def _first_consumers(tokens: Tokens, needed: list[int]) -> list[int]:
 
 
 def _choose(graph: InstrGraph, tokens: Tokens, pending: list[int], first: list[int]) -> list[int]:
-    """By token a scoreboard, -1 for those nobody waits for; in program order. `live` follows what is pending inside a
-    block, token by token: (identity, its bit)."""
+    """Choose a scoreboard for each token in program order, -1 for tokens without a consumer. `live` follows the pending
+    tokens inside a block, one by one: (identity, its bit)."""
     board = [-1] * len(first)
     live: list[tuple[int, int]] = []
     k = 0
@@ -179,7 +184,8 @@ def _choose(graph: InstrGraph, tokens: Tokens, pending: list[int], first: list[i
 
 
 def _still_live(live: list[tuple[int, int]], board: list[int], conflict: int) -> list[tuple[int, int]]:
-    """What is pending behind a node that waits for the tokens `conflict`, and with each for all on its scoreboard."""
+    """Return the tokens pending behind a node that waits for the tokens `conflict`, and with each for all on its
+    scoreboard."""
     settled = {board[token] for token, bit in live if bit & conflict and board[token] >= 0}
     waited = {token for token, bit in live if bit & conflict}
     if not waited:
@@ -194,11 +200,11 @@ def _still_live(live: list[tuple[int, int]], board: list[int], conflict: int) ->
 
 
 def _sharing_cost(token: int, on_board: list[int], first: list[int]) -> int:
-    """How much waiting `token` would add on a scoreboard that holds the pending tokens `on_board`.
+    """Return the waiting that `token` would add on a scoreboard with the pending tokens `on_board`.
 
-    Nothing where the same instruction waits for both; little where the token's consumer waits for an older result
-    (results tend to return in order) and less the nearer that one's consumer is; much where an earlier consumer would
-    have to wait for this younger result, most where a mere source read would wait for memory.
+    It is nothing where the same instruction waits for both. It is little where the token's consumer waits for an older
+    result (results tend to return in order), and less the nearer that one's consumer is. It is much where an earlier
+    consumer would have to wait for this younger result, and most where a mere source read would wait for memory.
     """
     if not on_board:
         return FREE_COST

@@ -1,16 +1,18 @@
-"""Stall counts: the smallest that keep every fixed-latency result legal on every path of a warp.
+"""This module computes the smallest stall counts at which every fixed-latency result is legal on every path of a warp.
 
-Needs the instruction graph, timings and wait masks. Leaves per node a stall count such that for each instruction i of
-fixed latency L and each instruction j that uses a place i writes, the stall counts of i and all instructions between
-sum to at least L on every path of a thread from i to j; where j overwrites it, to L minus the latency of j's unit plus
-one on every path of the warp, so that the second result comes later. (Lanes of the other side of a divergent branch
-do not read what this side writes; that their results come in order, too, is more than the contract asks.)
+It needs the instruction graph, timings and wait masks. It leaves per node a stall count. Take an instruction i of fixed
+latency L and an instruction j that uses a place written by i. Then the stall counts of i and of all instructions
+between them sum to at least L on every path of a thread from i to j. If j overwrites the place, they sum to at least L
+minus the latency of j's unit plus one, on every path of the warp, so that the second result comes later. (Lanes of the
+other side of a divergent branch do not read results of this side. Keeping the order of their results, too, is more than
+the contract asks.)
 
 Method. Everything starts at its minimum (1; 0 where it may issue together with the next instruction). In program order
-each instruction looks back along all paths, as far as the longest latency, and what is missing is added to the stall
-count of the instruction right before it on that path: latest, so that other distances stay short. Adding never breaks
-an earlier decision, so one pass suffices. Later additions can make earlier ones needless; a second pass takes those
-away, so that in the end no single count can be lowered. Paths go through callees and back to their own call sites.
+each instruction looks back along all paths, as far as the longest latency. Missing cycles are added to the stall count
+of the instruction right before it on that path. This is the latest place, so that other distances stay short. Adding
+never breaks an earlier decision, so one pass suffices. Later additions can make earlier ones needless. A second pass
+removes those, so that in the end no single count can be lowered. Paths go through callees and back to their own call
+sites.
 """
 
 from __future__ import annotations
@@ -20,22 +22,24 @@ from binalloc.isa.timing import LONGEST_STALL as STALL_MAX
 from binalloc.transform.schedule.graph import InstrGraph
 from binalloc.transform.schedule.timing import ALL_PLACES, Timing
 
-# What a path traced backwards has entered: call sites whose callees it is inside of, innermost last, and the (negative)
+# The context of a path traced backwards: the call sites of the callees it is in, innermost last, and the (negative)
 # marks of the pop edges it has taken.
 Context = tuple[int, ...]
 
 
 MOST_POPS, MOST_MARKS = 4, 2
-"""Pop edges into one place, and pop edges of one path, that are told apart. Where there are more (chains of
-comparisons), a path only remembers that it took some: then impossible paths count too, which can only lengthen a stall.
-Telling all apart takes time exponential in the number of short divergent branches within a latency of each other."""
+"""Upper limits of pop edges into one place, and of pop edges of one path, that are distinguished. Where there are more
+(chains of comparisons), a path only remembers that it took some. Then impossible paths count too: that can only
+lengthen a stall. Distinguishing all would take time exponential in the number of short divergent branches within a
+latency of each other."""
 
 _SOME = -(1 << 60)
-"""Stands in a context for pop edges that are not told apart."""
+"""This mark stands in a context for pop edges that are not distinguished. It is negative as marks are, and below all of
+them."""
 
 
 class StallSolver:
-    """Holds the counts while they are decided. `pairs[n]`: n may have stall 0 (it may issue with n + 1)."""
+    """This solver decides the counts. `pairs[n]`: n may have stall 0 (it may issue with n + 1)."""
 
     def __init__(self, graph: InstrGraph, timings: list[Timing], pairs: list[bool]) -> None:
         self.graph = graph
@@ -55,7 +59,7 @@ class StallSolver:
         ]
 
     def solve(self) -> list[int]:
-        """Decide all counts."""
+        """Decide all counts, and return them."""
         for node in range(len(self.graph)):
             if node >= 2 and self._zero(node - 1) and self._zero(node - 2):
                 self.stall[node - 1] = 1
@@ -79,7 +83,8 @@ class StallSolver:
             assert self.stall[node] <= STALL_MAX
 
     def _back(self, node: int, context: Context) -> list[tuple[int, Context]]:
-        """The instructions a warp may have issued right before `node`, and what the path is in then."""
+        """List the instructions that a warp may have issued right before `node`, each with the context of the path
+        there."""
         graph = self.graph
         out: list[tuple[int, Context]] = []
         marks = self._activation(context)
@@ -104,8 +109,8 @@ class StallSolver:
         return out
 
     def _through(self, p: int, marks: Context, context: Context, out: list[tuple[int, Context]]) -> None:
-        """Step back to `p`, or into the callee it calls. A path that comes to a branch after one of its pop edges is
-        longer than the one straight from the branch, so it ends."""
+        """Step back to `p`, or into the callee that it calls. A path that comes to a branch after one of its pop edges
+        is longer than the one straight from the branch, so it ends."""
         callee = self.graph.callee[p]
         if callee >= 0:
             out += [(r, (*context, p)) for r in self.graph.returns[callee]]
@@ -114,15 +119,15 @@ class StallSolver:
 
     @staticmethod
     def _activation(context: Context) -> Context:
-        """The part of `context` that belongs to the function the path is in."""
+        """Return the part of `context` that belongs to the function of the path's present place."""
         start = len(context)
         while start and context[start - 1] < 0:
             start -= 1
         return context[start:]
 
     def _missing(self, reads: int, writes: int, allowance: int, start: int, context: Context, after: int = 0) -> int:
-        """Largest shortfall of any distance that ends `after` cycles behind the end of `start`'s stall count; at most
-        0 if all are long enough."""
+        """Return the largest shortfall of any distance that ends `after` cycles behind the end of `start`'s stall
+        count. It is at most 0 if all distances are long enough."""
         worst = -STALL_MAX
         timings, stall, simple, longest = self.timings, self.stall, self.simple, self.longest
         todo = [(start, context, stall[start] + after)]
@@ -167,10 +172,11 @@ class StallSolver:
         return 0
 
     def _violated_after(self, start: int) -> bool:
-        """Whether some distance over `start` is now too short.
+        """Say whether some distance over `start` is now too short.
 
-        First the one that last asked for more, then all right behind it; then those that some pair of a way to `start`
-        and a way from it condemns, a pair that need not be one path.
+        The one that last asked for more is checked first, then all right behind `start`. Then follow the suspects:
+        those for which some path to `start` and some path from it together are too short, although the two need not be
+        one path.
         """
         if start in self.graph.drains and self._missing(ALL_PLACES, ALL_PLACES, 0, start, ()) > 0:
             return True
@@ -200,7 +206,8 @@ class StallSolver:
         return any(self._too_close(start, node, reach) for node in sorted(suspects))
 
     def _too_close(self, start: int, end: int, between: dict[int, int]) -> bool:
-        """Whether a distance that goes over `start` and then `between` only, and ends at `end`, is too short."""
+        """Say whether a distance that goes over `start` and then over `between` only, and ends at `end`, is too
+        short."""
         t = self.timings[end]
         drain = end in self.graph.drains
         todo = [(p, c, 0) for p, c in self._back(end, ())]
@@ -219,7 +226,8 @@ class StallSolver:
         return False
 
     def _unfinished(self, start: int) -> list[int]:
-        """By number of cycles: places whose results are still that far away when the stall count of `start` is over."""
+        """Return, by number of cycles, the places whose results are still that far away when the stall count of `start`
+        is over."""
         unfinished = [0] * (self.longest + 1)
         todo: list[tuple[int, Context, int]] = [(start, (), self.stall[start])]
         seen: dict[tuple[int, Context], int] = {}

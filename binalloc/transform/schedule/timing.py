@@ -1,7 +1,7 @@
-"""What the machine model says about one instruction, as the scheduler needs it: bit masks, latency, pairing.
+"""This module gives the facts of the machine model about one instruction to the scheduler: bit masks, latency, pairing.
 
-Needs instruction views and a machine model; leaves a `Timing` per node. Registers and predicates are numbered together
-(`isa.interface.places`), and sets of places are integers with one bit per place.
+It needs instruction views and a machine model. It leaves a `Timing` per node. Registers and predicates are numbered
+together (`isa.interface.places`), and sets of places are integers with one bit per place.
 """
 
 from __future__ import annotations
@@ -16,26 +16,23 @@ from binalloc.isa.timing import by_scoreboard
 if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
 
-ALL_PLACES = (1 << LOCAL_BASE) - 1
+ALL_PLACES = (1 << LOCAL_BASE) - 1  # all registers and predicates; words of local memory have the bits above
 
 
 class Timing(NamedTuple):
-    """Places an instruction reads (`late`: those a scoreboard-guarded one reads after its issue) and writes.
+    """A timing says which places an instruction reads and writes, and how long its result takes."""
 
-    latency: cycles from issue to result, 0 where the result is guarded by a scoreboard (`guarded`) instead. unit: the
-    unit's cycles in either case, the least after which a guarded result can be there.
-    """
-
-    reads: int
-    late: int
-    writes: int
-    latency: int
-    unit: int
-    guarded: bool
+    reads: int  #: places that the instruction reads
+    late: int  #: places that a scoreboard-guarded instruction reads after its issue
+    writes: int  #: places that the instruction writes
+    latency: int  #: cycles from issue to result, 0 where a scoreboard guards the result
+    unit: int  #: cycles of the unit in either case, the earliest at which a guarded result can be there
+    guarded: bool  #: a scoreboard guards the result
 
 
 def timing(v: View, machine: Machine) -> Timing:
-    """The timing of an instruction on `machine`. Its unit decides: variable, or slower than a stall count can say."""
+    """Return the timing of an instruction on `machine`. Its unit decides whether a scoreboard guards it: the latency is
+    variable, or longer than a stall count can express."""
     latency = machine.units[v.unit].latency
     guarded = by_scoreboard(v.variable, latency)
     uses = refs_mask(v.uses)
@@ -44,11 +41,11 @@ def timing(v: View, machine: Machine) -> Timing:
 
 
 def may_pair(first: View, second: View, machine: Machine) -> bool:
-    """Whether the machine can start both in one cycle, dependences apart.
+    """Say whether the machine can start both in one cycle, dependences apart.
 
-    The rule: the schedulers issue two instructions of a warp, neither transfers control nor synchronises, they are not
-    both load/store, and their unit class and port group have ports for both: those of one partition, where they are
-    divided.
+    The rule has four parts. The schedulers issue two instructions of a warp. Neither transfers control nor
+    synchronises. They are not both load/store. Their unit class and port group have ports for both: ports of one
+    partition, where the SM is divided into partitions.
     """
     if machine.schedulers.issue_width < 2 or first.control or second.control:
         return False

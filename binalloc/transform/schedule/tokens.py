@@ -1,11 +1,13 @@
-"""Tokens: the results and the late reads that scoreboards guard, as bits of small integers.
+"""This module represents tokens as bits of small integers. Tokens are the results and the late reads that scoreboards
+guard.
 
-Needs the instruction graph and the timings. Every guarded instruction has two tokens: W (its results) and R (its late
-sources). Sets of tokens are integers in which an instruction's *number* stands for its two tokens, W at the even bit.
-Two instructions whose tokens can never be pending at the same place share a number, so that a set is as wide as what
-may be pending somewhere at once, not as the program is long. Where that is comes from a flood that starts behind the
-instruction and stops where one waits for the token in any case; it may go too far, never too short. It runs over
-*segments*, pieces of basic blocks. What reaches very many segments has a number of its own.
+It needs the instruction graph and the timings. Every guarded instruction has two tokens: W (its results) and R (its
+late sources). Sets of tokens are integers in which an instruction's *number* stands for its two tokens, W at the even
+bit. Two instructions share a number if their tokens can never be pending at the same place. So the width of a set
+depends on how many may be pending at once, not on the length of the program. A flood finds the places where a token may
+be pending: it starts behind the instruction and stops where one waits for the token in any case. It may go too far,
+never too short. It runs over *segments*, pieces of basic blocks. A token that reaches very many segments has a number
+of its own.
 """
 
 from __future__ import annotations
@@ -18,15 +20,20 @@ from binalloc.transform.schedule.graph import InstrGraph
 from binalloc.transform.schedule.timing import ALL_PLACES, Timing
 
 SEGMENT = 32
-"""Most instructions of a segment."""
+"""Most instructions of a segment. Shorter ones make floods more exact, longer ones make them cheaper; chosen by
+hand."""
 MOST_SEGMENTS = 256
-"""Most segments that a flood visits before its token counts as one that may be pending everywhere."""
+"""Most segments that a flood visits before its token counts as pending everywhere. More of them take time, fewer make
+sets wider; chosen by hand."""
 
 
 class Tokens:
-    """issuer: nodes of the guarded instructions, in program order; a token's identity is twice the position in that
-    list, plus one for R. gen[n]: tokens that node n issues; conflict[n]: tokens that it must not meet; both as sets
-    that mean something in the segment of n (`segment[n]`) alone. all: the set of all numbers' tokens. w_mask: its W.
+    """This class gives numbers to the tokens of a module. The identity of a token is twice the position of its
+    instruction in `issuer`, plus one for R.
+
+    issuer: nodes of the guarded instructions, in program order. gen[n]: tokens that node n issues. conflict[n]: tokens
+    it must not meet. Both are sets, valid in the segment of n (`segment[n]`) alone. all: the set of all numbers'
+    tokens. w_mask: the W tokens of `all`.
     """
 
     def __init__(self, graph: InstrGraph, timings: list[Timing]) -> None:
@@ -46,8 +53,8 @@ class Tokens:
         self.conflict = self._conflicts(graph, timings, floods)
 
     def _number(self, reached: list[list[int] | None]) -> list[int]:
-        """The least number that no other instruction has in any segment reached; those that reach too many come
-        first."""
+        """Return the smallest number that no other instruction has in any segment reached, by instruction. Those that
+        reach too many come first."""
         numbers = [-1] * len(reached)
         for k, segments in enumerate(reached):
             if segments is None:
@@ -81,26 +88,27 @@ class Tokens:
         return conflict
 
     def with_reads(self, done: int) -> int:
-        """A result written implies its instruction's sources read."""
+        """Add R tokens to the set `done`: once its result is written, an instruction has read its sources."""
         return done | (done & self.w_mask) << 1
 
     def issued(self, k: int) -> list[tuple[int, int]]:
-        """Kind and bit of the tokens of the k-th guarded instruction."""
+        """List kind and bit of the tokens of the k-th guarded instruction."""
         own = self.own[k]
         return [(kind, 1 << 2 * self.number[k] + kind) for kind in (0, 1) if own >> kind & 1]
 
     def numbered(self, node: int, held: int) -> list[tuple[int, int]]:
-        """Which tokens a set stands for at `node`, ascending by number, and their bits."""
+        """List the tokens in a set at `node`, ascending by number, with their bits."""
         within, everywhere = self.within[self.segment[node]], self.everywhere
         wide = 2 * len(everywhere)
         return [(2 * (everywhere[b >> 1] if b < wide else within[b >> 1]) + (b & 1), 1 << b) for b in bits(held)]
 
     def identities(self, node: int, held: int) -> list[int]:
-        """Which tokens a set stands for at `node`, ascending by number."""
+        """List the tokens in a set at `node`, ascending by number."""
         return [token for token, _ in self.numbered(node, held)]
 
     def sets(self, group: list[int], groups: int) -> list[list[int]]:
-        """By segment and number of group the set of its tokens; `group` is by identity, -1 for tokens in none."""
+        """Return, by segment and number of the group, the set of the group's tokens. `group` is by identity, -1 for
+        tokens in none."""
         wide = _grouped(enumerate(self.everywhere), group, [0] * groups)
         return [_grouped(within.items(), group, wide) for within in self.within]
 
@@ -115,13 +123,13 @@ def _grouped(numbered: Iterable[tuple[int, int]], group: list[int], start: list[
 
 
 def _own(t: Timing) -> int:
-    """The tokens of a guarded instruction, as a set in which it has number 0."""
+    """Return the tokens of a guarded instruction, as a set in which it has number 0."""
     return (1 if t.writes else 0) | (2 if t.late & ~t.writes else 0)
 
 
 class _ByPlace:
-    """Tokens by the places they guard: any access must wait for a W, a write for an R. Only such as are of interest
-    where the places `touched` and `written` are all that is accessed."""
+    """This index has tokens by the places that they guard: any access must wait for a W, a write for an R. It only
+    holds tokens of interest if nothing but the places `touched` and `written` is accessed."""
 
     def __init__(
         self, tokens: Tokens, timings: list[Timing], numbered: dict[int, int], touched: int, written: int
@@ -149,8 +157,8 @@ class _ByPlace:
 
 
 def _segments(graph: InstrGraph) -> tuple[list[int], list[int]]:
-    """First nodes of the segments, and the segment of each node. Only the last node of a segment goes elsewhere, calls
-    or returns, and only its first is entered from elsewhere."""
+    """Return the first nodes of the segments, and the segment of each node. Only the last node of a segment branches,
+    calls or returns, and only its first is entered from elsewhere."""
     starts: list[int] = []
     segment: list[int] = []
     entries = set(graph.base)
@@ -166,13 +174,14 @@ def _segments(graph: InstrGraph) -> tuple[list[int], list[int]]:
 
 
 class _Floods:
-    """Where tokens may be pending: by segment what it touches and writes, and the segments it leads to."""
+    """Floods find where tokens may be pending. They know by segment the places it touches and writes, and the segments
+    it leads to."""
 
     def __init__(self, graph: InstrGraph, timings: list[Timing], starts: list[int], segment: list[int]) -> None:
         self.segment = segment
         n = len(timings)
         self.ends = [*starts[1:], n]
-        # what the rest of the segment touches and writes, from each node on
+        # by node: the places touched and written from it to the end of its segment
         self.touched, self.written = [0] * (n + 1), [0] * (n + 1)
         for node in range(n - 1, -1, -1):
             t = timings[node]
@@ -192,7 +201,8 @@ class _Floods:
         return sorted({self.segment[node] for node in after})
 
     def reach(self, t: Timing, node: int) -> list[int] | None:
-        """Segments in which a token of the instruction may be pending, its own included; None for too many."""
+        """Return the segments in which a token of the instruction may be pending, its own included; None for too
+        many."""
         places, stops = (t.writes, self.touched) if t.writes else (t.late, self.written)
         home = self.segment[node]
         if not places or (node + 1 < self.ends[home] and stops[node + 1] & places):
@@ -215,7 +225,7 @@ class _Floods:
 
 
 def _called(graph: InstrGraph, segment: list[int]) -> dict[int, frozenset[int]]:
-    """By segment that ends in a direct call the segments of all functions that run before the call is over."""
+    """Return, by segment that ends in a direct call, the segments of all functions executed before the call is over."""
     direct: list[set[int]] = [set() for _ in graph.functions]
     for node, callee in enumerate(graph.callee):
         if callee >= 0:

@@ -1,1 +1,1 @@
-"""Code on unlimited values, and its liveness."""
+"""This package holds virtual code, which is code on an unlimited number of values, and its liveness."""

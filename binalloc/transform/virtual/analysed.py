@@ -1,4 +1,4 @@
-"""Virtual code with what most passes ask of it, worked out once for each form that the code takes."""
+"""This module keeps virtual code together with facts that most passes need, computed once for each form of the code."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from binalloc.transform.virtual.live_ranges import LiveRanges, deaths, live_rang
 T = TypeVar("T")
 
 _ITSELF = object()
-"""What stands for the code among what it has found: that it would otherwise hold itself until a collector comes."""
+"""This stands for the code itself among its own results. Without it the object would refer to itself, and only the
+garbage collector could free it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Analysed:
-    """code: not to be changed any more. flat, live: of that code. Equal to itself alone."""
+    """Analysed code is virtual code that does not change any more, with its facts. It is equal to itself alone."""
 
-    code: VCode
-    flat: Flat
-    live: LiveRanges
+    code: VCode  #: not to be changed any more
+    flat: Flat  #: of that code
+    live: LiveRanges  #: of that code
     _found: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, which nothing but this code and `what` decides."""
+        """Return what `make` returns, and call it only once. Its result may depend on nothing but this code and
+        `what`."""
         if what not in self._found:
             made = make()
             self._found[what] = _ITSELF if made is self else made
@@ -37,11 +39,11 @@ class Analysed:
 
     @cached_property
     def order(self) -> tuple[tuple[str, int], ...]:
-        """What stands in which place: by line, what it is and the original instruction that it stands for."""
+        """Return the order of the lines: of each one its kind and the original instruction that it stands for."""
         return tuple((item.kind, item.origin) for item in self.flat.items)
 
     def copied(self) -> VCode:
-        """The code once more, to be changed; its items, which nobody changes, are shared."""
+        """Return a copy of the code, to be changed. The copy shares the items, which nobody changes."""
         blocks = [replace(block, items=list(block.items)) for block in self.code.blocks]
         code = self.code
         return replace(code, blocks=blocks, names=list(code.names), before=dict(code.before), held=dict(code.held))
@@ -53,8 +55,8 @@ def analysed(code: VCode) -> Analysed:
 
 
 def without_dead_copies(code: VCode) -> Analysed:
-    """The code, changed in place, without copies that nobody reads, such as stores to local words that are values
-    here."""
+    """Remove copies that nobody reads from the code, in place, and return it. Stores to local words that are values
+    here are such copies."""
     _drop_unread_copies(code)
     while True:
         given = analysed(code)
@@ -67,7 +69,8 @@ def without_dead_copies(code: VCode) -> Analysed:
 
 
 def _drop_unread_copies(code: VCode) -> None:
-    """Drop copies whose target no line reads at all, which takes no liveness to see, and those that feed only them."""
+    """Drop copies with a target that no line reads, and copies feeding only them. No liveness is needed to find
+    these."""
     reads = [0] * len(code.names)
     copies: dict[Value, list[Item]] = {}
     for item in code.items():

@@ -1,14 +1,15 @@
-"""Virtual-register code: a function whose register operands name values (webs and temporaries) instead of registers.
+"""This module defines virtual-register code: a function whose register operands name values instead of registers.
 
-This is the form the allocator works on, between analysis and the rewritten binary. A value is one 32-bit unit. Values
-that an instruction needs side by side stand in one operand. Besides the function's own instructions there are copies,
-exchanges, reloads and stores of memory values, and the pseudo item `entry`, which defines the arguments. A call names
-the register that its callee has fixed for each argument and result; what is live across it stays out of those and of
-all that the callee overwrites. Arguments may travel in memory instead: the caller has a `pass` in front of the call,
-the callee an `arrive` behind its entry, and a reload of it.
+The allocator works on this form, between analysis and the rewritten binary. A value is a web or a temporary, and one
+32-bit unit. Values that an instruction needs in consecutive registers are together in one operand. Besides the
+function's own instructions there are copies, exchanges, reloads and stores of memory values, and the pseudo item
+`entry`. That item defines the arguments. A call names the register that its callee has fixed for each argument and
+result. Values live across the call avoid these registers and all others that the callee overwrites. Arguments may be
+passed in memory instead: the caller has a `pass` in front of the call, the callee an `arrive` behind its entry, and a
+reload of it.
 
-What must hold: blocks are in original order and fall through as before, but for blocks without a leader, which hold
-code of an edge alone; nothing here has control codes that matter (scheduling comes last); predicates keep their
+Invariants: blocks are in original order and fall through as before, except for blocks without a leader, which only hold
+the code of an edge. Control codes do not matter here, because scheduling comes last. Predicates keep their
 architectural numbers.
 """
 
@@ -26,8 +27,7 @@ from binalloc.models.allocation.terms import Register, Value
 
 
 class ItemKind(StrEnum):
-    """What a line of virtual code is: an instruction, copies of values, spill code, or what stands for a function's
-    border."""
+    """The kind of an item is an instruction, a copy of values, spill code, or a pseudo item at a function's border."""
 
     INSTR = "instr"
     COPY = "copy"
@@ -43,69 +43,61 @@ class ItemKind(StrEnum):
 INSTR, COPY, EXCHANGE, AGAIN, RELOAD, STORE, ENTRY, ARRIVE, PASS = ItemKind
 
 MOVED = "moved"
-"""Field of what a copy, reload or store moves: the instruction is only made when its registers are known."""
+"""This is the field of the operands of a copy, reload or store: the instruction is only made when its registers are
+known."""
 KEEP = "keep"
-"""Field of an operand that only asks for a value to stay in its register, if it is in one: an argument at RET that
-callers go on using, so that they need no copy of it."""
+"""This is the field of an operand that only asks for a value to stay in its register, if it is in one. Such an operand
+is an argument at RET that callers use after the call, so that they need no copy of it."""
 
 
-NO_VALUE = Value(-1)
+NO_VALUE = Value(-1)  # numbers of values begin at 0
 
 
-ANYWHERE = Register(-1)
-"""In `VOperand.fixed`: any register will do."""
-INSIDE = Location(-1)
-"""In `VOperand.location`: the operand has nothing to do with the function's border."""
+ANYWHERE = Register(-1)  # in `VOperand.fixed`: any register will do
+INSIDE = Location(-1)  # in `VOperand.location`: the operand does not cross the function's border
 
 
 @dataclass(frozen=True, slots=True)
 class VOperand:
-    """Values in consecutive registers. field: the instruction field to fill; MOVED; "" or KEEP: implicit.
+    """An operand holds one or several values, which are in consecutive registers."""
 
-    fixed: the register that it has to be in: an argument or result of a call, where the callee's contract has it.
-    location: of an argument at `entry` and of a result at RET, the place that callers know it by.
-    """
-
-    field: str
+    field: str  #: the instruction field to fill; or MOVED; or, for an implicit operand, "" or KEEP
     values: tuple[Value, ...]
-    fixed: Register = ANYWHERE
-    location: Location = INSIDE
+    fixed: Register = ANYWHERE  #: the register that the callee's contract demands for an argument or result of a call
+    location: Location = INSIDE  #: of an argument at `entry` and of a result at RET: the place that callers know it by
 
     def of(self, values: tuple[Value, ...]) -> VOperand:
-        """The same operand of other values."""
+        """Return the same operand with other values."""
         return VOperand(self.field, values, self.fixed, self.location)
 
 
 @dataclass(slots=True)
 class Item:
-    """One line of virtual code.
+    """An item is one line of virtual code.
 
-    origin: index of the original instruction it stands for, or -1. guard: (predicate, negated). predicate_defs,
-    predicate_uses: as bits, the guard's not among them. memory: the value reloaded or stored (RELOAD, STORE), or that a
-    caller has stored (ARRIVE). callee: name, for calls. weight: execution frequency estimate. EXCHANGE: each result
-    takes the other's operand. AGAIN: an instruction executed once more, in place of a reload. part: the original
-    instruction that several copies stand for together; what has to stay before or behind one of them has to for all.
-    serves: the value that a reload or AGAIN brings back. passes: the argument of the next call that a PASS stores where
-    the callee has it.
+    In an EXCHANGE, each result takes the other's operand. An AGAIN executes an instruction once more, in place of a
+    reload.
     """
 
     kind: ItemKind
     instr: Instr | None = None
-    origin: int = -1
+    origin: int = -1  #: index of the original instruction that the item stands for, or -1
     defs: tuple[VOperand, ...] = ()
     uses: tuple[VOperand, ...] = ()
-    guard: tuple[int, bool] | None = None
-    predicate_defs: int = 0
-    memory: Value = NO_VALUE
-    callee: str = ""
-    weight: float = 1.0
-    predicate_uses: int = 0
+    guard: tuple[int, bool] | None = None  #: (predicate, negated)
+    predicate_defs: int = 0  #: predicates that the item may write, as bits
+    memory: Value = NO_VALUE  #: the value that a RELOAD or STORE moves, or that a caller has stored (ARRIVE)
+    callee: str = ""  #: of calls: the function's name
+    weight: float = 1.0  #: estimate of how often the item is executed
+    predicate_uses: int = 0  #: predicates that the item reads, as bits, without its guard
+    #: the original instruction that several copies replace together: an item that has to stay before or behind one of
+    #: them has to stay so for all
     part: int = -1
-    serves: Value = NO_VALUE
-    passes: Location = INSIDE
+    serves: Value = NO_VALUE  #: the value that a RELOAD or AGAIN brings back
+    passes: Location = INSIDE  #: the argument of the next call that a PASS stores where the callee expects it
 
     def of(self, defs: tuple[VOperand, ...], uses: tuple[VOperand, ...]) -> Item:
-        """The same line with other operands. (Many times faster than `dataclasses.replace`.)"""
+        """Return the same item with other operands. (This is many times faster than `dataclasses.replace`.)"""
         return Item(
             self.kind, self.instr, self.origin, defs, uses, self.guard, self.predicate_defs, self.memory, self.callee,
             self.weight, self.predicate_uses, self.part, self.serves, self.passes,
@@ -114,47 +106,41 @@ class Item:
 
 @dataclass
 class VBlock:
-    """A basic block. leader: index of its first original instruction (-1: the entry block, or code of an edge). succs:
-    block numbers. taken: the one of them that its last item jumps to, -1 if that is no branch. weight: execution
-    frequency estimate. loop: number of the innermost loop around it, -1 for none. meeting: the block where the lanes
-    meet again that its last item parts, -1 for none."""
+    """A virtual block is a basic block of virtual code."""
 
-    leader: int
+    leader: int  #: index of its first original instruction; -1 for the entry block and for code of an edge
     items: list[Item] = field(default_factory=list)
-    succs: tuple[int, ...] = ()
-    taken: int = -1
-    weight: float = 1.0
-    loop: int = -1
-    meeting: int = -1
+    succs: tuple[int, ...] = ()  #: numbers of the successors
+    taken: int = -1  #: the successor that the last item jumps to, -1 if that item is no branch
+    weight: float = 1.0  #: estimate of how often the block is executed
+    loop: int = -1  #: number of the innermost loop around the block, -1 for none
+    meeting: int = -1  #: the block where lanes reconverge after the branch at the end, -1 for none
 
 
 @dataclass
 class VCode:
-    """A function in virtual registers.
-
-    names: by value, for people. constants: value -> the instruction that recomputes it (rematerialisation). before:
-    value -> the architectural register it has in the input. unwritten: values that may be read without having been
-    written. predicates: those that the function may write, as bits; what callers have in others is theirs. arrives:
-    argument -> the memory value that it arrives in. held: values that memory holds wherever they live -> the memory
-    value, so that they are never stored. lanes: by original instruction that accesses memory, its address, where
-    accesses of other lanes of the warp count; None where they order nothing (the memory model `ptx`). banks: bytes of
-    constant memory, by bank; what is read elsewhere may fault.
-    """
+    """Virtual code is a function in virtual registers."""
 
     function: Function
     blocks: list[VBlock]
-    names: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  #: by value, for people
+    #: value -> the instruction that recomputes it (rematerialisation)
     constants: dict[Value, Instr] = field(default_factory=dict)
-    before: dict[Value, Register] = field(default_factory=dict)
-    unwritten: frozenset[Value] = frozenset()
+    before: dict[Value, Register] = field(default_factory=dict)  #: value -> its architectural register in the input
+    unwritten: frozenset[Value] = frozenset()  #: values that may be read without having been written
+    #: predicates that the function may write, as bits; the others belong to the callers
     predicates: int = ALL_PREDICATES
-    arrives: dict[Location, Value] = field(default_factory=dict)
+    arrives: dict[Location, Value] = field(default_factory=dict)  #: argument -> the memory value in which it arrives
+    #: values that memory holds as long as they live -> the memory value; such values are never stored
     held: dict[Value, Value] = field(default_factory=dict)
+    #: by original instruction that accesses memory: its address, where accesses of other lanes of the warp count; None
+    #: where they order nothing (the memory model `ptx`)
     lanes: Mapping[int, Residue] | None = None
+    #: sizes of the banks of constant memory in bytes, by bank; a read outside of them may fault
     banks: Mapping[int, int] = field(default_factory=dict)
 
     def value(self, name: str = "") -> Value:
-        """A new value."""
+        """Create a new value and return its number."""
         number = Value(len(self.names))
         self.names.append(name or f"t{number}")
         return number
@@ -163,7 +149,7 @@ class VCode:
         return [item for block in self.blocks for item in block.items]
 
     def dump(self) -> str:
-        """Readable text of the code, one item a line."""
+        """Return the code as readable text, one item a line."""
         lines = [f"function {self.function.name}"]
         for number, block in enumerate(self.blocks):
             lines.append(f"block {number} -> {', '.join(map(str, block.succs)) or 'none'}")
@@ -183,6 +169,6 @@ class VCode:
 
 
 def copy_item(target: Value, source: Value, weight: float, guard: tuple[int, bool] | None = None) -> Item:
-    """target = source."""
+    """Return an item that sets `target` to `source`."""
     defs, uses = (VOperand(MOVED, (target,)),), (VOperand(MOVED, (source,)),)
     return Item(COPY, defs=defs, uses=uses, guard=guard, weight=weight)

@@ -1,4 +1,4 @@
-"""What callers must know of an allocated function; there is no fixed calling convention."""
+"""This module says what callers must know of an allocated function. There is no fixed calling convention."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from binalloc.models.allocation.terms import Register
 
 @dataclass
 class Contract:
-    """What callers must know: architectural register -> register for arguments and results; clobbered registers.
-    stored: arguments that travel in memory instead."""
+    """A contract tells the callers of a function where its arguments and results are and which registers it
+    overwrites."""
 
+    #: architectural register -> register of the argument
     arguments: dict[Location, Register] = field(default_factory=dict)
-    results: dict[Location, Register] = field(default_factory=dict)
-    clobbers: int = 0
-    stored: frozenset[Location] = frozenset()
+    results: dict[Location, Register] = field(default_factory=dict)  #: architectural register -> register of the result
+    clobbers: int = 0  #: registers that the function overwrites, as bits
+    stored: frozenset[Location] = frozenset()  #: arguments that are passed in memory instead
 
     @property
     def registers(self) -> int:
-        """All that it speaks of, as bits."""
+        """Return all registers that the contract names, as bits."""
         return self.clobbers | mask_from((*self.arguments.values(), *self.results.values()))
 
     @property
     def interface(self) -> Hashable:
-        """Equal for contracts with the same places for arguments and results."""
+        """Return a key that is equal for contracts with the same places for arguments and results."""
         return tuple(sorted(self.arguments.items())), tuple(sorted(self.results.items())), tuple(sorted(self.stored))
 
     @property
     def content(self) -> Hashable:
-        """Equal for contracts that say the same."""
+        """Return a key that is equal for contracts of the same content."""
         return self.interface, self.clobbers

@@ -1,4 +1,4 @@
-"""Code on the edges between blocks."""
+"""This module puts code on the edges between blocks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from binalloc.transform.virtual.code import INSTR, Item, VBlock, VCode
 
 
 def place_on_edges(code: VCode, additions: list[tuple[int, int, list[Item]]]) -> None:
-    """Put items on edges (source, target), in place: at the end of a block with one successor, at the start of one
-    with one predecessor, else in a block of its own: between two that follow one another, or behind all others where
-    the source jumps there."""
+    """Put items on edges (source, target), in place. They go to the end of a block with one successor, or to the start
+    of a block with one predecessor. Otherwise they get a block of their own. It lies between source and target where
+    one follows the other, and behind all other blocks where the source jumps."""
     preds: dict[int, int] = {}
     for block in code.blocks:
         for s in block.succs:
@@ -36,8 +36,8 @@ def place_on_edges(code: VCode, additions: list[tuple[int, int, list[Item]]]) ->
 
 
 def ends_in_jump(block: VBlock) -> bool:
-    """Whether its last item is a branch, behind which nothing can stand. (Behind a guarded RET or EXIT something can:
-    the lanes that go on execute it.)"""
+    """Say whether the last item of a block is a branch: nothing can be placed behind it. (Behind a guarded RET or EXIT
+    something can, for the lanes that go on.)"""
     if not block.items:
         return False
     last = block.items[-1]
@@ -45,7 +45,7 @@ def ends_in_jump(block: VBlock) -> bool:
 
 
 def _detour(code: VCode, source: int, target: int, items: list[Item]) -> None:
-    """The jump from source to target goes by way of a new last block."""
+    """Let the jump from source to target go by way of a new block at the end."""
     block, there = code.blocks[source], code.blocks[target]
     weight = min(block.weight, there.weight)
     number = len(code.blocks)
@@ -59,7 +59,7 @@ def _detour(code: VCode, source: int, target: int, items: list[Item]) -> None:
 
 
 def _add_between(code: VCode, between: dict[int, list[Item]]) -> None:
-    """New blocks in front of some, entered by falling through alone."""
+    """Add new blocks in front of some blocks. The new ones are entered by falling through alone."""
     number: list[int] = []
     shift = 0
     for b in range(len(code.blocks)):

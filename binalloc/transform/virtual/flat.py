@@ -1,6 +1,7 @@
-"""Virtual code as flat lists: what liveness, spilling and assignment walk over.
+"""This module turns virtual code into flat lists, over which liveness, spilling and assignment walk.
 
-Needs virtual code, which stays as it is; leaves one entry per item and per block. Changing the code makes it stale.
+It needs virtual code and does not change it. It leaves one entry per item and one per block. A change of the code makes
+the lists stale.
 """
 
 from __future__ import annotations
@@ -15,61 +16,57 @@ from binalloc.transform.virtual.code import Item, VCode, VOperand
 
 @dataclass
 class Flat:
-    """Items in order and what each writes and reads, repeats included.
-
-    starts: per block its first item, then their number. defs, uses: values by item. lits: guards, as
-    `analysis.backward.literal` has them. changes: predicates that may be written, as bits. succs, preds: block
-    numbers. taken, fall: the block that the last item jumps to, and the other successor; -1 for none. weights, loops,
-    meeting: of blocks.
-    """
+    """Flat code lists the items in order, with the values that each one writes and reads, repeats included."""
 
     items: list[Item]
-    starts: list[int]
-    defs: list[Sequence[int]]
-    uses: list[Sequence[int]]
-    lits: list[int]
-    changes: list[int]
-    succs: list[tuple[int, ...]]
-    preds: list[list[int]]
-    taken: list[int]
-    fall: list[int]
-    weights: list[float]
-    loops: list[int]
-    meeting: list[int]
+    starts: list[int]  #: per block its first item; at the end the number of items
+    defs: list[Sequence[int]]  #: values written, by item
+    uses: list[Sequence[int]]  #: values read, by item
+    lits: list[int]  #: guards by item, as literals of `analysis.flow.backward.literal`
+    changes: list[int]  #: predicates that may be written, as bits, by item
+    succs: list[tuple[int, ...]]  #: block numbers, by block
+    preds: list[list[int]]  #: block numbers, by block
+    taken: list[int]  #: the block that the last item jumps to, -1 for none, by block
+    fall: list[int]  #: the successor that is not jumped to, -1 for none, by block
+    weights: list[float]  #: by block
+    loops: list[int]  #: by block
+    meeting: list[int]  #: by block
 
     @property
     def points(self) -> int:
-        """Point 2k is before item k, its operands read; 2k + 1 after it, its results written."""
+        """Return the number of points. Point 2k is before item k, when its operands are read; 2k + 1 is after it, when
+        its results are written."""
         return 2 * self.starts[-1]
 
     def origin_near(self, item: int) -> int:
-        """The original instruction that an item stands for, or the last before it."""
+        """Return the original instruction that an item stands for, or the last one before it."""
         return next((self.items[k].origin for k in range(item, -1, -1) if self.items[k].origin >= 0), 0)
 
     @cached_property
     def wide(self) -> list[int]:
-        """Items with a result of several registers."""
+        """List the items with a result of several registers."""
         return [k for k, item in enumerate(self.items) if len(self.defs[k]) > 1 and _has_wide(item.defs)]
 
     @cached_property
     def reads_wide(self) -> set[int]:
-        """Items with an operand of several registers."""
+        """Return the items with an operand of several registers."""
         return {k for k, item in enumerate(self.items) if len(self.uses[k]) > 1 and _has_wide(item.uses)}
 
     def blocks(self) -> range:
         return range(len(self.succs))
 
     def has_room(self, source: int, target: int) -> bool:
-        """Whether code can stand on an edge without another jump: at the end of a block with one successor, at the
-        start of one with one predecessor, or between two that follow one another. (Not in front of the point where
-        the lanes of the source's branch meet: those that go there by the other edge would have to wait longer.)"""
+        """Say whether code can be placed on an edge without another jump. It can be at the end of a block with one
+        successor, at the start of a block with one predecessor, or between a block and the next one that it falls
+        through to. (It cannot be in front of the point where the lanes of the source's branch reconverge: the lanes of
+        the other edge would have to wait longer.)"""
         if len(self.succs[source]) == 1 or len(self.preds[target]) == 1:
             return True
         return self.fall[source] == target == source + 1 and self.meeting[source] != target
 
 
 def flatten(code: VCode) -> Flat:
-    """The flat form of `code`."""
+    """Return the flat form of `code`."""
     items: list[Item] = []
     starts = [0]
     for block in code.blocks:
@@ -114,7 +111,7 @@ def _values(operands: tuple[VOperand, ...]) -> Sequence[int]:
 
 
 def reverse_postorder(flat: Flat) -> list[int]:
-    """Blocks in reverse postorder from the first; those that it does not reach come last."""
+    """Return the blocks in reverse postorder from the first; unreachable blocks come last."""
     seen = [False] * len(flat.succs)
     order: list[int] = []
     for root in flat.blocks():

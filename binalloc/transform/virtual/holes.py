@@ -1,8 +1,8 @@
-"""Registers that stay empty beside pairs and quads, before and behind the items that read and write them.
+"""This module counts registers that stay empty beside pairs and quads, before and behind the items with such operands.
 
-Needs virtual code and its live ranges. A wide operand stands side by side before its item, and so does what a wide
-result keeps of what it was (its other values come beside that). What is free elsewhere cannot take their places: so
-many registers more are needed than values are live.
+It needs virtual code and its live ranges. The values of a wide operand are in consecutive registers before its item. So
+are the parts that a wide result keeps of its old content, with the other parts beside them. Registers that are free
+elsewhere cannot take their places, so that many more registers are needed than values are live.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from binalloc.transform.virtual.live_ranges import LiveRanges, lives_at
 
 
 def holes_behind(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
-    """(item, registers) that stay empty behind items with wide results: where a wide operand ends in part, what is free
-    beside the rest cannot hold part of a wide result, and nothing could be moved there before."""
+    """List (item, registers) for the registers that stay empty behind items with wide results. Where a wide operand
+    ends in part, the registers freed beside the rest cannot hold part of a wide result, and nothing could be moved
+    there before."""
     out: list[tuple[int, int]] = []
     for k in flat.wide:
         item = flat.items[k]
@@ -29,9 +30,9 @@ def holes_behind(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
 
 
 def beside_operands(item: Item, ending: Set[int]) -> int:
-    """Registers in which values of wide operands end and no result can be: those beside what lives on, but for as many
-    as single results take, where a narrower result fits in, and where a result stands about what lives on. At least so
-    many; others may be missing too."""
+    """Count the registers in which values of wide operands end and no result can be. They lie beside values that live
+    on. Not counted are as many as single results take, places into which a narrower result fits, and places where a
+    result extends around a value that lives on. The count is a lower bound."""
     empty: set[int] = set()
     for operand in item.uses:
         values = operand.values
@@ -42,7 +43,7 @@ def beside_operands(item: Item, ending: Set[int]) -> int:
 
 
 def _holds_result(item: Item, operand: Sequence[int], left: Sequence[int], place: int) -> bool:
-    """Whether a wide result may take this place of an operand of which those that are `left` live on."""
+    """Say whether a wide result may take this place of an operand. left: places of the operand whose values live on."""
     for result in item.defs:
         width = len(result.values)
         first = place - place % width
@@ -57,7 +58,8 @@ def _holds_result(item: Item, operand: Sequence[int], left: Sequence[int], place
 
 
 def holes_before(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
-    """(item, registers) that have to be empty before items with wide results of which a part stands there already."""
+    """List (item, registers) for the registers that have to be empty before items with a wide result. Such a result has
+    a part in place already."""
     out: list[tuple[int, int]] = []
     for k in flat.wide:
         kept = live.kept.get(k, ())
@@ -72,8 +74,9 @@ def holes_before(flat: Flat, live: LiveRanges) -> list[tuple[int, int]]:
 
 
 def beside_results(item: Item, standing: Set[int], ending: Set[int]) -> int:
-    """Registers beside what stands of the item's wide results that no value can be in: not what stays, nor what ends in
-    wide operands that stand elsewhere; other values that end can. At least so many; others may be missing too."""
+    """Count the registers beside the parts of the item's wide results that are already in place, as far as no value can
+    be in them. Values that stay cannot be there, nor can values of wide operands that end elsewhere. Other values that
+    end can. The count is a lower bound."""
     operands = {o.values for o in item.uses if len(o.values) > 1 and o.field != KEEP}
     wide = {v for values in operands for v in values}
     empty = 0
@@ -93,12 +96,12 @@ def beside_results(item: Item, standing: Set[int], ending: Set[int]) -> int:
 
 
 def _has_place(places: list[int], width: int, whole: int) -> bool:
-    """Whether an operand can stand in these places of a result that has `whole`."""
+    """Say whether an operand of `width` fits into these places of a result that has `whole`."""
     return any(all(i + k in places for k in range(width)) for i in range(0, whole, width))
 
 
 def _ends(live: LiveRanges, v: int, point: int) -> bool:
-    """Whether v ends just before `point`, or begins anew there."""
+    """Say whether v ends just before `point`, or begins anew there."""
     intervals = live.intervals[v]
     at = bisect_left(intervals, (point,))
     if at < len(intervals) and intervals[at][0] == point:

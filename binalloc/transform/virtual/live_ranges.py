@@ -1,12 +1,13 @@
-"""Live ranges of values: where each one has to be kept, as intervals of points.
+"""This module computes live ranges of values as intervals of points at which a register or memory has to keep the
+value.
 
-Liveness follows the rule about guards that `analysis.backward` states, here value by value: at any line only what is
-live there is looked at, and bitsets are over values that cross blocks and over blocks, never over lines. A value is
-live only where some definition reaches, so that one first written under a guard does not stretch to the entry.
+Liveness follows the rule about guards that `analysis.flow.backward` states, here value by value. At any line, the walk
+only looks at what is live there. Bitsets are over values that cross blocks and over blocks, never over lines. A value
+is live only where some definition reaches, so that a value first written under a guard is not live from the entry on.
 
-Needs flat code. Leaves, per value, half-open intervals of points (2k before line k, 2k + 1 after it), ascending. Two
-values may share a register exactly where no interval of one meets an interval of the other. Time linear in the code
-and in what is live across blocks.
+The pass needs flat code. It leaves, per value, half-open intervals of points (2k before line k, 2k + 1 after it),
+ascending. Two values may share a register exactly if no interval of one meets an interval of the other. Its time is
+linear in the code and in the values that are live across blocks.
 """
 
 from __future__ import annotations
@@ -27,23 +28,22 @@ from binalloc.transform.virtual.flat import Flat
 
 @dataclass
 class LiveRanges:
-    """intervals: by value. live_in, live_out: values live into and out of each block, ascending. kept: lines whose
-    guarded definition leaves an old value standing where the guard fails -> those values."""
+    """Live ranges say where each value is live."""
 
-    intervals: list[list[Interval]]
-    live_in: list[list[int]]
-    live_out: list[list[int]]
-    kept: dict[int, list[int]]
+    intervals: list[list[Interval]]  #: by value, ascending
+    live_in: list[list[int]]  #: values live into each block, ascending
+    live_out: list[list[int]]  #: values live out of each block, ascending
+    kept: dict[int, list[int]]  #: line -> values that its guarded definition leaves unchanged where the guard fails
 
     def pressure(self, points: int) -> NDArray[np.int32]:
-        """How many values are live at each point."""
+        """Count the values that are live at each point."""
         ends = np.array(list(chain.from_iterable(chain.from_iterable(self.intervals))), np.int64)
         begin, end = np.bincount(ends[::2], minlength=points + 1), np.bincount(ends[1::2], minlength=points + 1)
         return np.cumsum(begin - end)[:points].astype(np.int32)
 
 
 def live_ranges(flat: Flat, values: int) -> LiveRanges:
-    """The live ranges of values 0 .. values - 1."""
+    """Return the live ranges of values 0 .. values - 1."""
     crossing = _Crossing(flat)
     blocks = flat.blocks()
     out = LiveRanges([[] for _ in range(values)], crossing.entering(), [[] for _ in blocks], {})
@@ -58,8 +58,8 @@ def live_ranges(flat: Flat, values: int) -> LiveRanges:
 
 
 class _Crossing:
-    """What is live into each block, among the values that some block reads before it writes them. guarded: by block,
-    whether anything in it is written or read under a guard."""
+    """This pass finds the values live into each block, among the values that some block reads before it writes them.
+    guarded: by block, whether anything in it is written or read under a guard."""
 
     def __init__(self, flat: Flat) -> None:
         self.flat = flat
@@ -83,7 +83,7 @@ class _Crossing:
         self.reach = self._reaching()
 
     def _exposed(self, b: int) -> Collection[int]:
-        """Values that block b reads before it writes them."""
+        """Return the values that block b reads before it writes them."""
         flat = self.flat
         if self.guarded[b]:
             return _through(flat, range(flat.starts[b], flat.starts[b + 1]), set(), {})
@@ -123,8 +123,8 @@ class _Crossing:
                         pending[p] = True
 
     def _edges(self, b: int) -> tuple[int, int, int]:
-        """Live into both successors, into the taken one alone, into the other alone; where the block does not end in a
-        guarded branch all in the first."""
+        """Return three masks: what is live into both successors, into the taken one alone, into the other alone. Where
+        the block does not end in a guarded branch, the first mask has everything."""
         flat = self.flat
         taken, fall = flat.taken[b], flat.fall[b]
         t = self.live[taken] if taken >= 0 else 0
@@ -134,8 +134,9 @@ class _Crossing:
         return t & f, t & ~f, f & ~t
 
     def _kept(self, b: int) -> tuple[int, int, int]:
-        """Which values live at the end of a block are live at its start: always, if live only under the literal of its
-        branch, if only under its complement. (Those that it reads may be missing: they are live there anyhow.)"""
+        """Return three masks of values that are live at the start of a block because they are live at its end: always,
+        if live only under the literal of its branch, and if live only under the complement. (Values read in the block
+        may be missing, being live at its start in any case.)"""
         flat = self.flat
         rest = self.every & ~self.made[b]
         if not self.guarded[b]:
@@ -157,7 +158,7 @@ class _Crossing:
         return always, through(dict.fromkeys(crossing, lit)), through(dict.fromkeys(crossing, lit ^ 1))
 
     def _reaching(self) -> list[int]:
-        """Values some definition of which reaches the start of each block."""
+        """Return, by block, the values with a definition that reaches its start."""
         flat = self.flat
         made = self.made
         reach = [0] * len(made)
@@ -176,11 +177,11 @@ class _Crossing:
         return [[values[k] for k in found] for found in rows_of_bits(masks)]
 
     def entering(self) -> list[list[int]]:
-        """By block, the values that are live into it and that some definition reaches there."""
+        """List, by block, the values live into it, as far as some definition reaches it."""
         return self._names([live & reach for live, reach in zip(self.live, self.reach, strict=True)])
 
     def leaving(self) -> list[tuple[list[int], list[int], list[int]]]:
-        """By block as `_edges`, by name."""
+        """Return, by block, what `_edges` gives, as values instead of masks."""
         masks: list[int] = []
         for b in self.flat.blocks():
             have = self.reach[b] | self.made[b]
@@ -190,13 +191,14 @@ class _Crossing:
 
 
 def branch_literal(flat: Flat, b: int) -> int:
-    """The literal under which a block jumps; ALWAYS where its last line has no guard or there is none."""
+    """Return the literal under which a block jumps; ALWAYS where its last line has no guard or there is none."""
     first, end = flat.starts[b], flat.starts[b + 1]
     return flat.lits[end - 1] if first < end else ALWAYS
 
 
 def _through(flat: Flat, lines: Sequence[int], live: set[int], part: dict[int, int]) -> set[int]:
-    """What is live before the lines given what is behind them, both changed in place. part: as in `_step_back`."""
+    """Return the values live before the lines. live: the values live behind them, changed in place. part: changed in
+    place, as in `_step_back`."""
     for k in reversed(lines):
         defs, uses = flat.defs[k], flat.uses[k]
         if not part and flat.lits[k] == ALWAYS:
@@ -213,9 +215,9 @@ def _through(flat: Flat, lines: Sequence[int], live: set[int], part: dict[int, i
 def _step_back(
     live: Container[int], part: dict[int, int], defs: Sequence[int], uses: Sequence[int], lit: int, changes: int
 ) -> Sequence[int]:
-    """One line backwards; answers which of `defs` stay live before it, since their old value stands where the guard
-    fails. live: what is live behind it. part: of that, what is so under one literal only -> the literal; brought up to
-    date."""
+    """Go back over one line. Return the values of `defs` that stay live before it because their old content remains
+    where the guard fails. live: the values live behind the line. part: the ones live under one literal only -> the
+    literal; this is updated."""
     if changes and part:
         for v in [v for v, known in part.items() if changes >> (known >> 1) & 1]:
             del part[v]
@@ -244,7 +246,8 @@ def _step_back(
 
 
 class _Block:
-    """Intervals of one block, from its last line to its first; later blocks have theirs."""
+    """This walk builds the intervals of one block, from its last line to its first. Later blocks already have
+    theirs."""
 
     def __init__(self, flat: Flat, out: LiveRanges, block: int) -> None:
         self.flat, self.out, self.block = flat, out, block
@@ -252,7 +255,8 @@ class _Block:
         self.end_of: dict[int, int] = {}
 
     def walk(self, both: list[int], taken: list[int], fall: list[int], guarded: bool) -> None:
-        """both, taken, fall: live out of the block on either way, on one alone. guarded: as in `_Crossing`."""
+        """Walk the block. both: values live out of it on either edge. taken, fall: values live out on that edge alone.
+        guarded: as in `_Crossing`."""
         self.end_of = dict.fromkeys((*both, *taken, *fall), 2 * self.end)
         if guarded:
             branch = branch_literal(self.flat, self.block)
@@ -313,11 +317,11 @@ class _Block:
             known.append((start, end))
 
     def _unreached(self, v: int, end: int) -> None:
-        """A value that liveness alone finds live at the block's start, though no definition reaches it there."""
+        """Add a value that is live at the block's start by liveness alone, although no definition reaches it there."""
         flat = self.flat
         alone: list[Interval] = []
         for k in range(self.first, min(self.end, (end + 1) // 2)):
-            if v in flat.uses[k]:  # read without a value: any register will do, but a register it takes
+            if v in flat.uses[k]:  # read without a value: any register will do, but it does take one
                 alone.append((2 * k, 2 * k + 1))
             if v in flat.defs[k]:
                 alone.append((2 * k + 1, end))
@@ -327,13 +331,14 @@ class _Block:
 
 
 def lives_at(intervals: Sequence[Interval], point: int) -> bool:
-    """Whether a value with these intervals, ascending, lives at the point."""
+    """Say whether a value with these intervals, ascending, is live at the point."""
     at = bisect_left(intervals, (point + 1,)) - 1
     return at >= 0 and intervals[at][1] > point
 
 
 def deaths(flat: Flat, live: LiveRanges) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-    """Values that end where an item reads them, and results that nobody reads, by item."""
+    """Return two maps by item: the values with a live range that ends where the item reads them, and the results
+    without a reader."""
     dying: dict[int, list[int]] = {}
     dead: dict[int, list[int]] = {}
     leaves: dict[int, set[int]] = {}

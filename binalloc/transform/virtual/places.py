@@ -1,8 +1,8 @@
-"""Virtual code beside the places of the input: which register or local word each value was in.
+"""This module relates virtual code to the places of the input: the register or local word in which each value was.
 
-Needs an analysed program. Leaves the virtual code of all its functions, calls of which name arguments and results by
-the places that they have in the input; as no two values of one place ever live together, whoever gives every place a
-register of its own, the same in all functions, has an allocation.
+It needs an analysed program. It leaves the virtual code of all its functions, whose calls name arguments and results by
+their places in the input. No two values of one place are ever live together. Therefore an assignment that gives every
+place a register of its own, the same in all functions, is an allocation.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ from binalloc.transform.virtual.virtualise import virtualise
 
 @dataclass(frozen=True)
 class OnPlaces:
-    """given: the code. place: by value, where it is in the input. handed: places that the function gets arguments in,
-    returns results in or hands over at calls."""
+    """This is the virtual code of a function with the place that each value has in the input."""
 
-    given: Analysed
-    place: list[Location]
+    given: Analysed  #: the code
+    place: list[Location]  #: by value
+    #: places in which the function gets arguments, returns results or passes something to a call
     handed: set[Location] = field(default_factory=set)
 
     def places(self, operand: VOperand) -> tuple[Location, ...]:
-        """Where the input has an operand's values."""
+        """Return the places that an operand's values have in the input."""
         place = self.place
         return tuple([place[v] for v in operand.values])
 
 
 def on_places(program: ProgramAnalysis, unwritten: Mapping[str, Collection[WebNumber]]) -> dict[str, OnPlaces]:
-    """By function, callees first. unwritten: webs, as in the file of that name."""
+    """Return the code by function, callees first. unwritten: webs that may be read without having been written, as in
+    `unwritten.py`."""
     contracts: dict[str, Contract] = {}
     out: dict[str, OnPlaces] = {}
     for name in program.graph.bottom_up:
         given = without_dead_copies(virtualise(program, name, contracts, unwritten[name]))
-        # `virtualise` makes a value of every web but those of predicates, in their order
+        # `virtualise` makes a value of every web except predicates, in the order of the webs
         place = [web.loc for web in program[name].webs if web.file != PRED]
         assert len(place) == len(given.code.names), "a value that is no web"
         out[name] = OnPlaces(given, place)
@@ -51,7 +52,7 @@ def on_places(program: ProgramAnalysis, unwritten: Mapping[str, Collection[WebNu
 
 
 def _by_place(code: OnPlaces) -> Contract:
-    """The contract in which every argument and result is where it is in the input; fills `handed`."""
+    """Return the contract in which every argument and result is where it is in the input; fill `handed`."""
     contract = Contract()
     for item in code.given.flat.items:
         for operand in (*item.defs, *item.uses):
@@ -64,7 +65,7 @@ def _by_place(code: OnPlaces) -> Contract:
 
 
 def wide_operands(codes: dict[str, OnPlaces]) -> Iterator[tuple[Location, ...]]:
-    """The places of every operand of several registers, repeats included."""
+    """Yield the places of every operand of several registers, repeats included."""
     for code in codes.values():
         for item in code.given.flat.items:
             for operand in (*item.defs, *item.uses):

@@ -1,4 +1,4 @@
-"""Items that may be executed once more, or somewhere else."""
+"""This module recognises items that may be executed a second time, or at another place."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from binalloc.transform.virtual.code import INSTR, Item
 
 
 def repeatable(item: Item, banks: Mapping[int, int]) -> bool:
-    """Whether an item is a pure instruction that cannot fault and whose predicates, if any, can be renamed. banks: as
-    in `VCode`."""
+    """Say whether an item is a pure instruction that cannot fault, and whether its predicates, if any, can be renamed.
+    banks: as in `VCode`."""
     if item.kind != INSTR or item.instr is None or item.callee or item.origin < 0:
         return False
     seen, isa = view(item.instr), set_of(item.instr)

@@ -1,8 +1,8 @@
-"""Registers needed and to be had at each point of virtual code, calls included.
+"""This module counts the registers needed and the registers available at each point of virtual code, calls included.
 
-Point 2k is before item k, 2k + 1 after it; behind those comes one point per call, inside it, where only registers that
-the call leaves alone count, and only values that go there: an argument stays where it is if its callee does not
-overwrite the register.
+Point 2k is before item k, 2k + 1 after it. Behind all of these comes one point per call, which is inside the call.
+There only registers that the call leaves alone are available. Only values that have to move into these registers are
+counted: an argument stays in its register if its callee does not overwrite that.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from binalloc.transform.virtual.live_ranges import LiveRanges
 
 @dataclass
 class CallSite:
-    """item: the call. point: inside it. blocked: registers that no survivor may be in, but `kept`, as bits. survivors:
-    values live before and after that the call does not define, ascending. kept: of those, argument -> the register it
-    may stay in. extra: registers needed just before the call beyond the values live there."""
+    """A call site lists the values that survive a call, and the registers not open to them."""
 
-    item: int
-    point: int
-    blocked: int
+    item: int  #: the call
+    point: int  #: the point inside it
+    blocked: int  #: registers that no survivor may be in, except for those in `kept`, as bits
+    #: values live before and after that the call does not define, ascending
     survivors: list[int] = field(default_factory=list)
+    #: survivors that are arguments -> the register in which each may stay
     kept: dict[int, int] = field(default_factory=dict)
-    extra: int = 0
+    extra: int = 0  #: registers needed just before the call in addition to the values live there
 
 
 def call_sites(flat: Flat, live: LiveRanges, contracts: Mapping[str, Contract]) -> list[CallSite]:
-    """The calls of the code, in order."""
+    """List the calls of the code, in order."""
     where = [k for k, item in enumerate(flat.items) if item.callee]
     if not where:
         return []
@@ -71,16 +71,16 @@ def _fixed_registers(flat: Flat, site: CallSite, contracts: Mapping[str, Contrac
 
 @dataclass
 class Room:
-    """By point: pressure, registers that values take, and capacity, registers that there are. holes: point -> those of
-    `pressure` that stay empty as long as none of the values about there leaves."""
+    """The room of a function is how many registers its values take and how many there are, by point."""
 
-    pressure: NDArray[np.int32]
-    capacity: NDArray[np.int32]
+    pressure: NDArray[np.int32]  #: registers that values take
+    capacity: NDArray[np.int32]  #: registers that are available
+    #: point -> registers counted in `pressure` that stay empty as long as none of the values around them is spilled
     holes: dict[int, int] = field(default_factory=dict)
 
 
 def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) -> Room:
-    """available: registers as bits."""
+    """Return the room of the code. available: registers, as bits."""
     points = flat.points + len(sites)
     pressure = np.zeros(points, np.int32)
     pressure[: flat.points] = live.pressure(flat.points)
@@ -97,7 +97,8 @@ def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) ->
 
 
 def registers_needed(flat: Flat, live: LiveRanges, sites: list[CallSite]) -> int:
-    """The fewest registers that can hold all that is live at each point, places side by side not counted."""
+    """Return the smallest number of registers that can hold all values live at each point. Alignment of wide operands
+    is not counted."""
     pressure = live.pressure(flat.points).tolist()
     least = max(pressure, default=0)
     for site in sites:

@@ -1,7 +1,7 @@
-"""Webs that nothing may have written where they are read: what they hold is anything, and need not stay the same.
+"""This module finds webs that may be read before anything has written them. Their content is arbitrary and may change.
 
-Needs an analysed program; leaves, per function, its webs that some way reaches without a definition, arguments and
-results of calls included that bring such a content from elsewhere, and copies of it.
+It needs an analysed program. It leaves, per function, the webs that some path reads without a definition. Among them
+are arguments and results of calls that bring such a content from elsewhere, and copies of it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from binalloc.analysis.web import WebNumber
 
 
 def unwritten(program: ProgramAnalysis) -> dict[str, set[WebNumber]]:
-    """By function. A fixpoint over the call graph: linear in calls times their arguments and copies, but for chains of
-    returns and of copies."""
+    """Return such webs by function. This is a fixpoint over the call graph: linear in calls times their arguments and
+    copies, except for chains of returns and of copies."""
     doubt = {name: {web.id for web in program[name].webs if web.undefined} for name in program.functions}
     handed: dict[str, set[Location]] = {name: set() for name in program.functions}
     returned: dict[str, set[Location]] = {name: set() for name in program.functions}
@@ -35,7 +35,7 @@ def unwritten(program: ProgramAnalysis) -> dict[str, set[WebNumber]]:
 
 
 def _copies(program: ProgramAnalysis, name: str) -> list[tuple[WebNumber, WebNumber]]:
-    """(target, source) of the function's copies, under a guard, too."""
+    """List the function's copies as (target, source), guarded ones included."""
     function = program[name]
     webs = function.webs
     found = [pair for pairs in webs.copies.values() for pair in pairs]

@@ -1,9 +1,9 @@
-"""From a function with its webs to virtual-register code.
+"""This module translates a function with its webs to virtual-register code.
 
-Needs: a normalised function (no guarded calls), its webs and the contracts of its callees. Leaves: virtual code in
-which every web of a register or lifted local word is a value, and each call names the registers in which its callee's
-contract wants arguments and leaves results. Unreachable blocks are left out; one that only a reconvergence point names
-becomes an EXIT that never executes.
+It needs a normalised function (no guarded calls), its webs and the contracts of its callees. It leaves virtual code in
+which every web of a register or lifted local word is a value. Each call there names the registers of its arguments and
+results by the callee's contract. Unreachable blocks are left out, except for one named by a reconvergence point: that
+becomes an EXIT and never executes.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def virtualise(
     unwritten: Collection[WebNumber] = (),
     stored: Collection[Location] = (),
 ) -> VCode:
-    """Virtual code of function `name`; `contracts` by callee name. unwritten: webs, as in the file of that name.
-    stored: arguments that callers leave in memory, of those that `may_be_stored` gives."""
+    """Return the virtual code of function `name`. contracts: by name of the callee. unwritten: webs that may be read
+    without having been written (`unwritten.py`). stored: arguments that callers leave in memory, some of
+    `may_be_stored`."""
     made = _Virtualising(program, name, contracts, stored)
     code = made.run()
     if not code.function.info.is_kernel:
@@ -59,7 +60,8 @@ def virtualise(
 
 
 def may_be_stored(program: ProgramAnalysis, name: str) -> list[Location]:
-    """Arguments that may travel in memory: not the kernel's stack register, since nobody calls the kernel."""
+    """List the arguments that may be passed in memory. The kernel's stack register is none of them, since nobody calls
+    the kernel."""
     if name == program.graph.kernel:
         return []
     webs = program[name].webs
@@ -67,7 +69,7 @@ def may_be_stored(program: ProgramAnalysis, name: str) -> list[Location]:
 
 
 def never_written(program: ProgramAnalysis, name: str) -> list[Location]:
-    """Those of them that the function never writes, so that memory holds them as long as it runs."""
+    """List the arguments of `may_be_stored` that the function never writes. Memory holds them as long as it runs."""
     webs = program[name].webs
     web_of = dict(webs.args)
     return [loc for loc in may_be_stored(program, name) if len(webs[web_of[loc]].defs) == 1]
@@ -114,7 +116,8 @@ class _Virtualising:
         return self.code
 
     def _wanted_arguments(self) -> set[WebNumber]:
-        """Webs of arguments that some caller still needs in place after the call, and that are never rewritten here."""
+        """Return the webs of arguments that some caller still needs in place after the call, if this function never
+        rewrites them."""
         name = self.analysis.name
         kept: set[Location] = set()
         for site in self.program.graph.sites_of(name):
@@ -125,7 +128,7 @@ class _Virtualising:
         return {web for loc, web in self.webs.args if loc in kept and len(self.webs[web].defs) == 1}
 
     def _values(self) -> None:
-        """One value per web outside the predicate file."""
+        """Create one value per web outside of the predicate file."""
         for web in self.webs:
             if web.file == PRED:
                 continue
@@ -139,7 +142,8 @@ class _Virtualising:
                     self.code.constants[value] = instr
 
     def _entry(self) -> Item:
-        """Arguments, and what a kernel reads without having set it (kept apart, so that it stays what it was)."""
+        """Return the item that defines the arguments. It also defines values read by a kernel without having been set,
+        so that they are kept apart and do not change."""
         arguments = [
             VOperand("", (self.value_of[web],), location=loc)
             for loc, web in self.webs.args
@@ -151,8 +155,8 @@ class _Virtualising:
         return Item(ENTRY, defs=(*arguments, *rest))
 
     def _arriving(self) -> list[Item]:
-        """Arguments that callers left in memory: a value and its memory value have one number. What is written later
-        begins as a copy."""
+        """Return the items for arguments that callers left in memory. Such a value and its memory value have one
+        number. A web that is written later begins as a copy of it."""
         arriving: list[Item] = []
         loading: list[Item] = []
         for loc, web in self.webs.args:
@@ -192,7 +196,7 @@ class _Virtualising:
         )
 
     def _returned(self) -> tuple[VOperand, ...]:
-        """Results, and arguments that callers go on using."""
+        """Return the results, and the arguments that callers use after the call."""
         results = [(loc, self.value_of[web]) for loc, web in self.webs.results if web in self.value_of]
         returned = {v for _, v in results}
         kept = [self.value_of[w] for w in sorted(self.wanted) if w in self.value_of]
@@ -216,7 +220,7 @@ class _Virtualising:
         return tuple(found)
 
     def _lifted(self, i: int, view: View, weight: float, out: list[Item]) -> None:
-        """A spill access of the input becomes copies between register and local-word values."""
+        """Turn a spill access of the input into copies between register and local-word values."""
         assert view.memory is not None
         load = view.memory.access == Access.LOAD
         refs, lookup = (view.defs, self.webs.web_of_def) if load else (view.uses, self.webs.web_of_use)
@@ -234,7 +238,7 @@ class _Virtualising:
             out.append(item)
 
     def _lifted_zero(self, i: int, view: View, weight: float, out: list[Item]) -> None:
-        """A store of zero sets its words to zero; a load into nowhere does nothing."""
+        """Set the words to zero for a store of zero. A load into no register does nothing."""
         u = 0
         while (i, MEMORY, u) in self.webs.web_of_def:
             word = self.value_of[self.webs.web_of_def[i, MEMORY, u]]

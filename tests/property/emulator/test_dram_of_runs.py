@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state.memory_layout import Command
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
@@ -20,22 +20,22 @@ ROOM = 50_000  # commands
 
 
 @pytest.fixture
-def devices(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
+def devices(monkeypatch: pytest.MonkeyPatch) -> list[LaunchedDevice]:
     """The devices of the runs, which log what their DRAM is told."""
-    found: list[Device] = []
-    watch = Device.watch
+    found: list[LaunchedDevice] = []
+    watch = LaunchedDevice.watch
 
-    def logging(device: Device, check: bool, race: bool, model: str) -> None:
+    def logging(device: LaunchedDevice, check: bool, race: bool, model: str) -> None:
         watch(device, check, race, model)
         device.memories.dram_log.resize(5 * ROOM)
         device.put("dram_log", 5 * ROOM)
         found.append(device)
 
-    monkeypatch.setattr(Device, "watch", logging)
+    monkeypatch.setattr(LaunchedDevice, "watch", logging)
     return found
 
 
-def commands(device: Device) -> list[Logged]:
+def commands(device: LaunchedDevice) -> list[Logged]:
     """What the channels were told, one channel after another: commands of several are entered as they are looked at."""
     log = device.memories.dram_log.reshape(-1, 5)[: device.get("dram_logged")].tolist()
     told = [Logged(channel, tick, Command.names[what], bank, row) for channel, tick, what, bank, row in log]
@@ -52,7 +52,7 @@ def broken(m: Machine, log: list[Logged]) -> list[str]:
 @pytest.mark.parametrize("queue", [4, 64])
 @pytest.mark.parametrize("name", ["v100", "h100", "rtx3070"])
 def test_no_command_of_a_run_comes_too_early(
-    name: str, queue: int, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+    name: str, queue: int, devices: list[LaunchedDevice], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both modes, with one command bus and with two. Where a queue is short slices wait for places at it, and what they
     ask for comes in the middle of a cycle."""
@@ -75,7 +75,7 @@ def test_no_command_of_a_run_comes_too_early(
 
 
 @pytest.mark.parametrize("name", ["v100", "rtx3070"])
-def test_a_run_with_refreshes(name: str, devices: list[Device], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_with_refreshes(name: str, devices: list[LaunchedDevice], monkeypatch: pytest.MonkeyPatch) -> None:
     """Both modes and both engines; results are those of the reference, and it takes longer."""
     shipped = load_machine(name)
     m = replace(shipped, dram=replace(shipped.dram, refi=1000, rfc=250))

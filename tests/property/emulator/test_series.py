@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.figures.series import MOST_INTERVALS
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
@@ -87,7 +87,7 @@ def test_queues_hold_what_is_seen_in_them_at_the_end_of_every_cycle(machine: str
     full: Counter[str] = Counter()
     before: list[tuple[int, dict[str, list[int]]]] = []
 
-    def look(device: Device, cycle: int) -> None:
+    def look(device: LaunchedDevice, cycle: int) -> None:
         note(device, cycle)
         held = {name: [device.engine.get(device.sms, i, name) for i in range(device.sms_count)]
                 for name in ("loads_out", "stores_out")}  # fmt: skip
@@ -100,16 +100,16 @@ def test_queues_hold_what_is_seen_in_them_at_the_end_of_every_cycle(machine: str
         }
         before[:] = [(cycle, now)]
 
-    def note(device: Device, cycle: int) -> None:
+    def note(device: LaunchedDevice, cycle: int) -> None:
         places = dict(zip(Queue.names, ("l1_mshrs", "store_places", "l2_mshrs", "dram_depth"), strict=True))
         for since, held in before:
             for name, queues in held.items():
                 seen[name] += (cycle - since) * sum(queues)
                 full[name] += (cycle - since) * sum(n >= device.get(places[name]) for n in queues)
 
-    devices: list[Device] = []
+    devices: list[LaunchedDevice] = []
 
-    def observe(device: Device, cycle: int) -> None:
+    def observe(device: LaunchedDevice, cycle: int) -> None:
         devices[:] = [device]
         look(device, cycle)
 

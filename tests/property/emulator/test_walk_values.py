@@ -11,7 +11,7 @@ from binalloc.emulator.runs.run import run
 from binalloc.emulator.walk import setting as walking
 from binalloc.emulator.walk import values
 from binalloc.emulator.walk.setting import Setting
-from binalloc.emulator.walk.thread import Step, Walk
+from binalloc.emulator.walk.thread import Walk, WalkStep
 from binalloc.isa.kinds import Access, Space
 from tests.support.generator.programs import generate
 from tests.support.kits.machines import roomy_machine
@@ -24,7 +24,7 @@ class Storing(Walk):
 
     stored: ClassVar[dict[int, int | None]] = {}
 
-    def _compute(self, word: int, step: Step, holds: bool | None) -> None:
+    def _compute(self, word: int, step: WalkStep, holds: bool | None) -> None:
         memory = step.seen.memory
         if memory is not None and memory.space == Space.GLOBAL and memory.access == Access.STORE and memory.size >= 4:
             assert step.address is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.figures.stats import collect
 from binalloc.emulator.runs import run as emulator
 from binalloc.emulator.runs.profile import COUNTED, REASONS, collect_profile
@@ -19,7 +19,7 @@ def sectors(words: int) -> int:
     return sum(1 for k in range(0, LANES, SECTOR_WORDS) if words >> k & 0xFF)
 
 
-def under_way(device: Device) -> list[dict[str, int]]:
+def under_way(device: LaunchedDevice) -> list[dict[str, int]]:
     """The requests that have been made and not given back."""
     engine, g = device.engine, device.g
     made, free = device.get("requests"), device.get("free_request")
@@ -33,14 +33,14 @@ def under_way(device: Device) -> list[dict[str, int]]:
     return [{name: int(column[r]) for name, column in columns.items()} for r in sorted(alive)]
 
 
-def not_moved(device: Device, cycles: int) -> float:
+def not_moved(device: LaunchedDevice, cycles: int) -> float:
     """Bytes of bursts that have been told to channels, and have not passed their data buses when the run ends."""
     now = (cycles * device.get("tick_numerator") << DATA_FRACTION) // device.get("tick_denominator")
     behind = device.engine.get(device.g, 0, "channel_data").astype(object) - now
     return sum(max(int(ticks), 0) for ticks in behind) * device.get("burst_bytes") / device.get("t_data")
 
 
-def violations(device: Device) -> list[str]:
+def violations(device: LaunchedDevice) -> list[str]:
     """The laws that a run which has come to its end breaks."""
     machine, engine = device.machine, device.engine
     stats: dict[str, Any] = collect(engine, device.g, device.sms, machine)
@@ -96,7 +96,7 @@ def violations(device: Device) -> list[str]:
     return broken + [violation for part in parts for violation in part(device, stats)]
 
 
-def tagged_violations(device: Device, stats: dict[str, Any]) -> list[str]:
+def tagged_violations(device: LaunchedDevice, stats: dict[str, Any]) -> list[str]:
     """What the instruction cache and the constant cache of a run that has ended cannot have counted."""
     machine, broken = device.machine, []
     issues = {"instruction": stats["warp_instructions"], "constant": _operands(device)}
@@ -117,12 +117,12 @@ def tagged_violations(device: Device, stats: dict[str, Any]) -> list[str]:
     return broken
 
 
-def _operands(device: Device) -> int:
+def _operands(device: LaunchedDevice) -> int:
     """Instructions with a constant operand that have been issued."""
     return int(device.memories.counts[device.memories.program[:, Column.CONSTANT] > 0].sum())
 
 
-def queue_violations(device: Device, stats: dict[str, Any]) -> list[str]:
+def queue_violations(device: LaunchedDevice, stats: dict[str, Any]) -> list[str]:
     """What queues and banks cannot have held."""
     machine, cycles = device.machine, stats["cycles"]
     broken = []
@@ -140,7 +140,7 @@ def queue_violations(device: Device, stats: dict[str, Any]) -> list[str]:
     return broken
 
 
-def profile_violations(device: Device, stats: dict[str, Any]) -> list[str]:
+def profile_violations(device: LaunchedDevice, stats: dict[str, Any]) -> list[str]:
     """What single instructions do not add up to, in a profiled run."""
     if not device.get("profile"):
         return []
@@ -159,16 +159,16 @@ def profile_violations(device: Device, stats: dict[str, Any]) -> list[str]:
 
 def watch_runs() -> None:
     """Every run from here on ends with a look at what it conserved. The `python` engine's are profiled, too."""
-    usual, watch = emulator._result, Device.watch
+    usual, watch = emulator._result, LaunchedDevice.watch
 
-    def profiled(device: Device, check: bool, race: bool, model: str) -> None:
+    def profiled(device: LaunchedDevice, check: bool, race: bool, model: str) -> None:
         watch(device, check, race, model)
         if device.engine.name == "python" and not device.get("profile"):
             device.profile()
 
-    Device.watch = profiled  # type: ignore[method-assign]
+    LaunchedDevice.watch = profiled  # type: ignore[method-assign]
 
-    def result(device: Device, resident: int, contents: bool) -> emulator.Result:
+    def result(device: LaunchedDevice, resident: int, contents: bool) -> emulator.Result:
         broken = violations(device)
         assert not broken, f"{device.kernel.name} on {device.machine.name}: " + "; ".join(broken)
         return usual(device, resident, contents)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.engines.engine import engine
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources
@@ -76,7 +76,7 @@ class SingleStep:
         need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))
         data = launch.make_buffers()
         memory = GlobalMemory(launch, module, data, launch.make_textures())
-        self.device = Device(engine("python"), module, kernel, launch, machine, need, 1, 1, memory)
+        self.device = LaunchedDevice(engine("python"), module, kernel, launch, machine, need, 1, 1, memory)
 
     def run(self, before: WarpState) -> WarpState:
         """The state after the instruction."""

@@ -150,7 +150,7 @@ def interrupted(*_: object) -> int:
 def test_an_interrupt_before_the_run_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.json"
     path.write_text("old")
-    monkeypatch.setattr(host_device.Device, "step", interrupted)
+    monkeypatch.setattr(host_device.LaunchedDevice, "step", interrupted)
     assert call(*RUN, "--trace", str(path)).code == 130
     assert [p.name for p in tmp_path.iterdir()] == ["t.json"]
     assert path.read_text() == "old"

@@ -1,1 +1,1 @@
-"""Which SM takes which block when."""
+"""A block dispatcher assigns blocks to SMs, and decides when."""

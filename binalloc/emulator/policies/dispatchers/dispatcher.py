@@ -1,4 +1,4 @@
-"""What a block dispatcher is."""
+"""This module defines block dispatchers."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ if TYPE_CHECKING:
 
 @device(inline=True)
 def at_interval(g: Gpu, s: Sm) -> int:
-    """An SM takes a block when the machine's interval after the last one is over."""
+    """Let an SM take a block when the machine's interval after its last block is over."""
     return s.launch_free
 
 
 @device(inline=True)
 def nothing_to_note(g: Gpu, s: Sm, block: int) -> None:
-    """The dispatcher remembers nothing of the blocks that have gone."""
+    """Do nothing: the dispatcher remembers nothing of the blocks that have been taken."""
 
 
 @dataclass(frozen=True)
 class BlockDispatcher(Policy):
-    """Chooses which SM takes which block, and when. One object of each is in `table`; all three are device functions.
+    """A block dispatcher assigns blocks to SMs, and decides when. One object of each dispatcher is in `table`.
 
-    block(g, s): the block that the SM takes next, -1 if none is for it at present. It is asked often, and changes
-    nothing. Where an event at one SM makes another SM's answer a different one, its listener sets `g.recall`: all SMs
-    look again in the next cycle. when(g, s): the first cycle in which the SM may take it. took(g, s, block): the SM has
-    taken it. Blocks that are left and that no SM takes although nothing runs any more are a deadlock.
-
-    An SM has to have a slot and shared memory for a block, which `sm.dispatch` sees to, SM after SM in each cycle. What
-    a dispatcher remembers is in `state.parts.dispatcher`; `g.first_block` and `g.blocks` say which blocks are run,
-    `g.dispatched` how many of them have been taken.
+    Its three functions are device functions. An SM needs a free slot and shared memory for a block; `sm.dispatch` sees
+    to that, SM after SM in each cycle. Blocks that no SM takes although nothing runs any more are a deadlock. The
+    memory of a dispatcher is in `state.parts.dispatcher`. The blocks that are run follow from `g.first_block` and
+    `g.blocks`; `g.dispatched` says how many of them have been taken.
     """
 
+    #: block(g, s): the block that the SM takes next, -1 if there is none for it at present. It is called often, and
+    #: changes nothing. Where an event at one SM changes another SM's answer, the event's listener sets `g.recall`, and
+    #: all SMs ask again in the next cycle.
     block: Callable[[Gpu, Sm], int]
-    when: Callable[[Gpu, Sm], int] = at_interval
-    took: Callable[[Gpu, Sm, int], None] = nothing_to_note
+    when: Callable[[Gpu, Sm], int] = at_interval  #: when(g, s): the first cycle in which the SM may take that block
+    took: Callable[[Gpu, Sm, int], None] = nothing_to_note  #: took(g, s, block): the SM has taken the block

@@ -1,4 +1,4 @@
-"""Blocks in the order of their numbers, each to the first SM that has room."""
+"""This dispatcher hands out blocks in the order of their numbers, each to the first SM that has room."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @device(inline=True)
 def next_in_order(g: Gpu, s: Sm) -> int:
-    """The lowest block that is left, whichever SM asks."""
+    """Return the lowest block that is left, whichever SM asks; -1 for none."""
     return g.first_block + g.dispatched if g.dispatched < g.blocks else -1
 
 

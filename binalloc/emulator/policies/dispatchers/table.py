@@ -1,4 +1,5 @@
-"""All block dispatchers. A new one is a file beside this one and a row here: who is asked is written from the rows."""
+"""This module has the table of block dispatchers. A new one is a file in this folder and a row here; the calls of the
+dispatchers' functions are written from the rows."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ DEFAULT = IN_ORDER.name
 
 
 def dispatcher_number(name: str) -> int:
-    """What `g.dispatcher` says for the dispatcher of that name. Raises UsageError with the known names."""
+    """Return the value of `g.dispatcher` for a dispatcher. Raises UsageError with the known names."""
     return number(DISPATCHERS, name, "block dispatcher", Hint("{dispatcher}"))
 
 

@@ -1,1 +1,1 @@
-"""What keeps a warp from issuing although its turn could come."""
+"""A gate keeps a warp from issuing although its turn could come."""

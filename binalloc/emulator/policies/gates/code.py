@@ -1,4 +1,4 @@
-"""The instruction cache: the word that a warp executes next has to be there."""
+"""This gate is the instruction cache: it must hold the word that a warp executes next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @device
 def lacks_code(g: Gpu, s: Sm, program: Grid, w: int, pc: int, again: int) -> int:
-    """Not 0 if the word at `pc` is missing. What has come for a warp it keeps, whatever becomes of the line."""
+    """Return 0 if the word at `pc` is there, else UNTIL_CALLED. A line that has come for a warp stays valid for this
+    warp, even if the cache drops it."""
     if again and s.awaits[w] == Awaits.HERE:
         s.awaits[w] = 0
         return 0
@@ -28,13 +29,13 @@ def lacks_code(g: Gpu, s: Sm, program: Grid, w: int, pc: int, again: int) -> int
 
 @device
 def has_code(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
-    """1 if the word at `pc` is there."""
+    """Return 1 if the word at `pc` is there."""
     return is_there(g, s, w, Tagged.CODE, code_line(g, pc))
 
 
 @device
 def use_code(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
-    """The word at `pc` is used."""
+    """Count a use of the word at `pc`."""
     look_up(g, s, w, Tagged.CODE, code_line(g, pc), 0)
 
 

@@ -1,4 +1,4 @@
-"""The constant cache: the constant that an instruction has as an operand has to be there."""
+"""This gate is the constant cache: it must hold the constant operand of an instruction."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 @device(inline=True)
 def operand_line(g: Gpu, program: Grid, pc: int) -> int:
-    """The line of the constant that the instruction at `pc` has as an operand; -1 if it has none."""
+    """Return the line of the constant operand of the instruction at `pc`, -1 if it has none."""
     at = program[pc, Column.CONSTANT]
     return (at - 1) >> g.tagged_shift[Tagged.CONSTANTS] if at else -1
 
 
 @device
 def lacks_constant(g: Gpu, s: Sm, program: Grid, w: int, pc: int, again: int) -> int:
-    """Not 0 if the line of the operand is missing. What has come for a warp it keeps, whatever becomes of the line."""
+    """Return 0 if the line of the operand is there, else UNTIL_CALLED. A line that has come for a warp stays valid for
+    this warp, even if the cache drops it."""
     line = operand_line(g, program, pc)
     if line < 0 or (again and s.awaits[w] == Awaits.HERE) or look_up(g, s, w, Tagged.CONSTANTS, line, again):
         s.awaits[w] = 0
@@ -34,14 +35,14 @@ def lacks_constant(g: Gpu, s: Sm, program: Grid, w: int, pc: int, again: int) ->
 
 @device
 def has_constant(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
-    """1 if the operand's line is there, or it has no constant."""
+    """Return 1 if the operand's line is there, or the instruction has no constant operand."""
     line = operand_line(g, program, pc)
     return 1 if line < 0 else is_there(g, s, w, Tagged.CONSTANTS, line)
 
 
 @device
 def use_constant(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
-    """The operand's line is used."""
+    """Count a use of the operand's line."""
     line = operand_line(g, program, pc)
     if line >= 0:
         look_up(g, s, w, Tagged.CONSTANTS, line, 0)

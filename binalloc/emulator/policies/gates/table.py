@@ -1,5 +1,5 @@
-"""All gates in front of issue, in the order in which they are passed. A new one is a file beside this one and a row
-here: its state of warps and its reason for lost issue slots follow from its place."""
+"""This module has the table of gates in front of issue, in the order in which warps pass them. A new one is a file in
+this folder and a row here; its state of warps and its reason for lost issue slots follow from its position."""
 
 from __future__ import annotations
 
@@ -23,21 +23,24 @@ if TYPE_CHECKING:
 GATES: dict[str, Gate] = by_name((CODE, CONSTANT))
 assert len(GATES) <= GATES_AT_MOST
 STALL_NAMES = (*Stall.names[: Stall.GATE], *GATES)
-"""What results call the reasons for which issue slots are lost, by number."""
+"""What results call the reasons for lost issue slots, by number."""
 
 _ROWS = list(enumerate(GATES.values()))
 BEHIND_BOARDS = sum(1 << number for number, row in _ROWS if not row.before)
-"""The gates that come behind the scoreboards, as bits."""
+"""The gates that come after the scoreboards, as bits."""
 
 
 def gates_of(machine: Machine) -> int:
-    """What `g.gates` says on a machine: a bit for each gate that it has."""
+    """Return the value of `g.gates` for a machine: a bit for each gate that it has."""
     return sum(1 << number for number, row in _ROWS if row.stands(machine))
 
 
 def _closed_text(name: str, before: bool) -> str:
-    """The device function that asks all gates of one side of the scoreboards: the number of the first that is closed,
-    -1 if none is; `s.closed_until` says until when. A warp that waits in front of one has passed those before it."""
+    """Return the text of the device function that asks all gates on one side of the scoreboards.
+
+    The function returns the number of the first closed gate, -1 if none is closed, and sets `s.closed_until`. A warp
+    that waits at a gate has passed the gates before it.
+    """
     lines = [f"def {name}(g, s, program, w, pc):", f"    at = s.state[w] - {Warp.GATE}"]
     for number, row in _ROWS:
         if row.before == before:
@@ -50,7 +53,7 @@ def _closed_text(name: str, before: bool) -> str:
 
 
 def _pair_text() -> str:
-    """The device function that says whether an instruction may be the second of a pair, and has it pass then."""
+    """Return the text of the device function that lets an instruction pass as the second of a pair, if it may."""
     arguments = "g, s, program, w, pc"
     lines = [f"def can_pair({arguments}):"]
     for number, _ in _ROWS:

@@ -1,1 +1,1 @@
-"""Who only hears of events."""
+"""A listener only hears of events."""

@@ -1,8 +1,8 @@
-"""Listeners: policies that choose nothing and hear of events. A new one is a file beside this one and a row here; runs
-have those that `RunOptions.listeners` names.
+"""This module has the table of listeners: policies that choose nothing and hear of events. A new one is a file in this
+folder and a row here. A run has the listeners in `RunOptions.listeners`.
 
-What a listener notes is in its own fields of the records, which whoever looks at the device reads
-(`RunOptions.observer`); `Sm.notes` are words for small ones.
+A listener keeps its notes in its own fields of the records, where an observer of the device reads them
+(`RunOptions.observer`). `Sm.notes` has words for small listeners.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ LISTENERS: dict[str, Policy] = by_name((*_NONE,))
 
 
 def listening(names: Iterable[str]) -> int:
-    """What `g.listening` says for these listeners: a bit for each. Raises UsageError with the known names."""
+    """Return the value of `g.listening` for these listeners: a bit for each. Raises UsageError with the known names."""
     return sum({1 << number(LISTENERS, name, "listener", Hint("{listeners}")) for name in names})

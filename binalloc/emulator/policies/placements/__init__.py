@@ -1,1 +1,1 @@
-"""Where in an SM's shared memory an allocation lies."""
+"""A placement decides where an allocation is placed in an SM's shared memory."""

@@ -1,4 +1,4 @@
-"""First fit: the lowest gap that is large enough."""
+"""This placement is first fit: it takes the lowest gap that is large enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @device
 def lowest_gap(g: Gpu, s: Sm, words: int) -> int:
-    """The first word of the lowest gap that holds so many words, -1 if none does."""
+    """Return the first word of the lowest gap of at least `words` words, -1 for none."""
     first = 0
     i = 0
     while i < s.regions:

@@ -1,4 +1,4 @@
-"""What a placement policy of shared memory is."""
+"""This module defines placement policies of shared memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placement(Policy):
-    """Chooses where an allocation of shared memory lies. One object of each is in `table`.
+    """A placement chooses where an allocation of shared memory is placed. One object of each is in `table`."""
 
-    place(g, s, words): a device function that returns the first word, of `g.shared_words`, of a gap that holds so many,
-    -1 if it gives none. What is taken are the regions that are open: of `s.region_owner`, `s.region_first` and
-    `s.region_end` the entries whose owner is not 0 (`state.parts.regions`).
-    """
-
+    #: place(g, s, words): a device function that returns the first word of a gap of `words` words, one of
+    #: `g.shared_words`, or -1 for none. The open regions are taken: the entries of `s.region_owner`, `s.region_first`
+    #: and `s.region_end` whose owner is not 0 (`state.parts.regions`)
     place: Callable[[Gpu, Sm, int], int]

@@ -1,4 +1,5 @@
-"""All placement policies of shared memory. A new one is a file beside this one and a row here."""
+"""This module has the table of placement policies of shared memory. A new one is a file in this folder and a row
+here."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ DEFAULT = LOWEST_GAP.name
 
 
 def placement_number(name: str) -> int:
-    """What `g.placement` says for the policy of that name. Raises UsageError with the known names."""
+    """Return the value of `g.placement` for a policy. Raises UsageError with the known names."""
     return number(PLACEMENTS, name, "placement of shared memory", Hint("{placement}"))
 
 

@@ -1,1 +1,1 @@
-"""Which warp issues next."""
+"""A warp scheduler chooses the warp that issues next."""

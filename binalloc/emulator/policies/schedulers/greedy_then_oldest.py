@@ -1,7 +1,7 @@
-"""Greedy, then oldest: a warp goes on as long as it can, then the oldest takes over.
+"""This scheduler is greedy, then oldest: a warp issues as long as it can, then the oldest takes over.
 
-As in Rogers, O'Connor and Aamodt, "Cache-Conscious Wavefront Scheduling" (MICRO
-2012), where it is GTO."""
+It is GTO of Rogers, O'Connor and Aamodt, "Cache-Conscious Wavefront Scheduling" (MICRO 2012).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @device
 def greedy_then_oldest(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
-    """The warp that issued last if it is eligible, else the oldest that is."""
+    """Return the warp that issued last if it is eligible, else the oldest eligible one."""
     i = s.greedy[sch] - 1
     if i < 0 or not (eligible >> i) & 1:
         i = oldest(g, s, sch, eligible)
@@ -27,7 +27,7 @@ def greedy_then_oldest(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
 
 @device
 def leave_ended(g: Gpu, s: Sm, w: int) -> None:
-    """The warp has ended: a later one in its slot is not the one that issued last."""
+    """Forget the warp, which has ended: a later one in its slot is not the one that issued last."""
     if s.greedy[g.scheduler_of[w]] == w // g.schedulers + 1:
         s.greedy[g.scheduler_of[w]] = 0
 

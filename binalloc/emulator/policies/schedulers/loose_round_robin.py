@@ -1,4 +1,4 @@
-"""Loose round robin: each warp in its turn, those that cannot issue passed over."""
+"""This scheduler is loose round robin: each warp has its turn, and warps that cannot issue are passed over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @device(inline=True)
 def loose_round_robin(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
-    """The next eligible warp after the one that issued last."""
+    """Return the next eligible warp after the one that issued last."""
     above = eligible & -(2 << s.last[sch]) if s.last[sch] >= 0 else eligible
     return lowest_bit(above if above else eligible)
 

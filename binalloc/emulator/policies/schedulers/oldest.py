@@ -1,4 +1,4 @@
-"""Strict oldest: always the warp that has been there longest."""
+"""This scheduler is strict oldest: it always takes the warp that has been there longest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @device
 def oldest(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
-    """The eligible warp that started first: blocks in order of dispatch, then warps by their numbers in the block."""
+    """Return the eligible warp that started first: blocks in order of dispatch, then warps by their numbers in the
+    block."""
     best = lowest_bit(eligible)
     rest = eligible & (eligible - 1)
     while rest:

@@ -1,4 +1,4 @@
-"""What a warp scheduler is."""
+"""This module defines warp schedulers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WarpScheduler(Policy):
-    """Chooses which of the warps that could issue does. One object of each is in `table`.
+    """A warp scheduler chooses one of the warps that could issue. One object of each is in `table`.
 
-    pick(g, s, sch, eligible): a device function of the device's record, the SM's, the number of the scheduler in the
-    SM, and its eligible warps as a bit mask, not 0 (bit i = warp slot i * schedulers + sch). It returns the bit index
-    of the warp that issues now, or ~reason, a `counters.Stall`, to have none of them issue in this cycle.
-
-    `pick` is asked in every cycle in which a warp is eligible, and in no other; so what a policy remembers may change
-    there and as it hears of events, and at no other time. It is in `state.parts.scheduler`. A policy that promotes
-    warps notes them in `s.promotions`.
+    `pick` is called in every cycle in which a warp is eligible, and in no other. So the memory of a policy, which is in
+    `state.parts.scheduler`, may change there and at events, and at no other time. A policy that promotes warps notes
+    them in `s.promotions`.
     """
 
+    #: pick(g, s, sch, eligible): a device function that returns the bit index of the warp that issues now. It returns
+    #: ~reason, a `counters.Stall`, where no warp is to issue in this cycle. sch: number of the scheduler in the SM.
+    #: eligible: its eligible warps as a bit mask, not 0; bit i is warp slot i * schedulers + sch
     pick: Callable[[Gpu, Sm, int, int], int]

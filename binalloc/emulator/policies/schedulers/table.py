@@ -1,4 +1,5 @@
-"""All warp schedulers. A new one is a file beside this one and a row here: `pick` is written from the rows."""
+"""This module has the table of warp schedulers. A new one is a file in this folder and a row here; `pick` is written
+from the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ DEFAULT = LRR.name
 
 
 def policy_number(name: str) -> int:
-    """What `g.policy` says for the scheduler called `name`. Raises UsageError with the known names."""
+    """Return the value of `g.policy` for a scheduler. Raises UsageError with the known names."""
     return number(SCHEDULERS, name, "warp scheduler", Hint("{scheduler}"))
 
 

@@ -1,9 +1,11 @@
-"""Two levels: a few active warps take turns; those that wait for memory or at a barrier make room for pending ones.
+"""This scheduler has two levels: a few active warps take turns, and warps that wait for memory or at a barrier make
+room for pending ones.
 
-As in Gebhart et al., "Energy-efficient Mechanisms for Managing Thread Context in Throughput Processors" (ISCA 2011): an
-active set that a warp leaves at a dependence on a result of long latency, and that a pending warp enters once it is
-ready. Narasiman et al., "Improving GPU Performance via Large Warps and Two-Level Warp Scheduling" (MICRO 2011), have
-fixed groups of warps in place of the set."""
+As in Gebhart et al., "Energy-efficient Mechanisms for Managing Thread Context in Throughput Processors" (ISCA 2011), a
+warp leaves the active set at a dependence on a result of long latency, and a pending warp enters it once it is ready.
+Narasiman et al., "Improving GPU Performance via Large Warps and Two-Level Warp Scheduling" (MICRO 2011), have fixed
+groups of warps in place of the set.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
 ACTIVE_WARPS = 8
-"""Of a scheduler. Gebhart et al. find that a quarter of a scheduler's warps is enough; theirs has 32."""
+"""Active warps of a scheduler. Gebhart et al. find that a quarter of a scheduler's warps, which are 32 there, is
+enough."""
 
 
 @device
 def longest_pending(g: Gpu, s: Sm, sch: int, pending: int) -> int:
-    """Of the pending warps in the mask, that which has been pending longest; of those the oldest."""
+    """Return the warp of the mask that has been pending longest, of several the oldest."""
     best = lowest_bit(pending)
     rest = pending & (pending - 1)
     while rest:
@@ -41,7 +44,7 @@ def longest_pending(g: Gpu, s: Sm, sch: int, pending: int) -> int:
 
 @device
 def two_level(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
-    """Eligible warps that are pending become active while there is room; of the active ones it is the next's turn."""
+    """Make eligible pending warps active while there is room, and return the next of the eligible active ones."""
     active = s.active[sch]
     pending = eligible & ~active
     room = ACTIVE_WARPS - count_bits(active)
@@ -59,13 +62,13 @@ def two_level(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
 
 @device
 def begin_pending(g: Gpu, s: Sm, w: int) -> None:
-    """The warp starts."""
+    """Note that the warp is pending from now on, as it starts."""
     s.pending_since[w] = g.cycle
 
 
 @device
 def leave(g: Gpu, s: Sm, w: int) -> None:
-    """The warp is active no more, if it was."""
+    """Make the warp pending, if it was active."""
     sch = g.scheduler_of[w]
     bit = g.bit_of[w]
     if s.active[sch] & bit:
@@ -75,7 +78,7 @@ def leave(g: Gpu, s: Sm, w: int) -> None:
 
 @device
 def leave_for_memory(g: Gpu, s: Sm, w: int, boards: int) -> None:
-    """The warp waits for scoreboards: if for a result whose time nobody knows, others may go on in its place."""
+    """Make the warp pending if it waits for a result that comes at an unknown time."""
     for board in range(SCOREBOARDS):
         if (boards >> board) & 1 and s.board_open[w, board]:
             leave(g, s, w)

@@ -1,1 +1,1 @@
-"""Parts of the two records of `state.records`, one for what each mechanism keeps in them."""
+"""This package has the parts of the two records of `state.records`, one for each mechanism."""

@@ -1,18 +1,15 @@
-"""The part of the device's record that block dispatchers keep."""
+"""This module has the part of the device's record that block dispatchers keep."""
 
 from __future__ import annotations
 
 
 class DispatchRecord:
-    """What every dispatcher knows; what single ones remember comes behind it."""
+    """The first fields are known to every dispatcher. Fields that single dispatchers remember follow them."""
 
-    # the dispatcher, by its number in the table; cycles between two blocks of an SM
-    dispatcher: int
-    launch_interval: int
-    # the blocks that are run: the first of them, and how many; how many have been dispatched, and have ended
-    first_block: int
-    blocks: int
-    dispatched: int
-    retired: int
-    # 1 where SMs that have nothing to do are to ask for a block once more
-    recall: int
+    dispatcher: int  #: number of the dispatcher in its table
+    launch_interval: int  #: cycles between two blocks of an SM
+    first_block: int  #: the first of the blocks that are run
+    blocks: int  #: how many blocks are run
+    dispatched: int  #: how many of them have been dispatched
+    retired: int  #: how many of them have ended
+    recall: int  #: 1 where idle SMs have to ask for a block once more

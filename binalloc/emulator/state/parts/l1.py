@@ -1,4 +1,5 @@
-"""The part of an SM's record that is its way to memory: L1, accesses whose lines are under way, lines that wait."""
+"""This module has the part of an SM's record for its path to memory: L1, accesses with lines under way, and held
+lines."""
 
 from __future__ import annotations
 
@@ -10,62 +11,54 @@ from binalloc.emulator.state.memory_layout import ACCESS_ROWS, L1_ROWS, LINE_LIS
 
 
 class L1Record:
-    """A line of memory is known by its number, its address / 128; words of it by a bit each."""
+    """A line of memory is known by its number, which is its address / 128. Its words are known by a bit each."""
 
-    # loads, lines on their way among them, that were sent and have not been answered; stores likewise
-    loads_out: int
-    stores_out: int
-    # the access that the running instruction made, -1 if all of it was done at once; free accesses and waiters
-    access: int
-    accesses: int
-    free_access: int
-    waiters: int
-    free_waiter: int
-    # the lines that the running instruction wants: how many; number, words, what happens to each, how many lanes
-    # meet at one address of it
-    lines: int
-    line: Annotated[Words, MAX_LINES_OF_ACCESS]
-    line_policy: Annotated[Words, MAX_LINES_OF_ACCESS]
-    line_words: Annotated[Words, MAX_LINES_OF_ACCESS]
-    line_serial: Annotated[Words, MAX_LINES_OF_ACCESS]
-    # those of one hash in a list: the last entered, and the one entered before each, -1 if it was the first
-    line_last: Annotated[Words, LINE_LISTS]
-    line_before: Annotated[Words, MAX_LINES_OF_ACCESS]
-    # lines that L1 has given up and of which nobody has been told, where that is noted: how many; number; warp slot
-    # that asked for it last
-    given_up: int
-    given_line: Annotated[Words, MAX_LINES_OF_ACCESS]
-    given_owner: Annotated[Words, MAX_LINES_OF_ACCESS]
-    # those of them that found no room: how many lines there are (0: none is held), the first that is held; whose they
-    # are
-    held: int
-    held_next: int
-    held_access: int
-    # accesses: lines still missing, warp and scoreboard that wait, cycle of the last line that was known from the start
-    missing: Annotated[Words, ACCESS_ROWS]
-    access_warp: Annotated[Words, ACCESS_ROWS]
-    access_board: Annotated[Words, ACCESS_ROWS]
-    access_time: Annotated[Words, ACCESS_ROWS]
-    next_access: Annotated[Words, ACCESS_ROWS]
-    # in profiled runs: the word and the cycle at which it issued, and when what does not come in lines is there
-    access_word: Annotated[Words, ACCESS_ROWS]
-    access_since: Annotated[Words, ACCESS_ROWS]
-    access_known: Annotated[Words, ACCESS_ROWS]
-    # waiters, in lists: the access, and the words of a line that it lacks
-    waiter_access: Annotated[Words, WAITER_ROWS]
-    waiter_words: Annotated[Words, WAITER_ROWS]
+    loads_out: int  #: loads that were sent and have not been answered, with lines that are on their way to L1
+    stores_out: int  #: stores that were sent and have not been answered
+    access: int  #: the access that the running instruction made, -1 if all of it was done at once
+    accesses: int  #: accesses that have ever been in use
+    free_access: int  #: the first free access + 1
+    waiters: int  #: waiters that have ever been in use
+    free_waiter: int  #: the first free waiter + 1
+    # the lines that the running instruction wants
+    lines: int  #: how many they are
+    line: Annotated[Words, MAX_LINES_OF_ACCESS]  #: line number
+    line_policy: Annotated[Words, MAX_LINES_OF_ACCESS]  #: what happens to the line, a `LinePolicy`
+    line_words: Annotated[Words, MAX_LINES_OF_ACCESS]  #: wanted words
+    line_serial: Annotated[Words, MAX_LINES_OF_ACCESS]  #: most lanes that meet at one address of the line
+    line_last: Annotated[Words, LINE_LISTS]  #: the last line entered in the list of a hash
+    line_before: Annotated[Words, MAX_LINES_OF_ACCESS]  #: the line entered before in the same list, -1 for none
+    # lines that L1 has given up and that no policy has heard of, where evictions are noted
+    given_up: int  #: how many they are
+    given_line: Annotated[Words, MAX_LINES_OF_ACCESS]  #: line number
+    given_owner: Annotated[Words, MAX_LINES_OF_ACCESS]  #: warp slot that asked for the line last
+    # lines of the access that found no room
+    held: int  #: number of lines of the access that has held ones, 0 where none is held
+    held_next: int  #: the first line that is held
+    held_access: int  #: the access
+    # accesses
+    missing: Annotated[Words, ACCESS_ROWS]  #: lines still missing
+    access_warp: Annotated[Words, ACCESS_ROWS]  #: warp that waits
+    access_board: Annotated[Words, ACCESS_ROWS]  #: scoreboard that waits
+    access_time: Annotated[Words, ACCESS_ROWS]  #: the last of the cycles that were known from the start
+    next_access: Annotated[Words, ACCESS_ROWS]  #: link of the free accesses, and of fences
+    # accesses in profiled runs
+    access_word: Annotated[Words, ACCESS_ROWS]  #: code word
+    access_since: Annotated[Words, ACCESS_ROWS]  #: cycle of issue
+    access_known: Annotated[Words, ACCESS_ROWS]  #: time of the data that does not come in lines
+    # waiters, in lists
+    waiter_access: Annotated[Words, WAITER_ROWS]  #: the access
+    waiter_words: Annotated[Words, WAITER_ROWS]  #: words of the line that it lacks
     next_waiter: Annotated[Words, WAITER_ROWS]
-    # warp slots: stores and atomics that have not been answered; the fence that waits for them + 1, further ones linked
-    # by `next_access`
-    warp_stores: Annotated[Words, MAX_WARPS]
-    warp_fence: Annotated[Words, MAX_WARPS]
-    # lines of L1: line number + 1 (0: empty), age, words that are there, that L2 lacks, that are on their way; waiters
-    l1_line: Annotated[Words, L1_ROWS]
+    # warp slots
+    warp_stores: Annotated[Words, MAX_WARPS]  #: stores and atomics that have not been answered
+    warp_fence: Annotated[Words, MAX_WARPS]  #: the fence that waits for them + 1; `next_access` links further ones
+    # lines of L1
+    l1_line: Annotated[Words, L1_ROWS]  #: line number + 1, 0 for an empty way
     l1_age: Annotated[Words, L1_ROWS]
-    l1_valid: Annotated[Words, L1_ROWS]
-    l1_dirty: Annotated[Words, L1_ROWS]
-    l1_coming: Annotated[Words, L1_ROWS]
-    l1_first: Annotated[Words, L1_ROWS]
-    l1_last: Annotated[Words, L1_ROWS]
-    # the warp slot that asked for it last, where evictions are noted
-    l1_owner: Annotated[Words, L1_ROWS]
+    l1_valid: Annotated[Words, L1_ROWS]  #: words that are there
+    l1_dirty: Annotated[Words, L1_ROWS]  #: words that L2 lacks
+    l1_coming: Annotated[Words, L1_ROWS]  #: words that are on their way
+    l1_first: Annotated[Words, L1_ROWS]  #: first waiter + 1
+    l1_last: Annotated[Words, L1_ROWS]  #: last waiter + 1
+    l1_owner: Annotated[Words, L1_ROWS]  #: warp slot that asked for the line last, where evictions are noted

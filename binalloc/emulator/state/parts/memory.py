@@ -1,4 +1,5 @@
-"""The part of the device record that all SMs share behind their L1: requests, interconnect, L2, DRAM."""
+"""This module has the part of the device record that all SMs share behind their L1: requests, interconnect, L2 and
+DRAM."""
 
 from __future__ import annotations
 
@@ -20,86 +21,77 @@ from binalloc.emulator.state.parts.dram import DramRecord
 class MemoryRecord(DramRecord):
     """Times are core cycles here. A request is a row of the `Annotated[Words, REQUEST_ROWS]` arrays."""
 
-    # lanes whose accesses are put together, and whether into segments
-    lane_group: int
-    segments: int
-    # interconnect: bytes a cycle of one SM's link in each direction, cycles on the way, bytes that say what a packet is
-    request_bytes: int
-    request_latency: int
-    response_bytes: int
-    response_latency: int
-    header_bytes: int
-    # L2: slices, sets and ways of each, bytes a cycle that one gives out, cycles from arrival to departure of a hit,
-    # lines that may be on their way to it at once, and loads that may wait for each; cycles per colliding atomic;
-    # whether it holds more than textures
+    lane_group: int  #: lanes whose accesses are coalesced
+    segments: int  #: whether they are coalesced into segments
+    # interconnect
+    request_bytes: int  #: bytes per cycle of one SM's link to L2
+    request_latency: int  #: cycles on the way to L2
+    response_bytes: int  #: bytes per cycle of one SM's link from L2
+    response_latency: int  #: cycles on the way back
+    header_bytes: int  #: bytes of a packet beside its data
+    # L2
     slices: int
     slices_per_channel: int
-    l2_sets: int
+    l2_sets: int  #: sets of a slice
     l2_ways: int
-    l2_bytes: int
-    l2_latency: int
-    l2_mshrs: int
-    l2_merges: int
-    l2_atomic: int
-    l2_data: int
-    # DRAM as L2 sees it: cycles beside the commands' on the way back, bytes of a burst, of a row, of what one channel
-    # has before the next one's turn comes
-    dram_latency: int
+    l2_bytes: int  #: bytes per cycle that a slice gives out
+    l2_latency: int  #: cycles from arrival to departure of a hit
+    l2_mshrs: int  #: lines that may be on their way to a slice at once
+    l2_merges: int  #: loads that may wait for one of these lines
+    l2_atomic: int  #: cycles per colliding atomic
+    l2_data: int  #: whether L2 holds more than textures
+    # DRAM as L2 sees it
+    dram_latency: int  #: cycles on the way back beside those of the commands
     burst_bytes: int
     row_bytes: int
-    interleave: int
-    # requests: how many have ever been made, the free ones, the youngest one's age; events outstanding
-    requests: int
-    free_request: int
-    stamp: int
-    events: int
-    # stores, write-backs and atomics of all SMs that have not arrived; requests that wait at slices
-    unfinished: int
-    turned_away: int
+    interleave: int  #: bytes of one channel before the next channel's turn comes
+    # requests
+    requests: int  #: how many rows have ever been in use
+    free_request: int  #: the first free row + 1
+    stamp: int  #: age of the youngest request
+    events: int  #: outstanding events
+    unfinished: int  #: stores, write-backs and atomics of all SMs that have not arrived
+    turned_away: int  #: requests that wait at slices
     dram_log: int
     dram_logged: int
 
     kind: Annotated[Words, REQUEST_ROWS]
     stage: Annotated[Words, REQUEST_ROWS]
     source: Annotated[Words, REQUEST_ROWS]
-    # the line as it was asked for, and the one that it is in L2 and DRAM (`pages`)
-    line: Annotated[Words, REQUEST_ROWS]
-    home: Annotated[Words, REQUEST_ROWS]
+    line: Annotated[Words, REQUEST_ROWS]  #: the line that was asked for
+    home: Annotated[Words, REQUEST_ROWS]  #: the line that it is in L2 and DRAM (`pages`)
     words: Annotated[Words, REQUEST_ROWS]
     link: Annotated[Words, REQUEST_ROWS]
     at_slice: Annotated[Words, REQUEST_ROWS]
     at_way: Annotated[Words, REQUEST_ROWS]
     writes: Annotated[Words, REQUEST_ROWS]
     age: Annotated[Words, REQUEST_ROWS]
-    # the list that a request stands in: of a bucket of the calendar, of a slice, of a line's loads, or of the free ones
+    #: link of the request's list: a bucket of the calendar, a slice, a line's loads, or the free requests
     following: Annotated[Words, REQUEST_ROWS]
     due: Annotated[Words, REQUEST_ROWS]
     event_first: Annotated[Words, MEMORY_CALENDAR]
     event_last: Annotated[Words, MEMORY_CALENDAR]
     event_used: Annotated[Words, MEMORY_CALENDAR // USED_BITS]
-    # the SMs' links: first free cycle of each direction
-    request_free: Annotated[Words, MAX_SMS]
-    response_free: Annotated[Words, MAX_SMS]
-    # slices: first cycle for the next request, for the next departure; lines on their way; requests that it turned away
-    slice_free: Annotated[Words, MAX_SLICES]
-    slice_out: Annotated[Words, MAX_SLICES]
-    slice_pending: Annotated[Words, MAX_SLICES]
-    slice_first: Annotated[Words, MAX_SLICES]
-    slice_last: Annotated[Words, MAX_SLICES]
-    # places at its channel for want of which the first of them could not go on, 0 if it waits for something else; the
-    # way that it is to take then, the words that it lacks, and those that it has fetched
+    request_free: Annotated[Words, MAX_SMS]  #: first free cycle of an SM's link to L2
+    response_free: Annotated[Words, MAX_SMS]  #: first free cycle of an SM's link from L2
+    # slices
+    slice_free: Annotated[Words, MAX_SLICES]  #: first cycle for the next request
+    slice_out: Annotated[Words, MAX_SLICES]  #: first cycle for the next departure
+    slice_pending: Annotated[Words, MAX_SLICES]  #: lines on their way
+    slice_first: Annotated[Words, MAX_SLICES]  #: first request that waits at the slice + 1
+    slice_last: Annotated[Words, MAX_SLICES]  #: last request that waits at the slice
+    #: places at the channel that the first waiting request needs, 0 if it waits for something else
     slice_wants: Annotated[Words, MAX_SLICES]
-    slice_way: Annotated[Words, MAX_SLICES]
-    slice_lacks: Annotated[Words, MAX_SLICES]
-    slice_fetch: Annotated[Words, MAX_SLICES]
-    # lines of L2: line number + 1 (0: empty), age (behind all others while words are on their way); words that are
-    # there, that are newer than DRAM's, that are on their way; how many requests wait for them, the first and the last
-    l2_line: Annotated[Words, L2_ROWS]
-    l2_age: Annotated[Words, L2_ROWS]
-    l2_valid: Annotated[Words, L2_ROWS]
-    l2_dirty: Annotated[Words, L2_ROWS]
-    l2_coming: Annotated[Words, L2_ROWS]
-    l2_waiting: Annotated[Words, L2_ROWS]
-    l2_first: Annotated[Words, L2_ROWS]
-    l2_last: Annotated[Words, L2_ROWS]
+    slice_way: Annotated[Words, MAX_SLICES]  #: the way that this request will take
+    slice_lacks: Annotated[Words, MAX_SLICES]  #: the words that it lacks
+    slice_fetch: Annotated[Words, MAX_SLICES]  #: the words that it fetches
+    # lines of L2
+    l2_line: Annotated[Words, L2_ROWS]  #: line number + 1, 0 for an empty way
+    l2_age: Annotated[Words, L2_ROWS]  #: above every other age while words are on their way
+    l2_valid: Annotated[Words, L2_ROWS]  #: words that are there
+    l2_dirty: Annotated[Words, L2_ROWS]  #: words that are newer than DRAM's
+    l2_coming: Annotated[Words, L2_ROWS]  #: words that are on their way
+    l2_waiting: Annotated[Words, L2_ROWS]  #: how many requests wait for the line
+    l2_first: Annotated[Words, L2_ROWS]  #: the first of them
+    l2_last: Annotated[Words, L2_ROWS]  #: the last of them
     memory_stat: Annotated[Words, len(MemoryStat.names)]

@@ -1,4 +1,5 @@
-"""The part of the device record, and of an SM's, that says how full queues and tables of misses have been."""
+"""This module has the part of the device's and of an SM's record that measures how full queues and tables of misses
+are."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ QUEUES = len(Queue.names)
 
 
 class QueueRecord:
-    """A row for each `Queue`; those of L1 are used in an SM's record, the others in the device's. Kept by
-    `memory.queues`."""
+    """The arrays have a row for each `Queue`. An SM's record uses the rows of L1, the device's record the others.
+    `memory.queues` keeps them."""
 
-    # cycles in which things left, summed over them, less those in which they came; the most at once; cycles in which a
-    # place that was the last one was given back, summed, less those in which one was taken
+    #: sum of the cycles in which requests left, less the sum of those in which they came
     queue_area: Annotated[Words, QUEUES]
-    queue_most: Annotated[Words, QUEUES]
+    queue_most: Annotated[Words, QUEUES]  #: the most requests at once
+    #: sum of the cycles in which the queue ceased to be full, less the sum of those in which it became full
     queue_full: Annotated[Words, QUEUES]

@@ -1,5 +1,5 @@
-"""The parts of the records that hold the register files' banks: figures of the machine, and what an SM's have under
-way."""
+"""This module has the parts of the records for the banks of register files: figures of the machine, and the state of an
+SM."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from binalloc.emulator.state.layout import MAX_REGISTER_BANKS, MAX_SCHEDULERS, O
 
 
 class RegisterFileFigures:
-    """Of the machine: banks, 0 where it names none; registers that one gives out a cycle; cycles in which an
-    instruction's registers must come; whether operands are kept for later ones."""
+    """These are figures of the machine."""
 
-    register_banks: int
-    bank_reads: int
-    read_window: int
-    operand_cache: int
+    register_banks: int  #: banks, 0 where the machine file has none
+    bank_reads: int  #: registers that a bank gives out a cycle
+    read_window: int  #: cycles within which an instruction's registers must come
+    operand_cache: int  #: whether operands are kept for later instructions
 
 
 class RegisterFileRecord:
-    """Of an SM, by scheduler."""
+    """These fields are an SM's state, by scheduler."""
 
-    # the first cycle in which it may issue again, 0 if nothing keeps it; the latest of them
-    issue_latest: int
+    issue_latest: int  #: the latest cycle of `issue_from`
+    #: first cycle in which the scheduler may issue again, 0 if nothing keeps it
     issue_from: Annotated[Words, MAX_SCHEDULERS]
-    # by bank: reads, counted from cycle 0 at `bank_reads` a cycle, that are done or given away
+    #: by bank: reads that are done or given away, counted from cycle 0 at `bank_reads` a cycle
     bank_free: Annotated[Grid, MAX_SCHEDULERS, MAX_REGISTER_BANKS]
-    # by bank and operand: the register kept, and of which warp, see `sm.register_file.kept_as`; 0 for none
+    #: by bank and operand: the kept register and its warp, see `sm.register_file.kept_as`; 0 for none
     kept: Annotated[Grid, MAX_SCHEDULERS, MAX_REGISTER_BANKS * OPERANDS]

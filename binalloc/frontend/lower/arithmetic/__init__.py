@@ -1,1 +1,1 @@
-"""PTX arithmetic to Loom."""
+"""This package lowers PTX arithmetic to Loom."""

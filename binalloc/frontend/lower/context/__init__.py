@@ -1,1 +1,1 @@
-"""What lowering knows of the function at hand."""
+"""This package holds the facts and the state on which the lowering of a function depends."""

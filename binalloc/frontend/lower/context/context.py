@@ -1,13 +1,14 @@
-"""What the lowering of every PTX instruction works with: registers, operands, destinations, guards, symbols.
+"""This module has what the lowering of every PTX instruction uses: registers, operands, destinations, guards, symbols.
 
-A handler is a function `(ctx, ins)`; it reads operands with `word`, `wide`, `double`, `predicate`, makes nodes through
-`ctx.b` and writes results to the units `ctx.dest` gives. Guards: for an instruction whose handler is registered as
-*pure* the dispatcher replaces the destinations of a guarded instruction by fresh units and moves them under the guard
-afterwards, so such handlers know nothing of guards. Other handlers (memory, barriers, calls, branches, warp operations)
-put `ctx.guard` on the nodes that have effects.
+A handler is a function `(ctx, ins)`. It reads operands with `word`, `wide`, `double` and `predicate`, makes nodes
+through `ctx.b`, and writes results to the units that `ctx.dest` returns.
 
-Values of 8 and 16 bits live in the low bits of a unit, the bits above are undefined: an operation whose result depends
-on them extends first (`ctx.extended`).
+A handler registered as *pure* need not know of guards: the dispatcher gives a guarded instruction fresh units as
+destinations, and moves them under the guard afterwards. Other handlers (memory, barriers, calls, branches, warp
+operations) put `ctx.guard` on the nodes that have effects.
+
+Values of 8 and 16 bits are in the low bits of a unit, and the bits above are undefined. An operation whose result
+depends on them extends the value first (`ctx.extended`).
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ Handler = Callable[["Context", Instruction], None]
 
 
 class Context:
-    """State of the lowering of one function.
+    """This is the state of the lowering of one function.
 
-    kernel: the kernel on whose behalf it is lowered; it decides where shared variables lie. block: the block size where
-    it is known. library: routines of the math library called. labels: PTX label -> block. ends: labels where nothing
-    but the thread's end follows. parameters: `.param` variables of a .func and of its calls that live in units: name ->
-    first of consecutive units. names: function -> name of the routine that stands for it under this kernel.
+    kernel: the kernel for which it is lowered; the places of shared variables depend on it. block: the block size where
+    it is known. library: functions of the math library that are called. labels: PTX label -> block. ends: labels behind
+    which the thread only ends. parameters: `.param` variables of a .func, and of its calls, that are in units: name ->
+    first of consecutive units. names: function -> name of its routine under this kernel. unit_of: register -> its first
+    unit. predicate_of: register -> its predicate. substitute: register -> fresh unit or predicate to write instead, for
+    a guarded pure instruction.
     """
 
     def __init__(
@@ -64,19 +67,19 @@ class Context:
         self.scan = layout.scans[function.name]
         self.registers = Registers()
         self.frame = self.registers.new(1, "frame") if function.name in layout.components else RZ
-        """Where the function's frame begins, if that is on the stack."""
+        """The unit with the address of the function's frame, if that is on the stack."""
         self.b = Emitter(self.registers)
         self.guard: Guard | None = None
         self.refused: list[MalformedInput] = []
-        """Why the function cannot be lowered: every reason found."""
+        """Every reason found why the function cannot be lowered."""
         self.ins: Instruction = Instruction("", (), (), ast.TextPosition(0, 0))
         self.unit_of: dict[str, int] = {}
         self.predicate_of: dict[str, int] = {}
         self.substitute: dict[str, int] = {}
         self.carry: int | None = None
-        """The predicate that stands for PTX's condition code CC.CF."""
+        """The predicate that holds PTX's condition code CC.CF."""
         self.carry_here: tuple[object, Pred] | None = None
-        """(block, predicate): CC.CF as long as this block lasts."""
+        """(block, predicate): the value of CC.CF within this block."""
         self.labels: dict[str, int] = {}
         self.ends: set[str] = set()
         self.parameters: dict[str, int] = {}
@@ -92,25 +95,25 @@ class Context:
         raise refusal(self.ins, self.function.path, message, found=found, expected=expected, remedy=remedy)
 
     def unsupported(self, key: str, message: str = "", *, expected: object = None) -> NoReturn:
-        """Refuse PTX that binalloc does not import: a form of `unsupported.FORMS`, whose reason is the message unless
-        there is a closer one."""
+        """Refuse PTX that binalloc does not import. key: a form of `unsupported.FORMS`. message: the form's reason by
+        default."""
         text = message or BY_KEY[key].reason
         raise refusal(self.ins, self.function.path, text, expected=expected, form=key)
 
     def undefined(self, key: str, name: str) -> NoReturn:
-        """Refuse the use of a symbol that is declared, but defined in no file that is known."""
+        """Refuse the use of a symbol that is declared but defined in no file given."""
         expected = "a file that defines it"
         self.unsupported(key, f"{name} is declared but not defined in {self.module.files_in_words}", expected=expected)
 
     def error(self, message: str, *, expected: object = None) -> MalformedInput:
-        """The error `refuse` raises, for `raise`."""
+        """Return the error that `refuse` raises, for a `raise` statement."""
         return refusal(self.ins, self.function.path, message, expected=expected)
 
     def modifiers(self) -> Modifiers:
         return Modifiers(self.ins, self.function.path)
 
     def operands(self, *counts: int) -> tuple[ast.Operand, ...]:
-        """The instruction's operands; refused unless their number is one of `counts`."""
+        """Return the instruction's operands. Refuses it unless their number is one of `counts`."""
         found = self.ins.operands
         if len(found) not in counts:
             expected = " or ".join(map(str, counts))
@@ -120,8 +123,11 @@ class Context:
     # -- types
 
     def check_type(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> None:
-        """A register's type must agree with the instruction's (PTX ISA 9.2): same size, and not float against integer
-        unless one is .b; wider: ld, st, cvt allow wider registers for smaller types."""
+        """Check that a register's type agrees with the instruction's (PTX ISA 9.2).
+
+        The sizes must be the same, and one must not be a float and the other an integer unless one is .b. wider: a
+        larger register is allowed for a smaller type (ld, st, cvt).
+        """
         if not isinstance(operand, ast.Register):
             return
         declared = self.function.registers[operand.name]
@@ -139,7 +145,7 @@ class Context:
     # -- registers
 
     def register(self, name: str) -> int:
-        """First unit of a PTX register of 8 to 128 bits."""
+        """Return the first unit of a PTX register of 8 to 128 bits."""
         unit = self.unit_of.get(name)
         if unit is None:
             size = TYPE_BYTES[self.function.registers[name]]
@@ -156,7 +162,7 @@ class Context:
     # -- sources
 
     def word(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> Source:
-        """A source of at most 32 bits: a unit or an immediate (of type f32: its pattern)."""
+        """Return a source of at most 32 bits: a unit or an immediate (of type f32: its pattern)."""
         if isinstance(operand, ast.Register):
             self.check_type(operand, type_, wider=wider)
             return self.register(operand.name)
@@ -173,7 +179,7 @@ class Context:
         raise self.error(f"operand does not fit type .{type_}", expected=f"a register or constant of type .{type_}")
 
     def wide(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> tuple[Source, Source]:
-        """A 64-bit source as (low word, high word)."""
+        """Return a 64-bit source as (low word, high word)."""
         if isinstance(operand, ast.Register):
             self.check_type(operand, type_, wider=wider)
             unit = self.register(operand.name)
@@ -190,18 +196,18 @@ class Context:
         raise self.error(f"operand does not fit type .{type_}", expected=f"a register or constant of type .{type_}")
 
     def pair(self, operand: ast.Operand, type_: str) -> int:
-        """A 64-bit source as the first unit of an aligned pair."""
+        """Return a 64-bit source as the first unit of an aligned pair."""
         return self.b.pair(*self.wide(operand, type_))
 
     def double(self, operand: ast.Operand) -> Source:
-        """An f64 source as a B or C operand: a pair, an immediate high word, or a constant of bank 2."""
+        """Return an f64 source as a B or C operand: a pair, an immediate high word, or a constant of bank 2."""
         low, high = self.wide(operand, "f64")
         if isinstance(high, Imm) and isinstance(low, Imm):
             return high if low.bits == 0 else self.double_constant(high.bits << 32 | low.bits)
         return self.b.pair(low, high)
 
     def predicate(self, operand: ast.Operand) -> Pred:
-        """A predicate source: (number, negated)."""
+        """Return a predicate source: (number, negated)."""
         if isinstance(operand, ast.Negated):
             number, negated = self.predicate(operand.base)
             return number, 1 - negated
@@ -215,13 +221,13 @@ class Context:
         raise self.error("not a predicate", expected="a .pred register, !register, 0 or 1")
 
     def extended(self, operand: ast.Operand, type_: str) -> Source:
-        """A source of 8, 16 or 32 bits, sign- or zero-extended to 32 by its type."""
+        """Return a source of 8, 16 or 32 bits, sign- or zero-extended to 32 by its type."""
         source = self.word(operand, type_)
         size = TYPE_BYTES[type_]
         return source if size == 4 else self.extend(source, size, signed=type_[0] == "s")
 
     def extend(self, source: Source, size: int, *, signed: bool) -> Source:
-        """The low `size` (1 or 2) bytes of a unit, extended to 32 bits."""
+        """Return the low `size` (1 or 2) bytes of a unit, extended to 32 bits."""
         bits = 8 * size
         if isinstance(source, Imm):
             value = source.bits & ((1 << bits) - 1)
@@ -237,7 +243,7 @@ class Context:
     # -- destinations
 
     def dest(self, operand: ast.Operand, type_: str, *, wider: bool = False) -> int:
-        """First unit of the destination; RZ for `_`; for single words only."""
+        """Return the first unit of the destination. `_` gives RZ, which only suits single words."""
         if isinstance(operand, ast.Discard):
             return RZ
         if not isinstance(operand, ast.Register):
@@ -247,7 +253,7 @@ class Context:
         return self.register(operand.name) if substituted is None else substituted
 
     def dest_predicate(self, operand: ast.Operand) -> int:
-        """Number of the destination predicate; PT for `_`."""
+        """Return the number of the destination predicate; PT for `_`."""
         if isinstance(operand, ast.Discard):
             return PT
         if not isinstance(operand, ast.Register):
@@ -259,7 +265,7 @@ class Context:
     # -- constants, symbols and special registers
 
     def single(self, operand: ast.Float) -> int:
-        """Pattern of a floating constant as f32 (a 0d or decimal one is rounded to nearest even)."""
+        """Return the pattern of a floating constant as f32. A 0d or decimal constant is rounded to nearest even."""
         import numpy as np
 
         if operand.width == 32:
@@ -268,7 +274,7 @@ class Context:
             return int(np.array(operand.bits, np.uint64).view(np.float64).astype(np.float32).view(np.uint32))
 
     def double_bits(self, operand: ast.Float) -> int:
-        """Pattern of a floating constant as f64 (a 0f one is widened)."""
+        """Return the pattern of a floating constant as f64. A 0f constant is widened."""
         import numpy as np
 
         if operand.width == 64:
@@ -276,21 +282,22 @@ class Context:
         return int(np.array(operand.bits, np.uint32).view(np.float32).astype(np.float64).view(np.uint64))
 
     def double_constant(self, bits: int) -> Source:
-        """An f64 constant whose low word is not zero: its place in bank 2; a pair of units once the bank is full."""
+        """Return an f64 constant whose low word is not zero: its place in bank 2; a pair of units once the bank is
+        full."""
         offset = self.doubles.place(bits)
         if offset is None:
             return self.b.pair(imm(bits), imm(bits >> 32))
         return Const(DOUBLE_BANK, offset)
 
     def special(self, name: str, type_: str) -> Source:
-        """A special register of at most 32 bits."""
+        """Return a special register of at most 32 bits."""
         found = special.read_word(self.b, name, self.block)
         if found is None:
             self._no_special(name, type_)
         return found
 
     def wide_special(self, name: str, type_: str) -> tuple[Source, Source]:
-        """A special register of 64 bits as (low word, high word)."""
+        """Return a special register of 64 bits as (low word, high word)."""
         first = special.read_pair(self.b, name)
         if first is None:
             self._no_special(name, type_)
@@ -304,7 +311,7 @@ class Context:
         self.unsupported(form.key, f"special register {name} is not supported: {form.reason}")
 
     def place(self, name: str) -> Place:
-        """(space, address) of a variable. Refused where it has none that Loom can give."""
+        """Return (space, address) of a variable. Refuses the instruction if the variable has no address in Loom."""
         found = self.layout.place(self.function.name, name, self.kernel)
         if found is not None:
             return found
@@ -320,8 +327,10 @@ class Context:
         raise self.error(f"{name} has no address here", expected="a variable in memory")
 
     def symbol(self, operand: ast.Symbol) -> tuple[Source, Source]:
-        """The address of a variable in its own space (generic and global agree), as (low, high); of a texture or
-        surface reference its handle, of a function its number (`targets`)."""
+        """Return the address of a variable in its own space, as (low, high). Generic and global addresses agree.
+
+        A texture or surface reference gives its handle, a function its number (`targets`).
+        """
         number = self.layout.targets.number(operand.name)
         if number and not operand.offset and self.layout.variable(self.function.name, operand.name) is None:
             return imm(number), imm(0)

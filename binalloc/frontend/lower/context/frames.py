@@ -1,9 +1,9 @@
-"""Where local memory's variables lie: static frames along the deepest chain of calls, and behind them the stack of
-functions that may come back to themselves.
+"""This module places variables in local memory: in static frames along the deepest chain of calls, and on a stack.
 
-A function outside of cycles is active at most once in a thread, so its frame has a place of its own. One in a cycle has
-a frame for each time it is active, on the stack: its variables lie so many bytes behind its frame pointer. A frame
-begins with the words in which callers leave arguments and find results (`allocate.recursion`).
+A function that is not recursive is active at most once in a thread, so its frame has a fixed place. A recursive
+function has a frame on the stack, behind the static frames, each time it is active. Its variables have fixed offsets
+from its frame pointer. A frame on the stack begins with the words in which callers leave arguments and find results
+(`allocate.recursion`).
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 from binalloc.isa.instruction import WORD
 
-LOCAL_LIMIT = 1 << 24
+LOCAL_LIMIT = 1 << 24  # most bytes of local memory per thread: Loom's local window has as many (WINDOW_SIZE)
 FRAME_LIMIT = 1 << 22
-"""Bytes of a frame on the stack, which offsets of instructions must reach."""
+"""Most bytes of a frame on the stack: the offsets of instructions, signed numbers of 24 bits, must be able to address
+it."""
 DYNAMIC_ALIGN = 16
-"""Of dynamic shared memory, and of the copy of a kernel's parameters."""
+"""Alignment in bytes of dynamic shared memory, and of the copy of a kernel's parameters: that of the widest access."""
 
 Place = tuple[str, int]
-"""(space, byte address in it): global, const, shared, local, frame (local, behind the frame pointer), param (bank 0),
-texref and surfref (bank 0, of the handle)."""
+"""The place of a variable: (space, byte address in it). Spaces are global, const, shared, local, frame (local memory;
+the address counts from the frame pointer), param (bank 0), texref and surfref (address of the handle in bank 0)."""
 HANDLED = ("texref", "surfref")
-"""Types of variables that are parameters with a handle."""
+"""Variables of these types become parameters that hold a handle."""
 
 
 def align_up(value: int, align: int) -> int:
-    """The least multiple of `align` that is not below `value`."""
+    """Return the least multiple of `align` that is not less than `value`."""
     return -(-value // align) * align
 
 
 def too_large(v: ast.Variable, message: str, expected: str) -> NotSupported:
-    """The refusal of a variable for which there is no room."""
+    """Return the refusal of a variable for which there is no room."""
     return NotSupported(
         BY_KEY["too-large"],
         message,
@@ -50,21 +51,24 @@ def too_large(v: ast.Variable, message: str, expected: str) -> NotSupported:
 
 @dataclass
 class Frames:
-    """places: (function, variable) -> where it lies. spans: function -> (base, bytes) of its frame, base 0 of one on
-    the stack. copies: kernel -> local address of the copy of its parameters, if it needs one. stack: None where no
-    function is in a cycle."""
+    """This is the layout of local memory."""
 
-    places: dict[tuple[str, str], Place] = field(default_factory=dict)
+    places: dict[tuple[str, str], Place] = field(default_factory=dict)  #: (function, variable) -> place
+    #: function -> (base, bytes) of its frame; base 0 for a frame on the stack
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: kernel -> local address of the copy of its parameters, if it needs one
     copies: dict[str, int] = field(default_factory=dict)
-    stack: Stack | None = None
+    stack: Stack | None = None  #: None where no function is recursive
 
 
 def place_frames(
     module: ast.Module, reached: Reached, in_memory: Callable[[str, ast.Variable], bool], stack_bytes: int
 ) -> Frames:
-    """Frames of all functions reached. in_memory: whether a function's parameter lies in its frame, too. stack_bytes:
-    of a thread. Raises NotSupported where they do not fit."""
+    """Place the frames of all functions.
+
+    in_memory: whether a function's parameter has a copy in its frame. stack_bytes: stack per thread. Raises
+    NotSupported where a frame is too large. Raises UsageError where the stack does not fit.
+    """
     out = Frames()
     base = dict.fromkeys(reached.order, 0)
     end, align = 0, WORD
@@ -113,7 +117,7 @@ def place_frames(
 
 
 def _groups(reached: Reached) -> Iterator[tuple[str, ...]]:
-    """Components and single functions, callers before callees."""
+    """Yield the cycles of the call graph and the single functions, callers before callees."""
     done: set[str] = set()
     for name in reversed(reached.order):
         if name not in done:
@@ -123,7 +127,7 @@ def _groups(reached: Reached) -> Iterator[tuple[str, ...]]:
 
 
 def _passed(function: ast.Function) -> int:
-    """Bytes at a frame's start for what callers hand over and take back."""
+    """Return the bytes at a frame's start for arguments and results."""
     given, returned = (
         sum(align_up(v.size, WORD) for v in side) for side in (function.parameters, function.results)
     )
@@ -131,7 +135,7 @@ def _passed(function: ast.Function) -> int:
 
 
 def _place(out: Frames, name: str, variables: list[ast.Variable], space: str, base: int, size: int) -> int:
-    """Places from `base` on, behind the `size` bytes that are taken; answers the bytes of the frame."""
+    """Place variables from `base` on, behind `size` bytes that are taken. Return the bytes of the frame."""
     for v in variables:
         size = align_up(size, v.align if v.space == "local" else max(WORD, v.align))
         out.places[name, v.name] = space, base + size

@@ -1,4 +1,4 @@
-"""An instruction's suffixes, taken one by one; what is left over in the end was not understood and is refused."""
+"""This module takes an instruction's suffixes one by one. A suffix left over at the end is unknown and refused."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
-ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")
-INTEGER_ROUNDINGS = ("rni", "rzi", "rmi", "rpi")
+ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")  # roundings to a floating-point value
+INTEGER_ROUNDINGS = ("rni", "rzi", "rmi", "rpi")  # roundings to an integral value
 RND = {"rn": "", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
-"""PTX rounding -> text of Loom's rnd and rnd2 modifiers."""
+"""PTX rounding -> text of Loom's modifiers rnd and rnd2."""
 
 
 class Modifiers:
-    """The suffixes of one instruction, `taken` as they are asked for."""
+    """This holds the suffixes of one instruction that are not taken yet."""
 
     def __init__(self, ins: Instruction, path: str) -> None:
         self.ins = ins
@@ -23,7 +23,7 @@ class Modifiers:
         self.left = list(ins.mods)
 
     def take(self, *texts: str) -> str:
-        """The first suffix that is one of `texts`, removed; "" where there is none."""
+        """Remove and return the first suffix that is one of `texts`; "" where there is none."""
         for text in self.left:
             if text in texts:
                 self.left.remove(text)
@@ -31,11 +31,12 @@ class Modifiers:
         return ""
 
     def has(self, text: str) -> bool:
-        """Whether the suffix is there; removed."""
+        """Remove the suffix and return whether it was there."""
         return bool(self.take(text))
 
     def type(self, *allowed: str) -> str:
-        """The first suffix that is a type, removed. Refused where there is none, or it is not one of `allowed`."""
+        """Remove and return the first suffix that is a type. Refuses the instruction if there is none, or it is not
+        `allowed`."""
         expected = "." + ", .".join(allowed or ("u32",))
         text = next((text for text in self.left if text in TYPE_BYTES), "")
         if not text:
@@ -46,12 +47,12 @@ class Modifiers:
         return text
 
     def done(self) -> None:
-        """Everything has been taken, or the instruction is refused."""
+        """Refuse the instruction unless every suffix has been taken."""
         if self.left:
             self.refuse(f"modifier .{self.left[0]} of {self.ins.op} is not supported here", form="other")
 
     def refuse(self, message: str, *, expected: object = None, form: str = "") -> NoReturn:
-        """The refusal of the instruction, with its text; see `refusal`."""
+        """Raise the refusal of the instruction, with its text. The arguments are as in `refusal`."""
         raise refusal(self.ins, self.path, message, expected=expected, form=form)
 
 
@@ -65,9 +66,9 @@ def refusal(
     remedy: str | None = None,
     form: str = "",
 ) -> MalformedInput:
-    """The error of an instruction that cannot be imported: file, line, column, its text, what was expected.
+    """Return the error of an instruction that cannot be imported: file, line, column, its text, the expected text.
 
-    form: key of `unsupported.FORMS`, where PTX allows what stands there; the remedy is its then.
+    form: key of `unsupported.FORMS`, for valid PTX; the remedy is the form's then.
     """
     place = f"line {ins.place.line}, column {ins.place.column}"
     found = found if found is not None else f"`{ins.text}`"

@@ -1,8 +1,8 @@
-"""Registers declared outside of functions (PTX before 3.0): each function has them as its own.
+"""This module checks registers declared outside of functions (PTX before 3.0): each function gets its own copy of them.
 
-That is what they are wherever no value goes from one function to another in them. Compilers of that time wrote
-arguments and results into them just before and behind a call, which names them. A read that may see what another
-function left there is found here, and refused.
+A copy is right wherever no value passes from one function to another in such a register. Compilers of that time wrote
+arguments and results into them just before and behind a call, and the call names them. A read that might get a value of
+another function is found here, and refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from binalloc.frontend.ptx.variables import OUTSIDE
 
 
 def refusals(ctx: Context) -> list[MalformedInput]:
-    """The first read of a value that another function may have left in such a register, refused; mostly nothing."""
+    """Return the refusal of the first read that might get another function's value from such a register; mostly
+    none."""
     shared = _of(ctx.function)
     if ctx.function.is_entry:  # a kernel begins once, with nothing in its registers
         others = [ctx.module.functions[name] for name in ctx.kernel.reached if name != ctx.function.name]
@@ -34,7 +35,8 @@ def _of(function: ast.Function) -> set[str]:
 
 
 def _carried(function: ast.Function, shared: set[str]) -> tuple[ast.Instruction, str] | None:
-    """The first read of one of the registers that no write in the same block comes before, with no call between."""
+    """Return the first read of one of the registers without a write before it in the same block, and no call
+    between."""
     written: set[str] = set()
     for ins in function.body or ():
         if isinstance(ins, ast.Label):

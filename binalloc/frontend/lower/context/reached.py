@@ -1,7 +1,8 @@
-"""The functions that kernels reach, and which of them may come back to themselves.
+"""This module finds the functions that kernels call, directly or through others, and the recursive ones among them.
 
-Needs the parsed module; scans each function that is reached, and leaves what a call of a register may reach among its
-scan's callees. Calls of functions without a body are no edges: they are refused where they are lowered.
+It needs the parsed module and scans each function that it finds. The functions that a call of a register may name are
+added to the callees of the scan. Calls of functions without a body are no edges: they are refused where they are
+lowered.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from binalloc.frontend.ptx import ast
 
 
 class Reached:
-    """scans: by function. order: functions, callees before callers; those of one component side by side. components:
-    function -> all that it may come back through, itself among them, in that order; only functions in cycles have one.
+    """This is the call graph of some kernels.
+
+    scans: function -> its scan. order: functions, callees before callers; functions of one cycle are neighbours.
+    components: recursive function -> all functions of its cycle, itself among them, in the order of `order`.
     """
 
     def __init__(self, module: ast.Module, targets: Targets, kernels: Iterable[str]) -> None:
@@ -25,14 +28,14 @@ class Reached:
         self.components: dict[str, tuple[str, ...]] = {}
         self._number: dict[str, int] = {}
         self._lowest: dict[str, int] = {}
-        """The first function, by number, that a function is known to come to and that is not done."""
+        """For each function not done: the lowest number of a function not done that it is known to call."""
         self._open: list[str] = []
         for kernel in kernels:
             if kernel not in self.scans:
                 self._visit(kernel)
 
     def below(self, name: str) -> list[str]:
-        """`name` and all it calls, each once, nearer ones first."""
+        """Return `name` and all functions that it calls, directly or through others, each once, nearer ones first."""
         seen = {name: None}
         work = [name]
         while work:
@@ -43,7 +46,7 @@ class Reached:
         return list(seen)
 
     def _visit(self, root: str) -> None:
-        """Tarjan's strongly connected components, depth first."""
+        """Find strongly connected components by Tarjan's algorithm, depth first."""
         work = [(root, self._enter(root))]
         while work:
             name, pending = work[-1]
@@ -64,7 +67,7 @@ class Reached:
                 self._close(name)
 
     def _enter(self, name: str) -> list[str]:
-        """Begin with a function; answers its callees, the first last."""
+        """Begin with a function. Return its callees, the first last."""
         self._number[name] = self._lowest[name] = len(self._number)
         self._open.append(name)
         function = self.module.functions[name]
@@ -78,7 +81,7 @@ class Reached:
         return list(reversed(found.callees))
 
     def _close(self, name: str) -> None:
-        """A component is complete: what was entered from its first function on and is not done."""
+        """Complete a component: the functions that were entered from its first one on and are not done."""
         first = self._open.index(name)
         members = tuple(reversed(self._open[first:]))
         del self._open[first:]

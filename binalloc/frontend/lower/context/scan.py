@@ -1,7 +1,7 @@
-"""What one pass over a function's body tells before any of it is lowered: who is called, which variables it names, how
-often each register is written, and which registers are plain constants.
+"""This module collects facts about a function in one pass over its body, before any of it is lowered.
 
-Needs a parsed function; changes nothing.
+The facts are the callees, the variables named, the number of definitions of each register, and the registers that are
+plain constants. It needs a parsed function and changes nothing.
 """
 
 from __future__ import annotations
@@ -14,32 +14,34 @@ _NO_RESULT = frozenset(
     ("bra", "brx", "membar", "fence", "nanosleep", "prefetch", "prefetchu", "st", "red", "pmevent", "cp", "discard",
      "applypriority", "griddepcontrol")
 )
+"""The first operand of these opcodes is no destination."""
 
 
 @dataclass
 class Scan:
-    """callees: name -> the first call of it. symbols: variables named. escaping: variables named otherwise than as the
-    base of an address or as an argument, so that their address is a value. definitions: register -> instructions that
-    write it (at least). constants: registers whose only definition is an unguarded `mov` of an integer. pieces:
-    `.param` variable -> (index of the first, of the last statement that names it, whether words of it are stored in
-    pieces). labels: indexes of labels in the body. generic: suffixes of its `cvta`, so spaces of which
-    addresses become generic ones. indirect: calls of registers.
-    """
+    """This is what one pass over a body finds."""
 
-    callees: dict[str, ast.Instruction] = field(default_factory=dict)
-    symbols: set[str] = field(default_factory=set)
+    callees: dict[str, ast.Instruction] = field(default_factory=dict)  #: name -> the first call of it
+    symbols: set[str] = field(default_factory=set)  #: variables named
+    #: variables whose address is a value: they are named other than as the base of an address or an argument
     escaping: set[str] = field(default_factory=set)
-    definitions: dict[str, int] = field(default_factory=dict)
+    definitions: dict[str, int] = field(default_factory=dict)  #: register -> instructions that write it (at least)
+    #: registers whose only definition is an unguarded `mov` of an integer -> the integer
     constants: dict[str, int] = field(default_factory=dict)
+    #: `.param` variable -> (index of the first statement that names it, index of the last, whether values smaller than
+    #: a word are stored to it)
     pieces: dict[str, tuple[int, int, bool]] = field(default_factory=dict)
-    labels: list[int] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)  #: indices of labels in the body
+    #: suffixes of its `cvta`: the spaces with addresses that become generic ones
     generic: set[str] = field(default_factory=set)
-    indirect: list[ast.Instruction] = field(default_factory=list)
+    indirect: list[ast.Instruction] = field(default_factory=list)  #: calls of registers
     _reads: set[str] | None = None
 
     def reads(self, function: ast.Function) -> set[str]:
-        """Registers that some instruction of the function reads (or may: destinations count where they are not
-        certain). Found on demand."""
+        """Return the registers that some instruction of the function reads, or may read.
+
+        A destination counts as read where it is not certain to be one. Computed on demand.
+        """
         if self._reads is None:
             self._reads = set()
             for ins in function.body or ():
@@ -54,7 +56,7 @@ class Scan:
 
 
 def scan(function: ast.Function) -> Scan:
-    """Go through the body once."""
+    """Scan the body once."""
     out = Scan()
     for index, ins in enumerate(function.body or ()):
         if isinstance(ins, ast.Label):
@@ -82,12 +84,12 @@ def scan(function: ast.Function) -> Scan:
 
 
 def has_result(ins: ast.Instruction) -> bool:
-    """Whether the first operand is a destination."""
+    """Return whether the first operand is a destination."""
     return ins.op not in _NO_RESULT and (ins.op not in ("bar", "barrier") or "red" in ins.mods)
 
 
 def named_registers(*operands: ast.Operand) -> set[str]:
-    """The registers that operands name."""
+    """Return the registers that operands name."""
     out: set[str] = set()
     for operand in operands:
         _registers(out, operand)

@@ -1,6 +1,7 @@
-"""Special registers of PTX (PTX ISA, chapter 10) as Loom reads them.
+"""This module reads the special registers of PTX (PTX ISA, chapter 10) from Loom's.
 
-Every function appends to the emitter given and returns a source; a name that Loom has nothing for gives None.
+Every function appends nodes to the given emitter and returns a source. It returns None for a name without a counterpart
+in Loom.
 """
 
 from __future__ import annotations
@@ -27,19 +28,24 @@ WORDS: dict[str, str] = {
     "%dynamic_smem_size": "SR_DYNAMIC_SMEM",
     "%total_smem_size": "SR_TOTAL_SMEM",
 }
+"""Special registers of 32 bits that S2R reads -> Loom's name."""
 CLOCKS = {
     "%clock": "SR_CLOCKLO", "%clock_lo": "SR_CLOCKLO", "%clock_hi": "SR_CLOCKHI",
     "%globaltimer_lo": "SR_TIMERLO", "%globaltimer_hi": "SR_TIMERHI",
 }  # fmt: skip
+"""Special registers of 32 bits that CS2R reads -> Loom's name."""
 PAIRS = {"%clock64": "SR_CLOCKLO", "%globaltimer": "SR_TIMERLO"}
+"""Special registers of 64 bits -> Loom's name of the low word."""
 ZERO = frozenset([*(f"%{name}.w" for name in ("tid", "ntid", "ctaid", "nctaid")), "%gridid"])
-"""The fourth element is unused and always returns zero; every launch counts as the first one."""
+"""These special registers always read as zero. PTX says so of the fourth element. `%gridid` does because every launch
+counts as the first one."""
 
-_NUMBER = {name: number for number, name in enumerate(SPECIAL_REGISTERS)}
+_NUMBER = {name: number for number, name in enumerate(SPECIAL_REGISTERS)}  # Loom's name -> number in the instruction
 
 
 def read_word(b: Emitter, name: str, block: tuple[int, int, int] | None) -> Source | None:
-    """A special register of 32 bits. block: the block size (x, y, z) where it is known: %ntid is a constant then."""
+    """Read a special register of 32 bits. block: the block size (x, y, z) where it is known: %ntid is a constant
+    then."""
     if name in ZERO:
         return Imm(0)
     if block is not None and name.startswith("%ntid."):
@@ -57,7 +63,7 @@ def read_word(b: Emitter, name: str, block: tuple[int, int, int] | None) -> Sour
 
 
 def read_pair(b: Emitter, name: str) -> int | None:
-    """A special register of 64 bits: first unit of a pair."""
+    """Read a special register of 64 bits. Returns the first unit of a pair."""
     sreg = PAIRS.get(name)
     if sreg is None and name != "%gridid":
         return None

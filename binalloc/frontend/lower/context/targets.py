@@ -1,8 +1,8 @@
-"""Which functions a call of a register may reach, and what number stands for a function's address.
+"""This module finds the functions that a call of a register may name, and numbers the functions.
 
-A function's address is its number in the file, from 1: nothing but a call can be done with it. A call reaches the
-functions whose address is taken anywhere in the file, by `mov` or an initialiser, and that take and give as many bytes
-as the call does; where a `.calltargets` names functions, those of them.
+A function's address is its number in the file, from 1; only a call can use it. A call may name the functions whose
+address is taken anywhere in the file, by `mov` or an initialiser. The call must have the sizes of their parameters and
+results. Where the call names a `.calltargets`, only the functions in that list count.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ import re
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES
 
-_NAME = re.compile(r"[\w$%]+")
+_NAME = re.compile(r"[\w$%]+")  # a name in the text of a `.calltargets`
 
 
 class Targets:
-    """Of one module. taken: functions with a body whose address is a value somewhere, in the order of the file."""
+    """This has the possible targets of indirect calls in one module.
+
+    numbers: function -> its number. taken: functions with a body whose address is a value somewhere, in the order of
+    the file.
+    """
 
     def __init__(self, module: ast.Module) -> None:
         self.module = module
@@ -30,14 +34,13 @@ class Targets:
         self.taken = [name for name in module.functions if name in named and self.number(name)]
 
     def number(self, name: str) -> int:
-        """What stands for the address of a function; 0 where it has none: of kernels, and of functions without a
-        body."""
+        """Return the number that is a function's address; 0 for kernels and for functions without a body."""
         function = self.module.functions.get(name)
         callable_ = function is not None and function.body is not None and not function.is_entry
         return self.numbers[name] if callable_ else 0
 
     def of(self, caller: ast.Function, call: ast.Instruction) -> list[str]:
-        """The functions that a call of a register may reach."""
+        """Return the functions that a call of a register may name."""
         listed = caller.prototypes.get(call.prototype or "", "")
         among = self.taken
         if listed.startswith(".calltargets"):
@@ -51,7 +54,7 @@ class Targets:
 
 
 def _size(caller: ast.Function, operand: ast.Operand) -> int:
-    """Bytes of an argument or result; -1 for what has none of its own."""
+    """Return the bytes of an argument or result; -1 for an operand that has no size of its own."""
     if isinstance(operand, ast.Symbol) and operand.name in caller.variables:
         return caller.variables[operand.name].size
     if isinstance(operand, ast.Register):

@@ -1,10 +1,10 @@
-"""Where variables lie: constant banks, module-scope device memory, local frames, each kernel's shared memory and
-parameters.
+"""This module places variables: in constant banks, module-scope device memory, local frames, and each kernel's shared
+memory and parameters.
 
-Needs the parsed module and the scans of its functions; refuses what does not fit. Nothing is placed that
-no wanted kernel reaches, so that a kernel's static shared memory, which decides its occupancy, is exact. A function's
-shared variables (and texture handles) may lie elsewhere under another kernel: the function is then lowered once for
-each such placement.
+It needs the parsed module and the scans of its functions, and refuses variables that do not fit. Only variables that a
+wanted kernel uses, directly or through its callees, are placed. So a kernel's static shared memory is exact; occupancy
+depends on it. A function's shared variables (and texture handles) may have other places under another kernel. Then the
+function is lowered once for each such placement.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from binalloc.isa.instruction import CONSTANTS_COPY, GLOBAL_VARIABLES, ConstantV
 GLOBALS_BASE = GLOBAL_VARIABLES
 """Address of the first module-scope `.global` variable (ISA.md: below the launch's buffers)."""
 
-GLOBALS_END = 0x10000000
-CONST_BANK = 3
-DOUBLE_BANK = 2
-BANK_BYTES = 1 << 16
+GLOBALS_END = 0x10000000  # end of the area for them: the launch's buffers begin here
+CONST_BANK = 3  # constant bank of `.const` variables
+DOUBLE_BANK = 2  # constant bank of f64 constants
+BANK_BYTES = 1 << 16  # bytes of a constant bank: its offsets have 16 bits
 SHARED_LIMIT = 1 << 24
+"""Most bytes of shared memory that can be addressed: Loom's shared window has as many (WINDOW_SIZE)."""
 
 
 class Doubles:
-    """Constant bank 2: f64 constants, each once."""
+    """This is constant bank 2. It holds each f64 constant once."""
 
     def __init__(self) -> None:
         self._offsets: dict[int, int] = {}
 
     def place(self, bits: int) -> int | None:
-        """Offset of the constant in the bank, or None where the bank is full."""
+        """Return the offset of the constant in the bank, or None where the bank is full."""
         offset = self._offsets.get(bits)
         if offset is None:
             if 8 * len(self._offsets) >= BANK_BYTES:
@@ -51,25 +52,24 @@ class Doubles:
 
 @dataclass
 class KernelPlaces:
-    """Of one kernel: places of what differs between kernels, the functions it reaches (itself first), static shared
-    bytes with the variables in them, parameters, local bytes of the deepest chain of frames."""
+    """These are the places of variables that differ between kernels, for one kernel."""
 
     name: str
-    reached: list[str]
-    places: dict[str, Place] = field(default_factory=dict)
-    shared_bytes: int = 0
-    shared: list[SharedVar] = field(default_factory=list)
+    reached: list[str]  #: functions in its call graph, itself first
+    places: dict[str, Place] = field(default_factory=dict)  #: variable (see `_key`) -> place
+    shared_bytes: int = 0  #: static shared memory
+    shared: list[SharedVar] = field(default_factory=list)  #: the variables in it
     params: list[Param] = field(default_factory=list)
-    local_bytes: int = 0
+    local_bytes: int = 0  #: local bytes of the deepest chain of frames
 
 
 class VariablePlaces:
-    """Places of all variables that the wanted kernels of `module` reach.
+    """These are the places of all variables that the wanted kernels of `module` use.
 
     scans, order, components: see `Reached`. kernels: by name. constants: bytes of bank 3. globals: in the order of
     their addresses, from GLOBALS_BASE one after the other, each aligned. frames, parameter_copies, stack: see `Frames`.
-    constants_copy: (address, bytes) of the constants' copy in global memory, if one is needed. stack_bytes: of a
-    thread, where functions may come back to themselves.
+    constants_copy: (address, bytes) of the constants' copy in global memory, if one is needed. stack_bytes: stack per
+    thread for recursive functions.
     """
 
     def __init__(self, module: ast.Module, kernels: Iterable[str], stack_bytes: int = STACK_BYTES) -> None:
@@ -97,27 +97,33 @@ class VariablePlaces:
     # -- lookups
 
     def variable(self, function: str, name: str) -> ast.Variable | None:
-        """The variable that `name` means in `function`: its own, else the module's."""
+        """Return the variable that `name` means in `function`: its own, else the module's."""
         found = self.module.functions[function].variables.get(name)
         return found if found is not None else self.module.variables.get(name)
 
     def place(self, function: str, name: str, kernel: KernelPlaces) -> Place | None:
-        """Where a variable lies for `function` called under `kernel`, or None: not declared, or it has no address."""
+        """Return the place of a variable for `function` called under `kernel`.
+
+        Returns None for a name that is not declared or has no address.
+        """
         own = self._fixed.get((function, name)) or kernel.places.get(_key(function, name))
         if own is not None or name in self.module.functions[function].variables:
             return own
         return self._fixed.get(("", name)) or kernel.places.get(_key("", name))
 
     def variant(self, function: str, kernel: KernelPlaces) -> tuple[tuple[str, Place], ...]:
-        """What the lowering of `function` takes from `kernel`: equal variants are one routine."""
+        """Return the places on which the lowering of `function` under `kernel` depends. Equal variants share one
+        routine."""
         keys = sorted(key for name in self._closure[function] for key in self._kernel_keys(name))
         return tuple((key, kernel.places[key]) for key in dict.fromkeys(keys))
 
     # -- places that all kernels share
 
     def _used(self) -> list[tuple[str, ast.Variable]]:
-        """(scope, variable) of constant and global variables reached, also through initialisers; module scope first, in
-        the order of the text."""
+        """Return (scope, variable) of the constant and global variables that are used, also through initialisers.
+
+        Module scope ("") comes first, in the order of the text.
+        """
         named = {name for function in self.order for name in self.scans[function].symbols}
         local = [
             (function, variable)
@@ -181,14 +187,14 @@ class VariablePlaces:
             self.globals.append(GlobalVar(name, address - GLOBALS_BASE, size, align, data))
 
     def _constants_are_generic(self, placed: list[tuple[str, ast.Variable]]) -> bool:
-        """Whether a generic address of a constant is made, by `cvta` or as an initial value."""
+        """Return whether a generic address of a constant is made, by `cvta` or as an initial value."""
         if any("const" in self.scans[name].generic for name in self.order):
             return True
         constants = {v.name for _, v in placed if v.space == "const"}
         return any(generic and name in constants for _, v in placed for _, name, _, generic, *_ in v.relocations)
 
     def _initial(self, scope: str, v: ast.Variable) -> bytes:
-        """Initial bytes of a variable, trailing zeros left out, with addresses resolved."""
+        """Return the initial bytes of a variable with addresses resolved. Trailing zeros may be left out."""
         if not v.relocations:
             return v.init or b""
         image = bytearray((v.init or b"").ljust(v.size, b"\0"))
@@ -220,13 +226,13 @@ class VariablePlaces:
         )
 
     def in_memory(self, function: str, parameter: ast.Variable) -> bool:
-        """Whether a function's parameter is copied to the local frame: its address is taken."""
+        """Return whether a function's parameter is copied to the local frame, because its address is taken."""
         return parameter.space == "param" and parameter.name in self.scans[function].escaping
 
     # -- one kernel
 
     def _kernel_keys(self, function: str) -> list[str]:
-        """Keys of the variables of `function` whose place is the kernel's."""
+        """Return the keys of the variables used in `function` whose places depend on the kernel."""
         out = []
         own = self.module.functions[function].variables
         for name, v in own.items():
@@ -269,7 +275,8 @@ class VariablePlaces:
             raise too_large(v, f"the parameters of {kernel.name} take {end} bytes", f"at most {BANK_BYTES}")
 
     def _shared(self, kernel: KernelPlaces, variables: list[tuple[str, ast.Variable]]) -> None:
-        """Static variables from 0, the strictest alignment first (no holes); dynamic memory begins behind them."""
+        """Place static variables from 0 on, the strictest alignment first (no holes). Dynamic memory begins behind
+        them."""
         static = [(scope, v) for scope, v in variables if not v.external]
         names = {p.name for p in kernel.params}  # one name space in assembly
         end = 0
@@ -295,7 +302,7 @@ class VariablePlaces:
         kernel.shared_bytes = end
 
     def _textures(self, kernel: KernelPlaces, variables: list[ast.Variable]) -> None:
-        """Texture and surface references become parameters behind the kernel's own, named like them."""
+        """Place texture and surface references. They become parameters of the same names behind the kernel's own."""
         end = max((p.offset + p.size for p in kernel.params), default=0)
         for v in variables:
             end = align_up(end, 8)
@@ -309,5 +316,5 @@ def _key(scope: str, name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A PTX name as the container allows it: no percent sign."""
+    """Return a PTX name without percent signs, which the container does not allow."""
     return name.replace("%", "_")

@@ -1,1 +1,1 @@
-"""PTX control flow, calls and warp-wide instructions to Loom."""
+"""This package lowers PTX control flow, calls and warp-wide instructions to Loom."""

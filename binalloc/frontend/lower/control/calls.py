@@ -1,8 +1,8 @@
-"""Calls of `.func`s: arguments and results are units, joined to the callee's by allocation.
+"""This module lowers calls of `.func`s. Arguments and results are units; allocation joins them to the callee's.
 
-Needs the callees' names under the same kernel (`ctx.names`). A guarded call is a branch around the call. A
-call of a register compares it with the numbers of all functions that it may reach, and calls the one directly: the call
-graph stays known.
+It needs the names of the callees' routines under the same kernel (`ctx.names`). A guarded call is a branch around the
+call. A call of a register compares the register with the numbers of all functions that it may name, and calls the equal
+one directly. So the call graph stays known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def call(ctx: Context, ins: Instruction) -> None:
 
 
 def _emit(ctx: Context, ins: Instruction, callee: ast.Function) -> None:
-    """The CALL itself."""
+    """Emit the CALL itself."""
     arguments = _units(ctx, ins.arguments, callee.parameters, "argument")
     results = _units(ctx, ins.results, callee.results, "result")
     node = ctx.b.emit("CALL")
@@ -50,7 +50,7 @@ def _emit(ctx: Context, ins: Instruction, callee: ast.Function) -> None:
 
 
 def _indirect(ctx: Context, ins: Instruction, register: ast.Register, uniform: bool) -> None:
-    """A call of a register: of each function that it may name, by those lanes that name it; another number faults."""
+    """Lower a call of a register. Each function that it may name is called by its lanes; any other number faults."""
     type_ = ctx.function.registers[register.name]
     names = ctx.layout.targets.of(ctx.function, ins)
     if TYPE_BYTES[type_] not in (4, 8):
@@ -78,13 +78,13 @@ def _indirect(ctx: Context, ins: Instruction, register: ast.Register, uniform: b
 def _check_callee(ctx: Context, callee: ast.Function) -> None:
     """Refuse a call of a function without a body."""
     if callee.body is None:
-        if callee.name.startswith("cuda"):  # no file of anybody's defines these
+        if callee.name.startswith("cuda"):  # no PTX file of a user defines these
             ctx.unsupported("device-runtime", f"{callee.name} is of CUDA's device runtime, which is not supported")
         ctx.undefined("other-file", callee.name)
 
 
 def _units(ctx: Context, operands: tuple[ast.Operand, ...], formal: list[ast.Variable], what: str) -> list[int]:
-    """Units of all arguments (or results) in the order of the callee's words."""
+    """Return the units of all arguments (or results) in the order of the callee's words."""
     if len(operands) != len(formal):
         ctx.refuse(f"{len(operands)} {what}s", expected=f"{len(formal)}, as the function declares")
     out: list[int] = []

@@ -1,7 +1,7 @@
-"""Branches, the ends of a thread and of a function, barriers, fences, and hints of time.
+"""This module lowers branches, the ends of threads and functions, barriers, fences, and hints about time.
 
-Needs the context's labels (blocks) and `ends` (labels where a kernel's thread does nothing but end). Leaves every
-conditional branch as a guarded BRA without a reconvergence point: allocation adds it.
+It needs the context's labels (blocks) and `ends` (labels behind which a kernel's thread only ends). A conditional
+branch becomes a guarded BRA without a reconvergence point: allocation adds it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 from binalloc.isa.instruction import LANES
 
-BARRIERS = 16
+BARRIERS = 16  # PTX numbers the barriers of a block from 0 to 15
 
 
 def branch(ctx: Context, ins: Instruction) -> None:
@@ -31,7 +31,8 @@ def branch(ctx: Context, ins: Instruction) -> None:
 
 
 def _jump(ctx: Context, label: str, guard: Guard | None, uniform: bool) -> None:
-    """Go to a label. Where only the thread's end follows, lanes end at once: barriers behind see live lanes only."""
+    """Branch to a label. Where only the thread's end follows, end the lanes at once, so that later barriers see live
+    lanes only."""
     if label in ctx.ends:
         end(ctx, "EXIT", guard)
     else:
@@ -39,7 +40,7 @@ def _jump(ctx: Context, label: str, guard: Guard | None, uniform: bool) -> None:
 
 
 def end(ctx: Context, name: str, guard: Guard | None) -> None:
-    """EXIT or RET; unguarded it ends the block."""
+    """Emit EXIT or RET. Without a guard it ends the block."""
     ctx.b.emit(name, guard=guard)
     if guard is None:
         ctx.b.start(ctx.b.label())
@@ -48,7 +49,7 @@ def end(ctx: Context, name: str, guard: Guard | None) -> None:
 
 
 def indexed_branch(ctx: Context, ins: Instruction) -> None:
-    """brx.idx: one comparison and branch after the other."""
+    """Lower brx.idx to a chain of comparisons and branches."""
     m = ctx.modifiers()
     if not m.has("idx"):
         ctx.refuse("brx without .idx", expected="brx.idx index, list")
@@ -81,20 +82,21 @@ def leave(ctx: Context, ins: Instruction) -> None:
 
 
 def trap(ctx: Context, ins: Instruction) -> None:
-    """trap, and brkpt: there is no debugger that would go on."""
+    """Lower trap, and brkpt: there is no debugger that would continue."""
     ctx.modifiers().done()
     ctx.operands(0)
     fault(ctx)
 
 
 def fault(ctx: Context) -> None:
-    """The kernel must stop with an error: a store to generic address 0, which is nobody's memory, faults."""
+    """Stop the kernel with an error: a store to generic address 0, where no memory is, faults."""
     ctx.b.emit("ST", ra=RZ, moff=0, rb=RZ, width="32", guard=ctx.guard)
     end(ctx, "EXIT", ctx.guard)
 
 
 def nothing(ctx: Context, ins: Instruction) -> None:
-    """nanosleep, pmevent: no value depends on them. griddepcontrol: a launch begins when the one before has ended."""
+    """Lower an instruction without effect to NOP. No value depends on nanosleep and pmevent. A launch begins when the
+    one before has ended, so that griddepcontrol has nothing to wait for."""
     if ins.op == "griddepcontrol":
         m = ctx.modifiers()
         if not m.take("wait", "launch_dependents"):
@@ -114,7 +116,7 @@ def nothing(ctx: Context, ins: Instruction) -> None:
 
 
 def constant(ctx: Context, operand: ast.Operand) -> int | None:
-    """The value of an integer operand known here: an immediate, or a register that is only ever one."""
+    """Return the value of an integer operand that is known here: an immediate, or a register with only this value."""
     if isinstance(operand, ast.Integer):
         return low_bits(operand.value, 32)
     if isinstance(operand, ast.Register):
@@ -124,7 +126,7 @@ def constant(ctx: Context, operand: ast.Operand) -> int | None:
 
 
 def barrier(ctx: Context, ins: Instruction) -> None:
-    """bar, barrier: {.cta}.sync, .arrive, .red.popc/.and/.or, {.aligned}, bar.warp.sync."""
+    """Lower bar and barrier: {.cta}.sync, .arrive, .red.popc/.and/.or, {.aligned}, bar.warp.sync."""
     m = ctx.modifiers()
     m.has("cta")
     if ins.op == "bar" and m.has("warp"):
@@ -155,7 +157,7 @@ def barrier(ctx: Context, ins: Instruction) -> None:
 
 
 def _threads(ctx: Context, operands: list[ast.Operand]) -> Source:
-    """Number of threads that take part; zero for all."""
+    """Return the number of threads that take part; zero for all."""
     if not operands:
         return RZ
     known = constant(ctx, operands[0])
@@ -189,9 +191,12 @@ def _barrier_nodes(ctx: Context, number: ast.Operand, threads: Source, rd: int |
 
 
 def member_mask(ctx: Context, operand: ast.Operand, *, anew: bool = False) -> Source:
-    """The mask of lanes that take part in a warp operation, checked: WARPSYNC faults where a named lane that has not
-    ended is elsewhere. Once in a block is enough, since lanes only leave a block by ending; but not where it is to
-    order accesses of memory, too (`anew`)."""
+    """Return the mask of the lanes that take part in a warp operation, and emit its check.
+
+    The check is a WARPSYNC. It faults where a named lane that has not ended is elsewhere. One check per block is
+    enough, since lanes leave a block only by ending. anew: check again, because the WARPSYNC also has to order memory
+    accesses.
+    """
     known = constant(ctx, operand)
     mask = imm(known) if known is not None else ctx.word(operand, "b32")
     key: object = mask
@@ -211,10 +216,10 @@ _RESTRICTED = ("sync_restrict::shared::cta", "sync_restrict::shared::cluster")
 
 
 def fence(ctx: Context, ins: Instruction) -> None:
-    """membar, fence: ordering of the thread's memory accesses as seen in a scope.
+    """Lower membar and fence: they order the thread's memory accesses as seen in a scope.
 
-    Between proxies there is nothing to order, as all accesses go one way: `fence.proxy` is what is left of it, a fence
-    where it names a scope, else nothing. One that is restricted to some accesses orders all of them.
+    There is nothing to order between proxies, as all accesses take the same path. So a `fence.proxy` is a fence where
+    it names a scope, else nothing. A fence restricted to some accesses orders all of them.
     """
     m = ctx.modifiers()
     if m.has("proxy"):
@@ -231,7 +236,8 @@ def fence(ctx: Context, ins: Instruction) -> None:
 
 
 def _proxy_fence(ctx: Context, m: Modifiers) -> None:
-    """fence.proxy.alias, .async and .async.space, .tensormap::generic and .async::generic with .acquire or .release."""
+    """Lower fence.proxy: .alias, .async and .async.space, or .tensormap::generic and .async::generic with .acquire or
+    .release."""
     kind = m.take(*_PROXIES)
     if kind == "async":
         m.take("global", "shared::cta", "shared::cluster")

@@ -1,8 +1,8 @@
-"""Warp operations: shuffles, votes, matches, reductions.
+"""This module lowers warp operations: shuffles, votes, matches, reductions.
 
-Loom's operations work on all active lanes; PTX names the lanes that take part. A WARPSYNC first checks that the lanes
-named are here (it faults where the code needs lanes of a warp to run independently). Lanes of two groups may still meet
-in one instruction, each with its own mask, so a mask that is not the whole warp is applied to the ballots.
+Loom's operations work on all active lanes; PTX names the lanes that take part. A WARPSYNC first checks that the named
+lanes are here. It faults where the code needs the lanes of a warp to run independently. Lanes of two groups may still
+meet in one instruction, each with its own mask. Therefore a mask that is not the whole warp is applied to the ballots.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from binalloc.frontend.ptx.ast import Instruction
 from binalloc.isa.instruction import LANES
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 
-_ALL = imm(-1)
-_AND = 0xC0
-_SHUFFLES = {"idx": "IDX", "up": "UP", "down": "DOWN", "bfly": "BFLY"}
+_ALL = imm(-1)  # the mask of all lanes of a warp
+_AND = 0xC0  # truth table of LOP3: a & b
+_SHUFFLES = {"idx": "IDX", "up": "UP", "down": "DOWN", "bfly": "BFLY"}  # PTX mode -> Loom's
 
 
 def shuffle(ctx: Context, ins: Instruction) -> None:
-    """shfl{.sync}.mode.b32 d{|p}, a, b, c{, mask}: Loom's SHFL is defined like it."""
+    """Lower shfl{.sync}.mode.b32 d{|p}, a, b, c{, mask}. Loom's SHFL has the same definition."""
     m = ctx.modifiers()
     sync = m.has("sync")
     mode = m.take(*_SHUFFLES)
@@ -52,7 +52,7 @@ def shuffle(ctx: Context, ins: Instruction) -> None:
 
 
 def vote(ctx: Context, ins: Instruction) -> None:
-    """vote{.sync}.all/.any/.uni.pred, vote{.sync}.ballot.b32."""
+    """Lower vote{.sync}.all/.any/.uni.pred and vote{.sync}.ballot.b32."""
     m = ctx.modifiers()
     sync = m.has("sync")
     mode = m.take("all", "any", "uni", "ballot")
@@ -90,7 +90,7 @@ def vote(ctx: Context, ins: Instruction) -> None:
 
 
 def _ballot(ctx: Context, source: Fields) -> int:
-    """Lanes (of those whose guard holds) whose predicate holds."""
+    """Return a unit with one bit for each lane whose predicate holds, among the lanes whose guard holds."""
     out = ctx.b.new()
     ctx.b.emit("VOTE", rd=out, vote="ALL", guard=ctx.guard, **source)
     return out
@@ -102,7 +102,7 @@ def _masked(ctx: Context, out: int, value: int, mask: Source, *, guarded: bool =
 
 
 def match(ctx: Context, ins: Instruction) -> None:
-    """match.any.sync.b32/.b64 d, a, mask; match.all.sync d{|p}, a, mask."""
+    """Lower match.any.sync.b32/.b64 d, a, mask and match.all.sync d{|p}, a, mask."""
     m = ctx.modifiers()
     mode = m.take("any", "all")
     if not mode or not m.has("sync"):
@@ -150,12 +150,13 @@ _REDUCTIONS: dict[str, tuple[str, int, Fields]] = {
     "or": ("LOP3", 0, {"lut": 0xFC}),
     "xor": ("LOP3", 0, {"lut": 0x3C}),
 }
+"""Operation -> Loom's operation, its identity element, and its fields."""
 _NAN = 0x7FFFFFFF
-"""What minima and maxima of f32 begin with: any number is taken in its place."""
+"""Minima and maxima of f32 start with a NaN, because FMNMX returns the other operand of a NaN."""
 
 
 def reduce(ctx: Context, ins: Instruction) -> None:
-    """redux.sync: every lane takes, one lane after the other, the values of the lanes its mask names."""
+    """Lower redux.sync: every lane combines the values of the lanes in its mask, one lane after the other."""
     m = ctx.modifiers()
     m.has("sync")
     op = m.take(*_REDUCTIONS)
@@ -192,7 +193,7 @@ def reduce(ctx: Context, ins: Instruction) -> None:
 
 
 def _reduced(ctx: Context, value: int, mask: Source, name: str, identity: int, fields: Fields) -> int:
-    """The reduction of `value` over the active lanes that each lane's mask names, by operation `name`."""
+    """Return the reduction of `value` by operation `name`, over the active lanes in each lane's mask."""
     left = _masked(ctx, ctx.b.new(), _ballot(ctx, {"ps0": PT}), mask)
     total, lane = ctx.b.new(), ctx.b.new()
     ctx.b.move(total, Imm(identity))
@@ -216,7 +217,7 @@ def _reduced(ctx: Context, value: int, mask: Source, name: str, identity: int, f
 
 
 def _unless_nan(ctx: Context, value: int, mask: Source, total: int) -> int:
-    """`total`, or the canonical NaN where a lane named has one."""
+    """Return `total`, or the canonical NaN where a named lane has a NaN."""
     nan, some, out = ctx.b.predicate(), ctx.b.predicate(), ctx.b.new()
     ctx.b.emit("FSETP", pd0=nan, a=value, b=value, fcmp="NAN")
     named = _masked(ctx, ctx.b.new(), _ballot(ctx, {"ps0": nan}), mask)
@@ -226,7 +227,7 @@ def _unless_nan(ctx: Context, value: int, mask: Source, total: int) -> int:
 
 
 def elect(ctx: Context, ins: Instruction) -> None:
-    """elect.sync d|p, mask: the lowest lane of those that the mask names and that have not ended."""
+    """Lower elect.sync d|p, mask: it chooses the lowest lane in the mask that has not ended."""
     m = ctx.modifiers()
     if not m.has("sync"):
         ctx.refuse("elect without .sync", expected="elect.sync d|p, mask")

@@ -1,1 +1,1 @@
-"""PTX memory accesses to Loom."""
+"""This package lowers PTX memory accesses to Loom."""

@@ -1,4 +1,7 @@
-"""Addresses of PTX memory operands, `[reg+imm]`, `[variable+imm]`, `[imm]`, as Loom's base register and offset."""
+"""This module turns the addresses of PTX memory operands into Loom's base register and offset.
+
+The operands are `[reg+imm]`, `[variable+imm]` and `[imm]`.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,19 @@ OFFSET_LIMIT = 1 << 23
 """Loom's memory offset is a signed number of 24 bits."""
 
 LARGEST = 16
-"""Accesses of several words put at most this many bytes on top of the offset."""
+"""Accesses of several words add at most this many bytes to the offset."""
 
 
 def operand(ctx: Context, given: ast.Operand) -> ast.Address:
-    """The operand as an address, or a refusal."""
+    """Return the operand as an address. Refuses any other operand."""
     if isinstance(given, ast.Address):
         return given
     raise ctx.error("not an address", expected="[register+constant], [variable+constant] or [constant]")
 
 
 def variable(ctx: Context, base: ast.Symbol, *spaces: str) -> int:
-    """Address of a variable that must lie in one of `spaces`; of one in a frame on the stack, behind its start."""
+    """Return the address of a variable, which must be in one of `spaces`. On the stack it counts from the frame's
+    start."""
     space, address = ctx.place(base.name)
     space = "local" if space == "frame" else space
     if space not in spaces:
@@ -32,7 +36,7 @@ def variable(ctx: Context, base: ast.Symbol, *spaces: str) -> int:
 
 
 def space_of(ctx: Context, given: ast.Operand, space: str) -> str:
-    """The space of an access: that of the variable which a generic one names, else what the access says."""
+    """Return the space of an access: a generic access by a variable's name is in the variable's space."""
     base = given.base if isinstance(given, ast.Address) else None
     if space != "generic" or not isinstance(base, ast.Symbol):
         return space
@@ -41,7 +45,7 @@ def space_of(ctx: Context, given: ast.Operand, space: str) -> str:
 
 
 def wide(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
-    """(pair, offset) of a global or generic address."""
+    """Return (pair, offset) of a global or generic address."""
     address = operand(ctx, given)
     base, offset = address.base, address.offset
     if isinstance(base, ast.Register):
@@ -59,7 +63,7 @@ def wide(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
 
 
 def narrow(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
-    """(unit or RZ, offset) of a shared or local address. Of a 64-bit register the low word counts."""
+    """Return (unit or RZ, offset) of a shared or local address. Of a 64-bit register the low word is used."""
     address = operand(ctx, given)
     base, offset = address.base, address.offset
     if isinstance(base, ast.Register):
@@ -72,7 +76,8 @@ def narrow(ctx: Context, given: ast.Operand, space: str) -> tuple[int, int]:
 
 
 def _held(ctx: Context, name: str) -> tuple[int, int]:
-    """(unit, bytes) of the address in a register; those of 8 and 16 bits are extended to 32 by their type."""
+    """Return (unit, bytes) of the address in a register. Registers of 8 and 16 bits are extended to 32 by their
+    type."""
     type_ = ctx.function.registers[name]
     size = TYPE_BYTES[type_]
     if "f" in type_ or size not in (1, 2, 4, 8):
@@ -87,14 +92,14 @@ def _fits(offset: int) -> bool:
 
 
 def add(ctx: Context, unit: int, value: int) -> int:
-    """unit + value modulo 2^32, in a fresh unit."""
+    """Return unit + value modulo 2^32, in a fresh unit."""
     out = ctx.b.new()
     ctx.b.emit("IADD3", rd=out, a=unit, b=imm(value), c=RZ)
     return out
 
 
 def add_wide(ctx: Context, pair: int, value: int) -> int:
-    """pair + value modulo 2^64, in a fresh pair."""
+    """Return pair + value modulo 2^64, in a fresh pair."""
     out = ctx.b.new(2)
     high = pair if pair == RZ else pair + 1
     carry = ctx.b.predicate()

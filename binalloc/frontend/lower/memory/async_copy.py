@@ -1,7 +1,8 @@
-"""cp.async of 4, 8 or 16 bytes from global to shared memory, with its groups (PTX ISA 9.7.9.25.3).
+"""This module lowers cp.async of 4, 8 or 16 bytes from global to shared memory, with its groups (PTX ISA 9.7.9.25.3).
 
-The copy is made where it stands, by a load and a store: what a wait makes visible is visible already, so commit_group,
-wait_group and wait_all do nothing. A source shorter than the copy is read no further, and zeros follow.
+The copy is made in its place in the code, by a load and a store. So commit_group, wait_group and wait_all do nothing:
+the data that a wait has to make visible is visible already. A source that is shorter than the copy is not read beyond
+its end, and zeros follow.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from binalloc.frontend.lower.memory.memory import EVICTION, PREFETCH
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
-_WIDTH = {4: "32", 8: "64", 16: "128"}
+_WIDTH = {4: "32", 8: "64", 16: "128"}  # bytes -> text of Loom's width modifier
 _AND, _OR = 0xC0, 0xFC
-"""LOP3 and PLOP3 tables."""
-_GROUPS = ("commit_group", "wait_group", "wait_all")
+"""Truth tables of LOP3 and PLOP3: a & b, a | b."""
+_GROUPS = ("commit_group", "wait_group", "wait_all")  # cp.async instructions that copy nothing
 
 
 def copy(ctx: Context, ins: Instruction) -> None:
@@ -65,7 +66,7 @@ def copy(ctx: Context, ins: Instruction) -> None:
 
 
 def _group(ctx: Context, ins: Instruction) -> None:
-    """commit_group, wait_group N, wait_all: the copies have been made."""
+    """Lower commit_group, wait_group N and wait_all: all copies have been made already."""
     if "wait_group" not in ins.mods:
         ctx.operands(0)
     elif not isinstance(ctx.operands(1)[0], ast.Integer):
@@ -74,7 +75,7 @@ def _group(ctx: Context, ins: Instruction) -> None:
 
 
 def _also(ctx: Context, predicate: int, holds: bool) -> Guard:
-    """The instruction's guard, and that a predicate holds, or does not."""
+    """Return a guard that holds where the instruction's guard holds and the predicate is `holds`."""
     if ctx.guard is None:
         return predicate, not holds
     both, (number, negated) = ctx.b.predicate(), ctx.guard
@@ -84,8 +85,11 @@ def _also(ctx: Context, predicate: int, holds: bool) -> Guard:
 
 
 def _partly(ctx: Context, words: int, pair: int, offset: int, size: int, length: Source, fields: Fields) -> None:
-    """The first `length` bytes into `words`, which are zero: all at once where that is all, else whole words, and then
-    the bytes of the last one."""
+    """Load the first `length` bytes into `words`, which are zero.
+
+    If that is all of them, one load reads them. Otherwise whole words are loaded, and then the single bytes of the last
+    word.
+    """
     emit, new = ctx.b.emit, ctx.b.new
     given, whole = ctx.b.unit(length), ctx.b.predicate()
     emit("ISETP", pd0=whole, a=given, b=Imm(size), icmp="GE", u32cmp=1)

@@ -1,8 +1,8 @@
-"""Atomic operations: atom and red on global, shared and generic memory.
+"""This module lowers atomic operations: atom and red on global, shared and generic memory.
 
-Loom's atomics are PTX's, 32 and 64 bits; an addition to a half adds to the word around it, -0 to the other half, which
-leaves that as it is; cas of 16 bits is a loop around cas of the word. Of a vector each element is done by itself. An
-ordering stronger than relaxed puts fences around the operation.
+Loom's atomics are PTX's, of 32 and 64 bits. An addition to a half becomes an addition to the word around it: it adds -0
+to the other half, which does not change it. cas of 16 bits is a loop around cas of the word. Each element of a vector
+is an operation of its own. An ordering stronger than relaxed puts fences around the operation.
 """
 
 from __future__ import annotations
@@ -29,37 +29,39 @@ _TYPES = {
     "exch": ("b32", "b64"),
     "cas": ("b16", "b32", "b64"),
 }
+"""Operation -> types."""
 ATYP = {
     "u32": "", "b32": "", "s32": "S32", "u64": "U64", "b64": "U64", "s64": "S64", "f32": "F32", "f64": "F64",
     "f16x2": "F16X2", "bf16x2": "BF16X2",
 }  # fmt: skip
+"""PTX type -> text of Loom's type modifier."""
 _WHOLE = {"f16": "f16x2", "bf16": "bf16x2"}
-"""What an addition to half a word is."""
+"""Type of a half -> type of the addition to the word around it."""
 _MINUS_ZERO_ABOVE = Imm(0x80000000)
 """-0 in the high half, 0 in the low one."""
 _AND, _OR, _PICK = 0xC0, 0xFC, 0xE2
-"""LOP3 tables."""
-_NAMES = {"global": "ATOMG", "shared": "ATOMS", "generic": "ATOM"}
-_LOADS = {"global": "LDG", "shared": "LDS", "generic": "LD"}
+"""Truth tables of LOP3: a & b, a | b, b ? a : c bit by bit."""
+_NAMES = {"global": "ATOMG", "shared": "ATOMS", "generic": "ATOM"}  # space -> Loom's atomic
+_LOADS = {"global": "LDG", "shared": "LDS", "generic": "LD"}  # space -> Loom's load
 _VECTORS = {
     2: ("f32", "f16", "bf16", "f16x2", "bf16x2"),
     4: ("f32", "f16", "bf16", "f16x2", "bf16x2"),
     8: ("f16", "bf16"),
 }
-"""Number of elements -> types; each element is an operation of its own, as PTX has it."""
+"""Number of elements -> types. Each element is an operation of its own, as PTX defines it."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What the suffixes say. scope: of the fences. policy: whether an operand with a cache policy may follow."""
+    """This is the decoded form of an atomic's suffixes."""
 
     op: str
     type: str
     space: str
-    count: int
+    count: int  #: elements of the vector, 1 for a scalar
     order: str
-    scope: str
-    policy: bool
+    scope: str  #: of the fences
+    policy: bool  #: whether an operand with a cache policy may follow
 
 
 def _kind(ctx: Context, ins: Instruction) -> Kind:
@@ -123,7 +125,7 @@ def _elements(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Opera
 def _one(
     ctx: Context, kind: Kind, fields: Fields, target: ast.Operand, value: ast.Operand, other: ast.Operand | None
 ) -> None:
-    """The operation on one value. other: what cas stores."""
+    """Emit the operation on one value. other: the value that cas stores."""
     type_ = kind.type
     wide = TYPE_BYTES[type_] == 8
     fields["atyp"] = ATYP[_WHOLE.get(type_, type_)]
@@ -142,8 +144,10 @@ def _one(
 
 
 def _aligned(ctx: Context, fields: Fields, *, wide: bool) -> int:
-    """The address of the word that a half is in goes into the fields. Answers the unit with the half's first bit in
-    that word. An odd address stays odd, and faults."""
+    """Put the address of the word around a half into the fields.
+
+    Returns the unit with the half's first bit in that word. An odd address stays odd, and faults.
+    """
     b, at, offset = ctx.b, fields["ra"], fields["moff"]
     at = address.add_wide(ctx, at, offset) if wide else address.add(ctx, at, offset)
     aligned = b.new(2 if wide else 1)
@@ -160,8 +164,11 @@ def _aligned(ctx: Context, fields: Fields, *, wide: bool) -> int:
 def _compare_and_swap_half(
     ctx: Context, kind: Kind, fields: Fields, result: ast.Operand, compare: ast.Operand, value: ast.Operand
 ) -> None:
-    """cas.b16: the word around it is exchanged, again and again, until the half is another one than the one compared
-    with, or nobody has changed the word between reading and exchanging."""
+    """Lower cas.b16 to a loop around cas of the word.
+
+    The loop ends when the half differs from the value compared with, or when no other thread has changed the word
+    between the load and the cas.
+    """
     b, guard, end = ctx.b, ctx.guard, ctx.b.label()
     if guard is not None:
         b.branch(end, (guard[0], not guard[1]))
@@ -192,8 +199,10 @@ def _compare_and_swap_half(
 
 
 def _whole_word(ctx: Context, fields: Fields, *, wide: bool) -> int:
-    """Address and operand of an addition to a half become those of one to the word that it is in. Answers the unit
-    with the half's first bit in that word. An odd address stays odd, and faults."""
+    """Change address and operand of an addition to a half for an addition to the word around it.
+
+    Returns the unit with the half's first bit in that word. An odd address stays odd, and faults.
+    """
     b, shift = ctx.b, _aligned(ctx, fields, wide=wide)
     low, moved, zero, word = (b.new() for _ in range(4))
     b.emit("LOP3", rd=low, a=fields["rb"], b=Imm(0xFFFF), c=RZ, lut=_AND)

@@ -1,8 +1,10 @@
-"""Conversions between address spaces, cvta, and what space an address is in, isspacep (PTX ISA 9.7.9.20, 9.7.9.25).
+"""This module lowers conversions between address spaces, cvta, and tests of an address's space, isspacep (PTX ISA
+9.7.9.20, 9.7.9.25).
 
-Shared and local memory have windows among generic addresses; global addresses are generic. Where the address of a
-constant becomes generic, all constants have a copy in global memory, at the same offsets; where that of a kernel's
-parameter does, each thread has one in its local frame (`parameters.enter`). Nobody writes to either.
+Shared and local memory have windows among generic addresses; global addresses are generic already. If the address of a
+constant becomes generic, all constants have a copy in global memory, at the same offsets. If the address of a kernel's
+parameter becomes generic, each thread has a copy in its local frame (`parameters.enter`). Nothing writes to these
+copies.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 
-_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
-_WINDOW_BITS = WINDOW_SIZE.bit_length() - 1
+_WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}  # space -> first address of its window
+_WINDOW_BITS = WINDOW_SIZE.bit_length() - 1  # bits of an offset in a window: the bits above are the window's number
 
 
 def _window(ctx: Context, space: str) -> int:
-    """What is added to an address of a space to make it generic."""
+    """Return the number that makes an address of a space generic when it is added."""
     if space == "const":
         assert ctx.layout.constants_copy is not None, "the scan has seen the instruction"
         return ctx.layout.constants_copy[0]
@@ -31,7 +33,7 @@ def _window(ctx: Context, space: str) -> int:
 
 
 def cvta(ctx: Context, ins: Instruction) -> None:
-    """cvta{.to}.space: a window's start is added or taken away, in 64 bits."""
+    """Lower cvta{.to}.space: add or subtract the start of a window, in 64 bits."""
     m = ctx.modifiers()
     to = m.has("to")
     space = SPACES.get(m.take(*SPACES, "shared::cluster"), "")
@@ -57,8 +59,11 @@ def cvta(ctx: Context, ins: Instruction) -> None:
 
 
 def isspacep(ctx: Context, ins: Instruction) -> None:
-    """Whether a generic address lies in a space's window, or in the copy of the constants; global is what is left. No
-    generic address is a parameter's: their copies are local memory."""
+    """Lower isspacep: whether a generic address is in a space's window, or in the copy of the constants.
+
+    Addresses outside of all windows and of the copy are global. No generic address is a parameter's: parameters have
+    their copies in local memory.
+    """
     m = ctx.modifiers()
     space = SPACES.get(m.take(*SPACES), "")
     m.done()

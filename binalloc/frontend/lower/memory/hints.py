@@ -1,7 +1,8 @@
-"""Hints for the second-level cache: discard, applypriority, createpolicy (PTX ISA 9.7.9.16 to 9.7.9.19).
+"""This module lowers hints for the second-level cache: discard, applypriority, createpolicy (PTX ISA 9.7.9.16 to
+9.7.9.19).
 
-No value depends on them, and Loom's caches know no priorities. discard leaves values as they are, which is one of those
-that it allows. A policy is a number that only hints take: 0.
+No value depends on them, and Loom's caches know no priorities. discard leaves values as they are, which PTX allows. A
+policy is a number that only hints read: 0.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from binalloc.frontend.lower.memory.memory import EVICTION
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
-_LINE = 128
+_LINE = 128  # PTX allows no other size
 
 
 def line(ctx: Context, ins: Instruction) -> None:
-    """discard{.global}.L2, applypriority{.global}.L2::evict_normal: of the 128 bytes at an address."""
+    """Lower discard{.global}.L2 and applypriority{.global}.L2::evict_normal, for the 128 bytes at an address."""
     m = ctx.modifiers()
     m.has("global")
     if not m.has("L2" if ins.op == "discard" else "L2::evict_normal"):
@@ -31,7 +32,7 @@ def line(ctx: Context, ins: Instruction) -> None:
 
 
 def policy(ctx: Context, ins: Instruction) -> None:
-    """createpolicy.fractional, .range, .cvt."""
+    """Lower createpolicy.fractional, .range and .cvt."""
     m = ctx.modifiers()
     kind = m.take("fractional", "range", "cvt")
     if not kind:

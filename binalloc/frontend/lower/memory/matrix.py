@@ -1,8 +1,8 @@
-"""ldmatrix and stmatrix of 8 by 8 halves in shared memory (PTX ISA 9.7.14.5.15 and .16).
+"""This module lowers ldmatrix and stmatrix of 8 by 8 halves in shared memory (PTX ISA 9.7.14.5.15 and .16).
 
-Loom's LDSM is defined like ldmatrix, on one group of registers. stmatrix is shuffles and stores: each lane asks the
-lane that has the address of its row, and stores its own word there, or its two halves in two rows where it is `.trans`.
-The words of a matrix are stored at once, with the bank passes of its eight rows.
+Loom's LDSM has the same definition as ldmatrix, but its registers are one group. stmatrix becomes shuffles and stores.
+Each lane asks the lane that has the address of its row, and stores its own word there. With `.trans` it stores its two
+halves in two rows. The words of a matrix are stored at once, with the bank passes of its eight rows.
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 from binalloc.isa.instruction import LANES, SHARED_WINDOW
 
-_COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+_COUNTS = {"x1": 1, "x2": 2, "x4": 4}  # suffix -> number of matrices
 _WRITTEN = ".sync.aligned.m8n8.x1, .x2 or .x4{.trans}{.shared{::cta}}.b16"
-_ROWS = 8
-_AND = 0xC0
+"""The suffixes that are supported, for messages."""
+_ROWS = 8  # rows of a matrix
+_AND = 0xC0  # truth table of LOP3: a & b
 
 
 def _decoded(ctx: Context, data: int) -> tuple[tuple[ast.Operand, ...], bool, int, int]:
-    """(registers, whether it is .trans, base and offset of the row's address) of ldmatrix and stmatrix; data: which
-    operand has the registers. Without a space the address is a generic one, which must be one of shared memory."""
+    """Decode ldmatrix or stmatrix. Returns (registers, whether it is .trans, base and offset of the row's address).
+
+    data: index of the operand that has the registers. Without a space the address is generic, and must be in shared
+    memory.
+    """
     m = ctx.modifiers()
     whole = all([m.has("sync"), m.has("aligned"), m.has("m8n8")])
     count = _COUNTS.get(m.take(*_COUNTS), 0)
@@ -50,7 +54,7 @@ def _decoded(ctx: Context, data: int) -> tuple[tuple[ast.Operand, ...], bool, in
 
 
 def load(ctx: Context, ins: Instruction) -> None:
-    """ldmatrix.sync.aligned.m8n8.num{.trans}{.shared{::cta}}.b16 r, [p]."""
+    """Lower ldmatrix.sync.aligned.m8n8.num{.trans}{.shared{::cta}}.b16 r, [p]."""
     items, turned, base, offset = _decoded(ctx, 0)
     count = len(items)
     group = ctx.b.new(count)
@@ -62,10 +66,11 @@ def load(ctx: Context, ins: Instruction) -> None:
 
 
 def store(ctx: Context, ins: Instruction) -> None:
-    """stmatrix.sync.aligned.m8n8.num{.trans}{.shared{::cta}}.b16 [p], r.
+    """Lower stmatrix.sync.aligned.m8n8.num{.trans}{.shared{::cta}}.b16 [p], r.
 
-    Lane l has row l / 4 of a matrix, columns 2 (l mod 4) and the next one; with .trans rows 2 (l mod 4) and the next
-    one, column l / 4."""
+    Lane l holds the elements in row l / 4 of a matrix, in columns 2 (l mod 4) and the next. With .trans it holds those
+    in rows 2 (l mod 4) and the next, in column l / 4.
+    """
     items, turned, base, offset = _decoded(ctx, 1)
     words = [ctx.b.unit(ctx.word(item, "b32")) for item in items]
     ctx.b.emit("WARPSYNC", b=imm((1 << LANES) - 1), guard=ctx.guard)

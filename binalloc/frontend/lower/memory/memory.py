@@ -1,8 +1,9 @@
-"""Loads, stores and prefetches.
+"""This module lowers loads, stores and prefetches.
 
-A vector is one wide access (two above 16 bytes): its words come into a fresh group of units which then *are* the PTX
-registers where these have no other definition, else they are moved. Elements smaller than a word are taken out and put
-together by PRMT. Cache operators and eviction hints do not change values and become Loom's hints or nothing.
+A vector is one wide access (two above 16 bytes). Its words are loaded into a fresh group of units. The units become the
+PTX registers themselves where these have no other definition; otherwise they are moved. PRMT extracts and joins
+elements smaller than a word. Cache operators and eviction hints do not change values: they become Loom's hints or
+nothing.
 """
 
 from __future__ import annotations
@@ -29,42 +30,46 @@ SPACES = {
     "param::entry": "param",
     "param::func": "param",
 }
+"""Suffix -> space."""
 SCOPES = {"cta": "CTA", "cluster": "GPU", "gpu": "GPU", "gl": "GPU", "sys": "SYS"}
-"""PTX scope -> Loom's fence. Without clusters a cluster is a block; the fence of the next wider scope holds it too."""
+"""PTX scope -> Loom's fence. There are no clusters, so a cluster is one block. A fence of the next wider scope orders
+at least as much."""
 
 CACHE = {"ca": "", "cg": "CG", "cs": "CS", "lu": "", "cv": "CV", "wb": "", "wt": "CV"}
+"""Cache operator -> text of Loom's cache modifier."""
 EVICTION = tuple(
     f"{level}::{hint}"
     for level in ("L1", "L2")
     for hint in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate", "cache_hint")
 )
-PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
+"""Eviction hints. They have no effect here."""
+PREFETCH = ("L2::64B", "L2::128B", "L2::256B")  # prefetch sizes, which have no effect here
 _TYPES = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64",
           "b128")  # fmt: skip
-_WIDTH = {1: "U8", 2: "U16", 4: "32", 8: "64", 16: "128"}
-_LOADS = {"global": "LDG", "generic": "LD", "shared": "LDS", "local": "LDL"}
-_STORES = {"global": "STG", "generic": "ST", "shared": "STS", "local": "STL"}
+"""Types of loads and stores."""
+_WIDTH = {1: "U8", 2: "U16", 4: "32", 8: "64", 16: "128"}  # bytes -> text of Loom's width modifier
+_LOADS = {"global": "LDG", "generic": "LD", "shared": "LDS", "local": "LDL"}  # space -> Loom's load
+_STORES = {"global": "STG", "generic": "ST", "shared": "STS", "local": "STL"}  # space -> Loom's store
 
 
 @dataclass(frozen=True, slots=True)
 class AccessModifiers:
-    """What the modifiers of a load or store say. cache: Loom's hint. before, after: scope of a fence, or "". hints:
-    whether an operand with a cache policy may follow."""
+    """These are the decoded modifiers of a load or store."""
 
     space: str
     type: str
-    count: int
-    cache: str
-    before: str
-    after: str
-    policy: bool
+    count: int  #: elements of the vector, 1 for a scalar
+    cache: str  #: text of Loom's cache modifier
+    before: str  #: scope of a fence before the access, or ""
+    after: str  #: scope of a fence after the access, or ""
+    policy: bool  #: whether an operand with a cache policy may follow
 
 
-_decoded: dict[tuple[str, tuple[str, ...]], AccessModifiers] = {}
+_decoded: dict[tuple[str, tuple[str, ...]], AccessModifiers] = {}  # results of `decode`
 
 
 def decode(ctx: Context, ins: Instruction) -> AccessModifiers:
-    """Modifiers of ld, ldu, st; remembered by their text."""
+    """Decode the modifiers of ld, ldu or st. Results are cached."""
     key = (ins.op, ins.mods)
     found = _decoded.get(key)
     if found is None:
@@ -109,13 +114,13 @@ def _decode(m: Modifiers, op: str) -> AccessModifiers:
 
 
 def _by_name(ctx: Context, place: ast.Operand, access: AccessModifiers) -> AccessModifiers:
-    """The access in the space of the variable that a generic one names."""
+    """Return the access with the space of the variable that a generic access names."""
     space = address.space_of(ctx, place, access.space)
     return access if space == access.space else replace(access, space=space)
 
 
 def _data(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Operand, ...]:
-    """The elements of the value operand. One element may stand in braces, too, as Triton writes it."""
+    """Return the elements of the value operand. A single element may be in braces, too, as Triton writes it."""
     items = operand.items if isinstance(operand, ast.Vector) else (operand,)
     if len(items) != count:
         vector = f"{count} values, as the vector modifier says" if count > 1 else "one value without a vector modifier"
@@ -145,7 +150,7 @@ def load(ctx: Context, ins: Instruction) -> None:
 
 
 def _load_quad(ctx: Context, item: ast.Operand, place: ast.Operand, access: AccessModifiers) -> None:
-    """A .b128 of parameters or constants: its four words."""
+    """Load a .b128 from parameters or constants, as four words."""
     target, words = ctx.dest(item, "b128"), replace(access, type="b32", count=4)
     found = _load_parameter(ctx, place, words) if access.space == "param" else _constants(ctx, place, words)
     for k, (word, _) in enumerate(found if target != RZ else ()):
@@ -176,7 +181,7 @@ def _constants(ctx: Context, place: ast.Operand, access: AccessModifiers) -> lis
 
 
 def _indexed(ctx: Context, bank: int, given: ast.Address, access: AccessModifiers) -> list[Element]:
-    """A load from a constant bank at an address in a register."""
+    """Load from a constant bank at an address in a register."""
     base, offset = address.narrow(ctx, given, "const")
     if not 0 <= offset < 65536 - 2 * address.LARGEST:
         base, offset = address.add(ctx, base, offset), 0
@@ -206,7 +211,7 @@ def _load_memory(ctx: Context, items: tuple[ast.Operand, ...], place: ast.Operan
 def read_elements(
     ctx: Context, name: str, fields: Fields, offset: int, access: AccessModifiers, *, zeroed: bool = False
 ) -> list[Element]:
-    """Wide loads of all elements into fresh groups; zeroed: which hold zeros before."""
+    """Load all elements by wide loads into fresh groups. zeroed: set the groups to zero first."""
     size = TYPE_BYTES[access.type]
     total = size * access.count
     at = "coff" if name == "LDC" else "moff"
@@ -241,8 +246,11 @@ def _fresh(ctx: Context, units: int, zeroed: bool) -> int:
 def deliver(
     ctx: Context, items: tuple[ast.Operand, ...], type_: str, values: list[Element], *, fresh: bool = True
 ) -> None:
-    """Bring loaded values to their PTX registers: by being them (if they are in fresh units), or by moves under the
-    guard."""
+    """Bring loaded values to their PTX registers.
+
+    fresh: the values are in fresh units, which may become the registers themselves. Otherwise they are moved under the
+    guard.
+    """
     size = TYPE_BYTES[type_]
     for item, value in zip(items, values, strict=True):
         if isinstance(item, ast.Discard):
@@ -260,7 +268,7 @@ def deliver(
 
 
 def _high(ctx: Context, value: Element, type_: str) -> Source:
-    """The high word of a 32-bit value in a 64-bit register: its sign, or zero."""
+    """Return the high word of a 32-bit value in a 64-bit register: its sign, or zero."""
     if type_[0] != "s":
         return RZ
     out = ctx.b.new()
@@ -269,7 +277,10 @@ def _high(ctx: Context, value: Element, type_: str) -> Source:
 
 
 def adopt(ctx: Context, name: str, value: Element) -> bool:
-    """Let a register that is written here only, and was not used before, be the units of the loaded value."""
+    """Make the units of a loaded value the units of a register, if possible, and return whether it was.
+
+    The register must have no other definition, and must not have been used before.
+    """
     low, high = value
     if name in ctx.unit_of or ctx.scan.definitions.get(name) != 1 or not isinstance(low, int) or low == RZ:
         return False
@@ -320,7 +331,7 @@ def store(ctx: Context, ins: Instruction) -> None:
 def write_elements(
     ctx: Context, name: str, fields: Fields, offset: int, values: list[tuple[Source, ...]], size: int
 ) -> None:
-    """Wide stores of all elements, each of `size` bytes."""
+    """Store all elements, each of `size` bytes, by wide stores."""
     words = _packed(ctx, values, size)
     total = size * len(values)
     for done in range(0, total, 16):
@@ -330,7 +341,7 @@ def write_elements(
 
 
 def _quad(ctx: Context, operand: ast.Operand) -> tuple[Source, ...]:
-    """The words of a register of 128 bits."""
+    """Return the words of a register of 128 bits."""
     if not isinstance(operand, ast.Register):
         ctx.refuse("operand does not fit type .b128", expected="a register of type .b128")
     ctx.check_type(operand, "b128")
@@ -355,7 +366,7 @@ def _store_parameter(
 
 
 def _packed(ctx: Context, values: list[tuple[Source, ...]], size: int) -> list[Source]:
-    """The words that lie in memory: small elements put together by PRMT."""
+    """Return the words to be stored. PRMT joins elements smaller than a word."""
     if size >= 4:
         return [word for value in values for word in value]
     singles = [value[0] for value in values]
@@ -373,7 +384,7 @@ def _join(ctx: Context, low: Source, high: Source, selector: int) -> Source:
 
 
 def _group(ctx: Context, words: list[Source]) -> int:
-    """Words as the first unit of a group: the one they are, or a fresh one."""
+    """Return words as the first unit of a group: their own group, if they are one, or a fresh one."""
     if len(words) == 1:
         return ctx.b.unit(words[0])
     if all(word == RZ or word == Imm(0) for word in words):
@@ -396,7 +407,7 @@ def _group(ctx: Context, words: list[Source]) -> int:
 
 
 def prefetch(ctx: Context, ins: Instruction) -> None:
-    """A hint: nothing is lost by leaving it out. Its operands are checked all the same."""
+    """Check a prefetch and leave it out: it is a hint."""
     m = ctx.modifiers()
     space = SPACES.get(m.take("global", "local", "const", "param"), "generic")
     while m.take("L1", "L2", *EVICTION, "tensormap"):

@@ -1,8 +1,8 @@
-"""`.param` space: kernel parameters in constant bank 0, functions' parameters and call arguments in units.
+"""This module lowers `.param` space: kernel parameters in constant bank 0, parameters and call arguments in units.
 
-A parameter of a .func, and a `.param` variable that a call passes or receives, is a run of 32-bit words, each a unit
-(pairs where its alignment is 8 bytes or more). Loads and stores at constant offsets are moves; smaller pieces are taken
-out and put in by PRMT. A function's parameter whose address is taken is copied to the local frame as well.
+A parameter of a .func is a run of 32-bit words, each a unit (pairs where its alignment is 8 bytes or more). So is a
+`.param` variable that a call passes or receives. Loads and stores at constant offsets are moves. PRMT extracts and
+inserts values smaller than a word. A function's parameter whose address is taken is copied to the local frame as well.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from binalloc.frontend.ptx.ast import TYPE_BYTES
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 
 Element = tuple[Source, Source | None]
-"""One loaded value: its word, extended to 32 bits where it is smaller, and its high word if it has 64 bits."""
+"""A loaded value: (its word, extended to 32 bits where it is smaller; its high word if it has 64 bits)."""
 
 
 def words(variable: ast.Variable) -> int:
-    """Number of 32-bit words of a parameter."""
+    """Return the number of 32-bit words of a parameter."""
     return -(-variable.size // 4)
 
 
 def allocate(registers: Registers, variable: ast.Variable) -> int:
-    """Consecutive units for a parameter in `.param` space; returns the first."""
+    """Make consecutive units for a parameter in `.param` space and return the first."""
     count = words(variable)
     step = 2 if variable.align >= 8 else 1
     first = registers.end
@@ -38,7 +38,7 @@ def allocate(registers: Registers, variable: ast.Variable) -> int:
 
 
 def units_of(ctx: Context, variable: ast.Variable) -> list[int]:
-    """The units of a parameter or result of the function, declared as `.param` or as a register."""
+    """Return the units of a parameter or result of the function, declared as `.param` or as a register."""
     if variable.space == "reg":
         if variable.type == "pred":
             raise NotSupported(
@@ -56,7 +56,7 @@ def units_of(ctx: Context, variable: ast.Variable) -> list[int]:
 
 
 def extract(ctx: Context, word: int, byte: int, size: int, *, signed: bool) -> int:
-    """Bytes byte .. byte+size-1 of a unit, extended to 32 bits."""
+    """Return bytes byte .. byte+size-1 of a unit, extended to 32 bits."""
     top = byte + size - 1
     fill = 8 | top if signed else 4  # the sign of the top byte, or a byte of RZ
     selector = sum((byte + k if k < size else fill) << 4 * k for k in range(4))
@@ -66,13 +66,13 @@ def extract(ctx: Context, word: int, byte: int, size: int, *, signed: bool) -> i
 
 
 def insert(ctx: Context, word: int, byte: int, size: int, value: Source) -> None:
-    """Put the low bytes of `value` into a unit at `byte`, the others kept."""
+    """Put the low `size` bytes of `value` into a unit at `byte`. The other bytes stay."""
     selector = sum((4 + k - byte if byte <= k < byte + size else k) << 4 * k for k in range(4))
     ctx.b.emit("PRMT", rd=word, a=word, b=Imm(selector), c=ctx.b.unit(value), guard=ctx.guard)
 
 
 def load_units(ctx: Context, name: str, offset: int, type_: str, count: int) -> list[Element]:
-    """ld.param of a parameter in units."""
+    """Load from a parameter in units (ld.param)."""
     first = ctx.parameters[name]
     size = TYPE_BYTES[type_]
     _check(ctx, name, offset, size, count)
@@ -89,7 +89,7 @@ def load_units(ctx: Context, name: str, offset: int, type_: str, count: int) -> 
 
 
 def store_units(ctx: Context, name: str, offset: int, type_: str, values: Sequence[tuple[Source, ...]]) -> None:
-    """st.param to a parameter in units. values: of each element its word, or its two words."""
+    """Store to a parameter in units (st.param). values: for each element its word, or its two words."""
     first = ctx.parameters[name]
     size = TYPE_BYTES[type_]
     variable = _variable(ctx, name)
@@ -122,7 +122,7 @@ def _check(ctx: Context, name: str, offset: int, size: int, count: int) -> None:
 
 
 def load_bank(ctx: Context, bank: int, offset: int, type_: str, count: int) -> list[Element]:
-    """A load from a constant bank at a known offset: words are constant operands, smaller pieces LDC."""
+    """Load from a constant bank at a known offset: words become constant operands, smaller values LDC."""
     size = TYPE_BYTES[type_]
     if offset % size:
         ctx.refuse(f"constant address {offset} is not aligned", expected=f"a multiple of {size}")
@@ -143,8 +143,11 @@ def load_bank(ctx: Context, bank: int, offset: int, type_: str, count: int) -> l
 
 
 def enter(ctx: Context) -> tuple[list[int], list[int]]:
-    """At a function's start: units for its parameters and results. Copies parameters whose address is taken to the
-    local frame, and clears variables that are stored in pieces from several places."""
+    """Make the units of a function's parameters and results, at its start, and return both.
+
+    Parameters whose address is taken are copied to the local frame. Variables that are stored in pieces from several
+    blocks are set to zero.
+    """
     function = ctx.function
     if not function.is_entry:
         for v in (*function.parameters, *function.results):
@@ -171,7 +174,8 @@ def enter(ctx: Context) -> tuple[list[int], list[int]]:
 
 
 def _copy(ctx: Context, variable: ast.Variable, to: int) -> None:
-    """A kernel's parameter to the copy in local memory, which begins at `to`: words, and the bytes behind the last."""
+    """Copy a kernel's parameter to its copy in local memory, which begins at `to`: words, then the bytes behind the
+    last."""
     at = ctx.place(variable.name)[1]
     whole = variable.size // 4 * 4
     for k in range(0, whole, 4):
@@ -183,14 +187,17 @@ def _copy(ctx: Context, variable: ast.Variable, to: int) -> None:
 
 
 def clear(ctx: Context, name: str) -> None:
-    """Set a variable that is stored in pieces to zero, so that its first piece has something to be put into."""
+    """Set a variable to zero, so that the first of its pieces can be inserted."""
     first = ctx.parameters[name]
     for k in range(words(_variable(ctx, name))):
         ctx.b.move(first + k, RZ)
 
 
 def beginnings(ctx: Context) -> dict[int, list[str]]:
-    """Statement index -> variables stored in pieces which that statement uses first, all uses being in one run."""
+    """Return statement index -> variables stored in pieces that are first used there.
+
+    Only variables whose uses are all in one block are listed. `enter` clears the others.
+    """
     out: dict[int, list[str]] = {}
     for name, (first, last, partial) in ctx.scan.pieces.items():
         if partial and name in ctx.parameters and not any(first < at < last for at in ctx.scan.labels):

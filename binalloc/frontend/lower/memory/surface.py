@@ -1,9 +1,9 @@
-"""Surfaces: suld.b, sust.b, sured.b and sured.p. SUADDR gives the address of what is accessed and tells whether there
-is one; the access itself is one of global memory.
+"""This module lowers surface accesses: suld.b, sust.b, sured.b and sured.p.
 
-Of .1d, .2d, .3d and, loads and stores, of layers (.a1d, .a2d; the faces of cubes are layers, too); x counts bytes, of
-sured.p texels. Outside of the surface .trap faults, .clamp takes the nearest element, .zero reads zeros and writes
-nothing.
+SUADDR computes the address and whether there is one. The access itself is an access of global memory. Geometries are
+.1d, .2d, .3d and, for loads and stores, layers (.a1d, .a2d; the faces of cubes are layers, too). x counts bytes, in
+sured.p texels. For accesses outside of the surface, .trap faults and .clamp takes the nearest element. .zero reads
+zeros and writes nothing.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 _GEOMETRIES = {
     "1d": ("1D", "", 1), "2d": ("2D", "", 2), "3d": ("3D", "", 3), "a1d": ("2D", "A", 2), "a2d": ("3D", "A", 3),
 }  # fmt: skip
-"""Of each: SUADDR's dimensions and layers, and how many coordinates it has, the layer among them."""
+"""Geometry -> (SUADDR's dimensions, SUADDR's layers, number of coordinates with the layer)."""
 _LENGTHS = {1: 1, 2: 2, 3: 4}
-"""Elements of the vector that holds so many coordinates."""
-_BOUNDS = ("trap", "clamp", "zero")
-_DATA = ("b8", "b16", "b32", "b64")
+"""Number of coordinates -> elements of the vector that holds them."""
+_BOUNDS = ("trap", "clamp", "zero")  # what an access outside of the surface does
+_DATA = ("b8", "b16", "b32", "b64")  # types of loads and stores
 _REDUCTIONS = {
     "add": ("u32", "s32", "u64"), "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
     "and": ("b32",), "or": ("b32",),
 }  # fmt: skip
+"""Operation of sured.b -> types."""
 _FORMATTED = {"add": ("b32",), "min": ("b32", "b64"), "max": ("b32", "b64"), "and": ("b32",), "or": ("b32",)}
-"""Operations with their types, of sured.b and of sured.p."""
+"""Operation of sured.p -> types."""
 _SIGNED_TYPES = 0x10D7, 0x10D9
-"""TXQ.TYPE's first and last answer for signed integers."""
-_MOST_BYTES = 16
+"""The first and last answer of TXQ.TYPE for signed integers."""
+_MOST_BYTES = 16  # most bytes of a vector: Loom's widest access
 
 
 def load(ctx: Context, ins: Instruction) -> None:
-    """suld.b."""
+    """Lower suld.b."""
     m = ctx.modifiers()
     name, bound = _place_of(m)
     access = _access(m)
@@ -54,7 +55,7 @@ def load(ctx: Context, ins: Instruction) -> None:
 
 
 def store(ctx: Context, ins: Instruction) -> None:
-    """sust.b."""
+    """Lower sust.b."""
     m = ctx.modifiers()
     name, bound = _place_of(m)
     access = _access(m)
@@ -71,7 +72,7 @@ def store(ctx: Context, ins: Instruction) -> None:
 
 
 def reduce(ctx: Context, ins: Instruction) -> None:
-    """sured: .b of a type, .p of the sign that the surface's elements have."""
+    """Lower sured: .b of a type, .p with the signedness of the surface's elements."""
     m = ctx.modifiers()
     formatted = "p" in m.left
     name, bound = _place_of(m, ("1d", "2d", "3d"))
@@ -97,7 +98,7 @@ def reduce(ctx: Context, ins: Instruction) -> None:
 
 
 def _signs(ctx: Context, place: ast.Texture) -> tuple[int, int]:
-    """Under the guard: whether the surface's elements are signed integers, and whether they are others."""
+    """Return two predicates under the guard: the surface's elements are signed integers, and they are not."""
     assert ctx.guard is not None
     kind, signed, other = ctx.b.new(), ctx.b.predicate(), ctx.b.predicate()
     from_first = ctx.b.new()
@@ -112,7 +113,7 @@ def _signs(ctx: Context, place: ast.Texture) -> tuple[int, int]:
 
 
 def _place_of(m: Modifiers, geometries: tuple[str, ...] = tuple(_GEOMETRIES)) -> tuple[str, str]:
-    """Geometry and what becomes of an access outside."""
+    """Take geometry and the suffix for accesses outside of the surface."""
     unit, name, bound = m.take("b", "p"), m.take(*geometries), m.take(*_BOUNDS)
     if not unit or not name or not bound:
         expected = f"{m.ins.op}.b, {', '.join(f'.{g}' for g in geometries)}, and .trap, .clamp or .zero"
@@ -131,7 +132,7 @@ def _access(m: Modifiers) -> AccessModifiers:
 
 
 def _items(ctx: Context, operand: ast.Operand, access: AccessModifiers) -> tuple[ast.Operand, ...]:
-    """The elements; a single one may stand in braces."""
+    """Return the elements. A single one may be in braces."""
     items = operand.items if isinstance(operand, ast.Vector) else (operand,)
     if len(items) != access.count:
         ctx.refuse(f"{len(items)} values", expected=f"{access.count} values, as the vector modifier says")
@@ -148,8 +149,10 @@ def _address(
     found: bool,
     texels: bool = False,
 ) -> Fields:
-    """The address of the access, as a base. found: also the predicate of the lanes that have one, `found`. texels:
-    these are what x counts."""
+    """Compute the address of the access. Returns it as the field of a base.
+
+    found: also return `found`, the predicate of the lanes that have an address. texels: x counts texels.
+    """
     dimensions, layers, count = _GEOMETRIES[name]
     if not isinstance(place, ast.Texture) or place.sampler is not None:
         ctx.refuse("not a surface", expected="[surface, {coordinates}]")

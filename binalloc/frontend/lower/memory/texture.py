@@ -1,9 +1,10 @@
-"""Texture fetches: bindless handles in registers, and texture references, which are hidden kernel parameters.
+"""This module lowers texture fetches. A texture is a bindless handle in a register, or a texture reference: a hidden
+kernel parameter.
 
-tex.1d, .2d, .3d, of layers (.a1d, .a2d), of cubes (.cube, .acube), and tld4 of those in two dimensions; results of type
-f32, s32 or u32, coordinates of type f32 or s32. What the texture holds, how it is addressed and filtered, is the launch
-file's to say. Coordinates may be a vector longer than the geometry needs (what compilers before CUDA 4 wrote); what is
-too many is not looked at, and need not hold a value.
+Geometries are tex.1d, .2d, .3d, layers (.a1d, .a2d) and cubes (.cube, .acube); tld4 has the two-dimensional ones.
+Results have type f32, s32 or u32, coordinates f32 or s32. The launch file states a texture's contents, addressing and
+filtering. The vector of coordinates may be longer than the geometry needs, as compilers before CUDA 4 wrote it. The
+elements in excess are not read, and need not hold a value.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ from binalloc.frontend.ptx.ast import Instruction
 
 @dataclass(frozen=True)
 class Geometry:
-    """coordinates: how many there are, the layer not counted. layered: whether a layer comes first. dimensions, layers:
-    TEX's."""
+    """This is a texture's geometry."""
 
-    coordinates: int
-    layered: bool
-    dimensions: str
-    layers: str
+    coordinates: int  #: number of coordinates without the layer
+    layered: bool  #: whether a layer comes first
+    dimensions: str  #: TEX's dimensions
+    layers: str  #: TEX's layers
 
 
 _GEOMETRIES = {
@@ -37,20 +37,21 @@ _GEOMETRIES = {
 }  # fmt: skip
 _LENGTHS = (1, 2, 4)
 """Elements that a vector of coordinates may have (PTX ISA, tex: there are no vectors of three)."""
-_HALF, _SIGN = 0x3F000000, 0x80000000
-_OR, _AND = 0xFC, 0xC0
+_HALF, _SIGN = 0x3F000000, 0x80000000  # 0.5 as f32; the sign bit
+_OR, _AND = 0xFC, 0xC0  # truth tables of LOP3: a | b, a & b
 _OFFSET_BITS = 20
-"""TEX: where the offsets of .AOFFI begin beside the handle."""
+"""First bit of the offsets of .AOFFI in TEX's operand, behind the handle."""
 _QUERIES = {
     "width": "WIDTH", "height": "HEIGHT", "depth": "DEPTH", "channel_data_type": "TYPE", "channel_order": "ORDER",
     "normalized_coords": "NORMALIZED", "array_size": "LAYERS", "num_mipmap_levels": "LEVELS",
 }  # fmt: skip
+"""PTX query -> TXQ's."""
 _KINDS = {"texref": 1, "surfref": 2}
-"""TXQ.KIND's answers."""
+"""Suffix of istypep -> TXQ.KIND's answer."""
 
 
 def fetch(ctx: Context, ins: Instruction) -> None:
-    """tex."""
+    """Lower tex."""
     m = ctx.modifiers()
     mode = m.take("base", "level", "grad")
     name = m.take(*_GEOMETRIES)
@@ -61,7 +62,7 @@ def fetch(ctx: Context, ins: Instruction) -> None:
 
 
 def gather(ctx: Context, ins: Instruction) -> None:
-    """tld4: one channel of the four texels that a filter would take."""
+    """Lower tld4: one channel of the four texels of a linear filter."""
     m = ctx.modifiers()
     channel, name = m.take("r", "g", "b", "a"), m.take("2d", "a2d", "cube", "acube")
     if not channel or not name or not m.has("v4"):
@@ -71,14 +72,13 @@ def gather(ctx: Context, ins: Instruction) -> None:
 
 @dataclass(frozen=True)
 class Operands:
-    """What stands in a fetch. resident: the predicate that tells whether the texture is there, which it always is.
-    detail: the level, or the two gradients. offset: None where there is none."""
+    """These are the operands of a fetch."""
 
     target: ast.Operand
-    resident: ast.Operand | None
+    resident: ast.Operand | None  #: predicate that says whether the texture is resident; it always is
     source: ast.Operand
-    detail: tuple[ast.Operand, ...]
-    offset: ast.Operand | None
+    detail: tuple[ast.Operand, ...]  #: the level, or the two gradients
+    offset: ast.Operand | None  #: None where there is none
 
 
 def _operands(ctx: Context, mode: str) -> Operands:
@@ -100,8 +100,8 @@ def _is_float(ctx: Context, operand: ast.Operand) -> bool:
 
 
 def _fetch(ctx: Context, m: Modifiers, name: str, mode: str, gathered: str) -> None:
-    """The instruction of a geometry. mode: level, grad, or base or "" for the first level of a mipmap; gathered: the
-    channel, or "" for a fetch of all."""
+    """Emit the fetch. mode: level, grad, or base or "" for the first level of a mipmap. gathered: the channel, or ""
+    for a fetch of all."""
     geometry = _GEOMETRIES[name]
     type_ = m.type("f32", "s32", "u32")
     real = gathered or geometry.layers == "CUBE" or mode == "grad"
@@ -157,7 +157,7 @@ def _fetch(ctx: Context, m: Modifiers, name: str, mode: str, gathered: str) -> N
 
 
 def _with_offsets(ctx: Context, handle: int, offset: ast.Operand, name: str) -> int:
-    """The handle, above it the offsets in texels, of four bits each."""
+    """Return the handle with the offsets in texels, of four bits each, above it."""
     axes = _GEOMETRIES[name].coordinates
     items = offset.items if isinstance(offset, ast.Vector) else (offset,)
     if name.endswith("cube") or len(items) != (4 if axes == 3 else axes):
@@ -187,8 +187,11 @@ def _level_of_detail(
     ctx: Context, detail: tuple[ast.Operand, ...], geometry: Geometry, coordinate: str,
     texture: ast.Register | ast.Symbol,
 ) -> Source:  # fmt: skip
-    """The level that is named, or that of two gradients: half the binary logarithm (MUFU.LG2) of the greater one's
-    square, in texels, summed in f32 by a product and fused operations, x first."""
+    """Return the level of detail: the given one, or that of two gradients.
+
+    The latter is half the binary logarithm (MUFU.LG2) of the greater gradient's square, in texels. The square is summed
+    in f32 by a product and fused operations, x first.
+    """
     if len(detail) == 1:
         return ctx.word(detail[0], coordinate)
     emit, axes, squares = ctx.b.emit, geometry.coordinates, []
@@ -217,7 +220,8 @@ def _level_of_detail(
 
 
 def query(ctx: Context, ins: Instruction) -> None:
-    """txq, suq: what the table of textures says; of a level of a mipmap its sides, each half the one below."""
+    """Lower txq and suq: they read the table of textures. A level of a mipmap has half the sides of the level
+    before."""
     m = ctx.modifiers()
     level = ins.op == "txq" and m.has("level")
     surface = ins.op == "suq"
@@ -242,7 +246,7 @@ def query(ctx: Context, ins: Instruction) -> None:
 
 
 def is_type(ctx: Context, ins: Instruction) -> None:
-    """istypep: whether a handle is of a texture, or of a surface."""
+    """Lower istypep: whether a handle is a texture's, or a surface's."""
     m = ctx.modifiers()
     wanted = m.take(*_KINDS)
     m.done()
@@ -259,18 +263,18 @@ def is_type(ctx: Context, ins: Instruction) -> None:
 
 
 def _object(ctx: Context, place: ast.Operand, surface: bool) -> int:
-    """The handle in `[a]`."""
+    """Return the handle in `[a]`."""
     if not isinstance(place, ast.Address) or place.base is None or place.offset:
         ctx.refuse("not a texture or surface", expected="[a], a .texref or .surfref variable or a 64-bit handle")
     return object_handle(ctx, place.base, "surfref" if surface else "texref")
 
 
 def _on_a_face(ctx: Context, direction: list[Source], layer: list[Source]) -> list[Source]:
-    """The coordinates on the face of a cube that a direction meets, and 8 times the cube's number plus the face's, in
-    the order +x, -x, +y, -y, +z, -z (CUDA C Programming Guide, Cubemap Textures).
+    """Return the coordinates of a direction on a face of a cube, and 8 times the cube's number plus the face's number.
 
-    The face is that of the greatest magnitude m, z before y before x where they are equal; the coordinates s and t are
-    (s / m + 1) / 2, computed as s * (1/m) and one fused operation, 1/m being MUFU.RCP's.
+    Faces are numbered +x, -x, +y, -y, +z, -z (CUDA C Programming Guide, Cubemap Textures). The face is that of the
+    greatest magnitude m; of equal ones z is chosen before y before x. The coordinates of s and t are (s / m + 1) / 2.
+    They are computed as s * (1/m), 1/m by MUFU.RCP, and one fused operation.
     """
     b, emit = ctx.b, ctx.b.emit
     x, y, z = (b.unit(word) for word in direction)
@@ -286,7 +290,7 @@ def _on_a_face(ctx: Context, direction: list[Source], layer: list[Source]) -> li
         return out
 
     def flipped(word: int, by: int) -> int:
-        """A word with its sign changed where `by` has the sign bit."""
+        """Change the sign of a word where `by` has the sign bit."""
         out = b.new()
         emit("LOP3", rd=out, a=word, b=Imm(_SIGN), c=by, lut=0x78)  # a ^ (b & c)
         return out
@@ -321,7 +325,7 @@ def _on_a_face(ctx: Context, direction: list[Source], layer: list[Source]) -> li
 
 
 def _channels(ctx: Context, target: ast.Vector) -> int:
-    """How many channels (1, 2 or 4, from the first) some instruction reads."""
+    """Return how many channels (1, 2 or 4, from the first) some instruction reads."""
     read = ctx.scan.reads(ctx.function)
     used = [k for k, item in enumerate(target.items) if isinstance(item, ast.Register) and item.name in read]
     return (1, 2, 4, 4)[max(used, default=0)]
@@ -332,8 +336,10 @@ def _handle(ctx: Context, texture: ast.Register | ast.Symbol) -> int:
 
 
 def object_handle(ctx: Context, named: ast.Register | ast.Symbol, kind: str) -> int:
-    """The 32-bit handle of a texture or surface: the low word of what PTX holds in 64 bits. kind: the type that a
-    variable must have."""
+    """Return the 32-bit handle of a texture or surface: the low word of PTX's handle of 64 bits.
+
+    kind: the type that a variable must have.
+    """
     if isinstance(named, ast.Register):
         ctx.check_type(named, "b64")
         return ctx.register(named.name)

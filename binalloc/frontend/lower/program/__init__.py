@@ -1,1 +1,1 @@
-"""Whole PTX modules and routines to Loom."""
+"""This package lowers whole PTX modules and their functions to Loom."""

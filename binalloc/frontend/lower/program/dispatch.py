@@ -1,7 +1,8 @@
-"""Which handler lowers which PTX opcode: the tables of the instruction modules joined.
+"""This module finds the handler that lowers an opcode: it joins the tables of the instruction modules.
 
-PURE handlers only compute their destination registers and may be executed in lanes whose guard is false; a guarded pure
-instruction is lowered into fresh units which are then moved under the guard. EFFECTS handlers put the guard themselves.
+PURE handlers only compute their destination registers, so that lanes whose guard is false may execute them. A guarded
+pure instruction is lowered into fresh units. The units are then moved to the destinations under the guard. EFFECTS
+handlers put the guard on their nodes themselves.
 """
 
 from __future__ import annotations
@@ -67,12 +68,13 @@ FLOAT: dict[str, dict[str, Handler]] = {
     **half.HANDLERS,
     **pairs.HANDLERS,
 }
-"""Pure handlers of opcodes whose last suffix is a floating type or a pair; they go before PURE."""
-_NONE: dict[str, Handler] = {}
+"""Pure handlers of opcodes whose last suffix is a floating type or a pair. They have priority over PURE."""
+_NONE: dict[str, Handler] = {}  # for types without floating handlers
 
 
 def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
-    """Lower one instruction at the end of the current block. Raises MalformedInput where it cannot be done exactly."""
+    """Lower one instruction at the end of the current block. Raises MalformedInput where it cannot be lowered
+    exactly."""
     ctx.ins = ins
     ctx.guard = None
     form = of_instruction(ins.op, ins.mods)
@@ -93,12 +95,13 @@ def lower_instruction(ctx: Context, ins: ast.Instruction) -> None:
 
 
 def _last_type(mods: tuple[str, ...]) -> str:
-    """The suffix that FLOAT goes by: the last one, before `.relu` of integers the one there."""
+    """Return the suffix by which FLOAT is indexed: the last one, or the one before a last `.relu`."""
     return mods[-2] if mods[-1:] == ("relu",) and len(mods) > 1 else mods[-1] if mods else ""
 
 
 def _guarded(ctx: Context, ins: ast.Instruction, handler: Handler) -> None:
-    """Compute into fresh units, then move them under the guard, which itself is the last to be written."""
+    """Compute into fresh units, then move them under the guard. A destination that is the guard itself is written
+    last."""
     assert ins.guard is not None
     guard = (ctx.predicate_register(ins.guard[0]), ins.guard[1])
     names = [o.name for o in _destinations(ins) if isinstance(o, ast.Register)]

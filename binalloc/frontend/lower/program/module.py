@@ -1,4 +1,4 @@
-"""A PTX module to a program of virtual Loom: the kernels wanted, the functions they reach, the library they need."""
+"""This module lowers a PTX module to a program: the wanted kernels, their functions, and the library's functions."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ Block = tuple[int, int, int]
 
 @dataclass
 class _State:
-    """What all routines of a program share."""
+    """This is the state that all routines of a program share."""
 
     program: Program
     doubles: Doubles
     locations: Locations
-    library: set[str]
-    refused: dict[str, list[Refusal]] = field(default_factory=dict)
-    """Function -> why it cannot be lowered."""
+    library: set[str]  #: library functions that are called
+    refused: dict[str, list[Refusal]] = field(default_factory=dict)  #: function -> why it cannot be lowered
 
 
 def lower_module(
@@ -45,11 +44,13 @@ def lower_module(
     block_dim: Block | None = None,
     stack_bytes: int = STACK_BYTES,
 ) -> Program:
-    """Lower the kernels wanted (all by default) with every function they reach, callees before callers.
+    """Lower the wanted kernels (all by default) with every function in their call graphs, callees before callers.
 
-    block_dim: the block size all launches will have; it must agree with `.reqntid` and `.maxntid`. stack_bytes: of a
-    thread, where functions may come back to themselves. Raises UsageError for a missing kernel and for a stack too
-    large, NotImportable for kernels with contradictory bounds, and whatever cannot be lowered exactly.
+    block_dim: the block size that all launches will have; it must agree with `.reqntid` and `.maxntid`. stack_bytes:
+    stack per thread for recursive functions.
+
+    Raises UsageError for a missing kernel and for a stack that is too large. Raises NotImportable for kernels with
+    contradictory bounds, and for anything that cannot be lowered exactly.
     """
     ignored = module.ignored
     module = with_runtime(module)
@@ -80,8 +81,11 @@ def lower_module(
 
 
 def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
-    """Names of the kernels to lower, in the order of the text; without kernels, and none asked for, of the functions
-    that other files may call, or of all where there are none: a library's."""
+    """Return the names of the kernels to lower, in the order of the text.
+
+    A file without kernels is a library if none are asked for. Then these are the functions that other files may call,
+    or all functions where there are none.
+    """
     defined = {name: function for name, function in module.functions.items() if function.body is not None}
     there = [name for name, function in defined.items() if function.is_entry]
     if not there and defined and kernels is None:
@@ -95,7 +99,7 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
 
 
 def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -> list[IgnoredText]:
-    """`.minnctapersm` of the kernels wanted whose blocks may have any size."""
+    """Return an entry for each `.minnctapersm` of a wanted kernel whose block size is not bounded."""
     kernels = [module.functions[name] for name in wanted] if block_dim is None else []
     return [
         IgnoredText(k.path, f".minnctapersm {k.min_blocks} of {k.name} without a block size", k.place.line, 1)
@@ -107,7 +111,11 @@ def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -
 def _laid_out(
     module: ast.Module, wanted: list[str], stack_bytes: int
 ) -> tuple[VariablePlaces, dict[str, LeftOut]]:
-    """Places for what the kernels reach; where they do not all fit, for as many of them as do, in the text's order."""
+    """Place the variables of all wanted kernels.
+
+    Where they do not all fit, the variables of as many kernels as fit are placed, in the text's order. The others are
+    left out.
+    """
     try:
         return VariablePlaces(module, wanted, stack_bytes), {}
     except MalformedInput:
@@ -129,7 +137,8 @@ def _lower_kernel(
     names: dict[tuple[str, tuple[tuple[str, Place], ...]], str],
     state: _State,
 ) -> None:
-    """Lower a kernel and what it reaches. A function lowered already with the same placement serves again."""
+    """Lower a kernel and the functions in its call graph. A function already lowered with the same placement is
+    shared."""
     known: dict[str, str] = {}
     fresh: list[str] = []
     reached = set(kernel.reached)
@@ -140,7 +149,7 @@ def _lower_kernel(
                 names[key] = _fresh(function.replace("%", "_"), kernel.name, set(names.values()))
                 fresh.append(function)
             known[function] = names[key]
-    for function in fresh:  # in a cycle they name one another
+    for function in fresh:  # only now, since the functions of a cycle name one another
         node = layout.module.functions[function]
         ctx = Context(layout, node, kernel, state.doubles, None, known)
         try:
@@ -154,7 +163,7 @@ def _lower_kernel(
 
 
 def _fresh(name: str, kernel: str, taken: set[str]) -> str:
-    """`name`, or with the kernel's where a routine has it already."""
+    """Return `name`, with the kernel's name as a suffix where a routine has it already."""
     candidate = name
     number = 1
     while candidate in taken:
@@ -164,7 +173,8 @@ def _fresh(name: str, kernel: str, taken: set[str]) -> str:
 
 
 def _block(function: ast.Function, block_dim: Block | None) -> Block | None:
-    """The block size where it is known: `.reqntid`, or what the user says; both must agree."""
+    """Return the block size where it is known: from `.reqntid`, or as the user says. Raises MalformedInput if they
+    differ."""
     if function.reqntid is None or block_dim is None or function.reqntid == block_dim:
         return function.reqntid or block_dim
     raise MalformedInput(
@@ -177,7 +187,7 @@ def _block(function: ast.Function, block_dim: Block | None) -> Block | None:
 
 
 def _add_library(state: _State) -> None:
-    """Put the library's functions that are called, and what they call, before everything else."""
+    """Put the library functions that are called, and their callees, in front of all other routines."""
     if not state.library:
         return
     found: dict[str, Routine] = {}

@@ -1,6 +1,7 @@
-"""One PTX function to one routine of virtual Loom: labels to blocks, statements in order, source lines.
+"""This module lowers one PTX function to one routine: labels become blocks, statements are lowered in order.
 
-Needs the module's layout. Leaves a routine as `ir` describes: its last word is an unguarded EXIT (kernel) or RET.
+It needs the module's layout. The routine keeps the invariants in `ir`: its last word is an unguarded EXIT (kernel) or
+RET.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from binalloc.frontend.ptx import ast
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.isa.source_facts import PTX
 
-BLOCK_LIMIT = 1024
+BLOCK_LIMIT = 1024  # most threads of a block, on every machine
 
 
 class Locations:
-    """Program.locations as they come up: (file, line) -> index."""
+    """This collects Program.locations: (file, line) -> index."""
 
     def __init__(self, files: dict[int, str]) -> None:
         self.files = files
@@ -27,7 +28,7 @@ class Locations:
         self._index: dict[tuple[int, int], int] = {}
 
     def index(self, loc: tuple[int, int] | None) -> int:
-        """Number of a `.loc`, -1 where there is none or its file has no name."""
+        """Return the number of a `.loc`, -1 where there is none or its file has no name."""
         if loc is None or loc[0] not in self.files:
             return -1
         found = self._index.get(loc)
@@ -40,8 +41,8 @@ class Locations:
 def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
     """Lower the body of ctx.function into a routine called `name`.
 
-    An instruction that cannot be lowered exactly goes to ctx.refused, and lowering goes on to find the others: the
-    routine is of no use then. Raises MalformedInput where nothing of the function can be looked at.
+    An instruction that cannot be lowered exactly is added to ctx.refused. Lowering then continues to find the others,
+    but the routine must not be used. Raises MalformedInput where nothing of the function can be lowered.
     """
     function = ctx.function
     body = function.body or []
@@ -91,7 +92,7 @@ def lower_routine(ctx: Context, name: str, locations: Locations) -> Routine:
 
 
 def _ends(body: list[ast.Instruction | ast.Label]) -> set[str]:
-    """Labels of a kernel behind which nothing comes but the thread's end, perhaps after further jumps."""
+    """Return the labels of a kernel behind which the thread only ends, perhaps after further jumps."""
     out: set[str] = set()
     jumps: list[tuple[str, str]] = []
     pending: list[str] = []
@@ -112,7 +113,7 @@ def _ends(body: list[ast.Instruction | ast.Label]) -> set[str]:
 
 
 def _tidy(blocks: list[Block]) -> list[Block]:
-    """Empty blocks are left out; branches to one go to the next that is kept."""
+    """Leave out empty blocks. Branches to one go to the next block that is kept."""
     targets = {node.target for block in blocks for node in block.nodes[-1:] if node.target >= 0}
     kept: list[Block] = []
     moved: dict[int, int] = {}
@@ -152,7 +153,8 @@ def _targeted(blocks: list[Block], number: int) -> bool:
 
 
 def _kernel_info(ctx: Context, info: FunctionInfo) -> None:
-    """Launch bounds, parameters and memory of a kernel."""
+    """Set launch bounds, parameters and memory of a kernel. Raises MalformedInput for bounds that contradict one
+    another."""
     function, kernel = ctx.function, ctx.kernel
     info.params = kernel.params
     info.shared_bytes = kernel.shared_bytes

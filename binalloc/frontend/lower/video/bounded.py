@@ -1,6 +1,8 @@
-"""Integers of up to 64 bits whose range is known: one word where that holds them, else a pair.
+"""This module computes with integers of up to 64 bits whose range is known: one word where it holds the range, else a
+pair.
 
-Sums, orders and limits of `Number`s are exact as long as the result fits 64 bits; a caller sees to that.
+Sums, comparisons and limits of `Number`s are exact as long as the result fits 64 bits. The caller must make sure of
+that.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from binalloc.frontend.lower.context.context import Context
 
 @dataclass(frozen=True)
 class Number:
-    """A value in least..most. words: (low word,), which is unsigned where least >= 0 and signed else, or (low, high)
-    in two's complement."""
+    """This is a value in least..most."""
 
+    #: (low word,), unsigned where least >= 0 and signed else, or (low, high) in two's complement
     words: tuple[Source, ...]
     least: int
     most: int
@@ -28,37 +30,37 @@ class Number:
 
 
 def limits(bits: int, *, signed: bool) -> tuple[int, int]:
-    """(least, most) of an integer type."""
+    """Return (least, most) of an integer type."""
     return (-1 << (bits - 1), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
 
 
 def word(source: Source, *, signed: bool) -> Number:
-    """A whole word."""
+    """Return a whole word as a Number."""
     return Number((source,), *limits(32, signed=signed))
 
 
 def one_word(least: int, most: int) -> bool:
-    """Whether a word holds the range, read by the sign of `least`."""
+    """Return whether a word holds the range. It is signed where `least` is negative."""
     low, high = limits(32, signed=least < 0)
     return low <= least and most <= high
 
 
 def both_words(ctx: Context, a: Number) -> wide.Wide:
-    """The value in 64 bits."""
+    """Return the value in 64 bits."""
     if len(a.words) == 2:
         return a.words[0], a.words[1]
     return a.low, wide.sign_of(ctx, a.low) if a.least < 0 else wide.ZERO[1]
 
 
 def _common(a: Number, b: Number) -> bool | None:
-    """Whether words of both can be read as signed (True) or as unsigned (False); None where neither holds them."""
+    """Return whether words of both can be read as signed (True) or as unsigned (False); None if neither."""
     if one_word(min(a.least, b.least), max(a.most, b.most)):
         return min(a.least, b.least) < 0
     return None
 
 
 def add(ctx: Context, a: Number, b: Number, *, negative: bool = False) -> Number:
-    """a + b, or a - b."""
+    """Return a + b, or a - b."""
     least, most = (a.least - b.most, a.most - b.least) if negative else (a.least + b.least, a.most + b.most)
     if one_word(least, most):
         out = ctx.b.new()
@@ -70,7 +72,7 @@ def add(ctx: Context, a: Number, b: Number, *, negative: bool = False) -> Number
 
 
 def extreme(ctx: Context, a: Number, b: Number, *, smaller: bool) -> Number:
-    """The smaller or the larger."""
+    """Return the smaller or the larger value."""
     choose = min if smaller else max
     least, most = choose(a.least, b.least), choose(a.most, b.most)
     signed = _common(a, b)
@@ -85,7 +87,7 @@ def extreme(ctx: Context, a: Number, b: Number, *, smaller: bool) -> Number:
 
 
 def distance(ctx: Context, a: Number, b: Number) -> Number:
-    """|a - b|."""
+    """Return |a - b|."""
     most = max(a.most - b.least, b.most - a.least, 0)
     if _common(a, b) is not None:
         larger, smaller = extreme(ctx, a, b, smaller=False), extreme(ctx, a, b, smaller=True)
@@ -102,7 +104,7 @@ def distance(ctx: Context, a: Number, b: Number) -> Number:
 
 
 def compared(ctx: Context, a: Number, b: Number, icmp: str) -> int:
-    """A predicate: a icmp b."""
+    """Return a predicate: a icmp b."""
     out, signed = ctx.b.predicate(), _common(a, b)
     if signed is not None:
         ctx.b.emit("ISETP", pd0=out, a=ctx.b.unit(a.low), b=b.low, icmp=icmp, u32cmp=int(not signed))
@@ -112,7 +114,7 @@ def compared(ctx: Context, a: Number, b: Number, icmp: str) -> int:
 
 
 def clamped(ctx: Context, a: Number, least: int, most: int) -> Number:
-    """a, limited to a range that a word holds."""
+    """Return a, limited to a range that a word holds."""
     for bound, smaller, needed in ((least, False, a.least < least), (most, True, a.most > most)):
         if needed:
             words = wide.constant(bound)
@@ -121,7 +123,7 @@ def clamped(ctx: Context, a: Number, least: int, most: int) -> Number:
 
 
 def narrowed(ctx: Context, a: Number, bits: int) -> Number:
-    """a modulo 2^bits, read as signed; 33 <= bits <= 63."""
+    """Return a modulo 2^bits, read as signed; 33 <= bits <= 63."""
     least, most = limits(bits, signed=True)
     if least <= a.least and a.most <= most:
         return a

@@ -1,9 +1,9 @@
-"""PTX video instructions on two halves or four bytes: vadd2, vadd4, vsub, vavrg, vabsdiff, vmin, vmax, vset
-(PTX ISA 9.7.18.2).
+"""This module lowers PTX video instructions on two halves or four bytes: vadd2, vadd4 and so on of vadd, vsub, vavrg,
+vabsdiff, vmin, vmax, vset (PTX ISA 9.7.18.2).
 
-Lanes of each source are taken from any places of a and b. Each lane is computed alone, exactly; `.sat` limits it to its
-part of the destination. What the mask names is written there, the rest is the third operand's; with `.add` the lanes
-that the mask names are added to the third operand.
+The lanes of each source may come from any places of a and b. Each lane is computed alone, exactly. `.sat` limits it to
+its part of the destination. The lanes that the mask names are written there; the rest of the destination comes from the
+third operand. With `.add` the lanes that the mask names are added to the third operand.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from binalloc.frontend.lower.video.scalar import COMPARISONS, operate, truth
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
-_LETTER = {2: "h", 4: "b"}
+_LETTER = {2: "h", 4: "b"}  # number of lanes -> letter of their selectors
 _OPERATIONS = ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax")
+"""Opcodes without the number of lanes; vset is decoded apart."""
 
 
 def _simd(ctx: Context, ins: Instruction) -> None:
@@ -58,7 +59,7 @@ def _simd(ctx: Context, ins: Instruction) -> None:
 
 
 def _mask(ctx: Context, operand: ast.Operand, lanes: int) -> list[int]:
-    """The lanes that are written."""
+    """Return the lanes that are written."""
     if not isinstance(operand, ast.Selected):
         return list(range(lanes))
     letter, digits = operand.selector[0], [int(digit) for digit in operand.selector[1:]]
@@ -69,7 +70,7 @@ def _mask(ctx: Context, operand: ast.Operand, lanes: int) -> list[int]:
 
 
 def _selection(ctx: Context, operand: ast.Operand, lanes: int, source: int) -> list[int]:
-    """For each lane its place among those of a and b, a's first."""
+    """Return the place of each lane among the lanes of a and b, a's first."""
     if not isinstance(operand, ast.Selected):
         if not isinstance(operand, ast.Register):
             ctx.refuse(f"{ctx.ins.op} takes registers", expected="a register, perhaps with a selector")
@@ -93,7 +94,7 @@ def _computed(ctx: Context, op: str, a: Number, b: Number) -> Number:
         return operate(ctx, op, a, b)
     total = bounded.add(ctx, a, b)
     up, out = ctx.b.new(), ctx.b.new()
-    # half of a sum that is negative is rounded down, of any other up: one less its sign bit is added
+    # A negative sum is halved and rounded down, any other is rounded up: 1 minus the sign bit is added first.
     one: Source = Imm(1)
     if total.least < 0:
         one = ctx.b.new()
@@ -114,7 +115,7 @@ def _accumulate(ctx: Context, rd: int, results: list[Number], c: Source) -> None
 
 
 def _merge(ctx: Context, rd: int, results: dict[int, Number], lanes: int, c: Source) -> None:
-    """Each result into its place, one PRMT a lane."""
+    """Insert each result in its place, one PRMT a lane."""
     size = 4 // lanes
     whole = c
     for k, (lane, result) in enumerate(results.items()):

@@ -1,7 +1,9 @@
-"""PTX vmad (PTX ISA 9.7.18.1.3): a product of parts, plus or minus a third operand, shifted right and limited.
+"""This module lowers PTX vmad (PTX ISA 9.7.18.1.3): a product of parts, plus or minus a third operand, shifted right
+and limited.
 
-The result is unsigned if both factors are and nothing is negated, else signed; the third operand is read likewise. It
-has up to 66 bits: of two unsigned words negated, or with a third operand taken away. Otherwise 64 bits hold it.
+The result is unsigned if both factors are and nothing is negated, else signed. The third operand has the same
+signedness. The result has up to 66 bits if the product of two unsigned words is negated, or a third operand is
+subtracted from it. Otherwise 64 bits hold it.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from binalloc.frontend.lower.video.scalar import part
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
-_SCALES = {"": 0, "shr7": 7, "shr15": 15}
-_XOR = 0x3C
+_SCALES = {"": 0, "shr7": 7, "shr15": 15}  # suffix -> shift count
+_XOR = 0x3C  # truth table of LOP3: a ^ b
 
 
 def _signless(operand: ast.Operand) -> tuple[ast.Operand, bool]:
-    """(operand without its sign, whether it has one)."""
+    """Return (operand without its sign, whether it has one)."""
     return (operand.base, True) if isinstance(operand, ast.Negative) else (operand, False)
 
 
@@ -57,7 +59,7 @@ def _vmad(ctx: Context, ins: Instruction) -> None:
 def _low_word(
     ctx: Context, rd: int, a: Number, b: Number, c: Number, minus_product: bool, minus_c: bool, plus_one: bool
 ) -> None:
-    """rd = a*b + c modulo 2^32, with the signs."""
+    """Compute rd = a*b + c modulo 2^32, with the signs."""
     product = ctx.b.new()
     ctx.b.emit("IMAD", rd=product, a=a.low, b=b.low, c=RZ)
     signs: Fields = {"nega": int(minus_product), "negb": int(minus_c)}
@@ -65,7 +67,7 @@ def _low_word(
 
 
 def _product(ctx: Context, a: Number, b: Number) -> Number:
-    """a * b in 64 bits, which hold it if its sign is known from the factors' ranges."""
+    """Return a * b in 64 bits. They hold it, if its sign is known from the factors' ranges."""
     corners = [x * y for x in (a.least, a.most) for y in (b.least, b.most)]
     out = ctx.b.new(2)
     unsigned = a.least >= 0 and b.least >= 0
@@ -73,7 +75,7 @@ def _product(ctx: Context, a: Number, b: Number) -> Number:
     one, other = ctx.b.unit(a.low), ctx.b.unit(b.low)
     ctx.b.emit("IMAD.WIDE", rd=out, a=one, b=other, c=RZ, u32=int(unsigned or mixed))
     words = wide.value(out)
-    if mixed:  # of the unsigned product 2^32 times the other factor is too much where one is negative
+    if mixed:  # where one factor is negative, the unsigned product is too large by 2^32 times the other factor
         factor, plain = (a, b) if a.least < 0 else (b, a)
         taken, high = ctx.b.new(), ctx.b.new()
         ctx.b.emit("LOP3", rd=taken, a=ctx.b.unit(plain.low), b=wide.sign_of(ctx, factor.low), c=RZ, lut=0xC0)
@@ -85,14 +87,14 @@ def _product(ctx: Context, a: Number, b: Number) -> Number:
 def _sum(
     ctx: Context, product: Number, c: Number, minus_product: bool, minus_c: bool, plus_one: bool
 ) -> tuple[Source, ...]:
-    """Two or three words: the product and c with their signs, perhaps plus one."""
+    """Return the product and c with their signs added, perhaps plus one, in two or three words."""
     least, most = (-product.most, -product.least) if minus_product else (product.least, product.most)
     c_least, c_most = (-c.most, -c.least) if minus_c else (c.least, c.most)
     unsigned = least >= 0 and c_least >= 0
     fits = unsigned or (least + c_least >= -1 << 63 and most + c_most + plus_one < 1 << 63)
     first: tuple[Source, ...] = (*bounded.both_words(ctx, product),)
     second: tuple[Source, ...] = (*bounded.both_words(ctx, c),)
-    if not fits:  # of a signed sum: the product of two unsigned words, c by its sign
+    if not fits:  # a signed sum: the product of two unsigned words is extended by zeros, c by its sign
         first, second = (*first, RZ), (*second, second[1])
     if minus_product or minus_c:
         flipped = first if minus_product else second
@@ -110,7 +112,7 @@ def _complement(ctx: Context, source: Source) -> Source:
 
 
 def _added(ctx: Context, a: tuple[Source, ...], b: tuple[Source, ...], *, one: bool) -> tuple[Source, ...]:
-    """The sum of equally long numbers, perhaps plus one."""
+    """Return the sum of equally long numbers, perhaps plus one."""
     out = []
     carry = PT
     for k, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -137,7 +139,7 @@ def _moved_right(ctx: Context, words: tuple[Source, ...], count: int, *, signed:
 
 
 def _limited(ctx: Context, rd: int, words: tuple[Source, ...], *, signed: bool) -> None:
-    """rd = the number, limited to the range of a word."""
+    """Compute rd = the number, limited to the range of a word."""
     low, *above = words
     sign: Source = wide.sign_of(ctx, low) if signed else RZ
     differs = ctx.b.predicate()

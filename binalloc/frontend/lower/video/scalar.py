@@ -1,7 +1,9 @@
-"""PTX scalar video instructions: vadd, vsub, vabsdiff, vmin, vmax, vset, vshl, vshr, vmad (PTX ISA 9.7.18.1).
+"""This module lowers PTX scalar video instructions: vadd, vsub, vabsdiff, vmin, vmax, vset, vshl, vshr (PTX ISA
+9.7.18.1). vmad is in product.py.
 
-Parts of the sources are extended to 33 bits, the operation gives 34, `.sat` limits them to the destination (to the part
-of it that is written); without it a second operation sees 33 of them. What a word cannot hold is computed in two.
+Parts of the sources are extended to 33 bits, and the operation gives 34 bits. `.sat` limits the result to the
+destination (to the part of it that is written). Without `.sat` a second operation sees 33 bits. Values that a word
+cannot hold are computed in two.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
 PARTS = {"b0": 8, "b1": 8, "b2": 8, "b3": 8, "h0": 16, "h1": 16}
-"""Selectors of one part -> its bits."""
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+"""Selector of one part -> its bits."""
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")  # of vset
 _MERGED = {"b0": 0x7650, "b1": 0x7604, "b2": 0x7054, "b3": 0x0654, "h0": 0x7610, "h1": 0x1054}
-"""PRMT selectors: the result's low part in its place, the rest from the third operand."""
-_SECOND = ("add", "min", "max")
+"""PRMT selectors: the result's low part goes to its place, the rest comes from the third operand."""
+_SECOND = ("add", "min", "max")  # second operations
 
 
 def part(ctx: Context, operand: ast.Operand, type_: str) -> Number:
-    """A source, whole or a part of a register, extended by its type."""
+    """Return a source, whole or a part of a register, extended by its type."""
     signed = type_[0] == "s"
     if not isinstance(operand, ast.Selected):
         return bounded.word(ctx.word(operand, type_), signed=signed)
@@ -40,7 +42,7 @@ def part(ctx: Context, operand: ast.Operand, type_: str) -> Number:
 
 
 def _finish(ctx: Context, target: ast.Operand, result: Number, second: str, c: Source, type_: str) -> None:
-    """The second operation or the merge, and the low word into the destination."""
+    """Write the destination, after the second operation or the merge. It gets the low word."""
     if not isinstance(target, ast.Selected):
         rd = ctx.dest(target, type_)
         if second == "add":
@@ -56,7 +58,10 @@ def _finish(ctx: Context, target: ast.Operand, result: Number, second: str, c: S
 
 
 def _shape(ctx: Context, m: Modifiers, types: int) -> tuple[list[str], bool, str]:
-    """(types, .sat, second operation) behind an opcode; all suffixes are taken. The number of operands must fit."""
+    """Take all suffixes behind an opcode. Returns (types, .sat, second operation).
+
+    Refuses the instruction if its number of operands does not fit them.
+    """
     saturates, second = m.has("sat"), m.take(*_SECOND)
     found = [m.type("u32", "s32") for _ in range(types)]
     m.done()
@@ -74,7 +79,7 @@ def _shape(ctx: Context, m: Modifiers, types: int) -> tuple[list[str], bool, str
 
 
 def _third(ctx: Context, type_: str) -> Source:
-    """The third source; one that is given without need is not read."""
+    """Return the third source; zero where there is none."""
     return ctx.word(ctx.ins.operands[3], type_) if len(ctx.ins.operands) == 4 else RZ
 
 
@@ -84,7 +89,8 @@ def _destination_limits(target: ast.Operand, type_: str) -> tuple[int, int]:
 
 
 def operate(ctx: Context, op: str, a: Number, b: Number) -> Number:
-    """The first operation of vadd and its like, by the opcode without its number of lanes."""
+    """Return the result of the first operation of vadd and similar instructions. op: the opcode without number of
+    lanes."""
     if op in ("vadd", "vsub"):
         return bounded.add(ctx, a, b, negative=op == "vsub")
     if op == "vabsdiff":
@@ -93,7 +99,7 @@ def operate(ctx: Context, op: str, a: Number, b: Number) -> Number:
 
 
 def _arithmetic(ctx: Context, ins: Instruction) -> None:
-    """vadd, vsub, vabsdiff, vmin, vmax."""
+    """Lower vadd, vsub, vabsdiff, vmin and vmax."""
     types, saturates, second = _shape(ctx, ctx.modifiers(), 3)
     d, x, y = ins.operands[:3]
     c = _third(ctx, types[0])
@@ -104,14 +110,14 @@ def _arithmetic(ctx: Context, ins: Instruction) -> None:
 
 
 def truth(ctx: Context, holds: int) -> Number:
-    """A predicate as 1 or 0."""
+    """Return a predicate as 1 or 0."""
     out = ctx.b.new()
     wide.pick(ctx, out, Imm(1), RZ, (holds, 0))
     return Number((out,), 0, 1)
 
 
 def _set(ctx: Context, ins: Instruction) -> None:
-    """vset: 1 where the comparison holds; unsigned."""
+    """Lower vset: 1 where the comparison holds; unsigned."""
     m = ctx.modifiers()
     how = m.take(*COMPARISONS)
     if not how:
@@ -126,7 +132,7 @@ def _set(ctx: Context, ins: Instruction) -> None:
 
 
 def _shift(ctx: Context, ins: Instruction) -> None:
-    """vshl, vshr: .clamp limits counts to 32, .wrap takes their low five bits."""
+    """Lower vshl and vshr: .clamp limits counts to 32, .wrap takes their low five bits."""
     m = ctx.modifiers()
     mode = m.take("clamp", "wrap")
     if not mode:
@@ -151,7 +157,7 @@ def _shift(ctx: Context, ins: Instruction) -> None:
 
 
 def _shifted_right(ctx: Context, a: Number, count: Source) -> Number:
-    """SHF limits counts to 32 by itself."""
+    """Return a >> count. SHF limits counts to 32 by itself."""
     out = ctx.b.new()
     stype = "S32" if a.least < 0 else "U32"
     ctx.b.emit("SHF", rd=out, a=RZ, b=count, c=ctx.b.unit(a.low), dir="R", stype=stype, hi=1)
@@ -159,7 +165,7 @@ def _shifted_right(ctx: Context, a: Number, count: Source) -> Number:
 
 
 def _shifted_left(ctx: Context, a: Number, count: Source, *, whole: bool) -> Number:
-    """a << count: 34 bits where the `whole` result is wanted, else its low word."""
+    """Return a << count: 34 bits where the `whole` result is wanted, else its low word."""
     if not whole:
         out = ctx.b.new()
         ctx.b.emit("SHF", rd=out, a=ctx.b.unit(a.low), b=count, c=RZ, dir="L")

@@ -1,1 +1,1 @@
-"""Slots of functions that call one another: colouring, the moving stack, layouts."""
+"""This room gives slots to functions that call one another: colouring, the moving stack, layouts."""

@@ -1,9 +1,11 @@
-"""The dearest memory variables that fit together in slots: what `pruning` does by cost, exactly.
+"""This module selects the memory variables with the highest total cost that fit together in slots. It solves exactly
+what `pruning` does by cost.
 
-Needs a call graph of `Procedure`s and variables that fit. Leaves others whose cost is higher, where there are any: an
-integer program over one 0-1 variable for each of them and Max-live (unified paper, section 3.2.2) of each procedure.
+Needs a call graph of `Procedure`s and variables that fit. Leaves others whose cost is higher, where there are any. The
+integer program has one 0-1 variable for each memory variable, and one variable for the Max-live of each procedure
+(unified paper, section 3.2.2).
 
-Costs a thousand million times smaller than others may not count: the solver has whole numbers.
+The solver computes in whole numbers, so a cost that is a thousand million times smaller than another may not count.
 
 Deterministic: the solver stops by its own measure of work, not by time.
 """
@@ -17,9 +19,10 @@ from binalloc.bitset import bits
 from binalloc.models.allocation.stack.procedures import Procedure, Variable, all_variables, call_order
 
 WORK = 0.5
-"""Deterministic time, about seconds."""
+"""Limit on the solver's deterministic time, about seconds. Chosen by hand: a longer search delays each plan of
+slots."""
 MOST_TERMS = 50_000
-"""Larger programs are not begun."""
+"""Larger programs are not begun. Chosen by hand: building one of them takes time that WORK does not limit."""
 
 
 def prune_exactly(
@@ -29,9 +32,11 @@ def prune_exactly(
     start: Mapping[str, int],
     candidates: Mapping[str, int] | None = None,
 ) -> Mapping[str, int]:
-    """Per reachable procedure the bitset of variables that go to slots, such that Max-live <= `slots` and the cost of
-    them all is highest; `start` where that is so, where more is not found in time, or where the program is too large.
-    candidates: as in `prune`."""
+    """Return, for each reachable procedure, the bitset of variables that go to slots.
+
+    Max-live is at most `slots`, and the cost of all variables in slots is highest. `start` is returned where it is
+    optimal, where nothing better is found in time, or where the program is too large. candidates: as in `prune`.
+    """
     order = call_order(procedures, kernel)
     wanted = all_variables(procedures) if candidates is None else candidates
     may = {name: wanted.get(name, 0) for name in order}
@@ -47,7 +52,10 @@ def _worth(procedures: Mapping[str, Procedure], kept: Mapping[str, int]) -> floa
 
 
 class _Model:
-    """order: procedures, callers first. may: of each the variables there may be."""
+    """This is the integer program.
+
+    order: procedures, callers first. may: for each procedure the variables that may be kept.
+    """
 
     def __init__(
         self,
@@ -70,7 +78,8 @@ class _Model:
         solver.SetHint(list(self.kept.values()), [float(start[name] >> v & 1) for name, v in self.kept])
 
     def solved(self, lines: Mapping[str, set[int]]) -> dict[str, int]:
-        """By procedure what is kept. lines: what is live together."""
+        """Return for each procedure the variables that are kept. lines: for each procedure the sets of variables live
+        together."""
         for name in self.order:
             for live in sorted(lines[name]):
                 self._fits(name, live)
@@ -86,7 +95,8 @@ class _Model:
         return found
 
     def _fits(self, name: str, live: int, callee: str = "") -> None:
-        """No more are kept of those that live there, and in the callee, than the procedure has at most."""
+        """Require that the kept variables in `live`, together with the callee's, number at most the procedure's
+        Max-live."""
         row = self.solver.Constraint(-self.solver.infinity(), 0.0)
         row.SetCoefficient(self.most[name], -1.0)
         if callee:

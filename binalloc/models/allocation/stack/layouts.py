@@ -1,4 +1,5 @@
-"""Where the slots of a called procedure start: the unified paper's three layouts (section 3.2.1, Fig. 3), by name."""
+"""This table has the unified paper's three layouts (section 3.2.1, Fig. 3) by name: where the slots of a callee
+start."""
 
 LAYOUTS = {
     "moving": "behind the values live across the call, which are brought to the lowest slots",
@@ -6,3 +7,4 @@ LAYOUTS = {
     "traditional": "behind the caller's whole frame",
 }
 DEFAULT_LAYOUT = "moving"
+"""The moving stack, which is the layout that the paper proposes; it needs the fewest slots."""

@@ -1,7 +1,7 @@
-"""The assignment problem: each row a column of its own, the sum of costs least.
+"""This module solves the assignment problem: each row gets a column of its own, and the sum of costs is least.
 
-By shortest augmenting paths with potentials, rows one after the other: Kuhn, "The Hungarian Method for the Assignment
-Problem" (1955), in the O(n^3) form of Jonker and Volgenant (1987). Ties go to the lower column.
+It uses shortest augmenting paths with potentials, one row after the other: Kuhn, "The Hungarian Method for the
+Assignment Problem" (1955), in the O(n^3) form of Jonker and Volgenant (1987). Ties go to the lower column.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from math import inf
 
 
 def cheapest_matching(cost: Sequence[Sequence[float]]) -> list[int]:
-    """The column of each row. cost: by row and column, at least as many columns as rows, finite: what may not be has to
-    cost more than all else together."""
+    """Return the column of each row.
+
+    cost: for each row and column, finite; at least as many columns as rows. A forbidden pair must cost more than all
+    others together.
+    """
     rows, columns = len(cost), len(cost[0]) if cost else 0
     assert rows <= columns, "a column for every row"
     of_row, of_column = [0.0] * (rows + 1), [0.0] * (columns + 1)

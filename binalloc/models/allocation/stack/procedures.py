@@ -1,6 +1,7 @@
-"""What is known of the memory values of a call graph: per procedure what is live where, and its calls.
+"""This module describes the memory variables of a call graph: for each procedure what is live at each point, and its
+calls.
 
-Needs nothing; leaves data types, the order of the call graph and Max-live (unified paper, section 3.2.2) over it.
+Needs nothing. Leaves data types, the order of the call graph and Max-live (unified paper, section 3.2.2) over it.
 """
 
 from __future__ import annotations
@@ -11,56 +12,47 @@ from dataclasses import dataclass
 from binalloc.errors import Refused
 
 Variable = tuple[str, int]
-"""(procedure, number)."""
+"""(procedure, number of the variable in it)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcedureCall:
-    """A call. live_across: bitset of the caller's memory variables live through it (not what it defines).
+    """This is a call site."""
 
-    movable: a scratch register is free there, so that variables can be moved. weight: execution frequency estimate
-    within one run of the caller.
-    """
-
-    callee: str
-    live_across: int
-    movable: bool = True
-    weight: float = 1.0
+    callee: str  #: name of the callee
+    live_across: int  #: bitset of the caller's memory variables live through the call (not what it defines)
+    movable: bool = True  #: a scratch register is free at the call, so that variables can be moved
+    weight: float = 1.0  #: estimated execution frequency within one run of the caller
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happens to memory variables at a point of straight-line code: an access of `variable`, or, where that is -1,
-    a call; the `number`-th access or call of the procedure. live: variables live behind it, as a bitset. fresh: a store
-    of a variable that is not live in front of it."""
+    """An event is an access to a memory variable, or a call, at a point of straight-line code."""
 
-    variable: int
-    number: int
-    live: int
-    fresh: bool = False
+    variable: int  #: variable that is accessed, -1 for a call
+    number: int  #: which access of the procedure it is, or which call
+    live: int  #: bitset of the variables live behind it
+    fresh: bool = False  #: it stores a variable that is not live in front of it
 
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """Memory variables 0..variables-1 of one procedure, each one 32-bit word.
+    """A procedure has the memory variables 0..variables-1, each one 32-bit word."""
 
-    live_exit: per instruction the bitset of variables live at its exit. adjacency: per variable the bitset it
-    interferes with. cost: per variable its loop-weighted accesses in one run of the procedure (empty: all 1).
-    frequency: runs of the procedure per run of the kernel (an estimate), a factor on cost. stretches: straight-line
-    code with calls, by its events; calls in none have nothing in common.
-    """
-
-    name: str
-    variables: int
-    live_exit: Sequence[int]
-    adjacency: Sequence[int]
-    calls: Sequence[ProcedureCall] = ()
+    name: str  #: name of the procedure
+    variables: int  #: number of memory variables
+    live_exit: Sequence[int]  #: for each instruction the bitset of variables live at its exit
+    adjacency: Sequence[int]  #: for each variable the bitset of variables that it interferes with
+    calls: Sequence[ProcedureCall] = ()  #: its call sites
+    #: for each variable its loop-weighted accesses in one run of the procedure (empty: all 1)
     cost: Sequence[float] = ()
-    frequency: float = 1.0
+    frequency: float = 1.0  #: estimated runs of the procedure per run of the kernel, a factor on cost
+    #: straight-line code with calls, as events; a call outside of all of them shares no moves
     stretches: Sequence[Sequence[Event]] = ()
 
     def live_sets(self) -> dict[int, int]:
-        """The different sets of `live_exit`, each with how many instructions have it, in order of the first."""
+        """Return the different sets of `live_exit`, each with its number of instructions, in order of first
+        occurrence."""
         found: dict[int, int] = {}
         times, last = 0, None
         for live in (*self.live_exit, None):  # runs of one object are counted before any set is hashed
@@ -73,12 +65,13 @@ class Procedure:
         return found
 
     def cost_of(self, variable: int) -> float:
-        """Loop-weighted accesses of `variable` per run of the kernel."""
+        """Return the loop-weighted accesses of `variable` per run of the kernel."""
         return self.frequency * (self.cost[variable] if self.cost else 1.0)
 
 
 def call_order(procedures: Mapping[str, Procedure], kernel: str) -> list[str]:
-    """Procedures reachable from `kernel`, callers before callees. Raises Refused on recursion or a missing callee."""
+    """Return the procedures reachable from `kernel`, callers before callees. Raises Refused on recursion or a missing
+    callee."""
     state: dict[str, int] = {}
     order: list[str] = []
     stack: list[tuple[str, int]] = [(kernel, 0)]
@@ -105,16 +98,16 @@ def call_order(procedures: Mapping[str, Procedure], kernel: str) -> list[str]:
 
 
 def all_variables(procedures: Mapping[str, Procedure]) -> dict[str, int]:
-    """Every variable, as a bitset per procedure."""
+    """Return every variable, as a bitset per procedure."""
     return {name: (1 << p.variables) - 1 for name, p in procedures.items()}
 
 
 def max_lives(
     procedures: Mapping[str, Procedure], kernel: str, kept: Mapping[str, int] | None = None
 ) -> dict[str, int]:
-    """Max-live of every procedure reachable from `kernel`, counting only the variables in `kept` (default: all).
+    """Return Max-live of every procedure reachable from `kernel`, counting only the variables in `kept` (default: all).
 
-    At a call: the variables live across it + Max-live of the callee.
+    At a call, Max-live is the variables live across it + Max-live of the callee.
     """
     kept = all_variables(procedures) if kept is None else kept
     result: dict[str, int] = {}
@@ -127,5 +120,5 @@ def max_lives(
 
 
 def max_live(procedures: Mapping[str, Procedure], kernel: str, kept: Mapping[str, int] | None = None) -> int:
-    """Max-live of the kernel (unified paper, section 3.2.2): most variables live at once, callees included."""
+    """Return Max-live of the kernel (unified paper, section 3.2.2): most variables live at once, callees included."""
     return max_lives(procedures, kernel, kept)[kernel]

@@ -1,15 +1,17 @@
-"""Which memory variables may go to slots so that Max-live fits: the unified paper, section 3.2.2, Steps 1 to 4.
+"""This module decides which memory variables may go to slots, so that Max-live fits: unified paper, section 3.2.2,
+Steps 1 to 4.
 
-Needs a call graph of `Procedure`s; leaves per procedure the bitset of the variables that stay candidates.
+Needs a call graph of `Procedure`s. Leaves for each procedure the bitset of variables that stay candidates.
 
 Where this differs from the paper:
-- The paper enumerates composition instructions (call paths down to an instruction). Here their number per live count
-  is carried along the call graph as histograms, with the same result in polynomial time.
+- The paper enumerates composition instructions (call paths down to an instruction). Here their number per live count is
+  carried along the call graph as histograms, with the same result in polynomial time.
 - Priority "cost" is ours: it drops the cheapest variable per over-limit composition instruction, counted anew each
-  time, and gives back what later drops made needless.
+  time, and gives back variables that later drops made needless to drop.
 
-Counted anew does not mean from the start: a drop changes the live counts of the lines it was live in, and only lines
-whose number of over-limit compositions changes with that touch the counts of other variables (`_Compositions`).
+Counting anew does not begin from the start. A drop changes the live counts of the lines in which the variable was live.
+Only lines whose number of over-limit compositions changes with that affect the counts of other variables
+(`_Compositions`).
 """
 
 from __future__ import annotations
@@ -35,15 +37,18 @@ def prune(
     priority: str = "frequency",
     candidates: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
-    """Per reachable procedure the bitset of variables that may go to slots, such that Max-live <= `slots`. candidates:
-    of those of them (none where a procedure is not named; default: all).
+    """Return, for each reachable procedure, the bitset of variables that may go to slots, such that Max-live <=
+    `slots`.
 
-    priority "frequency": the paper's Steps 1 to 4. Step 1: composition instructions with more than `slots` live.
-    Step 2: the priority of a variable is the number of them it is live in. Step 3, repeated: drop the variable with
-    the lowest, until Max-live fits. Ties: the cheaper variable, then callers before callees, then the lower number.
+    candidates: only these variables may be kept (none where a procedure is not named; default: all).
 
-    priority "cost": drop the variable with the lowest cost per over-limit composition instruction, counted anew each
-    time (same ties); then take back, dearest first, every dropped variable that still fits.
+    Priority "frequency": the paper's Steps 1 to 4. Step 1: find composition instructions with more than `slots` live.
+    Step 2: the priority of a variable is the number of them in which it is live. Step 3, repeated: drop the variable
+    with the lowest priority, until Max-live fits. Ties: the cheaper variable, then callers before callees, then the
+    lower number.
+
+    Priority "cost": drop the variable with the lowest cost per over-limit composition instruction, counted anew each
+    time (same ties). Then take back, most expensive first, every dropped variable that still fits.
     """
     if priority not in PRIORITIES:
         raise ValueError(f"priority {priority!r}: expected one of {', '.join(PRIORITIES)}")
@@ -70,7 +75,7 @@ def prune(
 
 
 def _drop_cheapest(compositions: _Compositions, tie: Callable[[Variable], tuple[float, int, int]]) -> list[Variable]:
-    """Drop the cheapest variable per over-limit composition instruction until there are none of those."""
+    """Drop the cheapest variable per over-limit composition instruction until there is no such instruction."""
     frequency = compositions.frequency
 
     def key(item: Variable) -> tuple[float, float, int, int]:
@@ -94,22 +99,21 @@ def _drop_cheapest(compositions: _Compositions, tie: Callable[[Variable], tuple[
 
 @dataclass(eq=False, slots=True)
 class _Line:
-    """Instructions of one procedure with one live set, or one of its calls.
+    """A line is the instructions of one procedure that have one live set, or one of its calls."""
 
-    times: how many instructions (1 for a call). callee: of a call, else "". count: how many of `live` are kept. over:
-    over-limit composition instructions that each member of `live` is live in because of this line.
-    """
-
-    procedure: str
-    live: int
-    times: int
-    callee: str = ""
-    count: int = 0
-    over: int = 0
+    procedure: str  #: name of the procedure
+    live: int  #: bitset of live variables
+    times: int  #: number of instructions (1 for a call)
+    callee: str = ""  #: callee of a call, else ""
+    count: int = 0  #: how many of `live` are kept
+    over: int = 0  #: over-limit composition instructions in which each member of `live` is live because of this line
 
 
 class _Lives:
-    """Live counts of every line of the procedures reachable from `kernel`, counting only the variables in `kept`."""
+    """This class keeps live counts of every line of the procedures reachable from `kernel`.
+
+    Only the variables in `kept` are counted.
+    """
 
     def __init__(
         self, procedures: Mapping[str, Procedure], kernel: str, candidates: Mapping[str, int] | None
@@ -146,6 +150,7 @@ class _Lives:
         self._change(item, 1)
 
     def _change(self, item: Variable, by: int) -> None:
+        """Change the counts of all lines in which a variable is live."""
         own = self.own[item[0]]
         for line in self.holding.get(item, ()):
             if not line.callee:
@@ -154,7 +159,7 @@ class _Lives:
             line.count += by
 
     def max_live(self) -> int:
-        """Most kept variables live at once in the kernel, callees included."""
+        """Return the most kept variables live at once in the kernel, callees included."""
         most: dict[str, int] = {}
         for name in reversed(self.order):
             counts = [count for count, times in self.own[name].items() if times]
@@ -163,11 +168,11 @@ class _Lives:
 
 
 class _Compositions:
-    """Over-limit composition instructions per variable, kept up to date while variables are dropped.
+    """This class keeps over-limit composition instructions of each variable up to date while variables are dropped.
 
-    frequency: variable -> number of composition instructions with more than `limit` live that it is live in; variables
-    that are in none are left out. above[p]: call paths down to the entry of p by what is live on them; below[p]:
-    composition instructions from there on.
+    frequency: for each variable the number of composition instructions with more than `limit` live in which it is live;
+    variables in none are left out. above[p]: call paths down to the entry of p, by the number of variables live on
+    them. below[p]: composition instructions from the entry of p on.
     """
 
     def __init__(self, lives: _Lives, limit: int) -> None:
@@ -184,7 +189,7 @@ class _Compositions:
                 self._weigh(line)
 
     def drop(self, item: Variable) -> None:
-        """Drop a variable; `frequency` follows."""
+        """Drop a variable and update `frequency`."""
         self.lives.drop(item)
         self.frequency.pop(item, None)
         lines = list(self.lives.holding[item])
@@ -214,17 +219,18 @@ class _Compositions:
                 del frequency[item]
 
     def _paths_above(self, name: str, count: int) -> int:
-        """Call paths to procedure `name` on which `count` more are over the limit."""
+        """Return the number of call paths to procedure `name` on which `count` more variables exceed the limit."""
         if (name, count) not in self._reach:
             self._reach[name, count] = _exceeding(self.above[name], self.limit - count)
         return self._reach[name, count]
 
     def _paths_over(self, call: _Line) -> int:
+        """Return the number of over-limit composition instructions through a call."""
         below, limit = self.below[call.callee], self.limit - call.count
         return sum(n * _exceeding(below, limit - d) for d, n in self.above[call.procedure].items())
 
     def _count_below(self) -> set[str]:
-        """Set `below`, callees first; the procedures for which it changed."""
+        """Set `below`, callees first, and return the procedures for which it changed."""
         changed = set()
         for name in reversed(self.lives.order):
             counts = +self.lives.own[name]
@@ -236,7 +242,7 @@ class _Compositions:
         return changed
 
     def _count_above(self) -> set[str]:
-        """Set `above`, callers first; the procedures for which it changed."""
+        """Set `above`, callers first, and return the procedures for which it changed."""
         above: dict[str, Histogram] = {name: Counter() for name in self.lives.order}
         above[self.lives.kernel][0] = 1
         for name in self.lives.order:

@@ -1,9 +1,10 @@
-"""Colouring of memory variables with slots: highest degree first, as the unified paper (section 3.2.2) colours them.
+"""This module colours memory variables with slots, highest degree first, as the unified paper does (section 3.2.2).
 
-Needs: interference bitsets of one procedure's memory variables. Leaves: a slot per variable, or -1 where none was free.
-The paper says that a chordal graph never spills. Highest degree first alone does not guarantee that (ties on a path
-of six can cost a third colour), so where it leaves a variable over, a maximum-cardinality-search order is tried too,
-which is optimal on chordal graphs, and the cheaper result is kept. Deterministic; O(variables * degree).
+Needs: interference bitsets of one procedure's memory variables. Leaves: a slot for each variable, or -1 where none was
+free. The paper says that a chordal graph never spills. Highest degree first alone does not guarantee that: ties on a
+path of six can cost a third colour. So where it leaves a variable without a slot, an order from maximum cardinality
+search is tried, too, which is optimal on chordal graphs, and the cheaper result is kept. Deterministic; O(variables *
+degree).
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ def colour_slots(
     caps: Mapping[int, int] | None = None,
     cost: Sequence[float] | None = None,
 ) -> dict[int, int]:
-    """Slot per variable of the bitset `wanted`; -1 for a variable that must go to local memory.
+    """Return the slot of each variable in the bitset `wanted`; -1 for a variable that must go to local memory.
 
-    slots: how many there are. caps: per variable a smaller bound on its slot (exclusive), for values that must lie low
+    slots: number of slots. caps: for some variables a smaller exclusive upper limit on the slot: they must lie low
     because they cannot be moved at a call. cost: decides between two incomplete colourings (default: one each).
 
     Variables are taken by falling degree within `wanted` (capped ones first, the tightest first; ties: the lower
-    number). Among free slots the lowest that some variable already uses is preferred; else the lowest free one.
+    number). Among free slots the lowest that some variable already uses is preferred; otherwise the lowest free one is
+    taken.
     """
     caps = caps or {}
     order = sorted(bits(wanted), key=lambda v: (caps.get(v, slots), -(adjacency[v] & wanted).bit_count(), v))
@@ -45,6 +47,7 @@ def colour_slots(
 def _colour_in(
     order: Sequence[int], adjacency: Sequence[int], slots: int, caps: Mapping[int, int]
 ) -> dict[int, int]:
+    """Give each variable a slot, in that order; -1 where none is free."""
     members: list[int] = [0] * slots
     used = 0
     result: dict[int, int] = {}
@@ -64,9 +67,10 @@ def _colour_in(
 
 
 def search_order(adjacency: Sequence[int], wanted: int) -> list[int]:
-    """Maximum cardinality search: each next variable has the most neighbours already visited (ties: lower number).
+    """Return the variables in the order of a maximum cardinality search.
 
-    On a chordal graph this is the reverse of a perfect elimination order, and colouring in it is optimal.
+    Each next variable has the most neighbours already visited (ties: lower number). On a chordal graph this is the
+    reverse of a perfect elimination order, and colouring in it is optimal.
     """
     left = wanted
     visited = dict.fromkeys(bits(wanted), 0)

@@ -1,6 +1,6 @@
-"""Where the memory variables of a call graph lie: what planning slots leaves.
+"""This module describes where the memory variables of a call graph lie: the result of planning slots.
 
-Needs nothing; leaves data types and their text.
+Needs nothing. Leaves data types and their text.
 """
 
 from __future__ import annotations
@@ -8,83 +8,77 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 PER_MOVE = 2
-"""Accesses that take a value from one slot to another: a load and a store."""
+"""Accesses that move a value from one slot to another: a load and a store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A live value that changes its slot at a call, from `source` to `target`."""
+    """A move changes the slot of a live value at a call."""
 
-    variable: int
-    source: int
-    target: int
+    variable: int  #: variable that moves
+    source: int  #: slot that it leaves
+    target: int  #: slot that it enters
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """One call. shift: the callee's slots start that many above the caller's. moves: before the call, in any order (no
-    target is a source); back: behind it, in any order."""
+    """This is the plan for one call."""
 
-    callee: str
-    shift: int
-    moves: tuple[Move, ...] = ()
-    back: tuple[Move, ...] = ()
+    callee: str  #: name of the callee
+    shift: int  #: the callee's slots start that many above the caller's
+    moves: tuple[Move, ...] = ()  #: moves before the call, in any order (no target is a source)
+    back: tuple[Move, ...] = ()  #: moves behind the call, in any order
 
     @property
     def moved(self) -> int:
-        """Moves before and behind."""
+        """Return the number of moves before and behind the call."""
         return len(self.moves) + len(self.back)
 
 
 @dataclass
 class ProcedurePlan:
-    """One procedure's memory. slot_of: variable -> slot, relative to the procedure's own first slot. moved: access, by
-    number, -> slot, where moves have brought its variable elsewhere.
+    """This is the plan for one procedure's memory."""
 
-    local_of: variable -> word of its local frame, for those without a slot; the frame of `local_words` words starts
-    at word `local_offset` of the spill area. sites: as in Procedure.calls. need: slots used, callees included.
-    budget: slots there are at the deepest call path to it; need <= budget.
-    """
-
-    name: str
+    name: str  #: name of the procedure
+    #: slot of each variable, relative to the procedure's own first slot
     slot_of: dict[int, int] = field(default_factory=dict)
+    #: slot of each access, by number, whose variable moves have brought elsewhere
     moved: dict[int, int] = field(default_factory=dict)
-    local_of: dict[int, int] = field(default_factory=dict)
-    sites: list[SitePlan] = field(default_factory=list)
-    need: int = 0
-    budget: int = 0
-    local_words: int = 0
-    local_offset: int = 0
+    local_of: dict[int, int] = field(default_factory=dict)  #: word in the local frame, for each variable without a slot
+    sites: list[SitePlan] = field(default_factory=list)  #: calls, in the order of `Procedure.calls`
+    need: int = 0  #: slots used, callees included; need <= budget
+    budget: int = 0  #: slots that are left on the deepest call path to the procedure
+    local_words: int = 0  #: size of the local frame in words
+    local_offset: int = 0  #: word of the spill area at which the local frame starts
 
     @property
     def local(self) -> set[int]:
-        """Variables that live in local memory."""
+        """Return the variables that live in local memory."""
         return set(self.local_of)
 
 
 @dataclass
 class SlotPlan:
-    """The whole call graph, callers before callees. slots: what the kernel was given; need: what it uses.
+    """This is the plan for the whole call graph."""
 
-    max_live: before pruning. local_words: depth of the local spill area in words.
-    """
-
-    kernel: str
-    slots: int
-    priority: str
-    max_live: int
-    procedures: dict[str, ProcedurePlan]
+    kernel: str  #: name of the kernel
+    slots: int  #: slots that the kernel was given
+    priority: str  #: one of `pruning.PRIORITIES`
+    max_live: int  #: Max-live before pruning
+    procedures: dict[str, ProcedurePlan]  #: plans by name, callers before callees
 
     @property
     def need(self) -> int:
+        """Return the slots that the kernel uses."""
         return self.procedures[self.kernel].need
 
     @property
     def local_words(self) -> int:
+        """Return the depth of the local spill area in words."""
         return max(p.local_offset + p.local_words for p in self.procedures.values())
 
     def dump(self) -> str:
-        """Stable text of the plan."""
+        """Return a stable text of the plan."""
         usage = f"slots {self.need} of {self.slots}, Max-live {self.max_live}, local words {self.local_words}"
         lines = [f"{usage}, priority {self.priority}"]
         for plan in self.procedures.values():

@@ -1,7 +1,8 @@
-"""Which memory values of a whole call graph live in shared-memory slots: the unified paper, section 3.2.2.
+"""This module plans the memory of a whole call graph: which memory values live in shared-memory slots (unified paper,
+section 3.2.2).
 
-Needs: per procedure the memory variables live at the exit of each instruction, their interference, and its call sites;
-the call graph must be acyclic. Leaves: a `SlotPlan` in which the kernel never needs more slots than it is given.
+Needs: for each procedure the memory variables live at the exit of each instruction, their interference, and its call
+sites; the call graph must be acyclic. Leaves: a `SlotPlan` in which the kernel never needs more slots than it is given.
 
 The steps: Max-live over the call graph, pruning of variables until it fits (`pruning`, `exact_pruning`), slot colouring
 per procedure (`slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
@@ -10,8 +11,8 @@ Where this differs from the paper:
 - A call at which no register is free for moving values, and none set aside, keeps them where they are; the callee then
   starts above the highest of them.
 - Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
-  value at a call only where the slots are needed: the callee starts as high as they allow, values have the slots for
-  which that leaves the fewest moves, and calls in sequence share moves (`stays`). On request, several prunings are
+  value at a call only where the slots are needed. The callee starts as high as the slots allow, values get the slots
+  for which that leaves the fewest moves, and calls in sequence share moves (`stays`). On request, several prunings are
   planned to the end and the cheapest plan is kept.
 """
 
@@ -63,12 +64,13 @@ def plan_slots(
     layout: str = DEFAULT_LAYOUT,
     far: float | None = None,
 ) -> SlotPlan:
-    """Slots, moves and local frames for every procedure reachable from `kernel`; `need` of the kernel <= `slots`.
+    """Plan slots, moves and local frames for every procedure reachable from `kernel`; `need` of the kernel <= `slots`.
 
-    Variables that colouring or an unmovable call site leaves without a slot go to local memory; by cost, all is then
-    planned again without them. candidates: as for `prune`, the only ones to get slots. layout: one of LAYOUTS; where
-    nothing moves, callers take their slots first. far: what an access to local memory costs, in accesses to a slot;
-    where it is known, and priority is "cost", the cheapest of several plans is sought. Raises Refused on recursion.
+    Variables that colouring or an unmovable call site leaves without a slot go to local memory; with priority "cost",
+    all is then planned again without them. candidates: as for `prune`, the only ones to get slots. layout: one of
+    LAYOUTS; where nothing moves, callers take their slots first. far: cost of an access to local memory, in accesses to
+    a slot; where it is known, and priority is "cost", the cheapest of several plans is sought. Raises Refused on
+    recursion.
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layout {layout!r}: expected one of {', '.join(LAYOUTS)}")
@@ -92,7 +94,8 @@ def _other_prunings(
     kept: Mapping[str, int],
     candidates: Mapping[str, int] | None,
 ) -> Iterator[Mapping[str, int]]:
-    """What else may be kept: the dearest variables that fit; of the kernel's own alone, what calls do not move."""
+    """Yield other prunings: the most expensive variables that fit; and variables of the kernel alone, which calls do
+    not move."""
     exact = prune_exactly(procedures, kernel, slots, kept, candidates)
     if exact != kept:
         yield exact
@@ -103,7 +106,7 @@ def _other_prunings(
 
 
 def _cost(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan], far: float) -> float:
-    """Of accesses and moves per run of the kernel, in accesses to a slot."""
+    """Return the cost of accesses and moves per run of the kernel, in accesses to a slot."""
     accesses = sum(
         procedures[name].cost_of(v) * (far if v in plan.local_of else 1)
         for name, plan in plans.items()
@@ -120,7 +123,7 @@ def _plans(
     priority: str,
     whole_frames: bool,
 ) -> dict[str, ProcedurePlan]:
-    """Every procedure's memory, with slots for what is kept of it, as far as it can be coloured."""
+    """Plan every procedure's memory, with slots for its `kept` variables as far as they can be coloured."""
     while True:
         plans = _assign(procedures, kernel, slots, kept, priority, whole_frames)
         failed = {name: mask_from(v for v, slot in plan.slot_of.items() if slot < 0) for name, plan in plans.items()}
@@ -148,7 +151,7 @@ def _assign(
 ) -> dict[str, ProcedurePlan]:
     """Colour callers before callees: each knows from its callers how many slots are left on the deepest path to it.
 
-    By cost, stops early at the first procedure that cannot be coloured, with -1 among its slots.
+    With priority "cost", stop early at the first procedure that cannot be coloured, with -1 among its slots.
     """
     lives = max_lives(procedures, kernel, kept)
     plans: dict[str, ProcedurePlan] = {}
@@ -180,12 +183,12 @@ def _assign(
 
 
 def _unmoved(procedure: Procedure) -> Procedure:
-    """With calls around which nothing moves."""
+    """Return the procedure with no call around which a variable can be moved."""
     return replace(procedure, calls=tuple(replace(site, movable=False) for site in procedure.calls))
 
 
 def _renumber(procedure: Procedure, slot_of: dict[int, int], caps: Mapping[int, int]) -> dict[int, int]:
-    """Swap whole slots so that those most often live across calls come first: less to move, and smaller shifts."""
+    """Swap whole slots so that those most often live across calls come first: fewer moves, and smaller shifts."""
     weight = [0.0] * (max(slot_of.values(), default=-1) + 1)
     for site in procedure.calls:
         for v in bits(site.live_across):
@@ -200,9 +203,11 @@ def _renumber(procedure: Procedure, slot_of: dict[int, int], caps: Mapping[int, 
 
 
 def _site(site: ProcedureCall, slot_of: Mapping[int, int], start: int | None = None) -> SitePlan:
-    """Shift and moves at a call. start: where the callee's slots begin, with room for what is live across below it, to
-    which what lies higher is brought; without one the k live values take slots 0..k-1, or, if nothing can move, all
-    stay in place."""
+    """Plan the shift and the moves at a call.
+
+    start: first slot of the callee, with room below it for all that is live across the call; higher values are moved
+    there. Without it the k live values take slots 0..k-1, or, if nothing can move, all stay in place.
+    """
     across = [v for v in bits(site.live_across) if slot_of.get(v, -1) >= 0]
     occupied = {slot_of[v]: v for v in across}
     if len(occupied) < len(across):
@@ -235,9 +240,12 @@ def _measure(plans: Mapping[str, ProcedurePlan]) -> None:
 def _avoid_moves(
     procedures: Mapping[str, Procedure], plans: dict[str, ProcedurePlan], kernel: str, slots: int
 ) -> None:
-    """Leave values in place at calls, wherever the kernel still fits its slots: callees start higher. Either at calls
-    with moves alone, the most frequent first; or at all, and then values have the slots that suit these starts. Calls
-    in sequence share the moves that are left. What leaves fewer is taken."""
+    """Leave values in place at calls, wherever the kernel still fits its slots: callees start higher.
+
+    Two ways are tried: callees start higher at calls with moves alone, the most frequent first; or at all calls, and
+    values then get the slots that suit these starts. Calls in sequence share the moves that are left. The way with
+    fewer is taken.
+    """
     if not any(site.moves for plan in plans.values() for site in plan.sites):
         return
     first, other = plans, {name: replace(plan, sites=list(plan.sites), moved={}) for name, plan in plans.items()}
@@ -256,7 +264,7 @@ def _avoid_moves(
 
 
 def _moves_cost(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan]) -> float:
-    """Moves per run of the kernel."""
+    """Return the number of moves per run of the kernel."""
     return sum(
         procedures[name].frequency * site.weight * planned.moved
         for name, plan in plans.items()
@@ -271,7 +279,7 @@ def _start_higher(
     slots: int,
     wanted: Callable[[SitePlan], bool],
 ) -> None:
-    """At each call that is wanted the highest start that the kernel's slots allow, at frequent ones first."""
+    """Give each wanted call the highest start that the kernel's slots allow, frequent calls first."""
     sites = [
         (-procedures[name].frequency * site.weight * max(len(planned.moves), 1), rank, number)
         for rank, name in enumerate(plans)
@@ -290,9 +298,11 @@ def _start_higher(
 
 
 def _place_below_starts(procedure: Procedure, plan: ProcedurePlan) -> None:
-    """Whole slots changed for others, so that the fewest moves are left with callees starting where they do, at most:
-    a slot costs the calls across which something in it is live and that start at or below it, an assignment problem.
-    What cannot move keeps below the start."""
+    """Exchange whole slots, so that the fewest moves are left if no callee starts higher than it does now.
+
+    It is an assignment problem: a slot costs each call across which a variable in it is live, if the callee starts at
+    or below it. A variable that cannot move keeps below the start.
+    """
     count = max(plan.slot_of.values(), default=-1) + 1
     never = 1.0 + count * sum(site.weight for site in procedure.calls)
     cost = [[0.0] * count for _ in range(count)]
@@ -307,7 +317,7 @@ def _place_below_starts(procedure: Procedure, plan: ProcedurePlan) -> None:
 
 
 def _lowest(site: ProcedureCall, slot_of: Mapping[int, int], start: int) -> SitePlan:
-    """The call with the lowest start that has no more moves than `start`."""
+    """Return the call with the lowest start that has no more moves than `start`."""
     across = [slot_of[v] for v in bits(site.live_across) if v in slot_of]
     below = max((slot + 1 for slot in across if slot < start), default=0)
     return _site(site, slot_of, min(start, max(below, len(across))))
@@ -316,7 +326,8 @@ def _lowest(site: ProcedureCall, slot_of: Mapping[int, int], start: int) -> Site
 def _local_frames(
     procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan], kept: Mapping[str, int]
 ) -> None:
-    """Local words for the variables without a slot, reused within a frame; frames stack along the deepest chain."""
+    """Give local words to the variables without a slot, reused within a frame; frames stack along the deepest call
+    chain."""
     for name, plan in plans.items():
         procedure = procedures[name]
         rest = ((1 << procedure.variables) - 1) & ~kept[name]

@@ -1,12 +1,13 @@
-"""Three ways to lay out the slot stack of a call graph: the unified paper's Fig. 3 (section 3.2.1).
+"""This module lays out the slot stack of a call graph in three ways: the unified paper's Fig. 3 (section 3.2.1).
 
-Needs: per procedure the size of its frame in slots, per call which of the caller's slots are live through it; the call
-graph must be acyclic. Leaves: per layout the depth and every procedure's deepest start, and for the moving stack the
-moves at each call. For calls A -> B -> C with four slots each and {1, 3}, {2, 3} live: 12, 10 and 8 slots.
+Needs: for each procedure the size of its frame in slots, and for each call the caller's slots that are live through it;
+the call graph must be acyclic. Leaves: for each layout the depth and every procedure's deepest start, and for the
+moving stack the moves at each call. For calls A -> B -> C with four slots each and {1, 3}, {2, 3} live: 12, 10 and 8
+slots.
 
-- traditional: a callee starts above the caller's whole frame.
-- register stack: it starts above the caller's highest live slot.
-- moving stack: the k live slots are first brought to slots 1..k, then it starts at k + 1.
+- Traditional: a callee starts above the caller's whole frame.
+- Register stack: it starts above the caller's highest live slot.
+- Moving stack: the k live slots are first brought to slots 1..k, then it starts at k + 1.
 
 Slots count from 0 in code and from 1 in text, as in the paper.
 """
@@ -21,45 +22,43 @@ from binalloc.errors import Refused
 
 @dataclass(frozen=True, slots=True)
 class StackCall:
-    """A call; live: the caller's frame slots (from 0) whose values are needed after it."""
+    """This is a call."""
 
-    caller: str
-    callee: str
-    live: tuple[int, ...]
+    caller: str  #: name of the caller
+    callee: str  #: name of the callee
+    live: tuple[int, ...]  #: the caller's frame slots (from 0) whose values are needed after the call
 
 
 @dataclass(frozen=True, slots=True)
 class CallMoves:
-    """The moves (from slot, to slot) before a call, undone after it, and where the callee starts, from the caller's
-    own start."""
+    """These are the moves before a call, which are undone after it."""
 
-    call: StackCall
-    shift: int
-    moves: tuple[tuple[int, int], ...] = ()
+    call: StackCall  #: the call
+    shift: int  #: where the callee starts, from the caller's own start
+    moves: tuple[tuple[int, int], ...] = ()  #: (from slot, to slot) pairs
 
 
 @dataclass(frozen=True)
 class Layout:
-    """depth: slots from the bottom of the stack to the highest one any call path uses. start: per procedure its
-    deepest start. calls: in input order."""
+    """This is one layout of a call graph."""
 
-    name: str
-    depth: int
-    start: dict[str, int]
-    calls: tuple[CallMoves, ...]
+    name: str  #: name of the layout
+    depth: int  #: slots from the bottom of the stack to the highest one that any call path uses
+    start: dict[str, int]  #: deepest start of each procedure
+    calls: tuple[CallMoves, ...]  #: calls in input order
 
 
 @dataclass(frozen=True)
 class StackLayouts:
-    """The three layouts of one call graph. frames: slots per procedure."""
+    """These are the three layouts of one call graph."""
 
-    frames: dict[str, int]
+    frames: dict[str, int]  #: slots of each procedure
     traditional: Layout
     register_stack: Layout
     moving_stack: Layout
 
     def text(self) -> str:
-        """Readable text: depths, starts and moves, slots counted from 1."""
+        """Return a readable text: depths, starts and moves, with slots counted from 1."""
         layouts = (self.traditional, self.register_stack, self.moving_stack)
         width = max(len(name) for name in ("procedure", *self.frames))
         lines = [f"{'procedure':<{width}}  frame" + "".join(f"  {layout.name:>14}" for layout in layouts)]
@@ -77,7 +76,10 @@ class StackLayouts:
 
 
 def moving_moves(live: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Moves (from, to) that bring the k `live` slots to 0..k-1; slots already below k stay. No target is a source."""
+    """Return the moves (from, to) that bring the k `live` slots to 0..k-1.
+
+    Slots already below k stay. No target is a source.
+    """
     k = len(live)
     occupied = set(live)
     free = [slot for slot in range(k) if slot not in occupied]
@@ -85,7 +87,7 @@ def moving_moves(live: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def stack_layouts(frames: Mapping[str, int], live_at_calls: Sequence[StackCall]) -> StackLayouts:
-    """The three layouts. frames: slots per procedure.
+    """Return the three layouts. frames: slots of each procedure.
 
     Raises ValueError when a call names an unknown procedure, or a live slot twice or outside its frame; Refused on
     recursion.
@@ -108,6 +110,7 @@ def stack_layouts(frames: Mapping[str, int], live_at_calls: Sequence[StackCall])
 
 
 def _stack(name: str, frames: Mapping[str, int], order: Sequence[str], calls: Sequence[CallMoves]) -> Layout:
+    """Return the layout that follows from the shifts of `calls`. order: procedures, callers first."""
     start = dict.fromkeys(order, 0)
     for caller in order:
         for planned in calls:
@@ -119,7 +122,7 @@ def _stack(name: str, frames: Mapping[str, int], order: Sequence[str], calls: Se
 
 
 def _callers_first(frames: Mapping[str, int], calls: Sequence[StackCall]) -> list[str]:
-    """Topological order of the call graph, otherwise in the order of `frames`."""
+    """Return the call graph in topological order, otherwise in the order of `frames`."""
     waiting = dict.fromkeys(frames, 0)
     for call in calls:
         waiting[call.callee] += 1

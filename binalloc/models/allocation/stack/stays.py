@@ -1,18 +1,18 @@
-"""Values that stay where a call has moved them: moves that calls in sequence share.
+"""This module lets values stay where a call has moved them, so that calls in sequence share moves.
 
-Needs plans whose calls each move what lies too high and move it back, and the straight-line stretches of every
-procedure. Leaves, per call, the moves that are left, and the accesses that go to another slot than their variable's
-own. Within a stretch a value that was moved stays until
+Needs plans whose calls each move the values that lie too high and move them back, and the straight-line stretches of
+every procedure. Leaves, for each call, the moves that are left, and the accesses that go to another slot than their
+variable's own. Within a stretch a value that was moved stays until
 
-- it dies: nothing is moved back, and its last accesses go where it lies;
-- a later call needs it below its start: there it lies already, or it is moved from one slot to the next;
-- what it lies in is the slot of somebody else, or is needed for others at a call, or the stretch ends: it is moved back
-  behind the last call that needed it elsewhere, as if it had not stayed.
+- it dies: nothing is moved back, and its last accesses go to the slot where it lies;
+- a later call needs it below its start: it lies there already, or it is moved from one slot to the next;
+- its slot is needed by the variable that owns it, or by another variable at a call, or the stretch ends: it is moved
+  back behind the last call that needed it elsewhere, as if it had not stayed.
 
-A value that begins its life in the stretch, with a store, may be stored where the first call that moves it wants it.
-Where there is a choice of slots, each call has those from which, and to which, fewest moves are left (an assignment
-problem that looks no further than the next such call). A live value's own slot stays free for it, so that it can always
-go back; hence no call has more moves than before, and no slot beyond those is used.
+A value that begins its life in the stretch, with a store, may be stored directly in the slot to which the first call
+moves it. Where there is a choice of slots, each call takes those that leave the fewest moves (an assignment problem
+that looks no further than the next such call). A live value's own slot stays free for it, so that it can always go
+back. Hence no call has more moves than before, and no further slot is used.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from binalloc.models.allocation.stack.slot_plan import Move, ProcedurePlan
 
 
 def share_moves(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan]) -> None:
-    """Leave out moves, of all procedures. `need` of the plans has to be known: a callee without slots disturbs
-    nobody."""
+    """Leave out moves in all procedures.
+
+    `need` of the plans has to be known: a callee without slots disturbs nobody.
+    """
     busy = {name for name, plan in plans.items() if plan.need}
     for plan in plans.values():
         for stretch in procedures[plan.name].stretches:
@@ -38,20 +40,22 @@ def share_moves(procedures: Mapping[str, Procedure], plans: Mapping[str, Procedu
 
 @dataclass
 class _Stay:
-    """A variable away from its own slot since event `since`. call: the last event that needed it there. accesses: since
-    then, by number."""
+    """A variable stays away from its own slot for some time."""
 
-    variable: int
-    slot: int
-    since: int
-    call: int
-    accesses: list[int] = field(default_factory=list)
+    variable: int  #: the variable
+    slot: int  #: slot in which it lies
+    since: int  #: event at which the stay begins
+    call: int  #: last event that needed it there
+    accesses: list[int] = field(default_factory=list)  #: its accesses since then, by number
 
 
 class _Stretch:
-    """One stretch from its first event to its last. stays: of variables that are away now. past: slots in which others
-    have stayed, with the first and last event. fresh: variables that began their life here and that no call has moved
-    yet: the event, and the accesses from then on."""
+    """This class goes through one stretch from its first event to its last.
+
+    stays: stays of variables that are away from their own slots now. past: slots of finished stays, with the first and
+    last event. fresh: variables that began their life here and that no call has moved yet, with the first event and the
+    accesses from then on.
+    """
 
     def __init__(self, plan: ProcedurePlan, events: Sequence[Event], busy: set[str]) -> None:
         self.plan, self.busy = plan, busy
@@ -62,12 +66,13 @@ class _Stretch:
         self.fresh: dict[int, tuple[int, list[int]]] = {}
 
     def _matters(self, event: Event) -> bool:
+        """Return whether an event concerns slots."""
         if event.variable >= 0:
             return event.variable in self.plan.slot_of
         return self.plan.sites[event.number].callee in self.busy
 
     def _wanted(self, event: Event) -> set[int]:
-        """Variables that a call needs away from their own slots."""
+        """Return the variables that a call needs away from their own slots."""
         return set() if event.variable >= 0 else {m.variable for m in self.plan.sites[event.number].moves}
 
     def run(self) -> None:
@@ -82,6 +87,7 @@ class _Stretch:
             self._go_back(stay)
 
     def _access(self, k: int, event: Event) -> None:
+        """Record an access; a stay in the slot of its variable ends."""
         v = event.variable
         for stay in [s for s in self.stays.values() if s.slot == self.plan.slot_of[v] and s.variable != v]:
             self._go_back(stay)
@@ -94,6 +100,7 @@ class _Stretch:
             self.fresh[v][1].append(event.number)
 
     def _call(self, k: int, event: Event) -> None:
+        """Replan the moves of a call, which is event k."""
         site, wanted = self.plan.sites[event.number], self.wanted[k]
         # what is away lies lower than at home
         assert all(s.slot < site.shift or s.variable in wanted for s in self.stays.values()), "a callee starts below"
@@ -119,8 +126,11 @@ class _Stretch:
         self.plan.sites[event.number] = replace(site, moves=tuple(moves), back=())
 
     def _free(self, event: Event, start: int, wanted: set[int], least: int) -> list[int]:
-        """Slots below a call's start in which nobody lies and that nobody needs to go back to; for want of them, who
-        need not be away at this call goes back."""
+        """Return at least `least` free slots below a call's start: nobody lies in them, and nobody needs them to go
+        back to.
+
+        If there are too few, variables that need not be away at this call go back.
+        """
         own = {self.plan.slot_of[v] for v in bits(event.live) if v in self.plan.slot_of}
         while True:
             free = [slot for slot in range(start) if slot not in own | {s.slot for s in self.stays.values()}]
@@ -129,13 +139,15 @@ class _Stretch:
             self._go_back(next(s for s in self.stays.values() if s.variable not in wanted))
 
     def _chosen(self, k: int, moving: Sequence[int], free: Sequence[int]) -> list[int]:
-        """The slot of each variable that the call at event k moves."""
+        """Return the slot of each variable that the call at event k moves."""
         cost = [[float((not self._may_begin_in(t, v, k)) + self._leaving(t, v, k)) for t in free] for v in moving]
         return [free[column] for column in cheapest_matching(cost)]
 
     def _may_begin_in(self, slot: int, variable: int, k: int) -> bool:
-        """Whether a variable that is moved first at event k may be in that slot, where nobody lies now, all its life
-        until then."""
+        """Return whether a variable could have been in that slot all its life.
+
+        The variable is moved first at event k, and the slot is free now.
+        """
         if variable not in self.fresh:
             return False
         first = self.fresh[variable][0]
@@ -144,8 +156,10 @@ class _Stretch:
         return not any(self._disturbs(e, slot, variable) for e in self.events[first:k])
 
     def _leaving(self, slot: int, variable: int, k: int) -> int:
-        """Moves that follow where a variable is brought to that slot at event k, as far as the next call that needs it
-        away; as if nobody else were moved."""
+        """Return the number of later moves if a variable is brought to that slot at event k.
+
+        It looks as far as the next call that needs the variable away, and ignores moves of other variables.
+        """
         for e, wanted in zip(self.events[k + 1 :], self.wanted[k + 1 :], strict=True):
             if self._disturbs(e, slot, variable):
                 return 1
@@ -154,20 +168,22 @@ class _Stretch:
         return 1
 
     def _disturbs(self, event: Event, slot: int, variable: int) -> bool:
-        """Whether what happens there keeps a variable from lying in a slot that is not its own. (Whoever has that slot
-        and lives is accessed before it dies.)"""
+        """Return whether an event keeps a variable from lying in a slot that is not its own.
+
+        (The owner of the slot is accessed before it dies, if it lives.)
+        """
         if event.variable < 0:
             return self.plan.sites[event.number].shift <= slot
         return event.variable != variable and self.plan.slot_of[event.variable] == slot
 
     def _settle(self, stay: _Stay, end: int) -> None:
-        """Its accesses so far go where it lies, until event `end` for good."""
+        """Direct the accesses of a stay to its slot; the stay has lasted until event `end`."""
         self.plan.moved.update(dict.fromkeys(stay.accesses, stay.slot))
         stay.accesses = []
         self.past.append((stay.slot, stay.since, end))
 
     def _go_back(self, stay: _Stay) -> None:
-        """To its own slot, behind the last call that needed it elsewhere."""
+        """Move a variable back to its own slot, behind the last call that needed it elsewhere."""
         del self.stays[stay.variable]
         self.past.append((stay.slot, stay.since, stay.call))
         number = self.events[stay.call].number

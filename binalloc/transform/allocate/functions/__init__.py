@@ -1,1 +1,1 @@
-"""Registers and spill code of one function, its callees known."""
+"""This package allocates registers and spill code for one function whose callees are allocated."""

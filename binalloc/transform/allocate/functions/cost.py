@@ -1,4 +1,5 @@
-"""What finished spill code costs: the one measure by which allocations of a function are compared."""
+"""This module computes the cost of finished spill code, the one measure by which allocations of a function are
+compared."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from binalloc.transform.virtual.code import AGAIN, COPY, EXCHANGE, PASS, RELOAD,
 
 
 def emitted_cost(code: VCode, prices: Prices) -> float:
-    """Loop-weighted cost of the code's reloads, stores and recomputations, as the model of regions counts it. An
-    argument that is passed in memory costs its caller a store."""
+    """Return the loop-weighted cost of the code's reloads, stores and recomputations, as the model of regions counts
+    it. An argument passed in memory costs its caller a store."""
     total = 0.0
     for item in code.items():
         if item.kind in (RELOAD, STORE):
@@ -22,10 +23,10 @@ def emitted_cost(code: VCode, prices: Prices) -> float:
 
 
 _EXCHANGE = 10
-"""Copies that an exchange of two registers counts as: it is three instructions, each of which waits for the last."""
+"""Copies for which an exchange of two registers counts: it is three instructions, each of which waits for the last."""
 
 
 def emitted_copies(code: VCode) -> float:
-    """Loop-weighted copies and exchanges that were not there before, in copies."""
+    """Return the loop-weighted copies and exchanges that are not in the input, in copies."""
     weights = {COPY: 1, EXCHANGE: _EXCHANGE}
     return sum(weights[item.kind] * item.weight for item in code.items() if item.kind in weights and item.origin < 0)

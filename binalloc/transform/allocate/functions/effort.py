@@ -1,11 +1,12 @@
-"""How much is tried for one function: all ways while it is small, what is likely to win where it is large."""
+"""This module decides how much is tried for one function: everything for a small one, the likely winners for a large
+one."""
 
 from __future__ import annotations
 
 from binalloc.transform.virtual.analysed import Analysed
 
 LARGE = 5_000
-"""Items; a kernel of samples or libraries has hundreds to two thousand."""
+"""upper limit of items of code that is not large; a kernel of samples or libraries has hundreds to two thousand"""
 
 
 def is_large(given: Analysed) -> bool:
@@ -13,7 +14,8 @@ def is_large(given: Analysed) -> bool:
 
 
 SEARCHED = 800
-"""Items up to which what was chosen is searched further; of a thousand it would take half as long again."""
+"""Upper limit of items for which a choice is searched further. For a thousand items it would take half as long
+again."""
 
 
 def is_searched(given: Analysed) -> bool:

@@ -1,9 +1,9 @@
-"""Registers for one function in the order that suits it: what fits is ordered so that results are there in time, what
-does not so that it needs fewer registers, across blocks first, then inside of them.
+"""This module allocates registers for one function in the order of instructions that suits it.
 
-Needs virtual code before any spilling. The allocation that costs least is kept, that of the order as it stands among
-them, but for large code, where the order that needs fewer registers is taken as the better one. A block is reordered
-for latency as far as the registers reach, and only for a machine that is known.
+Code that fits is ordered so that results arrive in time. Other code is ordered to need fewer registers, across blocks
+first, then inside of them. The module needs virtual code before any spilling. It keeps the allocation that costs least;
+the present order is one candidate. Large code is different: there the order with fewer registers is assumed to be
+better. A block is reordered for latency as far as the registers allow, and only for a known machine.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from binalloc.transform.virtual.contract import Contract
 
 
 class OneFunction:
-    """One function, the registers that it may use, and what has been found of both. given: its virtual code. available:
-    registers as bits. contracts: of its callees at least."""
+    """This class holds one function, the registers that it may use, and results for both. given: its virtual code.
+    available: registers, as bits. contracts: of its callees at least."""
 
     def __init__(self, given: Analysed, available: int, contracts: Mapping[str, Contract]) -> None:
         self.given, self.available, self.contracts = given, available, contracts
@@ -38,42 +38,43 @@ class OneFunction:
         self.once = Once()
 
     def fitting(self, clock: Clock | None) -> RegisterAllocation | None:
-        """With nothing in memory: in the order in which results come early, or as it stands. None where neither can
-        be."""
+        """Allocate the function without memory values: in the order in which results arrive early, else in the present
+        order. Return None if neither is possible."""
         if self.never_fits:
             return None
         return self.in_time(self.given, clock)
 
     def in_time(self, code: Analysed, clock: Clock | None) -> RegisterAllocation | None:
-        """One of the code's orders with nothing in memory, changed so that results come early, or as it stands."""
+        """Allocate one of the code's orders without memory values: changed so that results arrive early, else as it
+        is."""
         early = code if clock is None else self.early(code, clock)
         return self.in_registers(early) or self.in_registers(code)
 
     @cached_property
     def never_fits(self) -> bool:
-        """Whether no order inside of blocks fits."""
+        """Say whether no order inside of blocks fits."""
         return never_fits(self.given, self.count)
 
     def early(self, code: Analysed, clock: Clock) -> Analysed:
-        """code: one of its orders; that in which results come early."""
+        """Return the order in which results arrive early. code: one of the function's orders."""
         return code.once(("early", clock, self.count), lambda: for_latency(code, self.count, clock))
 
     @cached_property
     def moved(self) -> Analysed:
-        """In an order across blocks that needs fewer registers."""
+        """Return the code in an order across blocks that needs fewer registers."""
         return self._order("moved", lambda: across_blocks(self.given, self.count))
 
     @cached_property
     def ordered(self) -> Analysed:
-        """And inside of blocks."""
+        """Return the code of `moved` in an order inside of blocks that needs fewer registers, too."""
         return self._order("ordered", lambda: for_pressure(self.moved, self.count))
 
     def _order(self, what: Hashable, make: Callable[[], Analysed]) -> Analysed:
-        """One of the code's orders, the same for all that have as many registers, whichever those are."""
+        """Return one of the code's orders; it is the same for equal numbers of registers."""
         return self.given.once((what, self.count), make)
 
     def in_registers(self, code: Analysed) -> RegisterAllocation | None:
-        """code: one of its orders."""
+        """Allocate one of the code's orders without memory values; return None if that is not possible."""
 
         def make() -> RegisterAllocation | None:
             try:
@@ -84,7 +85,7 @@ class OneFunction:
         return self.once(("in registers", code), make)
 
     def cheapest(self, how: Spilling, clock: Clock | None) -> Cheapest:
-        """The search for the order whose spill code costs least."""
+        """Return the search for the order whose spill code costs least."""
         if self.ordered is self.given:
             orders = [self.given]
         else:
@@ -98,8 +99,8 @@ class OneFunction:
 def allocate_function(
     function: OneFunction, how: Spilling, clock: Clock | None = None, *, may_spill: bool = True, below: float = inf
 ) -> RegisterAllocation:
-    """Allocate the function to its registers. clock: of the machine whose latencies are to be hidden. Raises as
-    `allocate_registers` does, and TooDear where spill code costs not less than `below`."""
+    """Allocate the function to its registers. clock: the latencies to hide. Raises what `allocate_registers` does, and
+    TooDear if spill code costs `below` or more."""
     found = function.fitting(clock)
     if found is not None:
         return found

@@ -1,4 +1,5 @@
-"""The values that one function's spill code keeps in memory, as the planning of slots sees them, and what they cost."""
+"""This module describes the memory values of one function's spill code to the planning of slots, and computes their
+cost."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from binalloc.transform.virtual.memory_ranges import memory_ranges
 
 
 def cost_alone(allocation: RegisterAllocation, slots: int, prices: Prices) -> float:
-    """Loop-weighted cost of a function's spill code, with slots for it as if it called nobody. slots: 0 where memory
-    costs what `prices` say."""
+    """Return the loop-weighted cost of a function's spill code, with slots as if it called nobody. slots: 0 where
+    memory has the cost of `prices`."""
     if not slots:
         return allocation.spill_cost(prices)
     name = allocation.code.function.name
@@ -33,10 +34,10 @@ def cost_alone(allocation: RegisterAllocation, slots: int, prices: Prices) -> fl
 def procedure_of(
     allocation: RegisterAllocation, scratch_registers: Sequence[tuple[int, int]], frequency: float
 ) -> Procedure:
-    """The memory values of one function; numbered as in `RegisterAllocation.memory`. Values interfere where one is
-    stored, or arrives, and the other lives on, and where both live across a call (that nobody stored may do so, too). A
-    call begins with the first argument that is passed to it in memory: from there on nothing moves.
-    scratch_registers: as in `Attempt`. frequency: runs of the function per run of the kernel."""
+    """Return the memory values of one function, numbered as in `RegisterAllocation.memory`. Two values interfere if one
+    is stored, or arrives, while the other lives on. They also interfere if both live across a call (values that nobody
+    stored may do so, too). A call begins with the first argument that is passed to it in memory: from there on nothing
+    moves. scratch_registers: as in `Attempt`. frequency: runs of the function per run of the kernel."""
     number: dict[int, int] = {value: k for k, value in enumerate(allocation.memory)}
     flat = flatten(allocation.code)
     exits = _live_after(flat, memory_ranges(flat, len(allocation.code.names)), allocation.memory)
@@ -48,7 +49,7 @@ def procedure_of(
     scratch = iter(scratch_registers)
     known = told = 0
     others: list[int] = []
-    passing = 0  # what has lived since the first argument was passed, and a mark
+    passing = 0  # values live at some point since the first argument was passed, and a mark
     mark = 1 << len(number)
     for item, after in zip(flat.items, exits, strict=True):
         if item.memory in number:
@@ -77,9 +78,9 @@ def procedure_of(
 
 
 def _stretches(flat: Flat, exits: list[int], number: dict[int, int]) -> list[list[Event]]:
-    """Straight-line code that has calls and accesses of memory values, by these: a block, and those behind it as
-    long as there is one way on and no other to there. exits: live memory values after each item; number: of each its
-    place."""
+    """List straight-line code that has calls and accesses of memory values, as these events: a block, and the blocks
+    behind it as long as there is one way on and no other way there. exits: live memory values after each item. number:
+    by memory value, its place."""
     if not any(item.callee for item in flat.items):
         return []
     behind = {b: s[0] for b, s in enumerate(flat.succs) if len(s) == 1 and len(flat.preds[s[0]]) == 1}
@@ -97,7 +98,7 @@ def _stretches(flat: Flat, exits: list[int], number: dict[int, int]) -> list[lis
 
 
 def _events(flat: Flat, exits: list[int], number: dict[int, int]) -> list[list[Event]]:
-    """By block."""
+    """List the events by block."""
     out: list[list[Event]] = []
     accesses = calls = 0
     for b in flat.blocks():
@@ -118,12 +119,12 @@ def _events(flat: Flat, exits: list[int], number: dict[int, int]) -> list[list[E
 
 
 def _live_after(flat: Flat, live: LiveRanges, memory: list[Value]) -> list[int]:
-    """Per item the memory values live after it, as bits over their places in `memory`."""
+    """Return, per item, the memory values live after it, as bits over their places in `memory`."""
     begin: dict[int, int] = {}
     end: dict[int, int] = {}
     for k, v in enumerate(memory):
         for start, stop in live.intervals[v]:
-            # the point behind a store that nothing reads is no life
+            # the point behind a store that nothing reads does not count
             first, last = start // 2, (stop - 1) // 2
             begin[first] = begin.get(first, 0) | 1 << k
             if stop & 1:
@@ -132,7 +133,7 @@ def _live_after(flat: Flat, live: LiveRanges, memory: list[Value]) -> list[int]:
     out = []
     now = 0
     for k in range(len(flat.items)):
-        if k in begin or k in end:  # elsewhere one number stands for all lines
+        if k in begin or k in end:  # elsewhere all lines share one number
             now = now & ~end.get(k, 0) | begin.get(k, 0)
         out.append(now)
     return out

@@ -1,8 +1,9 @@
-"""Registers for one function: spill to room, move spill code apart, assign.
+"""This module allocates registers for one function. It spills until values fit, moves spill code apart, and assigns
+registers.
 
-Needs: virtual code whose calls carry their callees' contracts. Leaves: a register for every value still in registers,
-reloads and stores for the rest, and the function's own contract: where callers put arguments, where they find results,
-which registers it overwrites.
+It needs virtual code whose calls have their callees' contracts. It leaves a register for every value still in
+registers, reloads and stores for the rest, and the function's own contract: where callers put arguments, where they
+find results, which registers it overwrites.
 """
 
 from __future__ import annotations
@@ -44,17 +45,19 @@ __all__ = [
 ]
 
 SLACKS = (0, 1, 2, 4, 8)
-"""Registers to leave free where values live, tried in order: pairs and quads that do not find room side by side need
-some."""
+"""Numbers of registers to leave free where values live, tried in order: pairs and quads that find no consecutive
+registers need some."""
 RELIEFS = 4
-"""How often registers are freed only where places failed, one more each time, before that is done everywhere."""
+"""How often registers are freed only at the failed places, one more each time, before they are freed everywhere. Chosen
+by hand: relief at few places costs less spill code, but each round costs an allocation."""
 ROUNDS = 8
-"""How often code is spilled further because pairs and quads, loops and calls take more registers than are live."""
+"""Upper limit of rounds that spill further because pairs and quads, loops and calls take more registers than values are
+live. It bounds the time; chosen by hand."""
 
 
 class TooDear(Exception):
-    """There may be an allocation, but none that costs as little as the caller wants. given: the order of the code that
-    came closest."""
+    """This is raised if there may be an allocation, but none that costs as little as the caller wants. given: the order
+    of the code that came closest."""
 
     def __init__(self, given: Analysed) -> None:
         super().__init__()
@@ -63,24 +66,23 @@ class TooDear(Exception):
 
 @dataclass
 class RegisterAllocation:
-    """A coloured function: code (with spill code), colour per value, contract, and the memory values in use. given: the
-    code before any spilling, in the order that was taken. rounds: how it came to its spill code. Nobody changes it; the
-    same with another contract shares `once`: what code and colours alone decide."""
+    """A register allocation is a coloured function. Nobody changes it. A copy with another contract shares `once`."""
 
-    code: VCode
-    colour: list[Register]
+    code: VCode  #: with spill code
+    colour: list[Register]  #: by value
     contract: Contract
-    memory: list[Value]
-    given: Analysed
-    rounds: list[Round] = field(default_factory=list)
+    memory: list[Value]  #: the memory values in use
+    given: Analysed  #: the code before any spilling, in the order that was taken
+    rounds: list[Round] = field(default_factory=list)  #: the rounds of spilling
+    #: results that depend on code and colours alone
     once: Once = field(default_factory=Once, repr=False, compare=False)
 
     def spill_cost(self, prices: Prices) -> float:
-        """Of its spill code, see `emitted_cost`."""
+        """Return the cost of its spill code, see `emitted_cost`."""
         return self.once(("spill cost", prices), lambda: emitted_cost(self.code, prices))
 
     def copy_cost(self) -> float:
-        """Of its copies, see `emitted_copies`."""
+        """Return the cost of its copies, see `emitted_copies`."""
         return self.once("copy cost", lambda: emitted_copies(self.code))
 
 
@@ -108,17 +110,18 @@ def allocate_cheapest(
     may_spill: bool = True,
     below: float = inf,
 ) -> RegisterAllocation:
-    """As `allocate_registers`, of that of `orders` (the same code in other orders) whose spill code costs least, the
-    first of those that cost the same. Raises TooDear where none costs less than `below`."""
+    """Allocate the order with the cheapest spill code among `orders` (the same code in other orders), the first of
+    equal ones. In other respects it does what `allocate_registers` does. Raises TooDear where none costs less than
+    `below`."""
     return Cheapest(orders, available, contracts, how or Spilling(), may_spill=may_spill).found(below)
 
 
 class Cheapest:
-    """The search for the allocation of `allocate_cheapest`. What finds no places is spilled further and only gets
-    dearer: so what costs least is tried first, and the first that finds places is the cheapest.
+    """This is the search for the allocation of `allocate_cheapest`. Code that finds no places is spilled further and
+    only gets dearer. So the cheapest code is tried first, and the first to find places is the cheapest of all.
 
-    It can be asked again, with another limit, and goes on where it was: costs do not depend on limits. tried: cost and
-    order of what was tried so far, or was too dear to be.
+    It can be asked again, with another limit, and continues where it was: costs do not depend on limits. tried: cost
+    and order of all code that was tried so far, or was too dear to be.
     """
 
     def __init__(
@@ -138,14 +141,14 @@ class Cheapest:
             try:
                 self.open.append(_Spilled(given, available, contracts, how, may_spill=may_spill, clock=clock))
             except Infeasible as error:
-                refusal = error.with_traceback(None)  # which would hold all that was tried
+                refusal = error.with_traceback(None)  # the traceback would keep alive all that was tried
         if self.open:
             self._look()
         else:
             self.end = refusal
 
     def found(self, below: float) -> RegisterAllocation:
-        """Raises TooDear where it costs `below` or more, and Infeasible."""
+        """Return the cheapest allocation. Raises TooDear where it costs `below` or more, and Infeasible."""
         for cost, given in self.tried:
             if cost >= below:
                 raise TooDear(given)
@@ -154,16 +157,16 @@ class Cheapest:
             if self.end is None and self.tried[-1][0] >= below:
                 raise TooDear(self.tried[-1][1])
         if isinstance(self.end, Infeasible):
-            raise copy(self.end)  # where it was raised, it holds all who were on the way there
+            raise copy(self.end)  # the original would keep all frames alive through which it was raised
         return self.end
 
     def _look(self) -> None:
-        """See what is cheapest now."""
+        """Find the cheapest code now."""
         self.cheapest = min(self.open, key=lambda one: one.cost)
         self.tried.append((self.cheapest.cost, self.cheapest.given))
 
     def _try(self) -> None:
-        """Places for what is cheapest, or more spill code."""
+        """Find places for the cheapest code, or add spill code."""
         self.end = self.cheapest.place()
         if self.end is None:
             try:
@@ -179,8 +182,8 @@ class Cheapest:
 
 
 class _Spilled:
-    """Code with as much spill code as its pairs and quads seem to need. cost: of that, see `emitted_cost`. still:
-    leaders of blocks in which spill code stays where it is. failed: items that found no places."""
+    """This is code with as much spill code as its pairs and quads seem to need. cost: of the spill code, see
+    `emitted_cost`. still: leaders of blocks in which spill code does not move. failed: items that found no places."""
 
     def __init__(
         self,
@@ -207,7 +210,8 @@ class _Spilled:
         self.cost = emitted_cost(self.code.code, how.prices)
 
     def place(self) -> RegisterAllocation | None:
-        """None where it finds no places. Raises NeedsMemory where more spill code may not be."""
+        """Return the allocation, None where the code finds no places. Raises NeedsMemory where more spill code is not
+        allowed."""
         while True:
             moved = self._apart()
             try:
@@ -228,7 +232,8 @@ class _Spilled:
                 return replace(finish(placed, self.contracts, self.given), rounds=self.how.rounds)
 
     def _in_time(self, moved: Analysed) -> Placed | None:
-        """Places for the code in an order in which results come earlier; None where there is none, or no places."""
+        """Find places for the code in an order in which results arrive earlier; return None without such an order, or
+        places."""
         if self.clock is None:
             return None
         early = for_latency(moved, self.available.bit_count(), self.clock, spilled=True)
@@ -240,23 +245,23 @@ class _Spilled:
             return None
 
     def _apart(self) -> Analysed:
-        """With its spill code moved apart, but for the blocks `still`."""
+        """Return the code with its spill code moved apart, except in the blocks `still`."""
         if all(item.memory < 0 for item in self.code.flat.items):
             return self.code
         return overlap(self.code, self.available, self.contracts, self.slacks[0], self.still)
 
     def _leader(self, item: int) -> int:
-        """The leader of the block that an item is in (they change places inside of blocks alone)."""
+        """Return the leader of the block of an item (items only move inside of blocks)."""
         return self.code.code.blocks[bisect_right(self.code.flat.starts, item) - 1].leader
 
     def _before_moves(self, item: Item, k: int) -> int:
-        """Where in the code an item stands that is the k-th with spill code moved apart."""
+        """Return the place of an item in the code before spill code was moved apart; k is its place after that."""
         starts, items = self.code.flat.starts, self.code.flat.items
         b = bisect_right(starts, k) - 1
         return next(j for j in range(starts[b], starts[b + 1]) if items[j] is item)
 
     def spill_further(self) -> None:
-        """So that more registers are free where places failed, or everywhere. Raises Infeasible."""
+        """Spill more, so that more registers are free where places failed, or everywhere. Raises Infeasible."""
         self.relieved += 1
         if self.relieved <= RELIEFS:
             code = relieve(self.code, self.failed, self.relieved, self.available, self.contracts, self.how)
@@ -279,7 +284,7 @@ class _Spilled:
 def allocate_fewest(
     given: Analysed, limits: SetLimits, contracts: Mapping[str, Contract], how: Spilling
 ) -> tuple[RegisterAllocation, int]:
-    """Allocate the code to as few registers as keep every value in one place, and tell how many those are; where there
+    """Allocate the code to as few registers as keep every value in one place, and return their number, too. If there
     are fewer, spill until the rest find places. Raises Infeasible."""
     most = limits.registers
     available = limits.allocatable(most)
@@ -289,7 +294,7 @@ def allocate_fewest(
     if count <= most:
         return finish(settle(code, homes, limits.allocatable(count)), contracts, given), count
     slack = count - max(least, most)
-    del code, homes  # of large code they are much, and so is what follows
+    del code, homes  # they take much memory for large code, and so does the rest
     spilled = given
     for _ in range(ROUNDS):
         spilled = spill_to_room(spilled, available, contracts, replace(how, slack=slack, keeps=False))
@@ -303,7 +308,7 @@ def allocate_fewest(
 
 
 def finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -> RegisterAllocation:
-    """The allocation that has those registers: what callers must know of it, and what it keeps in memory."""
+    """Return the allocation with those registers, the contract for callers, and the values that it keeps in memory."""
     code, register = placed.code, placed.register
     clobbers = 0
     memory: set[Value] = set()

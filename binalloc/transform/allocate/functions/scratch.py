@@ -1,4 +1,4 @@
-"""Registers free around calls, for the moves of the moving stack."""
+"""This module finds registers free around calls, for the moves of the moving stack."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from binalloc.transform.virtual.live_ranges import live_ranges
 
 
 def scratch_registers(alloc: RegisterAllocation, available: int) -> list[tuple[int, int]]:
-    """Per call item (a register free just before it, one free just after it), one that the function overwrites anyway
-    if there is; -1 where none is free."""
+    """List per call item (a register free just before it, one free just after it), -1 where none is free. Registers
+    that the function overwrites anyway come first."""
     anyway = alloc.contract.clobbers
     busy = alloc.once("busy around calls", lambda: _busy_around_calls(alloc))
     return [(_one(available & ~before, anyway), _one(available & ~behind, anyway)) for before, behind in busy]
 
 
 def _busy_around_calls(alloc: RegisterAllocation) -> list[tuple[int, int]]:
-    """Per call item the registers, as bits, that hold values just before it, and just behind it."""
+    """List per call item the registers, as bits, that hold values just before it, and just behind it."""
     flat = flatten(alloc.code)
     calls = [k for k, item in enumerate(flat.items) if item.callee]
     if not calls:

@@ -1,7 +1,8 @@
-"""Another allocation of a function, for whose first round of spilling a cheaper choice is sought.
+"""This module searches for a cheaper first round of spilling, for an allocation that has spill code.
 
-Needs an allocation with spill code. Leaves the cheaper of that and of one by `models.allocation.search`: both as
-emitted, since what is cheaper by regions may want more registers for its recomputations, or other slots.
+It needs such an allocation. It leaves the cheaper one of that and of an allocation by `models.allocation.search`. Both
+are compared as emitted, since a choice that is cheaper by regions may need more registers for its recomputations, or
+other slots.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from binalloc.transform.virtual.contract import Contract
 def search_further(
     found: RegisterAllocation, available: int, contracts: Mapping[str, Contract], prices: Prices, slots: int
 ) -> RegisterAllocation:
-    """slots: how many there are, 0 where memory costs what `prices` say."""
+    """Return the cheaper allocation. slots: how many there are, 0 where memory has the cost of `prices`."""
     first = found.rounds[0]
     assert first.homes is not None, "values left region by region"
     assert first.choice is not None, "values left region by region"

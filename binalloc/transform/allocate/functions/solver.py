@@ -1,11 +1,11 @@
-"""Allocator `cpsat`: what leaves the registers of each function is chosen exactly, by CP-SAT.
+"""This module is the solver of allocator `cpsat`: it chooses the spilled regions of each function exactly, by CP-SAT.
 
-Needs: the heuristic's allocation of the function, with the code before any spilling, in the order that it took.
-Leaves: the cheaper of the two allocations, with the solver's bound, which holds for that order. The exact model
-(`models.allocation.cpsat`) prices every comeback as it is emitted (`spill.list_spills`). It does not see the room that
-pairs and quads need side by side, nor that of recomputations' own temporaries, and what a recomputation reads it takes
-as back for the less of a reload and one recomputation more; where its choice does not find registers, or costs no less
-once it is emitted, the heuristic's stands.
+It needs the heuristic's allocation of the function, with the code before any spilling, in the order of that allocation.
+It leaves the cheaper of the two allocations, with the solver's bound for that order. The exact model
+(`models.allocation.cpsat`) prices every comeback as it is emitted (`spill.list_spills`). It has three gaps. It does not
+see the registers that pairs and quads need side by side. It does not see the temporaries of recomputations. Operands of
+a recomputation count as back for the lesser cost of a reload and one recomputation more. If its choice does not find
+registers, or costs no less once it is emitted, the heuristic's allocation is kept.
 """
 
 from __future__ import annotations
@@ -32,17 +32,13 @@ from binalloc.transform.virtual.contract import Contract
 
 @dataclass(frozen=True)
 class SolverReport:
-    """What the solver said of one function. value: loop-weighted cost of the code that was taken; bound: proven, of any
-    choice of what leaves the registers where.
-
-    used: whether the program was built from the solver's choice (source "solver"), else from the heuristic's.
-    """
+    """This is the solver's report on one function."""
 
     function: str
-    value: float
-    bound: float
+    value: float  #: loop-weighted cost of the code that was taken
+    bound: float  #: proven lower bound of the cost of any choice of spilled regions
     status: str
-    used: bool
+    used: bool  #: the program was built from the solver's choice (source "solver"), else from the heuristic's
 
     @property
     def gap(self) -> float:
@@ -68,9 +64,8 @@ def improve(
     limit: float,
     slots: int,
 ) -> tuple[RegisterAllocation, SolverReport]:
-    """The better of the heuristic's allocation and the exact model's. prices: of reloads and
-    stores. limit: deterministic solver time. slots: how many there are, 0 where
-    memory costs what `prices` say."""
+    """Return the better one of the heuristic's allocation and the exact model's. prices: of reloads and stores. limit:
+    deterministic solver time. slots: how many there are, 0 where memory has the cost of `prices`."""
     solutions: list[Solution] = []
 
     def exact(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:

@@ -1,7 +1,7 @@
-"""Registers for one function whose values are each in a register or in memory for all their lives.
+"""This module allocates registers for one function with each value in a register or in memory for all its life.
 
-What others than we do: every definition of such a value is stored, every use reloads it, nothing is recomputed. Needs
-and leaves what `registers` does.
+Other allocators do so, as baselines for ours: every definition of a value in memory is stored, every use reloads it,
+and nothing is recomputed. The module needs and leaves what `registers` does.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import lives_at
 from binalloc.transform.virtual.room import Room, call_sites, room
 
-_ROUNDS = 8
-_ROUNDING = 1e-9
-"""Of sums in another order."""
+_ROUNDS = 8  # upper limit of rounds that spill whole values; it bounds the time, chosen by hand
+_ROUNDING = 1e-9  # relative error of sums that are added in another order
 
 
 def whole_allocation(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> RegisterAllocation:
     """Allocate the code to the registers in the bitset `available`.
 
-    Raises Infeasible, naming function and instruction. Where whole values in memory do not make room for pairs and
-    quads, parts of others leave, too.
+    Raises Infeasible, naming function and instruction. If whole values in memory do not make room for pairs and quads,
+    parts of other values are spilled, too.
     """
     for slack in SLACKS:
         code, rounds = _spilled_to_room(given, available, contracts, slack)
@@ -52,8 +51,8 @@ def whole_allocation(given: Analysed, available: int, contracts: Mapping[str, Co
 def _spilled_to_room(
     given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int
 ) -> tuple[Analysed, list[Round]]:
-    """The code with whole values in memory, until at least `slack` registers are free where values live, if that can
-    be; and what was done."""
+    """Return the code with whole values in memory until at least `slack` registers are free where values live, if
+    possible; and the rounds."""
     now, own = given, len(given.code.names)
     rounds: list[Round] = []
     for _ in range(_ROUNDS):
@@ -74,14 +73,14 @@ def _spilled_to_room(
 def round_to_memory(
     given: Analysed, there: Room, contracts: Mapping[str, Contract], values: Collection[int]
 ) -> tuple[Analysed, Round]:
-    """The code with those values in memory wherever they live, and what was done, for people. there: the room in the
-    code as given."""
+    """Return the code with those values in memory for all their lives, and the round, for people. there: the room in
+    the code as given."""
     now, chosen, comebacks = _in_memory(given, contracts, values)
     return now, Round(given, there, chosen, list(range(len(chosen.value))), comebacks)
 
 
 def whole_cost(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> float:
-    """What `whole_allocation` costs at least, by loops, in accesses to memory."""
+    """Return a lower bound of the cost of `whole_allocation`, by loops, in accesses to memory."""
     there = room(given.flat, given.live, call_sites(given.flat, given.live, contracts), available)
     if not np.any(there.pressure > there.capacity):
         return 0.0
@@ -91,9 +90,9 @@ def whole_cost(given: Analysed, available: int, contracts: Mapping[str, Contract
 
 
 def whole_cost_at_least(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> float:
-    """Less than `whole_cost`, or as much, and sooner known: where registers are missing before an item or inside of a
-    call, so many of the values that live there and are none of its operands leave (or all of them), and come back at
-    each use."""
+    """Return a lower bound of `whole_cost` that is faster to compute. Where registers are missing before an item or
+    inside of a call, that many of the values that live there and are none of its operands (or all of them) are spilled,
+    and come back at each use."""
     flat, live = given.flat, given.live
     sites = call_sites(flat, live, contracts)
     there = room(flat, live, sites, available)
@@ -114,7 +113,7 @@ def whole_cost_at_least(given: Analysed, available: int, contracts: Mapping[str,
 
 
 def _uses(given: Analysed) -> list[float]:
-    """By value, the weights of the items that read it where it has lived before."""
+    """Return, by value, the weights of the items that read it where it has lived before."""
     live = given.live
     cost = [0.0] * len(given.code.names)
     for k, uses in enumerate(given.flat.uses):
@@ -125,7 +124,7 @@ def _uses(given: Analysed) -> list[float]:
 
 
 def in_memory(given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]) -> Analysed:
-    """The code with those values in memory wherever they live."""
+    """Return the code with those values in memory for all their lives."""
     return _in_memory(given, contracts, values)[0]
 
 
@@ -141,7 +140,7 @@ def _in_memory(
 def _found(
     given: Analysed, contracts: Mapping[str, Contract], values: Collection[int]
 ) -> tuple[FoundRegions, Regions, Comebacks]:
-    """The regions of those values, and how they come back to a copy of the code."""
+    """Return the regions of those values, and how they come back to a copy of the code."""
     chosen = set(values)
     may = [v in chosen for v in range(len(given.code.names))]
     code = given.copied()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.debug.breaks import breaking
-from binalloc.emulator.debug.state import Entry, WarpState, stopped_warp
+from binalloc.emulator.debug.state import ReconvergenceEntry, WarpState, stopped_warp
 from binalloc.emulator.runs.issue_log import IssueLog
 from binalloc.emulator.stops.stopped import Stopped
 from binalloc.isa.instruction import Instr
@@ -32,7 +32,7 @@ def test_registers_are_those_in_front_of_the_instruction() -> None:
     assert warp.registers.shape == (20, 32)
     assert warp.registers[6].tolist() == list(range(32))
     assert (warp.pc, warp.active, warp.mask, warp.space, warp.words) == (5, ALL, ALL, None, {})
-    assert warp.stack == [Entry("plain", 5, None, ALL)]
+    assert warp.stack == [ReconvergenceEntry("plain", 5, None, ALL)]
 
 
 def test_a_guard_that_lets_nobody_through_does_not_stop() -> None:
@@ -52,9 +52,9 @@ def test_in_a_branch_the_stack_says_who_waits_where() -> None:
     ]  # fmt: skip
     warp = stopped(code, "k+6")
     assert warp.mask == ALL & ~0xFF
-    assert warp.stack[0] == Entry("plain", 6, 8, ALL & ~0xFF)
-    assert warp.stack[-1] == Entry("plain", 8, None, ALL)
-    assert Entry("plain", 7, 8, 0xFF) in warp.stack
+    assert warp.stack[0] == ReconvergenceEntry("plain", 6, 8, ALL & ~0xFF)
+    assert warp.stack[-1] == ReconvergenceEntry("plain", 8, None, ALL)
+    assert ReconvergenceEntry("plain", 7, 8, 0xFF) in warp.stack
 
 
 @pytest.mark.parametrize("engine", ["python", "numba"])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.gates.table import GATES
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.layout import Warp
@@ -265,7 +265,7 @@ def test_a_warp_that_waits_for_its_code_or_a_constant_is_told_of(gate: str) -> N
     told: set[str] = set()
     state = Warp.GATE + list(GATES).index(gate)
 
-    def look(device: Device, cycle: int) -> None:
+    def look(device: LaunchedDevice, cycle: int) -> None:
         if device.get("retired") == 0 and device.engine.get(device.sms, 0, "state")[0] == state:
             told.add(standing(Context(device)))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.regions import close_all, close_region, open_first, open_region
 from binalloc.emulator.runs.run import run
 from binalloc.emulator.state.parts.regions import REGIONS
@@ -46,7 +46,7 @@ def opening(owner: int) -> object:
     """An observer that gives block slot `owner` 32 words more behind those of the first block, as a policy would."""
     done: list[int] = []
 
-    def look(device: Device, _: int) -> None:
+    def look(device: LaunchedDevice, _: int) -> None:
         if done:
             return
         done.append(1)

@@ -12,7 +12,7 @@ import pytest
 from binalloc.cli.main import main
 from binalloc.cli.terminal import progress
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.state.layout import CLOCK_END
 from binalloc.errors import LimitHit
@@ -53,13 +53,13 @@ def test_one_limit_stands_everywhere_where_none_is_given() -> None:
 
 
 def test_a_counting_loop_ends_at_the_default_limit(counting: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def almost_there(self: Device, steps: int, limit: int) -> int:
+    def almost_there(self: LaunchedDevice, steps: int, limit: int) -> int:
         assert limit == DEFAULT_MAX_CYCLES
         self.put("cycle", limit)
         return step(self, steps, limit)
 
-    step = Device.step
-    monkeypatch.setattr(Device, "step", almost_there)
+    step = LaunchedDevice.step
+    monkeypatch.setattr(LaunchedDevice, "step", almost_there)
     line = stopped(4, *counting)
     assert f"all within {DEFAULT_MAX_CYCLES:,} cycles" in line
     assert "0 of 2 blocks" in line
@@ -84,13 +84,13 @@ def test_what_is_no_limit_is_a_usage_error(counting: list[str], value: str) -> N
 
 def test_no_limit_and_limits_beyond_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    step = Device.step
+    step = LaunchedDevice.step
 
-    def watched(self: Device, steps: int, limit: int) -> int:
+    def watched(self: LaunchedDevice, steps: int, limit: int) -> int:
         seen.append(limit)
         return step(self, steps, limit)
 
-    monkeypatch.setattr(Device, "step", watched)
+    monkeypatch.setattr(LaunchedDevice, "step", watched)
     m = module([op("EXIT")])
     for limit in (None, 1 << 63, 10**30, 1000):
         go(m, max_cycles=limit)
@@ -127,7 +127,7 @@ def test_interrupting_a_run_before_its_first_cycle(counting: list[str], monkeypa
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Device, "step", interrupted)
+    monkeypatch.setattr(LaunchedDevice, "step", interrupted)
     answer = call("run", *counting)
     assert answer.code == 130
     assert answer.out == ""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.host.device import Device
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.placements.table import place as placed
 from binalloc.emulator.policies.regions import enter_region
 from binalloc.emulator.runs.options import Observer
@@ -32,7 +32,7 @@ def starts(**options: Any) -> dict[int, int]:
     """The cycle in which each block of a run came."""
     found: dict[int, int] = {}
 
-    def look(device: Device, cycle: int) -> None:
+    def look(device: LaunchedDevice, cycle: int) -> None:
         for sm in range(device.sms_count):
             active, numbers = (device.engine.get(device.sms, sm, name) for name in ("block_active", "block_id"))
             for slot in np.flatnonzero(active):
@@ -197,7 +197,7 @@ def test_what_an_sm_holds_is_as_the_occupancy_rules_hand_it_out() -> None:
         m = module([op("EXIT")], shared_bytes=asked, machine=name)
         seen: list[tuple[int, int]] = []
 
-        def look(device: Device, cycle: int, seen: list[tuple[int, int]] = seen) -> None:
+        def look(device: LaunchedDevice, cycle: int, seen: list[tuple[int, int]] = seen) -> None:
             ends = device.engine.get(device.sms, 0, "shared_end")
             seen.append((int(ends[0]) * 4, device.memories.shared.shape[1] * 4 - 4))
 

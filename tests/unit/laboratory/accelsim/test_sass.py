@@ -11,7 +11,7 @@ from binalloc.isa.kinds import Space
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_TYPES, BY_NAME, CACHE_OPS, MODIFIERS, WIDTHS
 from binalloc.laboratory.accelsim.lines import lines
-from binalloc.laboratory.accelsim.sass import SASS, entry, opcode
+from binalloc.laboratory.accelsim.sass import SASS, opcode, sass_line
 from tests.support.oracles.accelsim import read_line
 
 VOLTA = (
@@ -64,9 +64,15 @@ def test_every_operation_is_named_after_one_of_volta(name: str) -> None:
 def test_a_load_of_matrices_is_one_of_128_bits_by_the_lanes_that_give_addresses() -> None:
     for mats, lanes in ((0, 0xFF), (1, 0xFFFF), (2, FULL)):
         one = make("LDSM.16", rd=8, ra=16, mats=mats)
-        assert (opcode(one), entry(one, FULL).lanes, entry(one, FULL).text.split()[-1]) == ("LDS.128", lanes, "16")
+        assert (opcode(one), sass_line(one, FULL).lanes, sass_line(one, FULL).text.split()[-1]) == (
+            "LDS.128",
+            lanes,
+            "16",
+        )
     addresses = np.arange(32, dtype=np.int64)[None] * 48
-    (line,) = lines(np.array([1]), np.array([FULL]), np.array([0]), addresses, lambda _, m: entry(make("LDSM.16"), m))
+    (line,) = lines(
+        np.array([1]), np.array([FULL]), np.array([0]), addresses, lambda _, m: sass_line(make("LDSM.16"), m)
+    )
     assert line.split()[1] == b"000000ff"
 
 
@@ -78,7 +84,7 @@ def test_no_name_is_of_no_operation() -> None:
 def test_an_instruction_has_the_registers_and_the_width_of_its_view(name: str) -> None:
     for instr in every_instruction(name):
         seen = view(instr)
-        said = entry(instr, FULL)
+        said = sass_line(instr, FULL)
         line = read_line(f"0010 {FULL:08x} {said.text}{' 1 0x80 4' if said.memory else ''} 0")
         assert list(line.dests) == [r.index for r in seen.defs if r.file == REG]
         assert list(line.sources) == [r.index for r in seen.uses if r.file == REG]
@@ -92,7 +98,9 @@ def test_an_instruction_has_the_registers_and_the_width_of_its_view(name: str) -
 
 
 def test_zero_registers_and_predicates_are_left_out() -> None:
-    line = read_line("0000 00000001 " + entry(make("IADD3", rd=255, ra=4, rb=255, rc=255, pd0=1, ps0=2), 1).text + " 0")
+    line = read_line(
+        "0000 00000001 " + sass_line(make("IADD3", rd=255, ra=4, rb=255, rc=255, pd0=1, ps0=2), 1).text + " 0"
+    )
     assert (line.dests, line.opcode, line.sources) == ((), "IADD3", (4,))
 
 
@@ -120,6 +128,6 @@ def test_a_reserved_value_of_a_modifier_has_no_name() -> None:
 
 def test_a_barrier_that_no_lane_comes_to_is_none() -> None:
     barrier = make("BAR", form=1, imm=0)
-    assert entry(barrier, 1).text.split(" ")[1] == "BAR.SYNC"
-    assert entry(barrier, 0).text == "0 NOP 0 0"
-    assert entry(make("EXIT"), 0).text == "0 EXIT 0 0"
+    assert sass_line(barrier, 1).text.split(" ")[1] == "BAR.SYNC"
+    assert sass_line(barrier, 0).text == "0 NOP 0 0"
+    assert sass_line(make("EXIT"), 0).text == "0 EXIT 0 0"

@@ -16,7 +16,7 @@ from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW, Instr, Module
 from binalloc.isa.table.fields import RZ
 from binalloc.laboratory.accelsim import trace as trace_file
 from binalloc.laboratory.accelsim.lines import lines
-from binalloc.laboratory.accelsim.sass import Entry
+from binalloc.laboratory.accelsim.sass import SassLine
 from binalloc.laboratory.accelsim.trace import AccelsimTrace
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
@@ -146,7 +146,7 @@ def test_strides_are_written_short_and_only_where_they_hold(tmp_path: Path) -> N
     rows += [[rng.randrange(1 << 40) for _ in range(32)] for _ in range(3)]
     every = [(m, i) for m in masks for i in range(len(rows))]
     words, mask_column = np.zeros(len(every), np.int64), np.array([m for m, _ in every])
-    load = Entry("0 LDG 0 4", True)
+    load = SassLine("0 LDG 0 4", True)
     made = lines(words, mask_column, np.array([i for _, i in every]), np.array(rows), lambda *_: load)
     for (mask, i), line in zip(every, made, strict=True):
         found = read_line(line.decode().removesuffix("\n"))

@@ -1,1 +1,1 @@
-"""Floating-point instructions of 32 and 64 bits."""
+"""This package lowers floating-point instructions of 32 and 64 bits."""
