@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from binalloc.printable import one_line, plain
 
-_PARAMETER = re.compile(r"\{(\w+)\}")
+_PARAMETER = re.compile(r"\{(\w+)\}")  # a name in braces
 
 
 class Hint(str):
