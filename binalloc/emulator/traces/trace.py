@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
@@ -58,7 +59,7 @@ class Trace:
         """Return the listener for an `IssueLog`."""
         return Listener(self._receive, begin=self._begin)
 
-    def end(self, how: str) -> dict[str, object]:
+    def end(self, how: str) -> dict[str, Any]:
         """Complete the file, and return its counts. how: how the run ended."""
         device, timeline, series = self._device, self._timeline, self._series
         assert device is not None
