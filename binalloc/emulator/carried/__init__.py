@@ -1,1 +1,2 @@
-"""The compiled core that an installed package may carry: what it must be made from, how it is found and called."""
+"""An installed package may carry the compiled core; this room says what it must be made from, and finds and calls
+it."""

@@ -1,9 +1,9 @@
-"""The compiled core that a package carries: found, checked, called. Needs neither Numba nor LLVM.
+"""The compiled core that a package carries is found, checked and called here. This needs neither Numba nor LLVM.
 
-A core is one build of the device functions as a shared library, `<build>.so`, with a *label* beside it,
-`<build>.json`, that says what it was made from and for, and the library's checksum. The label stands in the library
-once more. A core is used only where all of it holds: the same sources to the letter, this system, a CPU that has what
-the code needs, a file that is as it was when it was labelled. Otherwise it is left alone, and the device functions are
+A core is one build of the device functions as a shared library, `<build>.so`, with a *label* beside it, `<build>.json`.
+The label says what the core was made from and for, and has the library's checksum. The library contains the label, too.
+A core is used only where all of it is true: the same sources to the letter, this system, a CPU with the features that
+the code needs, and a file unchanged since it was labelled. Otherwise it is not used, and the device functions are
 compiled.
 """
 
@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 
 from binalloc.emulator.carried.sources import device_hash
 
-FOLDER = Path(__file__).parent
-"""Where a package carries its cores."""
+FOLDER = Path(__file__).parent  # the folder where a package carries its cores
 
 ENTRY, IDENTITY = "binalloc_core_run_quantum", "binalloc_core_identity"
-"""The library's symbols: the function that takes the arguments as words; the label's text."""
+"""The library's symbols: the function that takes the arguments as words, and the label's text."""
 
 NEEDS = {
     "x86-64-v3": (
@@ -36,45 +35,44 @@ NEEDS = {
         "sse4_2", "ssse3", "xsave",
     ),
 }  # fmt: skip
-"""The kinds of CPU that cores are made for, and what Linux calls what they have beyond the first x86-64."""
+"""The kinds of CPU that cores are made for, with Linux' names of the features that they have beyond the first
+x86-64."""
 
-FAILED = -1
-"""What the entry returns for an exception within, which no device code raises."""
+FAILED = -1  # the entry's result for an exception in it, which no device code raises
 
-Elements = NDArray[np.generic]
-"""An array of any type."""
+Elements = NDArray[np.generic]  # an array of any type
 
-_FORMAT = 1
-_LABEL_LIMIT = 64 << 10
+_FORMAT = 1  # of labels; a core with another one is not used
+_LABEL_LIMIT = 64 << 10  # bytes read of a label at most: a label is far shorter, but a damaged file may have any size
 
 
 @dataclass(frozen=True)
 class Label:
-    """What a core was made from and for. arrays: what it takes, each as `kind_of` says."""
+    """A label says what a core was made from and for."""
 
-    build: str
-    sources: str
-    system: str
-    machine: str
-    cpu: str
-    arrays: tuple[str, ...]
+    build: str  #: name of the build, as `engine.name_of_build` returns it
+    sources: str  #: hash of the sources, `device_hash`
+    system: str  #: as `sys.platform`
+    machine: str  #: as `platform.machine()`
+    cpu: str  #: kind of CPU, a key of `NEEDS`
+    arrays: tuple[str, ...]  #: the arrays that it takes, each as `kind_of` describes it
 
     def text(self) -> str:
-        """As it stands in the library."""
+        """Return the label as it is written in the library."""
         return json.dumps({"format": _FORMAT, **vars(self)}, sort_keys=True)
 
     def file(self, library: bytes) -> str:
-        """As it stands beside the library."""
+        """Return the label as it is written beside the library."""
         return json.dumps({"label": self.text(), "sha256": hashlib.sha256(library).hexdigest()}, indent=1) + "\n"
 
     @classmethod
     def here(cls, build: str, cpu: str, arrays: Sequence[str]) -> Label:
-        """Of a core that is made from these sources on a machine like this one."""
+        """Return the label of a core that is made from these sources on a machine like this one."""
         return cls(build, device_hash(), sys.platform, platform.machine(), cpu, tuple(arrays))
 
 
 class Core:
-    """One loaded library."""
+    """A core is one loaded library."""
 
     def __init__(self, label: Label, library: ctypes.CDLL) -> None:
         self.label = label
@@ -85,7 +83,8 @@ class Core:
     def run_quantum(
         self, gpus: Elements, sms: Elements, arrays: Sequence[Elements], steps: int, limit: int
     ) -> int:
-        """As in `device_loop`. Raises TypeError for arrays of another kind than the core was compiled for."""
+        """Run a quantum as `device_loop` does. Raises TypeError for arrays of another kind than the core was compiled
+        for."""
         words: list[int] = []
         for array, kind in zip((gpus, sms, *arrays), self.label.arrays, strict=True):
             if kind_of(array) != kind:
@@ -99,14 +98,14 @@ class Core:
 
 
 def kind_of(array: Elements) -> str:
-    """Type of the elements and number of dimensions; what compiled code could not take is said, too."""
+    """Return type of the elements and number of dimensions, marked where compiled code could not take the array."""
     fit = array.flags.c_contiguous and array.flags.aligned and array.flags.writeable
     return f"{array.dtype.str}:{array.ndim}{'' if fit else ':odd'}"
 
 
 def find_core(build: str) -> Core | str:
-    """The core of that build that the package carries, or why there is none to use: a text, empty where none is
-    carried."""
+    """Return the core of that build that the package carries, or a text with the reason why there is none to use. It is
+    empty where none is carried."""
     library = FOLDER / f"{build}.so"
     try:
         found = _read_label(FOLDER / f"{build}.json")
@@ -131,7 +130,8 @@ def find_core(build: str) -> Core | str:
 
 
 def _read_label(path: Path) -> tuple[str, str]:
-    """The label's text and the library's checksum. Raises OSError; ValueError for anything else than two texts."""
+    """Return the label's text and the library's checksum. Raises OSError; ValueError for anything else than two
+    texts."""
     with path.open("rb") as file:
         found = json.loads(file.read(_LABEL_LIMIT))
     if not isinstance(found, dict) or not all(isinstance(found.get(key), str) for key in ("label", "sha256")):
@@ -140,7 +140,7 @@ def _read_label(path: Path) -> tuple[str, str]:
 
 
 def _parse(text: str) -> Label:
-    """Raises ValueError or TypeError where it is no label of this format."""
+    """Return the label with this text. Raises ValueError or TypeError where it is no label of this format."""
     fields = json.loads(text)
     if not isinstance(fields, dict) or fields.pop("format", None) != _FORMAT:
         raise ValueError
@@ -151,7 +151,7 @@ def _parse(text: str) -> Label:
 
 
 def _unfit(label: Label, build: str) -> str:
-    """Why a core with this label cannot be used here; empty where it can."""
+    """Return why a core with this label cannot be used here, or an empty text where it can."""
     if (label.system, label.machine) != (sys.platform, platform.machine()):
         return f"made for {label.system} on {label.machine}"
     if label.cpu not in NEEDS:
@@ -164,7 +164,7 @@ def _unfit(label: Label, build: str) -> str:
 
 
 def _load(label: Label, path: Path) -> Core | str:
-    """The library, if it is what the label says."""
+    """Return the loaded core if the library contains this label, else a text that says why not."""
     try:
         library = ctypes.CDLL(str(path))
         inside = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, IDENTITY)))
@@ -174,7 +174,7 @@ def _load(label: Label, path: Path) -> Core | str:
 
 
 def cpu_flags() -> frozenset[str]:
-    """What the CPU has, as Linux calls it; nothing where that is not told."""
+    """Return the CPU's features, by Linux' names; none where the system does not list them."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

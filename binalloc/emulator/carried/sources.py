@@ -1,6 +1,6 @@
-"""What the compiled device functions follow from: every file that holds device code, constants of it or the way in
-which it is compiled, and the texts written from tables. One number for all of it: compiled code with another is stale.
-"""
+"""The compiled device functions depend on these sources: every file that has device code, constants of it or the way in
+which it is compiled, and the texts generated from tables. One hash covers all of it: compiled code with another is
+stale."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ REPLACED = {
     "binalloc.emulator.arithmetic.bits": "binalloc.emulator.arithmetic.bits_numba",
     "binalloc.emulator.state.scan": "binalloc.emulator.state.scan_numba",
 }
-"""Modules whose functions compiled code has from another module."""
+"""Modules whose functions are replaced in compiled code by those from another module."""
 
-EMULATOR = "binalloc.emulator"
+EMULATOR = "binalloc.emulator"  # the package that has the rooms
 ROOMS = ("arithmetic", "checks", "execute", "memory", "pages", "policies", "sm", "state")
-"""The emulator's rooms that hold device code, records and constants."""
+"""The emulator's rooms with device code, records and constants."""
 
 _OTHERS = (
     "binalloc.emulator.carried.core",
@@ -35,10 +35,11 @@ _OTHERS = (
     "binalloc.isa.timing",
     "binalloc.rows",
 )
+"""Modules outside of these rooms that device code takes constants from, or that compile or call it."""
 
 
 def source_files() -> dict[str, Path]:
-    """The files by the names of their modules, in the order of the names."""
+    """Return the files by the names of their modules, in the order of the names."""
     assert device_loop.__name__ in {function.__module__ for function in REGISTRY.values()}, "nothing is registered yet"
     names = {function.__module__ for function in REGISTRY.values()} | set(_OTHERS)
     for room in ROOMS:
@@ -50,7 +51,7 @@ def source_files() -> dict[str, Path]:
 
 
 def device_hash() -> str:
-    """64 hexadecimal digits that change with any of the files and texts."""
+    """Return 64 hexadecimal digits that change with any of the files and texts."""
     digest = hashlib.sha256()
     for name, path in source_files().items():
         content = path.read_bytes()

@@ -1,1 +1,1 @@
-"""What a run is to watch and where it is to stop, as users say it, and what is there when it has."""
+"""This room reads watchpoints and places to stop, as users write them, and describes the warp that has stopped."""

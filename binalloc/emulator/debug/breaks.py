@@ -1,4 +1,4 @@
-"""Places to stop as users write them: `FUNCTION[+INDEX]`, `0xWORD`, `FILE:LINE`, or `watch`."""
+"""Users write places to stop as `FUNCTION[+INDEX]`, `0xWORD`, `FILE:LINE`, or `watch`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from binalloc.emulator.state import layout as L
 from binalloc.errors import Hint, UsageError
 from binalloc.isa.instruction import Function, Module
 
-WATCH = "watch"
+WATCH = "watch"  # the word that stops the run at each access to watched bytes
+# 0xWORD of 64 bits, FUNCTION[+INDEX] and FILE:LINE; an index or line has at most 9 digits, as no code is longer
 _WORD = re.compile(r"0[xX]([0-9a-fA-F]{1,16})\Z")
 _INDEX = re.compile(r"(.+?)(?:\+([0-9]{1,9}))?\Z", re.DOTALL)
 _LINE = re.compile(r"(.+):([0-9]{1,9})\Z", re.DOTALL)
-_MOST = 8  # names in a message
+_MOST = 8  # names in a message: a line of a terminal has room for about as many
 
 
 def breaking(texts: Sequence[str]) -> Listener:
-    """For an `IssueLog`: the run stops in front of the first instruction that some lane is to execute at one of the
-    places; UsageError, before the first cycle, for a text that means none."""
+    """Return a listener for an `IssueLog`. With it the run stops in front of the first instruction that some lane is to
+    execute at one of the places. Before the first cycle it raises UsageError for a text that means no place."""
 
     def begin(device: LaunchedDevice) -> None:
         for text in texts:
@@ -31,11 +32,11 @@ def breaking(texts: Sequence[str]) -> Listener:
 
 
 def _ignore(batch: Batch) -> None:
-    """Nothing is asked of the log itself."""
+    """Ignore the batch: nothing is asked of the log itself."""
 
 
 def words_of(module: Module, text: str) -> list[int]:
-    """The code words that `text` means."""
+    """Return the code words that `text` means."""
     if found := _WORD.match(text):
         word = int(found[1], 16)
         for fn in module.functions:
@@ -54,7 +55,7 @@ def words_of(module: Module, text: str) -> list[int]:
 
 
 def _by_index(by_name: dict[str, Function], text: str, found: re.Match[str] | None) -> int:
-    """FUNCTION or FUNCTION+INDEX; a function's name may hold a plus itself."""
+    """Return the code word of FUNCTION or FUNCTION+INDEX. A function's name may contain a plus itself."""
     fn, index = by_name.get(text), 0
     if fn is None:
         assert found is not None
@@ -65,7 +66,7 @@ def _by_index(by_name: dict[str, Function], text: str, found: re.Match[str] | No
 
 
 def _by_line(module: Module, text: str, file: str, line: int) -> list[int]:
-    """FILE:LINE, the file by its path or the end of it."""
+    """Return the code words of FILE:LINE, where the file is given by its path or the end of it."""
     lines: dict[str, set[int]] = {}
     words = []
     for fn in module.functions:

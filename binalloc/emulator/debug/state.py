@@ -1,5 +1,6 @@
-"""A warp that has stopped in front of an instruction: its registers, predicates, stack, and the words of memory that
-the instruction is about to access; where the other warps of its block stand."""
+"""A warp that has stopped in front of an instruction is described here. The description has its registers, predicates
+and stack, the words of memory that the instruction is about to access, and the state of the other warps of its
+block."""
 
 from __future__ import annotations
 
@@ -16,50 +17,48 @@ from binalloc.emulator.stops.context import Context
 
 @dataclass(frozen=True)
 class ReconvergenceEntry:
-    """An entry of the reconvergence stack: kind, the word it goes on at and the one it ends at (None: none), lanes."""
+    """This is an entry of the reconvergence stack."""
 
-    kind: str
-    pc: int
-    reconverges: int | None
-    mask: int
+    kind: str  #: a name of `EntryKind` in small letters
+    pc: int  #: code word at which it goes on
+    reconverges: int | None  #: code word at which it ends; None: none
+    mask: int  #: its lanes
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A warp of the block: what it does, and the word that it issues next, or issued last if it has ended."""
+    """This is another warp of the block."""
 
-    warp: int
-    doing: str
-    pc: int
+    warp: int  #: number in the block
+    doing: str  #: what it does, in words
+    pc: int  #: code word that it issues next, or issued last if it has ended
 
 
 @dataclass(frozen=True)
 class WarpState:
-    """See the module. active: lanes before the instruction's guard, mask: behind it. touched: lanes that access watched
-    bytes. registers: u32 [register, lane], as many as the kernel has. predicates: lanes of P0 to P6. busy: scoreboards.
-    space: of the memory instruction, None if it is none; addresses and words there, by lane."""
+    """This is the state of the stopped warp."""
 
-    cycle: int
-    sm: int
-    slot: int
-    block: int
-    warp: int
-    pc: int
-    active: int
-    mask: int
-    touched: int
-    registers: NDArray[np.uint32]
-    predicates: list[int]
-    busy: list[int]
-    stack: list[ReconvergenceEntry]
-    space: str | None
-    addresses: dict[int, int]
-    words: dict[int, list[int]]
-    others: list[Standing]
+    cycle: int  #: cycle in which it stopped
+    sm: int  #: number of its SM
+    slot: int  #: its warp slot there
+    block: int  #: number of its block in the grid
+    warp: int  #: its number in the block
+    pc: int  #: code word of the instruction
+    active: int  #: lanes in front of the instruction's guard
+    mask: int  #: lanes that execute it, by its guard
+    touched: int  #: lanes that access watched bytes
+    registers: NDArray[np.uint32]  #: u32 [register, lane], as many as the kernel has
+    predicates: list[int]  #: lanes in which each of P0 to P6 is true
+    busy: list[int]  #: numbers of the scoreboards that are armed
+    stack: list[ReconvergenceEntry]  #: the reconvergence stack, the running entry first
+    space: str | None  #: space of the memory instruction; None if it is none
+    addresses: dict[int, int]  #: by lane, the address that it accesses
+    words: dict[int, list[int]]  #: by lane, the words at that address
+    others: list[Standing]  #: the other warps of the block
 
 
 def stopped_warp(device: LaunchedDevice) -> WarpState:
-    """The warp that a `Stopped` run is about."""
+    """Return the state of the warp that a `Stopped` run is about."""
     c = Context(device)
     sm, w, pc = c.of("fault_sm"), c.of("fault_warp"), c.of("fault_pc")
     block_slot = int(c.at(sm, "block_of")[w])
@@ -85,7 +84,8 @@ def _entry(row: NDArray[np.int64]) -> ReconvergenceEntry:
 
 
 def _memory(c: Context, sm: int, w: int, pc: int, mask: int) -> tuple[str | None, dict[int, int], dict[int, list[int]]]:
-    """Space, and by lane the address and the words that are there; no words where it lies outside of what there is."""
+    """Return (space, addresses by lane, words at them by lane). A lane has no words where its address is outside of
+    memory."""
     instruction = c.program.table[pc]
     if instruction[L.Column.GROUP] != L.ExecGroup.MEM:
         return None, {}, {}
@@ -99,7 +99,7 @@ def _memory(c: Context, sm: int, w: int, pc: int, mask: int) -> tuple[str | None
 
 
 def _words(c: Context, sm: int, w: int, lane: int, space: str, bank: int, address: int, size: int) -> list[int]:
-    """The words that hold `size` bytes from `address` on."""
+    """Return the words that hold `size` bytes from `address` on."""
     mem = c.device.memories
     if space == "generic":
         if L.SHARED_WINDOW <= address < L.SHARED_WINDOW + L.WINDOW_SIZE:
@@ -126,7 +126,7 @@ def _words(c: Context, sm: int, w: int, lane: int, space: str, bank: int, addres
 
 
 def _others(c: Context, sm: int, block_slot: int, stopped: int) -> list[Standing]:
-    """The other warps of the block."""
+    """Return the other warps of the block."""
     each = c.of("warps_per_block")
     state, sp, stack, at = (c.at(sm, name) for name in ("state", "sp", "stack", "at"))
     bar_id, bar_pc = c.at(sm, "bar_id"), c.at(sm, "bar_pc")

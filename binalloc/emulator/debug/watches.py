@@ -1,4 +1,4 @@
-"""Watchpoints as users write them: `BUFFER[+OFFSET[:SIZE]]`, or `0xADDRESS[:SIZE]` in global memory."""
+"""Users write watchpoints as `BUFFER[+OFFSET[:SIZE]]`, or `0xADDRESS[:SIZE]` in global memory."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from binalloc.emulator.runs.watch import Span
 from binalloc.errors import Hint, UsageError
 from binalloc.launch.file import variable_name
 
+# numbers of at most 64 bits; [+OFFSET][:SIZE] behind a buffer's name; 0xADDRESS[:SIZE]
 _NUMBER = r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})"
 _REST = re.compile(rf"(?:\+{_NUMBER})?(?::{_NUMBER})?\Z")
 _ADDRESS = re.compile(rf"(0[xX][0-9a-fA-F]{{1,16}})(?::{_NUMBER})?\Z")
-_PREFIX = variable_name("")
+_PREFIX = variable_name("")  # in front of a variable's name in `LaunchedDevice.places`; users leave it out
 
 
 def known_places(device: LaunchedDevice) -> dict[str, tuple[int, int]]:
-    """Address and bytes of what may be watched: buffers, and variables by their names."""
+    """Return address and bytes of all that may be watched: buffers, and variables by their names."""
     return {name.removeprefix(_PREFIX): (start, end - start) for name, start, end in device.places() if end > start}
 
 
 def element_of(device: LaunchedDevice, name: str) -> np.dtype[np.generic]:
-    """What a buffer consists of; of a variable that the launch does not fill it is not known: words."""
+    """Return the dtype of a buffer's elements. For a variable that the launch does not fill it is not known: words."""
     return device.host[name].dtype if name in device.host else np.dtype("<u4")
 
 
 def span_of(device: LaunchedDevice, text: str) -> Span:
-    """The bytes that `text` means. Without a size it is one element, or, where no offset is given either, all of the
-    buffer. UsageError where it means none, or bytes outside of one buffer."""
+    """Return the bytes that `text` means. Without a size it is one element, or all of the buffer where no offset is
+    given either. UsageError where it means none, or bytes outside of one buffer."""
     places = known_places(device)
     if found := _ADDRESS.match(text):
         return _by_address(device, places, text, int(found[1], 16), found[2])
@@ -48,7 +49,8 @@ def span_of(device: LaunchedDevice, text: str) -> Span:
 
 
 def joined(spans: Sequence[Span]) -> list[Span]:
-    """The same bytes, none of them twice: spans of one buffer that overlap are one, in the place of the first."""
+    """Return the same bytes, none of them twice. Spans of one buffer that overlap become one, in the place of the
+    first."""
     out: list[Span] = []
     for span in spans:
         over = [each for each in out if each.name == span.name and each.start < span.end and span.start < each.end]

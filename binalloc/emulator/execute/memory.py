@@ -1,5 +1,4 @@
-"""Loads, stores and atomics: addresses, bounds, spill rules, then the data. Their timing: `memory.coalescing`,
-`.banks`.
+"""Loads, stores and atomics execute here: addresses, bounds, spill rules, data. Timing: `memory.coalescing`, `.banks`.
 
 Data moves at issue: execution and timing are one. By the hazard rules results are used only after their scoreboard.
 Lanes act in ascending order, so the highest lane wins a conflicting store.
@@ -54,9 +53,8 @@ def misaligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
 
 @device
 def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
-    """Return the first lane of `mask` whose access is not inside [low, high), or -1. 0 <= low, high <= 2^62. Addresses
-    are any numbers, from registers: the size is subtracted from the bound, as this cannot wrap."""
-    last = high - size
+    """Return the first lane of `mask` whose access is not inside [low, high), or -1. 0 <= low, high <= 2^62."""
+    last = high - size  # addresses may be any numbers: a sum with one of them could wrap, this cannot
     wrong = 0
     for t in range(g.lanes):
         outside = 1 if s.addr[t] < low or s.addr[t] > last else 0

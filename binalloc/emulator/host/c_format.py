@@ -1,8 +1,9 @@
-"""printf's conversions as C has them (C17, section 7.21.6.1), with the texts that glibc gives where C leaves a choice.
+"""printf's conversions are done here as C defines them (C17, section 7.21.6.1). Where C leaves a choice, the texts are
+glibc's.
 
-`directives` reads a format as the device runtime does (`frontend/runtime/runtime.cu`), which decides there how many
-arguments are taken: whatever stands between the percent sign and the conversion counts. What is no valid directive of C
-comes out as it is written.
+`directives` reads a format as the device runtime does (`frontend/runtime/runtime.cu`), which determines how many
+arguments are taken: all characters between the percent sign and the conversion count. A directive that is not valid in
+C is printed as it is written.
 """
 
 from __future__ import annotations
@@ -13,35 +14,35 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_BETWEEN = frozenset(b"-+ #0123456789.*hljzt")
-_WIDE = frozenset(b"ljzt")
-_INTEGERS = frozenset("diuoxXc")
-_FLOATS = frozenset("fFeEgGaA")
+_BETWEEN = frozenset(b"-+ #0123456789.*hljzt")  # flags, widths, precisions and length modifiers, as in runtime.cu
+_WIDE = frozenset(b"ljzt")  # length modifiers that make an integer 64 bits wide, as in runtime.cu
+_INTEGERS = frozenset("diuoxXc")  # conversions of integers, for which the runtime hands over a word
+_FLOATS = frozenset("fFeEgGaA")  # conversions of doubles
 _DIRECTIVE = re.compile(r"%([-+ #0]*)(\*|[0-9]*)(?:\.(\*|[0-9]*))?(hh|h|ll|l|j|z|t)?([a-zA-Z])")
 MOST = 4095
-"""Characters that a conversion is filled up to, and digits of a precision: C promises as many. More are cut off."""
+"""Upper limit of a field's width and of a precision: C promises that many characters per conversion. More are cut
+off."""
 
 
 @dataclass(frozen=True)
 class Directive:
-    """text: as it stands in the format. conversion: its last character, "" where the format ends before. stars: widths
-    and precisions that are arguments. wide: an integer of 64 bits. literal: text that is no directive."""
+    """A directive is one piece of a format: a conversion, or text without one."""
 
-    text: str
-    conversion: str = ""
-    stars: int = 0
-    wide: bool = False
-    literal: bool = False
+    text: str  #: its characters in the format
+    conversion: str = ""  #: its last character, "" where the format ends before it
+    stars: int = 0  #: number of widths and precisions that are arguments
+    wide: bool = False  #: whether its argument is an integer of 64 bits
+    literal: bool = False  #: whether it is text without a directive
 
     @property
     def has_argument(self) -> bool:
-        """Whether it takes an argument beside its stars."""
+        """Return whether it takes an argument beside its stars."""
         return not self.literal and (self.conversion in _INTEGERS or self.conversion in _FLOATS
                                      or self.conversion in tuple("psn"))  # fmt: skip
 
 
 def directives(form: bytes) -> Iterator[Directive]:
-    """What a format consists of, in its order."""
+    """Yield the pieces of a format, in order."""
     at = 0
     while at < len(form):
         start = form.find(b"%", at)
@@ -62,7 +63,7 @@ def directives(form: bytes) -> Iterator[Directive]:
 
 
 def converted(directive: Directive, stars: Sequence[int], value: int | bytes | None) -> str:
-    """The directive's text; characters stand for bytes.
+    """Return the directive's text; characters stand for bytes.
 
     stars: its widths and precisions that are arguments, as 32 bits each. value: the argument, the bits of an integer or
     double, or a string's bytes; None for none, and for a null pointer to a string.
@@ -88,7 +89,7 @@ def converted(directive: Directive, stars: Sequence[int], value: int | bytes | N
 
 
 def _filled(body: tuple[str, str], flags: str, width: int, zeros: bool) -> str:
-    """Sign or prefix and digits, filled up to the width."""
+    """Return sign or prefix and digits, padded to the width."""
     front, rest = body
     missing = width - len(front) - len(rest)
     if missing <= 0:
@@ -101,7 +102,7 @@ def _filled(body: tuple[str, str], flags: str, width: int, zeros: bool) -> str:
 def _body(
     conversion: str, flags: str, precision: int | None, size: str, wide: bool, value: int | bytes | None
 ) -> tuple[tuple[str, str], bool]:
-    """(what stands before the zeros that fill up, the rest), and whether zeros may fill up."""
+    """Return ((sign or prefix, in front of padding zeros; the rest), whether zeros may pad)."""
     if conversion == "s":
         text = "(null)" if value is None else value.decode("latin-1") if isinstance(value, bytes) else ""
         if value is None and precision is not None and precision < len(text):
@@ -163,7 +164,8 @@ def _float(conversion: str, flags: str, precision: int | None, bits: int) -> tup
 
 
 def _hexadecimal(bits: int, precision: int | None, point: bool) -> tuple[str, str]:
-    """A double for %a: one digit before the point, 1 unless it is subnormal or zero; halves are rounded to even."""
+    """Return a double as %a prints it: one digit in front of the point, which is 1 unless the number is subnormal or
+    zero. Halves are rounded to even."""
     fraction, exponent = bits & (1 << 52) - 1, bits >> 52 & 0x7FF
     whole = 1 if exponent else 0
     power = exponent - 1023 if exponent else -1022 if fraction else 0

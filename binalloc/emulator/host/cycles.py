@@ -1,7 +1,7 @@
-"""How long a run may take: the limit on emulated cycles where nobody names one.
+"""A run ends with an error after a number of emulated cycles. This is the default limit.
 
 The longest sample at full size (matrixVector on gtx680) takes 19 million cycles, and a rewrite may be several times
-slower. An endless loop of one warp comes to the limit within minutes.
+slower. An endless loop of one warp reaches the limit within minutes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One launch on one device: its records and memories set up, stepped, read back."""
+"""A launch on a device is set up, stepped and read back here: its records and memories."""
 
 from __future__ import annotations
 
@@ -45,37 +45,43 @@ from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 
 LOCAL_LIMIT = 512 << 20
-"""Bytes of local memory of all resident threads together that the emulator holds."""
+"""Bytes of local memory of all resident threads together that the emulator holds. More is an error that names the
+cause, before the host runs out of memory; chosen by hand."""
 _LUT_MASKS = np.array([table_masks(lut) for lut in range(1 << L.LUT_BITS)])
+"""For each lut of LOP3 its bits as masks: device code looks them up instead of branching on bits."""
 
 
 def _freed(mask: int) -> int:
-    """The pairs of read and write scoreboard that waiting for the scoreboards in `mask` frees, a bit for each."""
+    """Return the pairs of read and write scoreboard that waiting for the scoreboards in `mask` frees, a bit for
+    each."""
     numbers = range(L.BOARD_NUMBERS)
     return sum(1 << (i * L.BOARD_NUMBERS + j) for i in numbers for j in numbers if (mask >> i | mask >> j) & 1)
 
 
-_CLEAR_READ = [_freed(mask) for mask in range(L.BOARD_SETS)]
+_CLEAR_READ = [_freed(mask) for mask in range(L.BOARD_SETS)]  # for each set of scoreboards what `_freed` returns
 
 
-_UNIT_FIGURES = ("interval", "latency")
+_UNIT_FIGURES = ("interval", "latency")  # figures of each unit that the device record has under `unit_` and this name
 
 
 class Sampler(Protocol):
-    """Looks at a device now and then."""
+    """A sampler looks at a device now and then."""
 
-    due: int
-    """The cycle in front of which the next sample is taken."""
+    due: int  #: cycle in front of which the next sample is taken
 
     def take(self) -> None:
-        """Look at the device, all of whose cycles before `due` are over, and put `due` off to a later one."""
+        """Look at the device, all of whose cycles before `due` are over, and set `due` to a later cycle."""
 
     def end(self) -> None:
-        """The launch has ended."""
+        """Finish the samples: the launch has ended."""
 
 
 class LaunchedDevice:
-    """One launch on one device: staged program, records, memories."""
+    """A LaunchedDevice is the emulated device during one launch: staged program, records, memories.
+
+    The public `binalloc.Device` (device/device.py) lives on from launch to launch. For each launch its session makes
+    one LaunchedDevice, which takes over the memory and, as `kept`, L2.
+    """
 
     def __init__(
         self,
@@ -123,7 +129,7 @@ class LaunchedDevice:
             kept.hand_over(engine, self.g)
 
     def _put_memory(self, memory: GlobalMemory) -> None:
-        """Where global memory begins and the heap lies in it, what may be accessed, and the table of textures."""
+        """Set where global memory begins, where the heap is in it, what may be accessed, and the table of textures."""
         memory.begin(self.launch)
         self.put("global_base", memory.base)
         if memory.runtime is not None:
@@ -144,7 +150,7 @@ class LaunchedDevice:
         return self.memory.places()
 
     def bound(self, spans: list[tuple[int, int]]) -> None:
-        """Accesses to global memory must stay within one of `spans`."""
+        """Let accesses to global memory be valid only within one of `spans`."""
         spans = sorted(spans)
         if len(spans) > L.MAX_BUFFERS:
             raise UsageError("too many buffers and variables", found=len(spans), expected=f"at most {L.MAX_BUFFERS}")
@@ -153,6 +159,7 @@ class LaunchedDevice:
         self.put("buffer_end", [b for _, b in spans])
 
     def _put_launch(self, kernel: Function, resident: int) -> None:
+        """Set the fields that follow from kernel and launch."""
         need, info = self.need, kernel.info
         values = {
             "threads": need.use.threads, "warps_per_block": need.use.warps, "blocks": math.prod(self.launch.grid),
@@ -170,7 +177,8 @@ class LaunchedDevice:
             self.put(f"nctaid_{axis}", m)
 
     def _put_machine(self, kept: Kept | None) -> None:
-        """What follows from machine and module alone: a device that is kept knows it from its first launch."""
+        """Set the fields that follow from machine and module alone. A device that is kept has them from its first
+        launch."""
         shape = self.need.use.warps, self.get("resident_limit")
         if kept is None or shape not in kept.shapes:
             self._check_shapes()
@@ -183,6 +191,7 @@ class LaunchedDevice:
             self.put(name, value)
 
     def _machine_fields(self) -> dict[str, Value]:
+        """Return the fields of the device record that follow from machine and module, by name."""
         m = self.machine
         values: dict[str, int] = {
             "lanes": L.LANES, "sms": self.sms_count, "nsm_reported": self.sms_count,
@@ -219,7 +228,7 @@ class LaunchedDevice:
         }
 
     def _register_file(self) -> dict[str, int]:
-        """Figures of the register file; the operand cache counts where the code keeps something in it."""
+        """Return the figures of the register file. The operand cache is on only if the code keeps something in it."""
         file = self.machine.register_file
         if file is None:
             return {}
@@ -230,7 +239,7 @@ class LaunchedDevice:
         }  # fmt: skip
 
     def _check_shapes(self) -> None:
-        """Machines larger than the record's arrays are refused, not run wrongly."""
+        """Raise Refused for a machine larger than the record's arrays, which would run wrongly."""
         m = self.machine
         warps = self.need.use.warps * self.engine.get(self.g, 0, "resident_limit")
         small = (("instruction cache", m.instruction_cache), ("constant cache", m.constant_cache))
@@ -255,6 +264,7 @@ class LaunchedDevice:
                 )
 
     def _allocate(self, resident: int) -> None:
+        """Allocate registers, hazard table, shared and local memory for all resident blocks."""
         need, mem = self.need, self.memories
         warps = resident * need.use.warps * self.sms_count
         values = self.program.values.array()
@@ -277,7 +287,7 @@ class LaunchedDevice:
                 self.engine.put(self.sms, i, name, [-1] * L.MAX_SCHEDULERS)
 
     def watch(self, check: bool, race: bool, model: str) -> None:
-        """Switch poison and race detection on, with the memory they need. model: what a race is, by name."""
+        """Turn poison and race detection on, with the memory they need. model: the memory model for races, by name."""
         mem, info = self.memories, self.kernel.info
         self.put("check", int(check))
         self.put("race", (RaceModel.PTX if model == PTX else RaceModel.LOOM) if race else RaceModel.OFF)
@@ -295,15 +305,18 @@ class LaunchedDevice:
             mem.races = np.zeros((mem.shared.shape[0], places, HISTORY_COLUMNS), np.int64)
 
     def profile(self) -> None:
-        """Count of single instructions, too, in further columns of the program."""
+        """Count events of single instructions, too, in further columns of the program."""
         table = self.memories.program
         more = np.zeros((len(table), PROFILED_COLUMNS - table.shape[1]), np.int64)
         self.memories.program = np.hstack((table, more))
         self.put("profile", 1)
 
     def step(self, steps: int, limit: int) -> int:
-        """Run about `steps` cycles with events, exactly one where it says one; status as `device_loop.run_quantum`
-        says, but 0 where a log is full: it is drained. Raises LimitHit where whoever takes the log does."""
+        """Run about `steps` cycles with events, or exactly one if `steps` is one.
+
+        Returns the status of `device_loop.run_quantum`, but GOES_ON where a log was full: it has been drained. Raises
+        LimitHit where a listener of the log does.
+        """
         arguments = self.memories.arguments()
         while True:
             stop = min([limit, *(each.due for each in self.samplers)])
@@ -320,22 +333,22 @@ class LaunchedDevice:
                 return GOES_ON if status == LOG_FULL else status
 
     def sample(self, every: int) -> Series:
-        """Have counters sampled every so many cycles, from the first one on."""
+        """Have counters sampled every `every` cycles, from the first one on."""
         self.series = Series(every, self.engine, self.g, self.sms, self.memories, self.machine)
         self.samplers.append(self.series)
         return self.series
 
     def get(self, name: str) -> int:
-        """An integer field of the device record."""
+        """Return an integer field of the device record."""
         return int(self.engine.get(self.g, 0, name))
 
     def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
-        """What the launch left in its buffers and in the module's global variables."""
+        """Return what the launch left in its buffers and in the module's global variables."""
         return self.memory.contents()
 
 
 def _require_local(total: int, each: int) -> None:
-    """LimitHit where the resident threads' local memory is more than the emulator will hold."""
+    """Raise LimitHit where the resident threads' local memory exceeds the emulator's limit."""
     if total > LOCAL_LIMIT:
         raise LimitHit(
             "the local memory of the resident threads is too large to emulate",

@@ -1,7 +1,7 @@
-"""Global memory of a device: the module's variables, buffers and textures in one array, kept over all launches.
+"""Global memory of a device has the module's variables, buffers and textures in one array, kept over all launches.
 
-Needs a module, and contents by name. Leaves true: what has been placed keeps its address, and its words are the only
-copy there is; pages of the array that nothing lies on cost no memory.
+Needs a module, and contents by name. Leaves true: each placed object keeps its address, and the array has the only copy
+of its words; pages of the array without objects cost no memory.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from binalloc.launch.textures import upper_levels
 from binalloc.launch.types import Argument, Launch
 
 MOST_BYTES = 1 << 31
-"""Bytes of all that lies in global memory, as far as arrays are added to it."""
+"""Upper limit of the array's size in bytes where buffers are added to it. It is far beyond what a sample needs, and
+fits the memory of a usual host; chosen by hand."""
 
 
 class GlobalMemory:
-    """Contents by name, buffers and symbols (`host`) and textures (`images`) as they were given; `addresses` of what
-    lies in global memory; `words`, uint32 from `base` on; `rows` of the table of textures, whose numbers from 1 on are
-    the `handles`."""
+    """Global memory holds contents by name: buffers and symbols (`host`) and textures (`images`) as they were given.
+
+    `addresses`: of all objects in global memory. `words`: uint32 from address `base` on. `rows`: the table of textures.
+    `handles`: the rows' numbers, from 1 on.
+    """
 
     def __init__(
         self, launch: Launch, module: Module, buffers: Mapping[str, Array], textures: Mapping[str, Array]
@@ -68,8 +71,8 @@ class GlobalMemory:
             self.runtime.fill(raw, self.base)
 
     def begin(self, launch: Launch) -> None:
-        """What the host does in front of each launch: nothing is printed yet, the grid of a cooperative one knows
-        where it meets, and copies of constants are what the constants are now."""
+        """Prepare memory as the host does in front of each launch. Nothing is printed yet, a cooperative grid gets the
+        place where it meets, and copies of constants get the present values of the constants."""
         raw = self.words.view(np.uint8)
         if self.runtime is not None:
             self.runtime.begin(raw, self.base)
@@ -84,8 +87,8 @@ class GlobalMemory:
                 raw[at : at + WORKSPACE] = np.frombuffer(workspace.to_bytes(WORKSPACE, "little"), np.uint8)
 
     def view(self, name: str) -> Array:
-        """What a buffer, a texture or a variable that the launch names holds, in place; one in constant memory as it
-        is on the host."""
+        """Return the contents of a buffer, a texture or a variable that the launch names, in place. A variable in
+        constant memory is returned as it is on the host."""
         if name not in self.addresses and name not in self.images:
             return self.host[name]
         data = self.images[name] if name in self.images else self.host[name]
@@ -93,21 +96,21 @@ class GlobalMemory:
         return self.words.view(np.uint8)[at : at + data.nbytes].view(data.dtype).reshape(data.shape)
 
     def _fill(self, name: str, data: Array) -> None:
-        """Put contents in place, what lies between the fields of structs included."""
+        """Put contents in place, with the bytes between the fields of structs."""
         self.view(name).reshape(-1).view(np.uint8)[:] = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
 
     def add_buffer(self, name: str, data: Array) -> None:
-        """Place a buffer behind all that lies there."""
+        """Place a buffer behind all other objects."""
         at = self._room_for(data.nbytes)
         self.host[name], self.addresses[name] = data, self.base + at
         self._fill(name, data)
 
     def add_handle(self, argument: Argument) -> None:
-        """Enter a surface, or a texture of another's memory, which lies there already."""
+        """Enter a surface, or a texture of another object's memory, which is already in place."""
         self._add_row(argument)
 
     def add_texture(self, argument: Argument, data: Array, contents_of: Callable[[Argument], Array]) -> None:
-        """Place a texture behind all that lies there. contents_of: as of `upper_levels`."""
+        """Place a texture behind all other objects. contents_of: as of `upper_levels`."""
         upper = upper_levels(argument, data, contents_of)
         at = self._room_for(data.nbytes + sum(u.nbytes for u in upper))
         self.images[argument.name], self.images_at[argument.name] = data, at
@@ -132,21 +135,21 @@ class GlobalMemory:
         return self.images_at[name] if name in self.images_at else self.addresses[name] - self.base
 
     def swap(self, one: str, other: str) -> None:
-        """Two buffers exchange their names; textures of either read what has its name now."""
+        """Exchange the names of two buffers. Textures of either read the buffer that has the name now."""
         self.addresses[one], self.addresses[other] = self.addresses[other], self.addresses[one]
         for row, reader in self._readers:
             assert reader.texture is not None
             self.rows[row] = texture_row(reader, self._texels_at(reader.texture.array))
 
     def _put_levels(self, name: str, upper: list[Array]) -> None:
-        """The levels of a mipmap behind its first."""
+        """Put the further levels of a mipmap behind its first."""
         at, raw = self.images_at[name] + self.images[name].nbytes, self.words.view(np.uint8)
         for data in upper:
             raw[at : at + data.nbytes] = np.ascontiguousarray(data).view(np.uint8).reshape(-1)
             at += data.nbytes
 
     def _room_for(self, size: int) -> int:
-        """The offset of so many bytes more, with the usual gap behind them."""
+        """Return the offset of so many bytes more, with the usual gap behind them."""
         at = -(-self.end // BUFFER_ALIGN) * BUFFER_ALIGN
         self.end = at + size + BUFFER_GAP
         wanted = -(-self.end // 4)
@@ -159,7 +162,7 @@ class GlobalMemory:
         return at
 
     def variable(self, name: str) -> bytes:
-        """What a variable of the module holds. UsageError where it has no such variable."""
+        """Return the bytes of a variable of the module. UsageError where it has no such variable."""
         for v in self.module.globals:
             if v.name == name:
                 raw = self.words.view(np.uint8)
@@ -168,7 +171,8 @@ class GlobalMemory:
         return self.symbols.constants[bank][offset : offset + size]
 
     def set_variable(self, name: str, data: bytes) -> None:
-        """Fill a variable of the module from its first byte on. UsageError where it has no such, or it is smaller."""
+        """Fill a variable of the module from its first byte on. UsageError where it has no such variable, or a smaller
+        one."""
         size = len(self.variable(name))
         if len(data) > size:
             raise UsageError(
@@ -184,7 +188,7 @@ class GlobalMemory:
         self.symbols.constants[bank] = old[:offset] + data + old[offset + len(data) :]
 
     def _in_bank(self, name: str) -> tuple[int, int, int]:
-        """Bank, offset and size of a variable in constant memory."""
+        """Return bank, offset and size of a variable in constant memory."""
         for c in self.module.constant_vars:
             if c.name == name:
                 return c.bank, c.offset, c.size
@@ -195,15 +199,15 @@ class GlobalMemory:
         )  # fmt: skip
 
     def places(self) -> list[tuple[str, int, int]]:
-        """(name, first address, address behind it) of every buffer, of what the device runtime has and, as `.global
-        NAME`, of every variable."""
+        """Return (name, first address, address behind it) of every buffer, of the device runtime's parts and, as
+        `.global NAME`, of every variable."""
         out = [(variable_name(v.name), v.address, v.address + v.size) for v in self.module.globals]
         buffers = {k: v for k, v in self.host.items() if k not in self.symbols.names}
         out += [(k, self.addresses[k], self.addresses[k] + v.nbytes) for k, v in buffers.items()]
         return out + [(name, *span) for name, span in (self.runtime.spans if self.runtime is not None else {}).items()]
 
     def contents(self) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Copies of what buffers and symbols hold, and the module's global variables."""
+        """Return copies of the contents of buffers and symbols, and of the module's global variables."""
         buffers = {name: copied(self.view(name)) for name in self.host}
         raw = self.words.view(np.uint8)
         variables = {}
@@ -216,9 +220,9 @@ class GlobalMemory:
         return buffers, variables
 
     def printed(self) -> Printed:
-        """What printf has written in the last launch."""
+        """Return what printf has written in the last launch."""
         return Printed() if self.runtime is None else self.runtime.printed(self.words.view(np.uint8), self.base)
 
     def heap_use(self) -> HeapUse | None:
-        """What the heap is like now; None where the module has none."""
+        """Return the use of the heap now; None where the module has no heap."""
         return None if self.runtime is None else self.runtime.heap_use(self.words.view(np.uint8), self.base)

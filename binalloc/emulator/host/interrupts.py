@@ -1,8 +1,9 @@
-"""Signals wait until the cycle is over, and all who listen to a run have heard of it: a device that is interrupted must
-stand between two cycles.
+"""Signals wait until the cycle is over, and all listeners of a run have heard of it: an interrupted device must be
+between two cycles.
 
-Compiled device code is never interrupted, Python tells signals to nobody before it returns. In the `python` engine a
-signal would raise its KeyboardInterrupt in the middle of an instruction."""
+Compiled device code is never interrupted: Python delivers no signal before it returns. In the `python` engine a signal
+would raise its KeyboardInterrupt in the middle of an instruction.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)  # the ones with which users and systems end a run
 _kept: list[bool] = []
-"""Not empty while signals are kept. Changing handlers takes longer than a compiled cycle."""
+"""Not empty while signals are kept. It makes nested calls free: changing handlers takes longer than a compiled
+cycle."""
 
 
 @contextmanager
 def whole_cycles() -> Iterator[None]:
-    """While it lasts, signals that have handlers are kept; at its end they are handled. The second of a kind is
-    handled at once. Inside of another one it does nothing: that lasts longer."""
+    """Keep signals that have handlers while it lasts, and handle them at its end. The second of a kind is handled at
+    once. Inside of another `whole_cycles` it does nothing, as the outer one lasts longer."""
     if threading.current_thread() is not threading.main_thread() or _kept:
         yield
         return

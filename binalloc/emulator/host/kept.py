@@ -1,7 +1,7 @@
-"""What a device keeps from one launch to the next: L2, the staged code, and the host's memory for its record.
+"""A device keeps L2, the staged code, and the host's memory for its record from one launch to the next.
 
 Needs launches of one module on one machine. Leaves true: the second launch finds in L2 the lines that the first has
-left there, and which of them DRAM lacks; all else of a device, L1 as well, begins every launch empty.
+left there, and the words of them that DRAM lacks. All else of a device, L1 as well, begins every launch empty.
 """
 
 from __future__ import annotations
@@ -27,25 +27,24 @@ from binalloc.emulator.state.records import Gpu, dtype_of, shapes
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 
-_LOGS = ("log", "log_lane")
-"""Fields of the record that only a run with a log writes to."""
-PARAMETER_LINES = (1 << BANK_SHIFT) >> LINE_SHIFT
-"""Lines of constant bank 0, which each launch has for itself."""
+_LOGS = ("log", "log_lane")  # Fields of the record that only a run with a log writes to.
+PARAMETER_LINES = (1 << BANK_SHIFT) >> LINE_SHIFT  # Lines of constant bank 0, which each launch has for itself.
 STAGED = 16
-"""Programs that are kept, each for other constants."""
-_LINES = ("l2_line", "l2_valid", "l2_dirty", "l2_age", "l2_coming")
+"""Programs that are kept, each for other constants. More serve sequences with more sets of constants, at the cost of a
+table each; chosen by hand."""
+_LINES = ("l2_line", "l2_valid", "l2_dirty", "l2_age", "l2_coming")  # fields of the record that make up L2's contents
 
 
 class Spare(NamedTuple):
-    """A record that a launch has ended with: its requests, and its lines of L2, are all that it wrote to of the large
-    fields."""
+    """A Spare is a record that a launch has ended with. Of the large fields the launch wrote only to the rows of its
+    requests and of its lines of L2."""
 
-    record: NDArray[np.void]
-    requests: int
-    lines: int
+    record: NDArray[np.void]  #: the record
+    requests: int  #: rows of requests that the launch used
+    lines: int  #: lines of L2
 
     def wiped(self) -> NDArray[np.void]:
-        """The same memory, all of it zero."""
+        """Return the same memory, all of it zero."""
         raw = self.record.view(np.uint8)
         for start, end in _small_fields():
             raw[start:end] = 0
@@ -56,13 +55,13 @@ class Spare(NamedTuple):
 
 @cache
 def _large_fields() -> dict[str, int]:
-    """Rows of the fields that have one for each request, or for each line of L2."""
+    """Return the rows of the fields that have one for each request, or for each line of L2."""
     return {name: shape[0] for name, shape in shapes(Gpu).items() if shape and shape[0] in (REQUEST_ROWS, L2_ROWS)}
 
 
 @cache
 def _small_fields() -> list[tuple[int, int]]:
-    """Spans of bytes of all fields that are wiped as a whole, those that lie side by side as one."""
+    """Return the spans of bytes of all fields that are wiped as a whole. Adjacent fields make one span."""
     spans: list[tuple[int, int]] = []
     fields = dtype_of(Gpu).fields
     assert fields is not None
@@ -78,8 +77,11 @@ def _small_fields() -> list[tuple[int, int]]:
 
 
 class Kept:
-    """parameters: of the launch that comes next. fields: of the device record, that follow from machine and module.
-    shapes: warps of a block and resident blocks with which a launch is known to fit the record."""
+    """Kept outlives launches.
+
+    parameters: of the next launch. fields: of the device record, all that follow from machine and module. shapes: the
+    pairs (warps of a block, resident blocks) known to fit the record.
+    """
 
     def __init__(self) -> None:
         self.parameters = b""
@@ -92,14 +94,14 @@ class Kept:
         self._spare: Spare | None = None
 
     def record(self, engine: Engine) -> Records:
-        """A zeroed device record: the one of the launch before, wiped where it was written to. Fresh memory for all of
-        it takes longer than a small launch does."""
+        """Return a zeroed device record: the one of the launch before, wiped where it was written to. Fresh memory for
+        all of it takes longer than a small launch does."""
         spare, self._spare = self._spare, None
         return engine.records(Gpu, 1) if spare is None else spare.wiped()
 
     def staged(self, module: Module, machine: Machine, constants: Constants) -> Program:
-        """The module's code; what does not follow from constants is staged once, and what does for the constants of the
-        last few launches."""
+        """Return the module's code. What does not depend on constants is staged once, and the rest for the constants of
+        the last few launches."""
         key = constants.words.tobytes(), tuple(constants.start), tuple(constants.size)
         found = self._staged.pop(key, None)
         if found is None:
@@ -112,7 +114,7 @@ class Kept:
         return found
 
     def hand_over(self, engine: Engine, g: Records) -> None:
-        """Give L2 of a launch that begins what it held."""
+        """Give the L2 of a launch that begins the contents that were kept."""
         for name, values in self.lines.items():
             if isinstance(g, np.ndarray):
                 g[name][0, : len(values)] = values
@@ -123,7 +125,7 @@ class Kept:
         engine.put(g, 0, "stamp", self.stamp)
 
     def take(self, engine: Engine, g: Records) -> None:
-        """Keep L2 of a launch that has ended. Words that are on their way still have come when the next one begins."""
+        """Keep L2 of a launch that has ended. Words that are still on their way have come when the next one begins."""
         lines = engine.get(g, 0, "slices") * engine.get(g, 0, "l2_sets") * engine.get(g, 0, "l2_ways")
         self.lines = {name: engine.view(g, 0, name)[:lines].copy() for name in _LINES}
         if isinstance(g, np.ndarray) and not engine.get(g, 0, "logging"):

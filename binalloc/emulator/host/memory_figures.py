@@ -1,8 +1,8 @@
-"""The memory system of a machine for so many of its SMs, as numbers of the device record.
+"""The figures of a machine's memory system, for a number of its SMs, become numbers of the device record here.
 
-Fewer SMs than the machine has get their share of what all of them share: channels, as far as whole ones can be taken
-away, and for the rest less bandwidth of each, so that together they have neither less nor more; sets of L2.
-Latencies, and what belongs to an SM, stay as they are.
+If a run has fewer SMs than the machine, they get their share of what all SMs use together. Of DRAM they get as many
+whole channels as the share needs, each with less bandwidth, so that the total is exactly the share. Of L2 they get
+sets. Latencies, and all that belongs to one SM, stay as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from binalloc.models.machines.unloaded import dram_cycles, l2_cycles, ticks_per_
 
 
 def memory_figures(m: Machine, sms: int) -> dict[str, int]:
-    """The figures of interconnect, L2 and DRAM by their names in the record."""
+    """Return the figures of interconnect, L2 and DRAM by their names in the record."""
     dram, l2, net = m.dram, m.l2, m.interconnect
     share = Fraction(sms, m.chip.sms)
     channels = ceil(dram.channels * share)
@@ -47,7 +47,7 @@ def memory_figures(m: Machine, sms: int) -> dict[str, int]:
 
 
 def tagged_figures(m: Machine, code_words: int) -> dict[str, int | list[int]]:
-    """The figures of instruction cache and constant cache by their names in the record, for a module's code."""
+    """Return the figures of instruction cache and constant cache by their names in the record, for a module's code."""
     caches = {Tagged.CODE: m.instruction_cache, Tagged.CONSTANTS: m.constant_cache}
     out: dict[str, int | list[int]] = {
         "tagged": sum(1 << number for number, cache in caches.items() if cache is not None and cache.enabled),
@@ -62,8 +62,8 @@ def tagged_figures(m: Machine, code_words: int) -> dict[str, int | list[int]]:
 
 
 def most_requests(m: Machine, sms: int) -> int:
-    """How many requests there can be at once: what SMs have under way, what slices fetch, and what waits at channels.
-    What goes past L2 has a second request at DRAM."""
+    """Return how many requests there can be at once: outstanding ones of SMs, fetches of slices, and requests that wait
+    at channels. A request that bypasses L2 has a second one at DRAM."""
     figures = memory_figures(m, sms)
     small = sum(cache.mshrs for cache in (m.instruction_cache, m.constant_cache) if cache is not None)
     loads, stores = sms * (m.l1.mshrs + small), sms * m.l1.store_places

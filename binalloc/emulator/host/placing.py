@@ -1,4 +1,4 @@
-"""Where buffers, textures and the launch's contents of variables lie in the memories."""
+"""Buffers, textures and the launch's contents of variables are placed in the memories here."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ assert FIRST_BUFFER == L.GLOBAL_BASE  # device code has it as a constant of its 
 
 @dataclass
 class Symbols:
-    """Variables of the binary that the launch fills. names: of its symbol arguments. addresses: of those in global
-    memory. constants: the binary's constant banks with the others' contents in place; those lie at `in_bank`, by bank
-    and offset."""
+    """Symbols are the variables of the binary that the launch fills."""
 
-    names: set[str]
-    addresses: dict[str, int]
-    constants: dict[int, bytes]
-    in_bank: dict[str, tuple[int, int]]
+    names: set[str]  #: names of the launch's symbol arguments
+    addresses: dict[str, int]  #: of those variables that are in global memory
+    constants: dict[int, bytes]  #: the binary's constant banks, with the contents of the other variables in place
+    in_bank: dict[str, tuple[int, int]]  #: (bank, offset) of each of the other variables
 
     @staticmethod
     def of(launch: Launch, module: Module, contents: Mapping[str, Array]) -> Symbols:
-        """Raises UsageError for a variable that the binary has not or that is smaller than its contents."""
+        """Find the variables of a launch. Raises UsageError for a variable that is not in the binary, or is smaller
+        than its contents."""
         found = Symbols(set(), {}, dict(module.constants), {})
         in_global = {v.name: v for v in module.globals}
         in_bank = {c.name: c for c in module.constant_vars}
@@ -67,19 +66,20 @@ class Symbols:
     def banks(
         self, kernel: Function, launch: Launch, buffers: Mapping[str, int], handles: Mapping[str, int]
     ) -> dict[int, bytes]:
-        """Contents of all constant banks: the kernel's parameters in bank 0, if it has any. buffers: where they lie.
-        handles: of textures and surfaces, by name."""
+        """Return the contents of all constant banks, with the kernel's parameters in bank 0, if it has any. buffers:
+        their addresses. handles: of textures and surfaces, by name."""
         listed = [(p.name, p.offset, p.size) for p in kernel.info.params]
         params = launch.parameters(listed, {**buffers, **self.addresses, **handles})
         return self.with_parameters(params)
 
     def with_parameters(self, parameters: bytes) -> dict[int, bytes]:
-        """Contents of all constant banks, the kernel's parameters in bank 0."""
+        """Return the contents of all constant banks, with the kernel's parameters in bank 0."""
         return ({0: parameters} if parameters else {}) | self.constants
 
 
 def initial(variable: GlobalVar, constants: Mapping[int, bytes]) -> bytes:
-    """The first bytes of a global variable at launch; of a copy of a constant bank what the launch puts there."""
+    """Return the first bytes of a global variable at launch. For a copy of a constant bank these are the launch's
+    contents of the bank."""
     bank = variable.name.removeprefix(CONSTANTS_COPY)
     if bank == variable.name or not bank.isdigit() or int(bank) not in constants:
         return variable.data
@@ -87,7 +87,8 @@ def initial(variable: GlobalVar, constants: Mapping[int, bytes]) -> bytes:
 
 
 def place_textures(images: Mapping[str, int], at: int) -> tuple[dict[str, int], int]:
-    """Offsets of the textures, of so many bytes, behind offset `at`, which is aligned, and the end of the last."""
+    """Return the offsets of the textures, of so many bytes, behind offset `at`, which is aligned, and the end of the
+    last."""
     places = {}
     for name, size in images.items():
         places[name] = at
@@ -102,17 +103,17 @@ _TYPES = {
 }  # fmt: skip
 _ORDERS = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
 """Numbers of channel data types (by kind, bytes, and whether they are read as normalized floats) and of channel orders
-(by channels: R, RG, RGBA), which PTX (5.3, texture, sampler and surface types) has from OpenCL."""
+(by channels: R, RG, RGBA). PTX (5.3, texture, sampler and surface types) has them from OpenCL."""
 
 
 def _pattern(x: float) -> int:
-    """An f32's bits."""
+    """Return an f32's bits."""
     with np.errstate(over="ignore"):
         return int(np.array(x, np.float32).view(np.uint32))
 
 
 def texture_row(a: Argument, start: int) -> list[int]:
-    """One row of the table of textures, which surfaces stand in, too."""
+    """Return one row of the table of textures, which has surfaces as well."""
     t = a.texture
     assert t is not None
     depth, height, width = (1, 1, *t.sides)[-3:]

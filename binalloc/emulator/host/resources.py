@@ -1,4 +1,4 @@
-"""What a block of a launch needs, and how many blocks fit on an SM."""
+"""The resources that a block of a launch needs determine how many blocks fit on an SM."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from binalloc.printable import count
 
 @dataclass(frozen=True)
 class Resources:
-    """What a block of the launch needs: what occupancy counts, and bytes of local memory per thread."""
+    """A block of the launch needs these resources."""
 
-    use: KernelUse
-    local_user: int
-    local_total: int
+    use: KernelUse  #: all that counts for occupancy
+    local_user: int  #: bytes of local memory per thread without spilled values
+    local_total: int  #: bytes of local memory per thread
 
     @staticmethod
     def of(kernel: Function, launch: Launch, registers: int) -> Resources:
-        """From the kernel's record and the launch."""
+        """Compute the resources from the kernel's record and the launch."""
         info = kernel.info
         use = replace(KernelUse.of(info, launch.threads_per_block, launch.dynamic_shared), registers=registers)
         local_user = -(-info.local_bytes // 4) * 4
@@ -32,7 +32,8 @@ class Resources:
 
 
 def resident_blocks(machine: Machine, need: Resources, launch: Launch, wanted: int | None) -> int:
-    """Resident blocks per SM; Refused where not one fits."""
+    """Return the resident blocks per SM. Raises Refused where not one fits, UsageError where `wanted` is out of
+    range."""
     answer = machine.occupancy(need.use)
     if answer.blocks_per_sm < 1:
         raise no_room(machine, need.use, answer, launch)
@@ -46,7 +47,7 @@ def resident_blocks(machine: Machine, need: Resources, launch: Launch, wanted: i
 
 
 def require_together(machine: Machine, launch: Launch, resident: int, sms: int) -> None:
-    """Refused where the blocks of a cooperative launch are more than `sms` SMs hold at once, `resident` each."""
+    """Raise Refused where the blocks of a cooperative launch are more than `sms` SMs hold at once, `resident` each."""
     if not launch.cooperative or launch.blocks <= resident * sms:
         return
     enough = -(-launch.blocks // resident)
@@ -65,8 +66,8 @@ def require_together(machine: Machine, launch: Launch, resident: int, sms: int) 
 def no_room(
     machine: Machine, use: KernelUse, answer: Occupancy, launch: Launch | None, info: FunctionInfo | None = None
 ) -> Refused:
-    """This is the refusal of a block that does not fit on an SM. It names the launch's keys that ask for what is short.
-    Without a launch it names the directive that such blocks are of; info: the kernel's record, which has it."""
+    """Return the refusal of a block that does not fit on an SM. It names the launch's keys that ask for what is short.
+    Without a launch it names the directive that sets the block's size; info: the kernel's record, which has it."""
     size, threads = block_size(info) if info is not None and launch is None else ("", 0)
     said = f" (as {size} has it)" if threads == use.threads else ""
     keys: set[str] = set()
@@ -87,7 +88,7 @@ def no_room(
 
 
 def _makes_room(machine: Machine, use: KernelUse, answer: Occupancy) -> str:
-    """What helps where no block fits."""
+    """Return the remedy where no block fits."""
     enough = registers_for_blocks(machine, use.given(0, use.slots), 1) if answer.limiters == ("registers",) else None
     if enough:
         fewer = f"Rewrite the kernel for {count(enough, 'register')} (what does not fit is spilled)"

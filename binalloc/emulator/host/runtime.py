@@ -1,6 +1,7 @@
-"""The host's side of the device runtime: room for printf's output and for the heap, and what a launch left in them.
+"""The host's side of the device runtime makes room for printf's output and for the heap, and reads what a launch left
+there.
 
-A binary has the runtime if it has its variable (`isa.runtime`). Output and heap lie behind the launch's buffers.
+A binary has the runtime if it has its variable (`isa.runtime`). Output and heap are placed behind the launch's buffers.
 """
 
 from __future__ import annotations
@@ -26,28 +27,29 @@ def _dtype(fields: isa.Fields) -> np.dtype[np.void]:
 
 
 LAYOUT, BLOCK, RECORD = _dtype(isa.LAYOUT), _dtype(isa.BLOCK), _dtype(isa.RECORD)
-"""Of the runtime's variable, of an entry of the table of blocks, of a record's head."""
+"""Layouts of the runtime's variable, of an entry of the table of blocks, and of a record's head."""
 OUTPUT, HEAP, BLOCKS, MAP = "printf's output", "the heap", "the heap's blocks", "the heap's map"
-"""What lies in memory for the runtime, as messages name it."""
-MOST_LEAKS = 10
+"""The runtime's parts in memory, by their names in messages."""
+MOST_LEAKS = 10  # leaks that are listed one by one; more would fill a screen; chosen by hand
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What printf wrote. texts: (block, thread, text) in the order of blocks, of threads in each, and of a thread's own
-    calls; of calls behind one another one text. lost: calls that found no room."""
+    """Printed is the output of printf in one launch."""
 
+    #: (block, thread, text) in the order of blocks, of threads in each, and of a thread's own calls; consecutive calls
+    #: make one text
     texts: tuple[tuple[int, int, str], ...] = ()
-    lost: int = 0
+    lost: int = 0  #: calls that found no room
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """Return all texts together."""
         return "".join(text for _, _, text in self.texts)
 
     def differs(self, other: Printed) -> str | None:
-        """A sentence on the first line that another run printed otherwise than this one; None where both printed the
-        same, and where of either something was lost: what there was room for depends on the order of threads."""
+        """Return a sentence on the first line that another run printed otherwise than this one, or None where both
+        printed the same. It is also None where either run lost something: the order of threads decides what is lost."""
         if self.lost or other.lost or self.texts == other.texts:
             return None
         mine, others = self.text.split("\n"), other.text.split("\n")
@@ -59,28 +61,28 @@ class Printed:
 
 @dataclass(frozen=True)
 class Leak:
-    """A block of the heap that nobody freed: its address, the bytes asked for, the block and thread that did."""
+    """A leak is a block of the heap that nobody freed."""
 
-    address: int
-    size: int
-    block: int
-    thread: int
+    address: int  #: its first byte
+    size: int  #: bytes asked for
+    block: int  #: number of the thread block that asked for it
+    thread: int  #: number of the thread that asked for it
 
 
 @dataclass(frozen=True)
 class HeapUse:
-    """The heap when the grid has ended. size: bytes of it. used: bytes that blocks have ever lain on. leaks: how many
-    blocks nobody freed, `leaked` their bytes; the first of them, by block and thread, `first`."""
+    """This is the heap's state when the grid has ended."""
 
-    size: int
-    used: int
-    leaks: int
-    leaked: int
-    first: tuple[Leak, ...]
+    size: int  #: bytes of the heap
+    used: int  #: bytes of it that blocks have ever been in
+    leaks: int  #: blocks that nobody freed
+    leaked: int  #: bytes of these blocks
+    first: tuple[Leak, ...]  #: the first of these blocks, by thread block and thread
 
 
 class Runtime:
-    """Of one launch. spans: name -> first address and the one behind the last; end: behind all of them."""
+    """A Runtime is the device runtime's memory in one launch. spans: name -> first address and the one behind the last.
+    end: the address behind all spans."""
 
     def __init__(self, module: Module, launch: Launch, start: int) -> None:
         (self.variable,) = [v.address for v in module.globals if v.name == VARIABLE]
@@ -100,11 +102,11 @@ class Runtime:
 
     @staticmethod
     def of(module: Module, launch: Launch, start: int) -> Runtime | None:
-        """The runtime's places from an address on; None where the binary has none."""
+        """Return the runtime placed from address `start` on; None where the binary has none."""
         return Runtime(module, launch, start) if any(v.name == VARIABLE for v in module.globals) else None
 
     def fill(self, raw: Array, base: int) -> None:
-        """The variable as it is before the first launch, in memory `raw`, bytes from address `base` on."""
+        """Set the variable as it is before the first launch, in memory `raw`, bytes from address `base` on."""
         (output, end), (heap, heap_end), (blocks, _), (live, _) = self.spans.values()
         values = self.values(raw, base)
         values["output"], values["output_bytes"] = output, end - output
@@ -112,36 +114,36 @@ class Runtime:
         values["blocks"], values["live"] = blocks, live
 
     def begin(self, raw: Array, base: int) -> None:
-        """In front of a launch: what another one printed goes. The heap stays."""
+        """Clear what an earlier launch printed, in front of a launch. The heap stays."""
         self._output(raw, base)[...] = 0
         values = self.values(raw, base)
         for name in ("output_used", "output_lost", "stopped"):
             values[name] = 0
 
     def heap(self) -> tuple[int, int]:
-        """First address of the heap and of its map."""
+        """Return the first address of the heap and of its map."""
         return self.spans[HEAP][0], self.spans[MAP][0]
 
     def values(self, raw: Array, base: int) -> Array:
-        """The variable, of memory `raw`, bytes from address `base` on."""
+        """Return the variable in memory `raw`, bytes from address `base` on, in place."""
         at = self.variable - base
         return raw[at : at + LAYOUT.itemsize].view(LAYOUT).reshape(())
 
     def printed(self, raw: Array, base: int) -> Printed:
-        """What printf has written so far."""
+        """Return what printf has written so far."""
         records = sorted(_records(self._output(raw, base).tobytes()), key=lambda record: record[:2])
         threads = groupby(records, key=lambda record: record[:2])
         texts = tuple((*who, "".join(text for _, _, text in of)) for who, of in threads)
         return Printed(texts, int(self.values(raw, base)["output_lost"]))
 
     def _output(self, raw: Array, base: int) -> Array:
-        """What records have taken of the output, in place."""
+        """Return the part of the output that records have taken, in place."""
         first, end = self.spans[OUTPUT]
         used = min(int(self.values(raw, base)["output_used"]), end - first)
         return raw[first - base : first - base + used]
 
     def heap_use(self, raw: Array, base: int) -> HeapUse:
-        """What the heap is like now."""
+        """Return the heap's state now."""
         start, end = self.spans[HEAP]
         used = int(self.values(raw, base)["heap_used"])
         table = self.blocks(raw, base)[: used // GRANULE]
@@ -154,7 +156,7 @@ class Runtime:
         return HeapUse(end - start, used, len(live), int(table["size"][live].sum(dtype=np.uint64)), first)
 
     def blocks(self, raw: Array, base: int) -> Array:
-        """The table of blocks, an entry for each granule."""
+        """Return the table of blocks, an entry for each granule, in place."""
         start, end = self.spans[BLOCKS]
         return raw[start - base : end - base].view(BLOCK)
 
@@ -164,7 +166,7 @@ def _quoted(line: str | None) -> str:
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """(block, thread, text) of every record, in the order in which they lie there; one that had no room is zeros."""
+    """Yield (block, thread, text) of every record, in their order in memory. A record that had no room is zeros."""
     at = 0
     while at + RECORD.itemsize <= len(data):
         head = np.frombuffer(data, RECORD, 1, at)[0]
@@ -179,7 +181,7 @@ def _records(data: bytes) -> Iterator[tuple[int, int, str]]:
 
 
 def _text(form: bytes, arguments: _Arguments) -> str:
-    """The text that a format and its arguments make, a character for a byte."""
+    """Return the text that a format and its arguments make, a character for a byte."""
     out = []
     for directive in directives(form):
         stars = [arguments.number() for _ in range(directive.stars)]
@@ -191,12 +193,12 @@ def _text(form: bytes, arguments: _Arguments) -> str:
 
 
 def _decoded(text: str) -> str:
-    """Bytes as UTF-8; what is none is told by its number."""
+    """Return bytes decoded as UTF-8. Bytes that are not UTF-8 are shown by their numbers."""
     return text.encode("latin-1").decode("utf-8", "backslashreplace")
 
 
 class _Arguments:
-    """A record's arguments, taken one after the other."""
+    """A record's arguments are taken from here one after the other."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0

@@ -1,9 +1,10 @@
-"""Staging: a module's code as a table of integers, its constants as words, for one launch on one machine.
+"""Staging turns a module's code into a table of integers, and its constants into words, for one launch on one machine.
 
-Per code word the table holds everything device code needs without looking at encodings again: opcode, unit, latency,
-control code, operand kinds (register or value; constants c[bank][offset] are resolved here, once per launch),
-modifiers, and the registers and predicates read and written as the instruction interface lists them (the hazard rules
-use those)."""
+Per code word the table holds all that device code needs, so that it does not look at encodings again: opcode, unit,
+latency, control code, operand kinds (register or value; constants c[bank][offset] are resolved here, once per launch),
+modifiers, and the registers and predicates that the instruction reads and writes by the instruction interface (for the
+hazard rules).
+"""
 
 from __future__ import annotations
 
@@ -43,23 +44,24 @@ from binalloc.isa.timing import by_scoreboard
 from binalloc.isa.validate import validate_layout
 from binalloc.models.machines.model import Machine
 
-PAST_L1 = ("CG", "CV")
-"""Cache modifiers of accesses that look for nothing in L1 and leave nothing there."""
+PAST_L1 = ("CG", "CV")  # Cache modifiers of accesses that bypass L1: they find nothing in it and leave nothing there.
 _FLOAT_GROUPS = ("float32", "float64", "half", "conversion")
+"""groups whose operands have negation and absolute value as sign modifiers"""
 _COMPUTES = (L.ExecGroup.INT, L.ExecGroup.F32, L.ExecGroup.CONV, L.ExecGroup.F64, L.ExecGroup.HALF)
+"""groups that neither access memory nor control the warp nor look across lanes, see `easy`"""
 
 
 @dataclass
 class Constants:
-    """Constant banks as one array of words: per bank where it starts (in bytes) and how long it is."""
+    """The constant banks are one array of words."""
 
-    words: Array
-    start: list[int]
-    size: list[int]
+    words: Array  #: uint32, all banks one after the other
+    start: list[int]  #: first byte of each bank
+    size: list[int]  #: bytes of each bank
 
     @staticmethod
     def build(banks: dict[int, bytes]) -> Constants:
-        """Lay the banks out one after the other; a bank nobody gave has size 0."""
+        """Lay the banks out one after the other. A bank that is not given has size 0."""
         start, size, data = [0] * L.CONST_BANKS, [0] * L.CONST_BANKS, b""
         for bank in sorted(banks):
             start[bank], size[bank] = len(data), len(banks[bank])
@@ -67,7 +69,7 @@ class Constants:
         return Constants(np.frombuffer(data + bytes(16), "<u4").copy(), start, size)
 
     def read(self, bank: int, offset: int, words: int) -> list[int] | None:
-        """`words` words from c[bank][offset]; None where the bank does not reach that far."""
+        """Return `words` words from c[bank][offset]; None where the bank ends before."""
         if offset + 4 * words > self.size[bank]:
             return None
         first = (self.start[bank] + offset) // 4
@@ -75,7 +77,8 @@ class Constants:
 
 
 class Program:
-    """The staged code of a module: `table` int64 [word, column]; `place(word)` names function and index of a word."""
+    """A Program is the staged code of a module: `table`, int64 [word, column]. `place(word)` gives function and index
+    of a word."""
 
     def __init__(self, module: Module, machine: Machine, constants: Constants) -> None:
         validate_layout(module)
@@ -96,14 +99,14 @@ class Program:
                     self.with_operands.append((fn.address + index, instr))
             if fn.instrs and not fn.info.is_kernel:
                 self.table[fn.address, L.Column.VALID] = L.CodeWord.FUNCTION if fn.addressable else L.CodeWord.REWRITTEN
-        # a branch out of the code ends at the word behind it, which is none
+        # a branch out of the code goes to the word behind the last, which is no instruction
         for column in (L.Column.TARGET, L.Column.RECONV):
             outside = (self.table[:, column] < 0) | (self.table[:, column] > words)
             self.table[outside, column] = words
 
     def with_constants(self, constants: Constants) -> Program:
-        """The same code with other contents of constant banks. Only what has an operand there is staged anew: such
-        instructions do not branch, and their words are valid as before."""
+        """Return the same code with other contents of constant banks. Only instructions with operands there are staged
+        again: they do not branch, and their words are valid as before."""
         other = copy(self)
         other.table, other.values = self.table.copy(), self.values.copy()
         for word, instr in self.with_operands:
@@ -113,7 +116,7 @@ class Program:
         return other
 
     def place(self, word: int) -> tuple[Function, int] | None:
-        """The function and instruction index that code word `word` belongs to."""
+        """Return the function and instruction index that code word `word` belongs to."""
         for fn in self.module.functions:
             if fn.address <= word < fn.address + len(fn.instrs):
                 return fn, word - fn.address
@@ -121,7 +124,7 @@ class Program:
 
 
 def check_scheduled(functions: list[Function], machine: Machine, path: str) -> None:
-    """Refused unless every function was scheduled for `machine`."""
+    """Raise Refused unless every function was scheduled for `machine`."""
     for fn in functions:
         if fn.info.machine != machine.name:
             raise Refused(
@@ -135,8 +138,8 @@ def check_scheduled(functions: list[Function], machine: Machine, path: str) -> N
 
 
 def check_registers(functions: list[Function], kernel: Function, path: str) -> int:
-    """Registers per thread: what the kernel claims; MalformedInput if its code names more. 0 claimed: what the code
-    names."""
+    """Return the registers per thread: the number that the kernel claims, or the number in its code if it claims 0.
+    MalformedInput if its code names more than it claims."""
     most, where = 0, ""
     for fn in functions:
         for index, instr in enumerate(fn.instrs):
@@ -159,13 +162,14 @@ def check_registers(functions: list[Function], kernel: Function, path: str) -> i
     return claimed or max(most, 1)
 
 
+# a row before anything is staged: absent predicates are PT
 _BLANK = [0] * L.COLUMNS
 for _name in ("pd0", "pd1", "ps0", "ps1", "ps2"):
     _BLANK[L.FIELD_COLUMNS[_name]] = PT
 
 
 def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Constants, values: ValueRows) -> list[int]:
-    """The table row of `instr`, which stands at code word `word`: one number per column."""
+    """Return the table row of `instr` at code word `word`: one number per column."""
     row = list(_BLANK)
     op, f = instr.op, instr.f
     unit = L.UNIT_NAMES.index(op.unit)
@@ -209,7 +213,7 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
 
 
 def easy(row: list[int]) -> bool:
-    """Whether the warp does nothing behind the instruction but wait out its stall count, which is not 0: it computes,
+    """Return whether the warp only has to wait for the instruction's stall count, which is not 0. Then it computes,
     arms no scoreboard, and need not ask for its registers."""
     computes = row[L.Column.GROUP] in _COMPUTES
     free = row[L.Column.WBAR] == row[L.Column.RBAR] == L.NO_BARRIER
@@ -247,7 +251,7 @@ def stage_operand(row: list[int], o: Operand, instr: Instr, constants: Constants
 
 
 def stage_rows(row: list[int], values: ValueRows) -> None:
-    """Where operands A, B, C lie: a row among the warp's own, or one of `values`."""
+    """Stage the rows of operands A, B, C: a row among the warp's own, or one of `values`."""
     c = L.Column
     value = {"b": (c.B_LO, c.B_HI), "c": (c.C_LO, c.C_HI)}
     reg = {"a": c.A_REG, "b": c.B_REG, "c": c.C_REG}
@@ -264,7 +268,7 @@ def stage_rows(row: list[int], values: ValueRows) -> None:
 
 
 def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constants: Constants, first: int) -> None:
-    """Operand B or C, whose columns UNITS REG LO HI AND XOR start at `first`, under the instruction's form."""
+    """Stage operand B or C, whose columns UNITS REG LO HI AND XOR start at `first`, under the instruction's form."""
     f, form = instr.f, instr.form
     immediate = form == (FORM_IMM if name == "b" else FORM_C_IMM)
     constant = form == (FORM_CONST if name == "b" else FORM_C_CONST)
@@ -276,7 +280,7 @@ def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constant
         row[first + 1] = -1
         found = constants.read(f["cbank"], f["coff"], width)
         row[first + 2], row[first + 3] = [*(found or [0]), 0][:2]
-        if found is None:  # a fault of the lane that executes it, as in LDC: nobody may ever
+        if found is None:  # a fault only when a lane executes it, as in LDC: perhaps never
             row[L.Column.GROUP], row[L.Column.OFFSET], row[L.Column.SIZE] = L.ExecGroup.OUTSIDE, f["coff"], 4 * width
         else:
             row[L.Column.CONSTANT] = 1 + (f["cbank"] << BANK_SHIFT) + f["coff"]
@@ -286,15 +290,16 @@ def stage_flexible(row: list[int], name: str, width: int, instr: Instr, constant
 
 
 def wide_immediate(imm: int, instr: Instr) -> tuple[int, int]:
-    """A 32-bit immediate as a 64-bit operand: the high word of an f64; an integer is extended as its type says."""
+    """Return a 32-bit immediate as a 64-bit operand. It is the high word of an f64; an integer is extended by its
+    type."""
     if instr.op.operand["b"].units == "i":
         return imm, (L.FULL if ITYPES[instr.f["ityp"]] == "S64" and imm >> 31 else 0)
     return 0, imm
 
 
 def stage_reads(row: list[int], banks: int) -> None:
-    """What an instruction reads of banks of registers: column OPERANDS has the registers of A, B and C, two of each
-    (RZ where there are fewer), column READS how many different ones of them are in each bank."""
+    """Stage an instruction's reads of register banks. Column OPERANDS has the registers of A, B and C, two of each (RZ
+    where there are fewer). Column READS has the number of different ones in each bank."""
     named, packed = set(), 0
     c = L.Column
     for operand, (units, first) in enumerate(((c.A_UNITS, c.A_REG), (c.B_UNITS, c.B_REG), (c.C_UNITS, c.C_REG))):
@@ -309,7 +314,7 @@ def stage_reads(row: list[int], banks: int) -> None:
 
 
 def stage_signs(row: list[int], name: str, keep: int, flip: int, instr: Instr) -> None:
-    """Negation and absolute value of a float operand, or of two halves, as masks of its highest word."""
+    """Stage negation and absolute value of a float operand, or of two halves, as masks of its highest word."""
     if instr.op.group in _FLOAT_GROUPS:
         signs = 0x80008000 if instr.op.group == "half" else 0x80000000
         row[keep] = L.FULL ^ signs if instr.f.get("abs" + name) else L.FULL
@@ -317,7 +322,7 @@ def stage_signs(row: list[int], name: str, keep: int, flip: int, instr: Instr) -
 
 
 def stage_memory(row: list[int], instr: Instr) -> None:
-    """Space, access, size and the spill mark of a memory instruction."""
+    """Stage space, access, size and the spill mark of a memory instruction."""
     op, f = instr.op, instr.f
     if op.space == Space.TEXTURE:
         return
@@ -337,7 +342,7 @@ def stage_memory(row: list[int], instr: Instr) -> None:
 
 
 def stage_places(row: list[int], instr: Instr, guarded: bool) -> None:
-    """The rows of the hazard table that the instruction reads (its guard last) and writes."""
+    """Stage the rows of the hazard table that the instruction reads (its guard last) and writes."""
     v = view(instr)
     uses = [place for ref in v.uses for place in places(ref)]
     defs = [place for ref in v.defs for place in places(ref)]
@@ -360,5 +365,5 @@ def stage_places(row: list[int], instr: Instr, guarded: bool) -> None:
 
 
 def places(ref: Ref) -> list[int]:
-    """Rows of the hazard table an operand stands for."""
+    """Return the rows of the hazard table for an operand."""
     return [L.PRED_ROW + ref.index] if ref.file == PRED else list(ref.registers())

@@ -1,1 +1,1 @@
-"""A streaming multiprocessor: issue, events, ports, barriers, dispatch of blocks."""
+"""This package is a streaming multiprocessor: issue, events, ports, barriers and the dispatch of blocks."""

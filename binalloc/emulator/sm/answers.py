@@ -1,4 +1,5 @@
-"""Answers from the memory system: lines of L1 are filled, accesses end, scoreboards are released, held lines go on."""
+"""This module takes answers from the memory system: lines of L1 are filled, accesses end, scoreboards are released,
+held lines go on."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device
 def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
-    """Something has been answered: the lines that are held, as far as there is room now."""
+    """Send the held lines for which there is room now, after an answer."""
     if s.held == 0:
         return
     a = s.held_access
@@ -50,7 +51,7 @@ def go_on_with_held(g: Gpu, s: Sm, program: Grid) -> None:
 
 @device
 def line_came(g: Gpu, s: Sm, program: Grid, a: int) -> None:
-    """One of what access a misses has come."""
+    """Enter that one of the missing lines of access a has come."""
     s.missing[a] -= 1
     if s.missing[a] == 0:
         if CHECKING and g.profile:
@@ -64,7 +65,7 @@ def line_came(g: Gpu, s: Sm, program: Grid, a: int) -> None:
 
 @device
 def store_came(g: Gpu, s: Sm, program: Grid, w: int) -> None:
-    """A store or an atomic of warp w has arrived: if it was the last, fences that waited for it are done."""
+    """Note that a store or an atomic of warp w has arrived. If it was the last, end the fences that waited for it."""
     s.warp_stores[w] -= 1
     a = s.warp_fence[w]
     if s.warp_stores[w] or a == 0:
@@ -78,7 +79,7 @@ def store_came(g: Gpu, s: Sm, program: Grid, w: int) -> None:
 
 @device
 def reach_sm(g: Gpu, s: Sm, program: Grid, r: int) -> None:
-    """The answer to request r is there."""
+    """Take the answer to request r, which has arrived."""
     g.memory_stat[MemoryStat.RESPONSE_BYTES] += response_size(g, r)
     kind = g.kind[r]
     link = g.link[r]
@@ -110,7 +111,8 @@ def reach_sm(g: Gpu, s: Sm, program: Grid, r: int) -> None:
 
 @device
 def fill_way(g: Gpu, s: Sm, program: Grid, i: int, words: int) -> None:
-    """Words of line i have come: those who lack nothing of it any more go on, in their order."""
+    """Enter words of line i of L1 that have come. The accesses that lack none of its words any more go on, in their
+    order."""
     s.l1_valid[i] |= words
     s.l1_coming[i] &= ~words
     if s.l1_coming[i] == 0:
@@ -130,8 +132,10 @@ def fill_way(g: Gpu, s: Sm, program: Grid, i: int, words: int) -> None:
 
 @device
 def fill_row(g: Gpu, s: Sm, program: Grid, cache: int, i: int) -> None:
-    """The line of row i of the instruction cache or the constant cache has come: warps that it keeps from issuing have
-    it, LDCs are done with it, and who found no room in the cache tries again."""
+    """Enter that the line of row i of the instruction cache or the constant cache has come.
+
+    Warps that wait for it have it, LDCs are done with it, and warps that found no room in the cache try again.
+    """
     s.tagged_out[cache] -= 1
     s.tagged_age[i] &= BUSY - 1
     for w in range(g.warp_limit):

@@ -1,8 +1,9 @@
-"""Block barriers: BAR.SYNC, BAR.ARV and the reductions, sixteen per block, counted in whole warps.
+"""This module has block barriers: BAR.SYNC, BAR.ARV and the reductions, sixteen per block, counted in whole warps.
 
-A barrier opens when as many warps have come as the first arrival expects: thread count / 32, or every warp of the
-block that has not ended. A warp must come with all its live lanes and one thread count, all arrivals at one opening
-with the same count, and reductions among their like; hardware leaves the rest undefined, here it is a fault."""
+A barrier opens when as many warps have come as the first arrival expects: thread count / 32, or every warp of the block
+that has not ended. A warp must come with all its live lanes and one thread count. All arrivals at one opening must have
+the same count, and reductions must not mix with other kinds. Hardware leaves the rest undefined; here it is a fault.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from binalloc.isa.table.opcodes import BAR_MODES
 
 
 class Mode(Codes, numbers={name.rpartition(".")[2].lower(): mode for mode, name in enumerate(BAR_MODES)}):
-    """What a BAR does there, as the table of opcodes numbers it."""
+    """A member is the kind of a BAR, with its number in the table of opcodes."""
 
     SYNC: int
     ARV: int
@@ -36,7 +37,7 @@ class Mode(Codes, numbers={name.rpartition(".")[2].lower(): mode for mode, name 
 
 @device
 def expected_warps(g: Gpu, s: Sm, slot: int, b: int) -> int:
-    """Arrivals that open barrier `b`: what its arrivals asked for, at most the warps that can still come."""
+    """Return the number of arrivals that opens barrier `b`: the count of its arrivals, or all warps not yet ended."""
     asked = s.bar_expected[slot, b]
     if asked > 0:
         return asked
@@ -50,8 +51,11 @@ def expected_warps(g: Gpu, s: Sm, slot: int, b: int) -> int:
 
 @device
 def thread_count(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> int:
-    """Operand B of the lanes in `mask`: a fault unless they agree on a multiple of 32 that the block has, and unless an
-    arrival that does not wait names one (so that who comes to a barrier of all warps is still there when it opens)."""
+    """Return operand B of the lanes in `mask`.
+
+    Sets a fault unless the lanes agree on a multiple of 32 up to the block's threads. An arrival that does not wait
+    must name a count: so a warp at a barrier of all warps is still there when the barrier opens.
+    """
     most = g.warps_per_block * LANES
     count = program[pc, Column.B_LO]
     if program[pc, Column.B_REG] >= 0:
@@ -67,8 +71,11 @@ def thread_count(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask
 
 @device
 def agree(g: Gpu, s: Sm, w: int, pc: int, b: int, count: int, mode: int) -> None:
-    """The first arrival at an opening says what it is; the others must say the same. No count means the same as that of
-    all the block's threads, which then holds."""
+    """Enter the count and the kind of the first arrival at an opening. Later arrivals must have the same, else it is a
+    fault.
+
+    No count means the same as the count of all the block's threads, which then holds.
+    """
     slot, asked = s.block_of[w], count // LANES
     kind = mode if mode >= Mode.POPC else Mode.SYNC
     if s.bar_arrived[slot, b] == 0:
@@ -88,14 +95,14 @@ def agree(g: Gpu, s: Sm, w: int, pc: int, b: int, count: int, mode: int) -> None
 
 @device
 def barrier(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """BAR; leaves in `s.waits` whether the warp now waits."""
+    """Execute BAR, and set `s.waits` to whether the warp now waits."""
     advance(s, w, pc)
     s.waits = arrive(g, s, program, regs, w, pc, mask)
 
 
 @device
 def arrive(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> int:
-    """BAR by lanes `mask`; returns 1 if the warp has to wait (it is then in state Warp.BARRIER)."""
+    """Execute BAR by the lanes `mask`. Return 1 if the warp has to wait, which is then in state Warp.BARRIER."""
     if mask == 0:
         return 0
     if mask != s.live[w]:
@@ -161,7 +168,7 @@ def open_if_complete(g: Gpu, s: Sm, program: Grid, regs: Cube, slot: int, b: int
 
 @device
 def write_reduction(s: Sm, program: Grid, regs: Cube, w: int, pc: int, slot: int, b: int) -> None:
-    """RED: the count into rd, the truth value into pd0, of the lanes that came."""
+    """Write the result of a reduction for the lanes that came: the count into rd, the truth value into pd0."""
     mode = program[pc, Column.BAR]
     lanes = s.bar_lanes[w]
     rd = program[pc, Column.RD]
@@ -177,6 +184,6 @@ def write_reduction(s: Sm, program: Grid, regs: Cube, w: int, pc: int, slot: int
 
 @device
 def reconsider(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
-    """The warp has ended: barriers that counted on it may open."""
+    """Open the barriers that are complete without the warp, which has ended."""
     for b in range(BARRIERS):
         open_if_complete(g, s, program, regs, s.block_of[w], b)

@@ -1,5 +1,6 @@
-"""Kinds of control instructions: who executes each, and the device function that tells them apart, written from that
-table. The table of opcodes says which kind an opcode is of; kinds that have no row here are not executed."""
+"""This module has the table of kinds of control instructions with the function that executes each. The device function
+that distinguishes the kinds is written from it. The table of opcodes has the kind of each opcode; kinds without a row
+here are not executed."""
 
 from __future__ import annotations
 
@@ -26,18 +27,19 @@ CONTROLS: dict[Flow, Executor] = {  # the commonest first
 }
 _NUMBERS = {name: number for number, name in enumerate(CONTROLS, L.NO_CONTROL + 1)}
 WARPSYNCS, BARRIERS = _NUMBERS[Flow.WARPSYNC], _NUMBERS[Flow.BARRIER]
-"""Numbers of their kinds."""
+"""Numbers of these two kinds in column CONTROL."""
 for _name, _row in OPERATIONS.items():
     assert _row.group != L.ExecGroup.CONTROL or BY_NAME[_name].control in CONTROLS, f"{_name} is no kind of control"
 
 
 def control_number(op: OpSpec) -> int:
-    """What column CONTROL says for the opcode: its kind's place here, or that it is one that is not executed."""
+    """Return the value of column CONTROL for the opcode: the number of its kind, or one above all of them if it is not
+    executed."""
     return _NUMBERS.get(op.control, len(CONTROLS) + 1) if op.control else L.NO_CONTROL
 
 
 def control_text(kinds: Sequence[Flow]) -> str:
-    """The device function `exec_control`, a call for each kind."""
+    """Return the text of the device function `exec_control`, which has a call for each kind."""
     lines = ["def exec_control(g, s, program, regs, w, pc, mask):", f"    kind = program[pc, {L.Column.CONTROL}]"]
     for kind in kinds:
         number = _NUMBERS[kind]

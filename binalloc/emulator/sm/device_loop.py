@@ -1,8 +1,8 @@
-"""The main loop over cycles, SMs and schedulers, in quanta so that the driver keeps control.
+"""This module is the main loop over cycles, SMs and schedulers, in quanta, so that the driver keeps control.
 
-Device functions take the arrays that they use one by one, be they ten: a tuple of them is passed as all of them, each
-in ten parts. An SM's cycle stays a function of its own: what is inlined into a chain of callers is optimised again in
-each of them.
+Device functions take the arrays that they use one by one, even if there are ten: a tuple of arrays is passed as all of
+them, each in ten parts. An SM's cycle stays a function of its own, because code that is inlined into a chain of callers
+is optimised again in each of them.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ from binalloc.emulator.state.scan import lowest_bit
 
 @device
 def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
-    """Move the clock to the next cycle with work; returns 1 if the grid is done, 2 if no warp can ever go on, else
-    0."""
+    """Move the clock to the next cycle with work. Return 1 if the grid is done, 2 if no warp can ever go on, else 0."""
     if g.retired == g.blocks and g.unfinished == 0:
         for i in range(g.sms):
             s = sms[i]
@@ -83,8 +82,8 @@ def next_cycle(g: Gpu, sms: Sequence[Sm], program: Grid) -> int:
 
 @device(apart=True)
 def refuse(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> None:
-    """What no function executes: opcodes from the papers, and operands outside of their constant bank, of which the
-    first lane that executes it is told."""
+    """Set the fault of an instruction that no function executes: an opcode of the papers, or an operand outside of its
+    constant bank. The fault of the latter names the first lane that executes it."""
     if program[pc, Column.GROUP] == ExecGroup.OUTSIDE:
         offset, size, bank = program[pc, Column.OFFSET], program[pc, Column.SIZE], program[pc, Column.CBANK]
         set_fault(g, s, Fault.CONST, w, pc, lowest_bit(mask), offset, size, bank)
@@ -97,7 +96,7 @@ def execute(
     g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, global_: Words, shared: Grid, local: Cube, const: Words,
     w: int, pc: int, mask: int,
 ) -> None:  # fmt: skip
-    """What the instruction, which does not steer the warp, does in the lanes of `mask`, of which there are some."""
+    """Execute the instruction in the lanes of `mask`, which is not empty. It is not a control instruction."""
     group = program[pc, Column.GROUP]
     if group == ExecGroup.INT:
         exec_int(g, s, program, rows, w, pc, mask)
@@ -133,7 +132,7 @@ def issue_one(
     g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, hazard: Cube, global_: Words, shared: Grid, local: Cube,
     const: Words, counts: Words, shadow: Grid, shadow_local: Grid, races: Cube, w: int, pc: int,
 ) -> None:  # fmt: skip
-    """The warp's next instruction, at `pc`, from issue to its values; all but what `end_issue` does. May fault."""
+    """Issue and execute the warp's next instruction, at `pc`, but for what `end_issue` does. May fault."""
     mask = begin_issue(g, s, program, hazard, counts, w, pc)
     if g.logging:
         log_issue(g, s, program, rows, regs, w, pc, mask)
@@ -163,7 +162,7 @@ def sm_cycle(
     g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, hazard: Cube, global_: Words, shared: Grid, local: Cube,
     const: Words, counts: Words, shadow: Grid, shadow_local: Grid, races: Cube,
 ) -> None:  # fmt: skip
-    """A cycle of an SM that has work in it; at a fault it ends with the instruction that met it."""
+    """Run a cycle of an SM that has work in it. At a fault the cycle ends with the instruction that met it."""
     begin_cycle(g, s, program, regs, hazard, shared, local, shadow, shadow_local, races)
     all_asked = asks_all(g, s)
     for sch in range(g.schedulers):
@@ -190,8 +189,11 @@ def sm_cycle(
 
 @device
 def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps: int, limit: int) -> int:
-    """Run at most `steps` cycles with events; returns 1 when the grid is done, 2 at a fault, 3 when the next cycle
-    would be `limit`, 4 when the log is to be drained, else 0. `gpus` (one) and `sms` are arrays of records."""
+    """Run at most `steps` cycles with events.
+
+    Returns 1 when the grid is done, 2 at a fault, 3 when the next cycle would be `limit`, 4 when the log has to be
+    drained, else 0. `gpus` (with one element) and `sms` are arrays of records.
+    """
     g = gpus[0]
     program, rows, regs, hazard, global_, shared, local, const, counts, shadow, shadow_local, races, log = arrays
     for _ in range(steps):

@@ -1,6 +1,7 @@
-"""Blocks onto SMs: the dispatcher says which comes next and when, the placement where its shared memory lies.
+"""This module dispatches blocks to SMs. The dispatcher chooses the next block and its time, the placement chooses the
+part of shared memory for it.
 
-A block takes the lowest free slot. Slot k of an SM owns warp slots k*warps_per_block and following, so a warp's
+A block takes the lowest free slot. Slot k of an SM owns the warp slots from k * warps_per_block on, so a warp's
 scheduler follows from its slot.
 """
 
@@ -22,7 +23,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device
 def block_slot(g: Gpu, s: Sm) -> int:
-    """A free block slot of the SM, -1 if it is full."""
+    """Return a free block slot of the SM, -1 if it is full."""
     if s.resident < g.resident_limit:
         for i in range(g.resident_limit):
             if s.block_active[i] == 0:
@@ -32,7 +33,8 @@ def block_slot(g: Gpu, s: Sm) -> int:
 
 @device(inline=True)
 def next_launch(g: Gpu, s: Sm) -> int:
-    """The first cycle in which the SM may take another block, NEVER if none is for it or the SM is full."""
+    """Return the first cycle in which the SM may take another block, NEVER if there is none for it or the SM is
+    full."""
     if g.dispatched == g.blocks or s.resident >= g.resident_limit or block_for(g, s) < 0:
         return NEVER
     return may_take_from(g, s)
@@ -40,7 +42,8 @@ def next_launch(g: Gpu, s: Sm) -> int:
 
 @device
 def start_delay(g: Gpu, block: int) -> int:
-    """Cycles that the block's warps wait before they start, by a hash of seed and number: 0 without skew."""
+    """Return the cycles that the block's warps wait before they start: a hash of seed and block number, 0 without
+    skew."""
     if g.skew == 0:
         return 0
     x = (block + 1 + g.skew * 0x2545F491) & FULL
@@ -51,7 +54,7 @@ def start_delay(g: Gpu, block: int) -> int:
 
 @device(apart=True)
 def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Grid, local: Cube) -> int:
-    """Place one block if there is one and room for it, and return its slot, else -1; its warps may issue at once."""
+    """Place a block, if there is one and room for it, and return its slot, else -1. Its warps may issue at once."""
     if g.cycle < next_launch(g, s):
         return -1
     block = block_for(g, s)
@@ -90,7 +93,8 @@ def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Gri
 
 @device
 def start_warp(g: Gpu, s: Sm, regs: Cube, hazard: Cube, local: Cube, slot: int, i: int) -> None:
-    """Warp i of the block in `slot`: registers, predicates and local memory zero, one stack entry at the kernel."""
+    """Start warp i of the block in `slot`: registers, predicates and local memory are zero, the stack has one entry at
+    the kernel's first word."""
     w = slot * g.warps_per_block + i
     regs[s.warp_base + w, : g.registers, :] = 0
     local[s.warp_base + w, :, :] = 0

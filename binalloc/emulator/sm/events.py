@@ -1,10 +1,12 @@
-"""What happens later in an SM: the wheel of ready warps, the calendar queue of scoreboard releases, the census.
+"""This module has an SM's future events: the wheel of ready warps, the calendar queue of scoreboard releases, the
+census.
 
-A warp is in one state (`layout.Warp`); the census counts states per scheduler, so that an idle issue slot finds its
-reason without looking at warps. A READY warp stands in its scheduler's mask for the unit that its next instruction
-needs; it leaves the mask only by issuing, so a busy port costs nothing while it lasts. A warp that can go on in the
-next cycle stays READY. Near wake-ups stand in a wheel of 32 cycles, scoreboard releases and late wake-ups in a calendar
-queue of 2,048 buckets with one node per warp and scoreboard."""
+A warp is in one state (`layout.Warp`). The census counts the states per scheduler, so that the reason of an idle issue
+slot is found without a look at warps. A READY warp is in its scheduler's mask for the unit that its next instruction
+needs. It leaves the mask only when it issues, so a busy port costs nothing while it lasts. A warp that can go on in the
+next cycle stays READY. Near wake-ups are in a wheel of 32 cycles. Scoreboard releases and late wake-ups are in a
+calendar queue of 2,048 buckets, with one node per warp and scoreboard.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def set_state(g: Gpu, s: Sm, w: int, state: int) -> None:
 
 @device(inline=True)
 def arm(g: Gpu, s: Sm, node: int, time: int) -> None:
-    """Enter calendar node `node` at `time` > now."""
+    """Enter calendar node `node` at `time`, which is after now."""
     index = time & (CALENDAR - 1)
     s.node_time[node] = time
     s.node_armed[node] = 1
@@ -56,7 +58,8 @@ def arm(g: Gpu, s: Sm, node: int, time: int) -> None:
 
 @device(inline=True)
 def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
-    """Scoreboard `board` of the warp counts one more result, there at `time`: it is busy until the last one came.
+    """Count one more result of scoreboard `board` of the warp, which comes at `time`. The scoreboard is busy until the
+    last one.
 
     The counter itself is not kept: it is zero exactly when the latest of its results has come.
     """
@@ -72,13 +75,13 @@ def guard_until(g: Gpu, s: Sm, w: int, board: int, time: int) -> None:
 
 @device(inline=True)
 def knock(g: Gpu, s: Sm, w: int) -> None:
-    """The warp is to be looked at in this cycle, see `sm.gates`: it wakes, or what it waited for has come."""
+    """Have the warp looked at in this cycle, see `sm.gates`: it wakes, or what it waited for has come."""
     s.knocking[g.scheduler_of[w]] |= g.bit_of[w]
 
 
 @device(inline=True)
 def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
-    """The warp may issue its next instruction now, or waits for something."""
+    """Let the warp issue its next instruction now, or wait for something."""
     if g.gates:
         knock(g, s, w)
     elif wait_for_boards(g, s, program, w) == 0:
@@ -87,7 +90,7 @@ def make_ready(g: Gpu, s: Sm, program: Grid, w: int) -> None:
 
 @device(inline=True)
 def wait_for_boards(g: Gpu, s: Sm, program: Grid, w: int) -> int:
-    """1 if the warp's next instruction waits for scoreboards; it does so from now on."""
+    """Return 1 if the warp's next instruction waits for scoreboards, and make the warp wait from now on."""
     boards = s.busy[w] & program[s.stack[w, s.sp[w], StackColumn.PC], Column.WAIT]
     if boards == 0:
         return 0
@@ -100,14 +103,14 @@ def wait_for_boards(g: Gpu, s: Sm, program: Grid, w: int) -> int:
 
 @device(inline=True)
 def may_issue(g: Gpu, s: Sm, program: Grid, w: int) -> None:
-    """The warp waits for nothing but its turn."""
+    """Make the warp wait for nothing but its turn."""
     set_state(g, s, w, Warp.READY)
     enter_turn(g, s, program, w, s.stack[w, s.sp[w], StackColumn.PC])
 
 
 @device(inline=True)
 def enter_turn(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
-    """The warp, READY to issue the instruction at `pc`, stands in its scheduler's masks."""
+    """Enter the warp, which is READY to issue the instruction at `pc`, in its scheduler's masks."""
     sch = g.scheduler_of[w]
     unit = program[pc, Column.UNIT]
     s.ready[sch, unit] |= g.bit_of[w]
@@ -116,7 +119,7 @@ def enter_turn(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> None:
 
 @device(inline=True)
 def wake_at(g: Gpu, s: Sm, w: int, time: int, state: int) -> None:
-    """The warp sleeps in `state` until `time` > now."""
+    """Let the warp sleep in `state` until `time`, which is after now."""
     set_state(g, s, w, state)
     s.ready_at[w] = time
     if time - g.cycle < WHEEL:
@@ -130,7 +133,8 @@ def wake_at(g: Gpu, s: Sm, w: int, time: int, state: int) -> None:
 
 @device
 def fire(g: Gpu, s: Sm, program: Grid) -> None:
-    """Everything due this cycle: releases first, then wake-ups, so that a warp waking now sees what came now."""
+    """Fire everything that is due in this cycle: releases first, then wake-ups. A warp that wakes now sees the
+    releases."""
     now = g.cycle
     index = now & (CALENDAR - 1)
     if s.bucket_used[index >> USED_SHIFT] >> (index & (USED_BITS - 1)) & 1:
@@ -149,7 +153,7 @@ def fire(g: Gpu, s: Sm, program: Grid) -> None:
 
 @device(apart=True)
 def fire_bucket(g: Gpu, s: Sm, program: Grid, index: int) -> None:
-    """Fire the calendar nodes of this cycle; nodes of a later lap go back."""
+    """Process the calendar nodes of this cycle. Nodes of a later lap are entered again."""
     now = g.cycle
     node = s.bucket[index] - 1
     s.bucket[index] = 0
@@ -174,7 +178,7 @@ def fire_bucket(g: Gpu, s: Sm, program: Grid, index: int) -> None:
 
 @device
 def release(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
-    """A scoreboard's node fires: it is free, unless a later result was counted in the meantime."""
+    """Free the scoreboard whose node is due, unless a later result has been counted in the meantime."""
     if s.board_time[w, board] > g.cycle:
         arm(g, s, w * NODES_PER_WARP + board, s.board_time[w, board])
         return
@@ -184,7 +188,7 @@ def release(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
 
 @device(inline=True)
 def hold_board(s: Sm, w: int, board: int) -> None:
-    """Scoreboard `board` of the warp counts one more result, which comes when nobody knows yet."""
+    """Count one more result of scoreboard `board` of the warp, which comes at an unknown time."""
     if board < SCOREBOARDS:
         s.busy[w] |= 1 << board
         s.board_open[w, board] += 1
@@ -192,7 +196,7 @@ def hold_board(s: Sm, w: int, board: int) -> None:
 
 @device
 def board_done(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
-    """A result that `hold_board` counted has come."""
+    """Enter that a result of `hold_board` has come."""
     if board >= SCOREBOARDS:
         return
     s.board_open[w, board] -= 1
@@ -202,7 +206,7 @@ def board_done(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
 
 @device
 def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
-    """All results that the scoreboard counted are there."""
+    """Release the scoreboard, as all results that it counted are there."""
     s.busy[w] &= ~(1 << board)
     completed(g, s, w, board)
     if s.state[w] == Warp.DONE and s.busy[w] == 0:
@@ -218,7 +222,7 @@ def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
 
 @device
 def clear_warp(g: Gpu, s: Sm, w: int) -> None:
-    """The warp slot is empty."""
+    """Empty the warp slot."""
     for board in range(SCOREBOARDS):
         s.board_time[w, board] = 0
     set_state(g, s, w, Warp.NONE)
@@ -226,7 +230,7 @@ def clear_warp(g: Gpu, s: Sm, w: int) -> None:
 
 @device
 def retire_warp(g: Gpu, s: Sm, w: int) -> None:
-    """The warp has ended and nothing it asked for is outstanding; its block goes when all its warps have."""
+    """Retire the warp, which has ended and has nothing outstanding. Its block ends with the last of its warps."""
     block = s.block_of[w]
     s.gone[w] = 1
     s.block_warps[block] -= 1
@@ -248,7 +252,7 @@ def retire_warp(g: Gpu, s: Sm, w: int) -> None:
 
 @device
 def next_event(g: Gpu, s: Sm) -> int:
-    """The next cycle after now at which the wheel or the calendar has something; -1 if neither has."""
+    """Return the next cycle after now at which the wheel or the calendar has something, -1 if neither has."""
     now = g.cycle
     best = -1
     if s.wheel_used:

@@ -1,9 +1,10 @@
-"""What stands between a warp that wakes and its turn: gates, the scoreboards that its next instruction waits for, and
+"""This module takes a warp from its waking to its turn: through gates, the scoreboards of its next instruction, and
 more gates, in the order of their table.
 
-Where there are gates, warps that wake in a cycle, and those for which something has come in it, *knock*; they are
-looked at together when all else that is due has happened, scheduler by scheduler, in each in their order. So neither
-form of a cycle's bookkeeping has a say in which of two comes first. A warp goes on from the gate that it has waited at.
+Where there are gates, a warp *knocks* when it wakes, or when something that it waited for has come. The warps that have
+knocked are looked at together when all else that is due in the cycle has happened: scheduler by scheduler, and in the
+order of their slots within each. So the order does not depend on the form of a cycle's bookkeeping. A warp goes on from
+the gate that it has waited at.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from binalloc.emulator.state.scan import lowest_bit
 
 @device
 def wait_at(g: Gpu, s: Sm, w: int, gate: int) -> None:
-    """The warp waits in front of the gate from now on."""
+    """Make the warp wait at the gate from now on."""
     if s.closed_until > g.cycle:
         wake_at(g, s, w, s.closed_until, Warp.GATE + gate)
     else:
@@ -31,7 +32,7 @@ def wait_at(g: Gpu, s: Sm, w: int, gate: int) -> None:
 
 @device
 def answer_knock(g: Gpu, s: Sm, program: Grid, w: int) -> None:
-    """The warp goes on to the next thing that it waits for, or to its turn."""
+    """Let the warp go on to the next thing that it waits for, or to its turn."""
     pc = s.stack[w, s.sp[w], StackColumn.PC]
     state = s.state[w]
     if state != Warp.SCOREBOARD and (state < Warp.GATE or (BEHIND_BOARDS >> (state - Warp.GATE)) & 1 == 0):
@@ -50,7 +51,8 @@ def answer_knock(g: Gpu, s: Sm, program: Grid, w: int) -> None:
 
 @device(apart=True)
 def answer_knocks(g: Gpu, s: Sm, program: Grid) -> None:
-    """Look at the warps that have knocked in this cycle, or that were called behind its last one's turns."""
+    """Look at the warps that have knocked in this cycle. Warps called after the turns of the last cycle are among
+    them."""
     s.called = 0
     for sch in range(g.schedulers):
         knocking = s.knocking[sch]

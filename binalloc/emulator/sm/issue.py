@@ -1,16 +1,17 @@
-"""One SM, one cycle: events, dispatch, and every scheduler's issue slots.
+"""This module runs one cycle of one SM: events, dispatch, and every scheduler's issue slots.
 
-Every slot of every scheduler in every cycle is an issue or one stall reason, which is entered later where no warp waits
-for its turn (`sm.idle`). An idle scheduler takes the first that applies: warps could issue but its policy chooses none,
-and says why; a warp could but its unit's ports are busy; a warp waits out its stall count; a branch's latency; a
-scoreboard; its code; a constant; a barrier or its latency; all its warps have ended and wait for their blocks; it has
-no warp. Ports are taken for the unit's interval, or as many cycles more as a memory access needs passes. A policy is
-asked in the same cycles, about the same warps, by this form and by the per-cycle form of a cycle's bookkeeping: a cycle
-in which a warp could issue is never skipped.
+Every slot of every scheduler in every cycle is an issue or has one stall reason. The reason is entered later where no
+warp waits for its turn (`sm.idle`). An idle scheduler takes the first reason that applies: warps could issue, but its
+policy chooses none and gives a reason; a warp could issue, but its unit's ports are busy; a warp waits out its stall
+count; a branch's latency; a scoreboard; its code; a constant; a barrier or its latency; all its warps have ended and
+wait for their blocks; it has no warp. Ports are taken for the unit's interval, or as many cycles more as a memory
+access needs passes. This form and the per-cycle form of a cycle's bookkeeping call a policy in the same cycles with the
+same warps: a cycle in which a warp could issue is never skipped.
 
-Dual issue: an instruction with stall 0 is followed in the same cycle, by the same warp, if the scheduler has a second
-slot, both are plain (no control, not both memory), the ports are free and the scoreboards it waits for are; otherwise
-the follower issues one cycle later like after a stall of 1."""
+Dual issue: an instruction with stall 0 is followed in the same cycle by the next one of the same warp. The scheduler
+needs a second slot, both instructions must be plain (no control, not both memory), and the ports and the scoreboards of
+the second must be free. Otherwise the second issues one cycle later, as after a stall of 1.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ from binalloc.emulator.state.scan import count_bits, lowest_bit
 
 @device
 def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: int, pc: int) -> int:
-    """Take the instruction at `pc` of a ready warp: check hazards and count; returns the lanes that execute it."""
+    """Take the instruction at `pc` of a ready warp: check hazards and count it. Return the lanes that execute it."""
     if program[pc, Column.VALID] == CodeWord.NONE:
         set_fault(g, s, Fault.PC, w, s.at[w], -1, pc, 0, 0)
         return 0
@@ -99,9 +100,11 @@ def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: in
 
 @device
 def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, nth: int) -> int:
-    """The instruction at `pc` has executed, the `nth` of this warp in this cycle: take ports, arm scoreboards.
+    """Take ports and arm scoreboards for the instruction at `pc`, which has executed as the `nth` of this warp in this
+    cycle.
 
-    Returns 1 if the warp issues again in this cycle; otherwise the warp has gone to sleep, to a barrier, or has ended.
+    Returns 1 if the warp issues again in this cycle. Otherwise the warp has gone to sleep or to a barrier, or has
+    ended.
     """
     unit = program[pc, Column.UNIT]
     if program[pc, Column.EASY]:
@@ -149,7 +152,7 @@ def end_issue(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, nth: in
 
 @device(apart=True)
 def tell_evictions(g: Gpu, s: Sm) -> None:
-    """Tell of the lines that L1 has given up."""
+    """Report the lines that L1 has given up to the policies."""
     for n in range(s.given_up):
         evicted(g, s, s.given_line[n], s.given_owner[n])
     s.given_up = 0
@@ -157,15 +160,17 @@ def tell_evictions(g: Gpu, s: Sm) -> None:
 
 @device(inline=True)
 def sleep(g: Gpu, s: Sm, program: Grid, w: int, delay: int, state: int) -> None:
-    """The warp issues nothing for `delay` cycles, this one included."""
+    """Let the warp issue nothing for `delay` cycles, this one included."""
     if delay > 1 or g.reference or g.gates or ready_next(g, s, program, w) == 0:
         wake_at(g, s, w, g.cycle + delay, state)
 
 
 @device(inline=True)
 def ready_next(g: Gpu, s: Sm, program: Grid, w: int) -> int:
-    """1 if the warp, which has just issued, waits for its turn from the next cycle on: its next instruction waits for
-    no scoreboard. It need not sleep then."""
+    """Return 1, and enter the warp's turn, if the warp, which has just issued, may have its turn in the next cycle.
+
+    Its next instruction then waits for no scoreboard, and the warp need not sleep.
+    """
     pc = s.stack[w, s.sp[w], StackColumn.PC]
     if s.busy[w] & program[pc, Column.WAIT]:
         return 0
@@ -176,7 +181,7 @@ def ready_next(g: Gpu, s: Sm, program: Grid, w: int) -> int:
 
 @device(apart=True)
 def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
-    """The warp's stack is empty."""
+    """End the warp, whose stack is empty."""
     set_state(g, s, w, Warp.DONE)
     ended(g, s, w)
     if g.logging:
@@ -188,7 +193,7 @@ def end_warp(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
 
 @device
 def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
-    """1 if the warp's next instruction can issue in this cycle behind the one at `first`, which had stall 0."""
+    """Return 1 if the warp's next instruction can issue in this cycle after the one at `first`, which had stall 0."""
     if program[first, Column.STALL] != 0 or program[first, Column.CONTROL] != NO_CONTROL:
         return 0
     pc = s.stack[w, s.sp[w], StackColumn.PC]
@@ -208,7 +213,7 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
 
 @device(inline=True)
 def eligible_warps(g: Gpu, s: Sm, sch: int) -> int:
-    """The scheduler's warps whose next instruction could issue now."""
+    """Return the scheduler's warps whose next instruction could issue now, as a bit mask."""
     mask = 0
     busy_still(g, s, sch + 1)
     units = s.ready_units[sch] & ~(s.units_busy[0] | s.units_busy[sch + 1])
@@ -223,7 +228,7 @@ def begin_cycle(
     g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Grid, local: Cube, shadow: Grid, shadow_local: Grid,
     races: Cube,
 ) -> None:  # fmt: skip
-    """The cycle `g.cycle` of one SM begins: what is due, and a new block."""
+    """Begin cycle `g.cycle` of one SM: process what is due, and take a new block."""
     enter_residence(s, g.cycle - 1)
     if CHECKING and g.profile:
         bring_up(g, s, program, g.cycle - 1)
@@ -247,13 +252,13 @@ def begin_cycle(
 
 @device(inline=True)
 def asks_all(g: Gpu, s: Sm) -> int:
-    """Whether every scheduler is asked in this cycle, not only those that have a warp which waits for its turn."""
+    """Return 1 if every scheduler is asked in this cycle, not only those with a warp that waits for its turn."""
     return 1 if g.reference or s.issue_latest > g.cycle or (CHECKING and g.profile) else 0
 
 
 @device(apart=True)
 def tell_promotions(g: Gpu, s: Sm, sch: int) -> None:
-    """Tell of the warps that the scheduler's policy has promoted."""
+    """Report the warps that the scheduler's policy has promoted to the policies."""
     promotions = s.promotions[sch]
     s.promotions[sch] = 0
     while promotions:
@@ -263,7 +268,8 @@ def tell_promotions(g: Gpu, s: Sm, sch: int) -> None:
 
 @device
 def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
-    """The warp slot that the scheduler issues from, taken out of the ready masks; ~reason, a `Stall`, if from none."""
+    """Choose the warp slot that the scheduler issues from, and take it out of the ready masks. Return ~reason, a
+    `Stall`, for none."""
     if s.entered[sch] < g.cycle - 1:
         enter_idle(g, s, sch, g.cycle - 1)
     s.entered[sch] = g.cycle
@@ -289,7 +295,8 @@ def select(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
 
 @device
 def account(g: Gpu, s: Sm, program: Grid, sch: int, issued: int, why: int) -> None:
-    """Every slot of a scheduler in this cycle: used, or lost for a reason, which is `why` if none was used."""
+    """Account for all slots of a scheduler in this cycle: used, or lost for a reason. The reason is `why` if none was
+    used."""
     if CHECKING and g.profile:
         charge(g, s, program, sch, Stall.NO_PAIR if issued else why, g.issue_width - issued)
     s.stat[Stat.ISSUE_SLOTS] += issued
@@ -303,7 +310,7 @@ def account(g: Gpu, s: Sm, program: Grid, sch: int, issued: int, why: int) -> No
 
 @device
 def end_cycle(g: Gpu, s: Sm) -> None:
-    """`s.next_time` becomes the next cycle at which the SM has something to do, or -1 if it never has by itself."""
+    """Set `s.next_time` to the next cycle at which the SM has something to do, or -1 if it never has by itself."""
     s.turned = 0
     if g.reference:
         s.next_time = g.cycle + 1 if can_go_on(g, s) else -1
@@ -313,7 +320,7 @@ def end_cycle(g: Gpu, s: Sm) -> None:
 
 @device
 def next_time(g: Gpu, s: Sm) -> int:
-    """The next cycle after now at which anything can change in the SM; -1 if nothing will by itself."""
+    """Return the next cycle after now at which anything can change in the SM, -1 if nothing will by itself."""
     soon = g.cycle + 1
     launch = next_launch(g, s)
     if s.ready_from == soon or (s.wheel_used >> (soon & (WHEEL - 1))) & 1 or launch <= soon or s.issue_latest > soon:
@@ -338,7 +345,8 @@ def next_time(g: Gpu, s: Sm) -> int:
 
 @device
 def wake_sm(g: Gpu, s: Sm, program: Grid) -> None:
-    """Something comes to the SM in this cycle: account for the cycles before it as the SM was then."""
+    """Have the SM work in this cycle, in which something comes to it. Account for the cycles before as the SM was
+    then."""
     enter_residence(s, g.cycle - 1)
     if CHECKING and g.profile:
         bring_up(g, s, program, g.cycle - 1)

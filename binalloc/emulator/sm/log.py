@@ -1,6 +1,6 @@
-"""The log of what the SMs do, where a run keeps one: who issues what, who waits for what, and where a run is to stop.
+"""This module writes the log of what the SMs do, where a run keeps one: issues, waits, and where a run has to stop.
 
-Callers ask `g.logging` first, so that a run without a log pays one branch for each instruction and less for the rest.
+Callers test `g.logging` first, so a run without a log pays one branch for each instruction, and less for the rest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from binalloc.emulator.state.scan import lowest_bit
 
 @device(apart=True)
 def log_row(g: Gpu, s: Sm, kind: int, w: int, pc: int, mask: int, detail: int, lanes: int) -> None:
-    """A row of the log, see `state.parts.log.LogKind`; there is always room, as the quantum ends in time."""
+    """Write a row of the log, see `state.parts.log.LogKind`. There is always room, as the quantum ends in time."""
     n = g.logged
     g.log[n, LogColumn.KIND] = kind
     g.log[n, LogColumn.CYCLE] = g.cycle
@@ -36,28 +36,28 @@ def log_row(g: Gpu, s: Sm, kind: int, w: int, pc: int, mask: int, detail: int, l
 
 @device(apart=True)
 def log_event(g: Gpu, s: Sm, kind: int, w: int, pc: int, detail: int) -> None:
-    """A row of no instruction, if all that happens is logged."""
+    """Write a row that belongs to no instruction, if everything is logged."""
     if g.log_all:
         log_row(g, s, kind, w, pc, 0, detail, -1)
 
 
 @device(apart=True)
 def log_wait(g: Gpu, s: Sm, w: int, boards: int) -> None:
-    """The warp finds that its next instruction waits for scoreboards."""
+    """Write that the warp's next instruction waits for scoreboards."""
     log_event(g, s, LogKind.SCOREBOARD, w, s.stack[w, s.sp[w], StackColumn.PC], boards)
 
 
 @device(apart=True)
 def log_block(g: Gpu, s: Sm, slot: int) -> None:
-    """A block has come into `slot`, with all its warps."""
+    """Write that a block has come into `slot`, with all its warps."""
     if g.log_all:
         log_row(g, s, LogKind.BLOCK, slot * g.warps_per_block, g.entry, g.warps_per_block, slot, -1)
 
 
 @device
 def watched_lanes(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, around: int) -> int:
-    """The lanes of `mask` that touch watched bytes of global memory, or others in the same aligned `around` bytes, a
-    power of two."""
+    """Return the lanes of `mask` that touch watched bytes of global memory, or other bytes of the same aligned `around`
+    bytes. `around` is a power of two."""
     found = 0
     space = program[pc, Column.SPACE]
     if space == Space.GLOBAL or space == Space.GENERIC:  # windows lie where nothing global does
@@ -72,7 +72,7 @@ def watched_lanes(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, around: int)
 
 @device
 def log_words(g: Gpu, s: Sm, regs: Cube, w: int, n: int, first: int, reg: int, words: int) -> None:
-    """Words `first` and following of the lanes in row n: those of registers `reg` and following."""
+    """Write the words of registers `reg` and following into row n, as words `first` and following of each lane."""
     for k in range(words):
         r = reg + k if reg != RZ else RZ
         for t in range(g.lanes):
@@ -81,7 +81,7 @@ def log_words(g: Gpu, s: Sm, regs: Cube, w: int, n: int, first: int, reg: int, w
 
 @device
 def log_data(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, n: int) -> None:
-    """What the lanes of row n store, or give to an atomic operation; zeros behind it."""
+    """Write into row n the data that its lanes store, or give to an atomic operation. The rest of the row is zeros."""
     g.log_lane[n, LANES:] = 0
     access = program[pc, Column.ACCESS]
     if access == AccessCode.STORE:
@@ -93,7 +93,7 @@ def log_data(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, n: int) 
 
 @device
 def log_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> int:
-    """A row of the lanes' addresses, which are staged, and what they store, if that is kept; its number."""
+    """Write a row of the lanes' staged addresses, and of their data if the log keeps it. Return the row's number."""
     n = g.logged_lanes
     for t in range(g.lanes):
         g.log_lane[n, t] = s.addr[t]
@@ -107,8 +107,8 @@ def log_lanes(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int) -> int:
 
 @device(apart=True)
 def log_issue(g: Gpu, s: Sm, program: Grid, rows: Grid, regs: Cube, w: int, pc: int, mask: int) -> None:
-    """The instruction at `pc` has been issued to the lanes of `mask` and is about to execute: a row, or, where the run
-    is to stop at it, the fault that says so."""
+    """Write that the instruction at `pc` has been issued to the lanes of `mask`. It is about to execute. Where the run
+    has to stop at it, set the fault for that instead."""
     if g.fault:
         return
     lanes, touched = -1, 0

@@ -1,4 +1,4 @@
-"""What falls due in the memory system: requests that go on, and DRAM's commands."""
+"""This module runs the events that are due in the memory system: requests that go on, and DRAM's commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device(inline=True)
 def prepare(g: Gpu, log: Words, k: int) -> None:
-    """Slice k may now ask its channel for something that has a place there."""
+    """Bring the channel of slice k up to now, as the slice may be about to ask it for something."""
     channel = channel_of(g, k)
     if g.l2_data == 0 or has_room(g, channel, 1):
         catch_up(g, log, channel)
@@ -26,8 +26,8 @@ def prepare(g: Gpu, log: Words, k: int) -> None:
 
 @device(inline=True)
 def move_on(g: Gpu, sms: Sequence[Sm], limit: int) -> int:
-    """Move the clock to the next cycle with work, if that comes before `limit`, is the memory system's alone and no SM
-    has any in this one; returns whether it is so."""
+    """Move the clock to the next cycle with work, if it is below `limit`, belongs to the memory system alone, and no SM
+    has work in this one. Return whether the clock has moved."""
     if g.log_stop or g.recall or (g.retired == g.blocks and g.unfinished == 0):
         return 0
     best = next_memory_event(g)
@@ -44,8 +44,8 @@ def move_on(g: Gpu, sms: Sequence[Sm], limit: int) -> int:
 
 @device(apart=True)
 def serve_memory(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words, limit: int) -> None:
-    """The memory system in cycle `g.cycle`, before the SMs; and in all those that follow, up to the first in which an
-    SM has something to do, or that is not below `limit`."""
+    """Run the memory system in cycle `g.cycle`, before the SMs. Go on with the following cycles below `limit` while no
+    SM has work."""
     serve_cycle(g, sms, program, log)
     while move_on(g, sms, limit):
         serve_cycle(g, sms, program, log)
@@ -53,7 +53,7 @@ def serve_memory(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words, limit: in
 
 @device(inline=True)
 def serve_cycle(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
-    """The memory system in cycle `g.cycle`."""
+    """Run the memory system in cycle `g.cycle`."""
     r = take(g)
     while r >= 0:
         following = g.following[r]

@@ -1,13 +1,15 @@
-"""What single instructions do and wait for, in profiled runs: lost issue slots, the SM's counters, latencies.
+"""This module counts the work and the waits of single instructions in profiled runs: lost issue slots, the SM's
+counters and latencies.
 
-A lost slot is held against one instruction of one warp: of the scheduler's warps whose waiting is the slot's reason,
-the oldest (`SchedulerRecord.age`). The instruction is the warp's next one, which cannot issue, where it waits for a
-stall count, scoreboards, a port or the policy; the one that it issued last where that is what keeps it: a branch, a
-barrier, its end, an instruction without a partner, or that waits for its registers. A slot lost for want of a warp is
-nobody's.
+A lost slot is held against one instruction of one warp. The warp is the oldest (`SchedulerRecord.age`) of the
+scheduler's warps that wait for the slot's reason. The instruction is the warp's next one where that cannot issue
+because of a stall count, scoreboards, a port or the policy. It is the one that the warp issued last where that keeps
+the warp: a branch, a barrier, its end, an instruction without a partner or still without its registers. A slot lost for
+want of a warp is held against no instruction.
 
-An SM's counters change while an instruction is executed, or when lines of one that were held go on; what they have
-gained is that instruction's. Neither form of a cycle's bookkeeping matters here: both ask when no state has changed.
+An SM's counters change while an instruction is executed, or when held lines of one go on; the increase belongs to that
+instruction. Both forms of a cycle's bookkeeping give the same counts, as they call this module when no state has
+changed.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device
 def next_word(s: Sm, w: int) -> int:
-    """The word that warp w executes next."""
+    """Return the code word that warp w executes next."""
     return s.stack[w, s.sp[w], StackColumn.PC]
 
 
 @device
 def waits_so(g: Gpu, s: Sm, program: Grid, w: int, why: int) -> int:
-    """Whether warp w's waiting is the reason `why`."""
+    """Return 1 if warp w waits for the reason `why`, a `Stall`."""
     state = s.state[w]
     if why == Stall.PENDING:
         unit = program[next_word(s, w), Column.UNIT] if state == Warp.READY else 0
@@ -40,7 +42,7 @@ def waits_so(g: Gpu, s: Sm, program: Grid, w: int, why: int) -> int:
 
 @device
 def oldest_waiting(g: Gpu, s: Sm, program: Grid, sch: int, why: int) -> int:
-    """The oldest of the scheduler's warps whose waiting is the reason; -1 if there is none."""
+    """Return the oldest of the scheduler's warps that wait for the reason, -1 if there is none."""
     best = -1
     for w in range(sch, g.warp_limit, g.schedulers):
         if waits_so(g, s, program, w, why) and (best < 0 or s.age[w] < s.age[best]):
@@ -50,7 +52,7 @@ def oldest_waiting(g: Gpu, s: Sm, program: Grid, sch: int, why: int) -> int:
 
 @device
 def charge(g: Gpu, s: Sm, program: Grid, sch: int, why: int, slots: int) -> None:
-    """Slots of a scheduler are lost for the reason `why`, a `Stall`: enter them at an instruction."""
+    """Enter slots that a scheduler has lost for the reason `why`, a `Stall`, at an instruction."""
     if slots == 0:
         return
     if why == Stall.NO_PAIR or why == Stall.REGISTER_BANK:
@@ -67,7 +69,7 @@ def charge(g: Gpu, s: Sm, program: Grid, sch: int, why: int, slots: int) -> None
 
 @device
 def settle(s: Sm, program: Grid, pc: int) -> None:
-    """What the SM has counted since the last call is due to the instruction at `pc`."""
+    """Enter what the SM has counted since the last call at the instruction at `pc`."""
     for i in range(STATS):
         gained = s.stat[i] - s.settled[i]
         if gained:
@@ -77,7 +79,7 @@ def settle(s: Sm, program: Grid, pc: int) -> None:
 
 @device
 def returns_data(program: Grid, pc: int) -> int:
-    """Whether the instruction at `pc` waits for what memory sends: a load, an atomic, a texture fetch."""
+    """Return 1 if the instruction at `pc` waits for data from memory: a load, an atomic or a texture fetch."""
     group = program[pc, Column.GROUP]
     return (
         1
@@ -88,7 +90,7 @@ def returns_data(program: Grid, pc: int) -> int:
 
 @device
 def profile_issue(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
-    """The instruction at `pc` has executed: what it has counted, and when its data comes, if that is known already."""
+    """Enter the counts of the instruction at `pc` after its execution, and its latency if that is known already."""
     lanes = s.stat[Stat.THREAD_INSTRUCTIONS] - s.settled[Stat.THREAD_INSTRUCTIONS]
     settle(s, program, pc)
     if s.access >= 0:
@@ -101,7 +103,7 @@ def profile_issue(g: Gpu, s: Sm, program: Grid, pc: int) -> None:
 
 @device
 def profile_access(g: Gpu, s: Sm, program: Grid, a: int) -> None:
-    """All that access a lacked has come."""
+    """Enter the latency of access a, as all its data has come."""
     pc = s.access_word[a]
     if returns_data(program, pc):
         ready = max(g.cycle, max(s.access_known[a], s.access_time[a]))
@@ -110,7 +112,7 @@ def profile_access(g: Gpu, s: Sm, program: Grid, a: int) -> None:
 
 @device
 def enter_latency(program: Grid, pc: int, cycles: int) -> None:
-    """An access of the instruction at `pc` has its data so many cycles after it issued."""
+    """Count an access of the instruction at `pc` that has its data `cycles` cycles after its issue."""
     program[pc, LATENCIES] += 1
     program[pc, LATENCY_SUM] += cycles
     program[pc, LATENCY_MAX] = max(program[pc, LATENCY_MAX], cycles)

@@ -1,8 +1,9 @@
-"""The plain per-cycle form of a cycle's bookkeeping: no wheel, no calendar, no ready masks, no census.
+"""This module is the plain per-cycle form of a cycle's bookkeeping: no wheel, no calendar, no ready masks, no census.
 
-Every cycle it looks at every warp and every scoreboard time afresh. It shares with the event-skipping form what an
-instruction does (`issue.begin_issue` to `issue.end_issue`), but not how the next cycle with work, the eligible warps
-and the stall reasons are found; both must agree on every counter."""
+Every cycle it looks afresh at every warp and every scoreboard time. It shares the execution of an instruction with the
+event-skipping form (`issue.begin_issue` to `issue.end_issue`). It has its own ways to find the next cycle with work,
+the eligible warps and the stall reasons. Both forms must agree on every counter.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device
 def refresh(g: Gpu, s: Sm, program: Grid) -> None:
-    """Bring scoreboards and warp states up to now."""
+    """Bring the states of scoreboards and warps up to the current cycle."""
     for w in range(g.warp_limit):
         if s.state[w] != Warp.NONE:
             for b in range(SCOREBOARDS):
@@ -61,13 +62,13 @@ def refresh(g: Gpu, s: Sm, program: Grid) -> None:
 
 @device
 def waited_for(s: Sm, program: Grid, w: int) -> int:
-    """The busy scoreboards that the warp's next instruction waits for, as bits."""
+    """Return the busy scoreboards that the warp's next instruction waits for, as bits."""
     return s.busy[w] & program[s.stack[w, s.sp[w], StackColumn.PC], Column.WAIT]
 
 
 @device
 def reason(g: Gpu, s: Sm, sch: int) -> int:
-    """Why the scheduler issues nothing, from its warps' states."""
+    """Return the reason why the scheduler issues nothing, a `Stall`, from its warps' states."""
     best = NO_RANK
     for w in range(sch, g.warp_limit, g.schedulers):
         best = min(best, rank_of(s.state[w]))
@@ -76,7 +77,7 @@ def reason(g: Gpu, s: Sm, sch: int) -> int:
 
 @device
 def resident_warps(g: Gpu, s: Sm) -> int:
-    """Warps of resident blocks."""
+    """Return the number of warps of resident blocks."""
     n = 0
     for w in range(g.warp_limit):
         n += 1 if s.state[w] != Warp.NONE else 0
@@ -85,7 +86,7 @@ def resident_warps(g: Gpu, s: Sm) -> int:
 
 @device
 def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
-    """The scheduler's warps whose next instruction could issue now, as a bit mask."""
+    """Return the scheduler's warps whose next instruction could issue now, as a bit mask."""
     eligible = 0
     for w in range(sch, g.warp_limit, g.schedulers):
         if s.state[w] == Warp.READY:
@@ -97,7 +98,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
 
 @device
 def can_go_on(g: Gpu, s: Sm) -> int:
-    """1 if any warp of the SM can ever issue again by itself, or a block can still come."""
+    """Return 1 if any warp of the SM can ever issue again by itself, or a block can still come."""
     if next_launch(g, s) < NEVER or s.loads_out or s.stores_out or s.called:
         return 1
     if s.tagged_out[Tagged.CODE] or s.tagged_out[Tagged.CONSTANTS]:

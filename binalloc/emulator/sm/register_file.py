@@ -1,11 +1,14 @@
-"""Banks of the register file, and the operand cache in front of them, on machines that name banks.
+"""This module has the banks of the register file and the operand cache in front of them, for machines that name banks.
 
-Each scheduler has banks of its own. An instruction of fixed latency asks for its registers when it issues; a bank gives
-out so many a cycle, in the order in which they were asked for. An instruction whose last register comes later than the
-machine's window waits until it is within, and its scheduler issues nothing meanwhile (stall `register_bank`): the
-pipeline is in order, so whatever follows is as late, and stall counts stay right. After Huerta et al., "Dissecting and
-Modeling the Architecture of Modern GPU Cores" (MICRO 2025), sections 5.1.1 and 5.3, who measured this on Turing, Ampere
-and Blackwell; banks and conflicts on Volta after Jia et al. (arXiv 1804.06826)."""
+Each scheduler has banks of its own. An instruction of fixed latency asks for its registers when it issues. A bank gives
+out a number of registers per cycle, in the order of the requests. An instruction waits where its last register comes
+later than the machine's window, and its scheduler issues nothing meanwhile (stall `register_bank`). The pipeline is in
+order, so whatever follows is as late, and stall counts stay right.
+
+After Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores" (MICRO 2025), sections 5.1.1 and
+5.3, who measured this on Turing, Ampere and Blackwell; banks and conflicts on Volta after Jia et al. (arXiv
+1804.06826).
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from binalloc.emulator.state.records import Gpu, Sm
 
 @device(apart=True)
 def read_registers(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
-    """The instruction at `pc`, which warp w issues now, asks for its registers. Returns the cycles that it waits, and
-    its scheduler with it."""
+    """Have the instruction at `pc`, which warp w issues now, ask for its registers. Return the cycles that it and its
+    scheduler wait."""
     sch = g.scheduler_of[w]
     reads = left_to_read(g, s, program, sch, w, pc) if g.operand_cache else program[pc, Column.READS]
     wait = 0
@@ -39,15 +42,15 @@ def read_registers(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
 
 @device
 def kept_as(s: Sm, w: int, register: int) -> int:
-    """What stands in the operand cache for a register of warp w. Warps of one slot are told apart by their age, so that
-    none finds what an earlier one has left."""
+    """Return the value for a register of warp w in the operand cache. It contains the warp's age, so that no warp finds
+    what an earlier one in its slot has left."""
     return 1 + register + (s.age[w] << REGISTER_BITS)
 
 
 @device
 def left_to_read(g: Gpu, s: Sm, program: Grid, sch: int, w: int, pc: int) -> int:
-    """What the instruction reads of each bank, as in column READS, but for what is kept for its operands; every entry
-    that it asks is used up, and holds what it keeps itself."""
+    """Return the reads that the instruction needs of each bank, in the form of column READS, without operands in the
+    cache. Every entry that the instruction asks is used up, and then holds what the instruction keeps."""
     operands = program[pc, Column.OPERANDS]
     missing = 0
     for i in range(OPERANDS * OPERAND_WORDS):
@@ -71,7 +74,7 @@ def left_to_read(g: Gpu, s: Sm, program: Grid, sch: int, w: int, pc: int) -> int
 
 @device
 def first_of(operands: int, missing: int, i: int) -> int:
-    """1 if the i-th register of the operands is none of the missing ones before it."""
+    """Return 1 if the i-th register of the operands differs from the missing ones before it."""
     for k in range(i):
         if (missing >> k) & 1 and ((operands >> REGISTER_BITS * k) ^ (operands >> REGISTER_BITS * i)) & RZ == 0:
             return 0

@@ -1,7 +1,7 @@
 """This module has the constants that device code and staging share: program columns, opcodes, states, faults and sizes.
 
 Device code sees module-level integers as compile-time constants, so all is plain ints. Figures that differ between
-machines are data in the state. Sizes here are only shapes of the records' arrays; `Device` refuses a larger machine.
+machines are data in the state. Sizes here are shapes of the records' arrays; `LaunchedDevice` refuses larger machines.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Why a run stopped: faults, deadlocks, loops without end, told in the words of the program."""
+"""This package says in the words of the program why a run stopped: faults, deadlocks and endless loops."""

@@ -1,4 +1,5 @@
-"""What a message about a run needs: the state, the program, and who ran where."""
+"""This module has what a message about a run needs: the state, the program, and the places of threads and
+instructions."""
 
 from __future__ import annotations
 
@@ -8,22 +9,22 @@ from binalloc.isa.text.disassembler import format_instr
 
 
 class Context:
-    """A device that has stopped, and its instructions and threads in words."""
+    """A context is a device that has stopped, with its instructions and threads in words."""
 
     def __init__(self, device: LaunchedDevice) -> None:
         self.device = device
         self.engine, self.g, self.sms, self.program = device.engine, device.g, device.sms, device.program
 
     def of(self, name: str) -> int:
-        """An integer field of the device record."""
+        """Return an integer field of the device record."""
         return int(self.engine.get(self.g, 0, name))
 
     def at(self, sm: int, name: str) -> Array:
-        """A copy of an array field of an SM's record."""
+        """Return a copy of an array field of an SM's record."""
         return self.engine.view(self.sms, sm, name).copy()
 
     def where(self, word: int) -> str:
-        """Function, index and text of the instruction at a code word, and its source line where one is known."""
+        """Return function, index and text of the instruction at a code word, with its source line if that is known."""
         if self.program.place(word) is None:
             return f"word {word}"
         function, index, text, source = self.parts(word)
@@ -31,7 +32,7 @@ class Context:
         return where if source is None else f"{where} ({source})"
 
     def parts(self, word: int) -> tuple[str, int, str, str | None]:
-        """Function, index, text, and file and line where they are known, of the instruction at a code word."""
+        """Return function, index, text and source position (None if unknown) of the instruction at a code word."""
         place = self.program.place(word)
         assert place is not None, word
         fn, index = place
@@ -40,7 +41,7 @@ class Context:
         return fn.name, index, text, None if line is None else f"{line[0]}:{line[1]}"
 
     def thread(self, sm: int, w: int, lane: int) -> str:
-        """SM, block and warp of a warp slot, and of a lane of it (-1: none) its thread."""
+        """Return SM, block and warp of a warp slot in words, and the thread of a lane of it (-1: none)."""
         block = int(self.at(sm, "block_id")[self.at(sm, "block_of")[w]])
         warp = int(self.at(sm, "in_block")[w])
         text = f"SM {sm}, block {block}{_axes(block, self.device.launch.grid)}, warp {warp}"
@@ -50,12 +51,12 @@ class Context:
         return f"{text}, lane {lane}, thread {number}{_axes(number, self.device.launch.block)}"
 
     def numbers(self, block: int, thread: int) -> str:
-        """A block and a thread of it."""
+        """Return a block and one of its threads in words."""
         launch = self.device.launch
         return f"block {block}{_axes(block, launch.grid)}, thread {thread}{_axes(thread, launch.block)}"
 
     def nearest(self, address: int, size: int = 1) -> str:
-        """How far the bytes at `address` are from the nearest buffer or variable, and where that lies."""
+        """Return in words how far the bytes at `address` are from the nearest buffer or variable, and where that is."""
         places = self.device.places()
         if not places:
             return "; the launch has no buffer"
@@ -73,6 +74,6 @@ class Context:
 
 
 def _axes(number: int, shape: tuple[int, int, int]) -> str:
-    """ " (x, y, z)" of the block or thread of a number, where the shape has more than one axis."""
+    """Return " (x, y, z)" for a block or thread number, or "" where the shape has only one axis."""
     x, y, z = shape
     return "" if y == z == 1 else f" ({number % x}, {number // x % y}, {number // (x * y)})"

@@ -1,7 +1,8 @@
-"""A deadlock in words: block by block which warps wait where for what, and what is most likely the cause.
+"""This module describes a deadlock: the places and waits of the warps, block by block, and the most likely cause.
 
 Needs a device that can never go on: nothing will happen in it any more, or its warps go round in loops that nothing
-changes (`spin`). Warps of a block that stand alike are told of together, and so are blocks that do."""
+changes (`spin`). Warps of a block in the same situation are described together, and so are such blocks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from binalloc.emulator.stops.context import Context
 from binalloc.errors import KernelFault
 
 MOST_LINES = 8
-"""Groups of warps that are told of."""
+"""Groups of warps that a message describes. More would hide the cause; chosen by hand."""
 REMEDY = "Every warp that a barrier expects must reach it; no lane may wait for another of its warp."
 _FIELDS = (
     "state", "sp", "stack", "at", "in_block", "live", "bar_id", "bar_pc", "busy", "board_open", "block_id",
@@ -28,45 +29,44 @@ _SPINNING = (L.Warp.READY, L.Warp.STALL, L.Warp.BRANCH)
 
 @dataclass(frozen=True)
 class Waiting:
-    """A warp of a block, in a `Warp` state. barrier: the one at which it waits, -1 for none. word: what it waits in, is
-    about to issue, or issued last before it ended. behind: lanes that wait until those that spin are done."""
+    """An object is a warp of a block that does not go on."""
 
-    warp: int
-    state: int
-    barrier: int
-    word: int
-    behind: int
-    boards: tuple[int, ...]
-    unanswered: bool
+    warp: int  #: number of the warp in its block
+    state: int  #: a `Warp` state
+    barrier: int  #: barrier at which the warp waits, -1 for none
+    word: int  #: code word at which it waits, that it is about to issue, or that it issued last before it ended
+    behind: int  #: lanes that wait until the lanes that spin are done
+    boards: tuple[int, ...]  #: scoreboards that it waits for
+    unanswered: bool  #: whether memory has yet to answer for one of these
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """An opening of a barrier that some have come to: how many warps have, how many it takes, and how many it holds."""
+    """An object is a barrier to which some warps have come but which has not opened."""
 
-    number: int
-    arrived: int
-    expected: int
+    number: int  #: number of the barrier in its block
+    arrived: int  #: warps that have come
+    expected: int  #: warps that it takes to open
 
 
 @dataclass(frozen=True)
 class Block:
-    """A resident block: its warps, and its barriers that have not opened by their numbers."""
+    """An object is a resident block."""
 
     number: int
     sm: int
     warps: tuple[Waiting, ...]
-    barriers: dict[int, Barrier]
+    barriers: dict[int, Barrier]  #: the barriers that have not opened, by number
 
 
 def explain(c: Context) -> KernelFault:
-    """The fault of a device that cannot go on: the likely cause, then who waits where for what."""
+    """Return the fault of a device that cannot go on: the likely cause, then the waits of its warps."""
     blocks = _blocks(c)
     return KernelFault(f"deadlock: {_cause(c, blocks)}", found=standing(c, blocks), remedy=REMEDY)
 
 
 def standing(c: Context, blocks: list[Block] | None = None) -> str:
-    """Where the warps of the resident blocks stand, at most `MOST_LINES` groups of them."""
+    """Describe where the warps of the resident blocks are, in at most `MOST_LINES` groups."""
     lines: dict[tuple[str, ...], list[Block]] = {}
     for block in _blocks(c) if blocks is None else blocks:
         lines.setdefault(tuple(_groups(c, block)), []).append(block)
@@ -87,7 +87,7 @@ def standing(c: Context, blocks: list[Block] | None = None) -> str:
 
 
 def _blocks(c: Context) -> list[Block]:
-    """The resident blocks in the order of their numbers."""
+    """Return the resident blocks in the order of their numbers."""
     found = []
     for sm in range(c.of("sms")):
         f = {name: c.at(sm, name) for name in _FIELDS}
@@ -96,7 +96,7 @@ def _blocks(c: Context) -> list[Block]:
 
 
 def _block(c: Context, sm: int, f: Fields, slot: int) -> Block:
-    """The block in a slot of an SM."""
+    """Return the block in a slot of an SM."""
     each = c.of("warps_per_block")
     slots = range(slot * each, (slot + 1) * each)
     alive = sum(1 for w in slots if f["live"][w])
@@ -109,7 +109,7 @@ def _block(c: Context, sm: int, f: Fields, slot: int) -> Block:
 
 
 def _warp(c: Context, f: Fields, w: int) -> Waiting:
-    """The warp in a slot."""
+    """Return the warp in a slot."""
     state, sp = int(f["state"][w]), int(f["sp"][w])
     barrier, word, behind, wanted = -1, int(f["at"][w]), 0, 0
     if state == L.Warp.BARRIER and f["bar_id"][w] >= 0:
@@ -125,7 +125,7 @@ def _warp(c: Context, f: Fields, w: int) -> Waiting:
 
 
 def _groups(c: Context, block: Block) -> list[str]:
-    """The warps of a block that stand alike, in words."""
+    """Describe the warps of a block, with warps in the same situation together."""
     groups: dict[str, list[int]] = {}
     for waiting in block.warps:
         groups.setdefault(_doing(c, block, waiting), []).append(waiting.warp)
@@ -133,7 +133,7 @@ def _groups(c: Context, block: Block) -> list[str]:
 
 
 def _doing(c: Context, block: Block, waiting: Waiting) -> str:
-    """What a warp does, or waits for, and where."""
+    """Describe what a warp does or waits for, and where."""
     where = c.where(waiting.word)
     if waiting.barrier >= 0:
         barrier = block.barriers[waiting.barrier]
@@ -153,7 +153,7 @@ def _doing(c: Context, block: Block, waiting: Waiting) -> str:
 
 
 def _cause(c: Context, blocks: list[Block]) -> str:
-    """The most likely reason, from the first block that shows one."""
+    """Describe the most likely cause, from the first block that shows one."""
     for found in (_lanes, _at_barriers):
         for block in blocks:
             if cause := found(block):
@@ -168,7 +168,7 @@ def _cause(c: Context, blocks: list[Block]) -> str:
 
 
 def _lanes(block: Block) -> str:
-    """Lanes that wait for others of their warp that do not run until these are done."""
+    """Describe the lanes that spin while other lanes of their warp wait behind them, "" for none."""
     for w in block.warps:
         if w.state in _SPINNING and w.behind:
             of = f"lanes of warp {w.warp} of block {block.number}"
@@ -177,7 +177,7 @@ def _lanes(block: Block) -> str:
 
 
 def _at_barriers(block: Block) -> str:
-    """Why a barrier of the block stays closed."""
+    """Describe why a barrier of the block stays closed, "" if none does."""
     for b in sorted(block.barriers):
         barrier = block.barriers[b]
         come = [w for w in block.warps if w.barrier == b]
@@ -203,7 +203,7 @@ def _at_barriers(block: Block) -> str:
 
 
 def _numbers(what: str, numbers: Sequence[int]) -> str:
-    """ "warp 3", "warps 0 to 3 and 5": ascending numbers, runs of them together."""
+    """Return "warp 3" or "warps 0 to 3 and 5": the numbers in ascending order, with runs of them together."""
     runs: list[list[int]] = []
     for n in sorted(numbers):
         if runs and runs[-1][1] == n - 1:

@@ -1,4 +1,4 @@
-"""A fault code in the state becomes a KernelFault that a user can act on."""
+"""This module turns a fault code of the state into a KernelFault that a user can act on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ _U64 = (1 << 64) - 1
 
 
 def _texture(code: int) -> str:
-    """A geometry as TEX's fault has it: dimensions, 4 times the code of the layers, 16 where texels are gathered."""
+    """Describe a geometry as the fault of TEX has it: dimensions, plus 4 times the code of the layers, plus 16 where
+    texels are gathered."""
     dimensions, layers = code % 4, list(TextureLayers)[code // 4 % 4]
     text = f"of {dimensions} dimensions"
     if layers != TextureLayers.NONE:
@@ -64,12 +65,12 @@ def _texture(code: int) -> str:
 
 
 def row_name(row: int) -> str:
-    """Register or predicate of a row of the hazard table."""
+    """Return the register or predicate of a row of the hazard table."""
     return f"P{row - L.PRED_ROW}" if row >= L.PRED_ROW else f"R{row}"
 
 
 def kernel_fault(c: Context) -> KernelFault:
-    """The KernelFault for the fault recorded in the state."""
+    """Return the KernelFault for the fault in the state."""
     code, sm, w, pc, lane = (c.of(n) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane"))
     a, b, d = c.of("fault_a"), c.of("fault_b"), c.of("fault_c")
     if code == L.Fault.DEADLOCK:
@@ -89,7 +90,7 @@ def kernel_fault(c: Context) -> KernelFault:
 
 
 def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[str | None, str | None, str | None]:
-    """(found, expected, remedy) of a fault from its three detail words. Addresses are shown unsigned."""
+    """Return (found, expected, remedy) of a fault, from its three detail words. Addresses are shown unsigned."""
     if code in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR):
         return hazard(c, code, lane, a, b, d)
     if code == L.Fault.GLOBAL:
@@ -154,12 +155,12 @@ def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[st
 
 
 def inside(low: int, end: int, what: str) -> str:
-    """The bytes from `low` up to `end`, which is not one of them, and what they are."""
+    """Describe the bytes from `low` up to but not including `end`, and what they are."""
     return f"{low:#x} to {end - 1:#x}, {what}" if low < end else "no such access, as there are no bytes for it"
 
 
 def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:
-    """An atomic operation on a type that it has not, and the types that it has."""
+    """Return (found, expected, remedy) of an atomic operation on a type that it does not have."""
     types = ["U32", *ATOMIC_TYPES[1:]]
     if aop >= len(ATOMIC_OPS) or atyp >= len(types):
         return f"operation {aop} on type {atyp}", None, None
@@ -168,8 +169,10 @@ def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:
 
 
 def surface(c: Context, a: int, b: int, d: int) -> tuple[str, str, str | None]:
-    """What a surface access was to: `a` has the handle and what is wrong, `b` and `d` the coordinates and what was
-    wanted."""
+    """Return (found, expected, remedy) of a surface access.
+
+    `a` has the handle and the kind of error, an `Amiss`. `b` and `d` have the coordinates and what was wanted.
+    """
     amiss, handle = a >> 32, a & L.FULL
     wanted, words = d >> 32, (b & L.FULL, b >> 32 & L.FULL, d & L.FULL)
     if amiss == Amiss.HANDLE:
@@ -190,7 +193,7 @@ _MEETING = "a barrier or a WARPSYNC (bar.warp.sync)"
 
 
 def race(c: Context, address: int, word: int, before: int) -> tuple[str, str, None]:
-    """What the other access to `address` was, in the instruction at `word`."""
+    """Return (found, expected, remedy) of a race on `address` with an earlier access by the instruction at `word`."""
     if before == Before.LANE:
         found = f"address {address:#x} is written by another lane with another value"
         return found, "one lane that writes it, or one value", None
@@ -201,7 +204,7 @@ def race(c: Context, address: int, word: int, before: int) -> tuple[str, str, No
 
 
 def called(c: Context, word: int) -> str:
-    """What a call that enters no function names."""
+    """Describe the target of a call that enters no function."""
     place = c.program.place(word)
     if place is None or place[1]:
         return f"code word {word}"
@@ -210,7 +213,8 @@ def called(c: Context, word: int) -> str:
 
 
 def barrier_count(lane: int, a: int, b: int, d: int) -> tuple[str, str, str | None]:
-    """What is wrong with the thread count `a` at barrier `d`; `lane` where one lane's is another than the first's."""
+    """Return (found, expected, remedy) of a wrong thread count `a` at barrier `d`. lane: the lane whose count differs
+    from the first lane's, -1 if all have the same."""
     if lane >= 0:
         return f"{a} threads, the first lane {b}", "one count for all lanes", None
     if a == 0:
@@ -219,7 +223,7 @@ def barrier_count(lane: int, a: int, b: int, d: int) -> tuple[str, str, str | No
 
 
 def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:
-    """The other instruction of a hazard and what is missing."""
+    """Return (found, expected, remedy) of a hazard: the other instruction, and what is missing."""
     if code == L.Fault.WAR:
         found = f"{row_name(row)} is still to be read by {c.where(a)}"
         return found, "a wait for its read scoreboard", Hint("Run {schedule}.")

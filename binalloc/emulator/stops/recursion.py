@@ -1,5 +1,5 @@
-"""What is said where functions have called themselves too often: local memory has no room for another frame, or the
-reconvergence stack none for another call."""
+"""This module describes faults of functions that have called themselves too often: local memory has no room for another
+frame, or the reconvergence stack none for another call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from binalloc.printable import count
 
 
 def is_overflow(c: Context, word: int) -> bool:
-    """Whether the instruction at a code word is what a function does whose frame does not fit."""
+    """Return whether the instruction at a code word is the trap of a function whose frame does not fit."""
     place = c.program.place(word)
     assert place is not None
     instr = place[0].instrs[place[1]]
@@ -20,7 +20,7 @@ def is_overflow(c: Context, word: int) -> bool:
 
 
 def overflow_fault(c: Context, place: str) -> KernelFault:
-    """The fault of a function that found no room for its frame."""
+    """Return the fault of a function that found no room for its frame."""
     function = c.program.place(c.of("fault_pc"))
     assert function is not None
     frame = count(function[0].info.local_frame, "byte")
@@ -32,13 +32,13 @@ def overflow_fault(c: Context, place: str) -> KernelFault:
 
 
 def too_many_entries(c: Context, entries: int) -> tuple[str, str, str]:
-    """(found, expected, remedy) of a reconvergence stack that is full."""
+    """Return (found, expected, remedy) of a full reconvergence stack."""
     found = f"more than {entries} entries, {calls_deep(c)} deep"
     return found, f"at most {entries}", "Recursion or divergence nests too deep: does it end?"
 
 
 def calls_deep(c: Context) -> str:
-    """How many calls the warp that has faulted is in."""
+    """Return in words how many calls the faulting warp is in."""
     sm, w = c.of("fault_sm"), c.of("fault_warp")
     entries = c.at(sm, "stack")[w, : int(c.at(sm, "sp")[w]) + 1]
     return count(int((entries[:, L.StackColumn.KIND] == L.EntryKind.CALL).sum()), "call")

@@ -1,6 +1,5 @@
-"""What the device runtime has to say of a stop: failed assertions, blocks freed twice, accesses to blocks that are not
-there. Traps of the program's own are told from these by what the runtime left in its variable.
-"""
+"""This module describes stops of the device runtime: failed assertions, blocks freed twice, accesses to blocks that do
+not exist. The runtime's variable distinguishes them from traps of the program's own."""
 
 from __future__ import annotations
 
@@ -15,14 +14,15 @@ from binalloc.isa.table.fields import RZ
 from binalloc.printable import count
 
 NEAR_NULL = 4096
-"""An address below is taken for a null pointer with an offset."""
+"""An address below it counts as a null pointer with an offset. It is the size of a host's page; no buffer is placed so
+low."""
 MOST_TEXT = 1024
-"""Characters shown of a text in device memory."""
+"""Characters that a message shows of a text in device memory. Chosen by hand."""
 
 
 def is_trap(c: Context, word: int) -> bool:
-    """Whether the instruction at a code word is what a trap is made of: a generic store to address 0, whatever the
-    registers hold."""
+    """Return whether the instruction at a code word is a trap: a generic store to address 0, whatever the registers
+    hold."""
     place = c.program.place(word)
     assert place is not None
     instr = place[0].instrs[place[1]]
@@ -30,13 +30,13 @@ def is_trap(c: Context, word: int) -> bool:
 
 
 def in_printf(c: Context, word: int) -> bool:
-    """Whether the instruction at a code word is printf's."""
+    """Return whether the instruction at a code word belongs to printf."""
     place = c.program.place(word)
     return place is not None and place[0].name == PRINTF and c.device.memory.runtime is not None
 
 
 def null_of_malloc(c: Context, address: int) -> str | None:
-    """What to do about an access near address 0 by a program that allocates; None where it is something else."""
+    """Return the advice for an access near address 0 by a program that allocates, None in other cases."""
     runtime = c.device.memory.runtime
     if runtime is None or address >= NEAR_NULL or all(fn.name != MALLOC for fn in c.device.module.functions):
         return None
@@ -46,7 +46,7 @@ def null_of_malloc(c: Context, address: int) -> str | None:
 
 
 def stop_fault(c: Context, place: str) -> KernelFault:
-    """The fault of a kernel that trapped: by itself, or because the runtime stopped it."""
+    """Return the fault of a kernel that trapped, by itself or because the runtime stopped it."""
     runtime = c.device.memory.runtime
     if runtime is None:
         return _trapped(c, place)
@@ -71,14 +71,14 @@ def stop_fault(c: Context, place: str) -> KernelFault:
 
 
 def _trapped(c: Context, place: str) -> KernelFault:
-    """A trap of the program's own, be it that of a grid that meets without having been launched so."""
+    """Return the fault of the program's own trap. A grid that meets without a cooperative launch traps, too."""
     meets = any(v.name == GRID for v in c.device.module.globals) and not c.device.launch.cooperative
     remedy = "If it is grid.sync() that trapped: launch it with cooperative = true." if meets else None
     return KernelFault("the kernel trapped", place=place, remedy=remedy)
 
 
 def heap_access(c: Context, address: int, size: int) -> str:
-    """An address in the heap, and the nearest block in front of it."""
+    """Describe an address in the heap, and the nearest block in front of it."""
     runtime = c.device.memory.runtime
     assert runtime is not None
     raw = c.device.memories.global_.view(np.uint8)
@@ -100,7 +100,7 @@ def heap_access(c: Context, address: int, size: int) -> str:
 
 
 def _text(c: Context, raw: Array, address: int) -> str:
-    """The text at an address of global memory, up to its end."""
+    """Return the text at an address of global memory, up to its end."""
     at = address - c.device.memory.base
     if not 0 <= at < len(raw):
         return f"(no text at {address:#x})"

@@ -1,10 +1,11 @@
-"""Endless loops that wait for what can never come: a spin inside a warp, or between warps.
+"""This module finds endless loops that wait for something that can never come: a spin inside a warp, or between warps.
 
-The launch is a deterministic machine: if everything a program can see (registers, predicates, stacks, all memories)
-is the same at two moments far apart, and in between every warp either issued or stood at a closed barrier, and some
-issued, then nothing will ever change, and the spin is a deadlock. While something is on its way to a warp that has
-ended its block is still there, and another may come in its place. Looked for rarely and by the driver, so it costs the
-device loop nothing."""
+The launch is a deterministic machine. The search compares everything that a program can see (registers, predicates,
+stacks, all memories) at two moments far apart. If all is the same, if every warp has either issued in between or waited
+at a closed barrier, and if some have issued, then nothing will ever change: the spin is a deadlock. It is none yet while
+something is on its way to a warp that has ended, as another block may then come in the place of its own. The driver
+rarely looks for spins, so they cost the device loop nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ from binalloc.emulator.state.memories import Array
 from binalloc.models.machines.model import CYCLES_MAX
 
 APART = CYCLES_MAX + 1_000  # cycles between the two moments: longer than any latency or interval
-STEPS = 2_048  # cycles with events over which the state is looked for again
-TOGETHER = 64  # of those steps, between which signals wait
+STEPS = 2_048  # Cycles with events in which the state may come round. A longer loop is not found; chosen by hand.
+TOGETHER = 64  # of these steps, those between which signals wait. Chosen by hand
 
 
 def digest(device: LaunchedDevice, memories: bool) -> int:
-    """Hash of what programs can see; of global, shared and local memory only if `memories`."""
+    """Return a hash of what programs can see, with global, shared and local memory if `memories`."""
     mem, value = device.memories, 0
     parts: list[Array] = [mem.regs]
     for i in range(device.sms_count):
@@ -40,7 +41,7 @@ def digest(device: LaunchedDevice, memories: bool) -> int:
 
 
 def running(device: LaunchedDevice) -> bytes:
-    """Where every warp stands: cheap to compare cycle by cycle."""
+    """Return the code words of all warps, which are cheap to compare cycle by cycle."""
     parts = []
     for i in range(device.sms_count):
         sp = device.engine.view(device.sms, i, "sp")
@@ -50,13 +51,14 @@ def running(device: LaunchedDevice) -> bytes:
 
 
 def place_of(device: LaunchedDevice, sm: int, w: int) -> int:
-    """Where one warp stands, its slot being in use: cheaper still."""
+    """Return the code word of one warp, whose slot is in use. This is cheaper still."""
     top = device.engine.view(device.sms, sm, "sp")[w]
     return int(device.engine.view(device.sms, sm, "stack")[w, max(top, 0), L.StackColumn.PC])
 
 
 def find_spin(device: LaunchedDevice, limit: int) -> int:
-    """Run on for a while; status 2 with the deadlock fault set where the state comes round, else the run's status."""
+    """Run on for a while. Return status 2, with the deadlock fault set, where the state comes round, else the run's
+    status."""
     state = _State(device)
     start = device.engine.get(device.g, 0, "cycle")
     retired = device.engine.get(device.g, 0, "retired")
@@ -77,7 +79,8 @@ def find_spin(device: LaunchedDevice, limit: int) -> int:
 
 
 class _State:
-    """What a device is like now, to be found again. Nearly always it is seen at the first warp that this is another."""
+    """An object is the state of a device at one moment, for comparison with later ones. Nearly always the first warp
+    suffices to see that a later state differs."""
 
     def __init__(self, device: LaunchedDevice) -> None:
         self._device = device
@@ -89,7 +92,7 @@ class _State:
         self._place_of_one = place_of(device, *self._one)
 
     def has_come_round(self) -> bool:
-        """Whether it is so again, and every warp has done something in between, or waits for ever."""
+        """Return whether the device has this state again, and every warp has issued in between or waits for ever."""
         device = self._device
         return (
             place_of(device, *self._one) == self._place_of_one
@@ -101,13 +104,13 @@ class _State:
 
 
 def issue_counts(device: LaunchedDevice) -> list[Array]:
-    """Per SM: instructions issued by each warp slot since the launch."""
+    """Return the instructions issued by each warp slot since the launch, per SM."""
     return [device.engine.get(device.sms, i, "warp_issued") for i in range(device.sms_count)]
 
 
 def all_busy(device: LaunchedDevice, before: list[Array]) -> bool:
-    """Whether every warp that has not gone has issued since `before` or stands at a barrier that has not opened, and
-    some have issued."""
+    """Return whether every warp that has not gone has issued since `before` or waits at a closed barrier, and some have
+    issued."""
     some = False
     for i, old in enumerate(before):
         state, gone, barrier = (device.engine.get(device.sms, i, name) for name in ("state", "gone", "bar_id"))

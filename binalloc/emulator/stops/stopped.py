@@ -1,4 +1,4 @@
-"""A run that has come to where it was to stop."""
+"""This module has the exception for a run that has reached a stop, and the correction of its counters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from binalloc.emulator.state.layout import Column
 
 
 class Stopped(Exception):
-    """Raised by `run` when a warp is about to execute an instruction at which, or touch bytes of which, a listener of
-    the run's log has asked to stop. The instruction is issued, and nothing of it has happened yet. partial: as in
-    `LimitHit`."""
+    """`run` raises it when a warp is about to execute an instruction with a break, or one that touches watched bytes. A
+    listener of the run's log has asked for it. The instruction is issued, and nothing of it has happened yet.
+
+    partial: as in `LimitHit`.
+    """
 
     def __init__(self, device: LaunchedDevice) -> None:
         super().__init__("stopped at a break")
@@ -20,8 +22,8 @@ class Stopped(Exception):
 
 
 def take_back(device: LaunchedDevice) -> None:
-    """Count nothing of the instruction in front of which `device` has stopped; one that was to go with it has used its
-    slot. Of SMs that have had this cycle it is counted whole."""
+    """Take the instruction at which `device` has stopped out of the counters. An instruction that would have issued
+    with it has used its slot. SMs that have had this cycle count it whole."""
     i, warp, pc, mask = (device.get(f"fault_{name}") for name in ("sm", "warp", "pc", "a"))
     device.memories.counts[pc] -= 1
     _add(device, i, "warp_issued", warp, -1)
@@ -34,7 +36,7 @@ def take_back(device: LaunchedDevice) -> None:
 
 
 def _add(device: LaunchedDevice, i: int, name: str, index: int, value: int) -> None:
-    """To a counter of SM i."""
+    """Add to a counter of SM i."""
     counters = device.engine.view(device.sms, i, name).copy()
     counters[index] += value
     device.engine.put(device.sms, i, name, counters)

@@ -1,8 +1,8 @@
-"""Block layout: empty blocks and needless branches removed, and where divergent branches meet again.
+"""This module removes empty blocks and needless branches, and finds the points where divergent branches meet again.
 
-The meeting point of a branch is its block's immediate post-dominator, where paths on which lanes end (EXIT, RET) do not
-count: such lanes leave the masks and need no meeting. The last end in code order is the root; branches from which only
-other ends can be reached are done from those, last first.
+The meeting point of a branch is its block's immediate post-dominator. Paths on which lanes end (EXIT, RET) do not
+count: such lanes leave the masks and need no meeting. The root of the post-dominator tree is the last end in code
+order. A branch that cannot go to this end gets its meeting point from the tree of another end, last first.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from binalloc.frontend.ir import Block, Routine
 
 @dataclass
 class BlockOrder:
-    """blocks: in code order. forward: removed block -> the one that stands for it. meeting: number of a block that ends
-    in a guarded branch -> number of the block where its lanes meet, or -1: only at the end."""
+    """These are the blocks of a routine in their final order."""
 
-    blocks: list[Block]
-    forward: dict[int, int]
+    blocks: list[Block]  #: in code order
+    forward: dict[int, int]  #: removed block -> the block that replaces it
+    #: number of a block that ends in a guarded branch -> number of the block where its lanes meet, or -1 if only at the
+    #: end
     meeting: dict[int, int]
 
     def target(self, number: int) -> int:
-        """The block that a branch to `number` reaches."""
+        """Return the block to which a branch to `number` goes."""
         while number in self.forward:
             number = self.forward[number]
         return number
 
 
 def order_blocks(routine: Routine) -> BlockOrder:
-    """Clean up `routine`'s blocks in place (unreachable and empty ones go, branches to the next block too)."""
+    """Remove unreachable and empty blocks, and branches to the next block, from `routine` in place."""
     _drop_unreachable(routine)
     forward = _skip_empty(routine)
     out = BlockOrder(routine.blocks, forward, {})
@@ -40,7 +41,7 @@ def order_blocks(routine: Routine) -> BlockOrder:
         for block, following in zip(routine.blocks, routine.blocks[1:], strict=False):
             last = block.nodes[-1] if block.nodes else None
             if last is not None and last.target >= 0 and out.target(last.target) == following.number:
-                block.nodes.pop()  # guarded or not: it goes there anyway
+                block.nodes.pop()  # with and without its guard, the next block is the target
                 changed = True
         if changed:
             forward.update(_skip_empty(routine))
@@ -66,7 +67,7 @@ def _drop_unreachable(routine: Routine) -> None:
 
 
 def _skip_empty(routine: Routine) -> dict[int, int]:
-    """Remove blocks without nodes, and forward jumps through blocks that only jump. The last block stays."""
+    """Remove blocks without nodes and return removed block -> the block behind it. The last block stays."""
     forward: dict[int, int] = {}
     kept: list[Block] = []
     waiting: list[int] = []
@@ -83,7 +84,7 @@ def _skip_empty(routine: Routine) -> dict[int, int]:
 
 
 def meeting_points(routine: Routine) -> dict[int, int]:
-    """Block number -> number of its immediate post-dominator as the module docstring defines it, or -1."""
+    """Return block number -> number of its immediate post-dominator as the module docstring defines it, or -1."""
     numbers = [block.number for block in routine.blocks]
     position = {number: k for k, number in enumerate(numbers)}
     successors = routine.successors()

@@ -1,7 +1,8 @@
-"""A routine's units or predicates, flat: what liveness is worked out from before there is virtual code.
+"""This module describes a routine's units or predicates as a flat list, so that liveness can be computed before there
+is virtual code.
 
-Needs a routine; leaves it untouched. Values are units by their distance from FIRST_REGISTER, or predicates from
-FIRST_PREDICATE; a guard reads its predicate whether it holds or not. There are no items.
+It leaves the routine unchanged. Values are units by their distance from FIRST_REGISTER, or predicates by their distance
+from FIRST_PREDICATE. A guard reads its predicate whether it holds or not. The result has no items.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.kinds import File
 from binalloc.transform.virtual.flat import Flat
 
-_NONE = -1
+_NONE = -1  # no successor
 FIRST_LINE = 1
-"""Of the nodes."""
+"""Line of the first node. Line 0 defines the arguments."""
 
 
 def flat_routine(routine: Routine, file: File) -> Flat:
-    """A line that brings the arguments, in a block of its own, then the nodes in order, from line FIRST_LINE on, with
-    what they write and read of `file`, registers or predicates."""
+    """Return the flat form of `routine` for one file, registers or predicates.
+
+    A line that defines the arguments comes first, in a block of its own. The nodes follow in order from line FIRST_LINE
+    on, with the values of `file` that they write and read.
+    """
     number = {block.number: k + 1 for k, block in enumerate(routine.blocks)}
     successors = routine.successors()
     succs = [(1,), *(tuple(number[s] for s in successors[block.number]) for block in routine.blocks)]

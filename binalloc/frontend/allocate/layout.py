@@ -1,8 +1,8 @@
-"""A routine's blocks one behind the other, as a function whose registers are still virtual units.
+"""This module puts a routine's blocks in sequence, as a function whose registers are still virtual units.
 
-Needs blocks in order, with their meeting points, and a place for every predicate. Leaves words with predicates of the
-machine's, branch offsets and reconvergence points set, labels and source lines; registers are named by unit, CALLs
-point nowhere.
+It needs blocks in order with their meeting points, and allocated predicates. In the result predicates are the
+machine's, and branch offsets, reconvergence points, labels and source lines are set. Registers are units, and CALLs
+have no target yet.
 """
 
 from __future__ import annotations
@@ -16,22 +16,25 @@ from binalloc.isa.instruction import Function, Instr, make
 from binalloc.isa.kinds import LEAVES
 from binalloc.isa.loom.view import rename
 
-_PREDICATE_FIELDS = ("pd0", "pd1", "ps0", "ps1", "ps2")
-_NOWHERE = -1
+_PREDICATE_FIELDS = ("pd0", "pd1", "ps0", "ps1", "ps2")  # fields that hold predicates
+_NOWHERE = -1  # no block: lanes only meet at the end
 
 
 @dataclass(frozen=True)
 class LaidOut:
-    """function: see the module. calls: word -> the CALL's node."""
+    """This is a routine as one sequence of instructions."""
 
-    function: Function
-    calls: dict[int, Node]
+    function: Function  #: see the module docstring
+    calls: dict[int, Node]  #: word -> the CALL's node
 
 
 def lay_out(
     routine: Routine, order: BlockOrder, predicates: Mapping[int, int], locations: list[tuple[str, int]]
 ) -> LaidOut:
-    """predicates: virtual ones -> P0..P6; one that is not there is never read. locations: `Program.locations`."""
+    """Return the routine as one sequence of instructions.
+
+    predicates: virtual predicates -> P0..P6; one that is missing is never read. locations: `Program.locations`.
+    """
     instrs: list[Instr] = []
     locs: list[int] = []
     starts: dict[int, int] = {}

@@ -1,10 +1,10 @@
-"""Unlimited predicates brought to the machine's seven.
+"""This module reduces unlimited predicates to the machine's seven.
 
-Predicates are coloured by live range, busy ones first where few fit. One that finds no place is *recomputed* before
-each use where its only definition is a cheap comparison whose operands are still there, else *kept as a word*: each
-definition is followed by `SEL word = p ? -1 : 0` under its guard, each use preceded by `ISETP.NE`. Both leave ranges of
-one or two points. This repeats until everything fits; live ranges that short always do, since no instruction has more
-than six predicates.
+Predicates are coloured by live range, busy ones first where few fit. A predicate without a place is spilled. If its
+only definition is a cheap comparison whose operands are still live, it is *recomputed* before each use. Otherwise it is
+*kept as a word*: each definition is followed by `SEL word = p ? -1 : 0` under its guard, each use preceded by
+`ISETP.NE`. Both leave ranges of one or two points. This repeats until everything fits. Such short ranges always fit,
+since no instruction has more than six predicates.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from binalloc.isa.table.opcodes import FORM_IMM, ICMPS
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges, live_ranges, lives_at
 
-_ALL_ONES = 0xFFFFFFFF
-_NE = ICMPS.index("NE")
+_ALL_ONES = 0xFFFFFFFF  # the word of a predicate that is true
+_NE = ICMPS.index("NE")  # number of this comparison in ISETP
 
 
 def allocate_predicates(routine: Routine, clobbered: Mapping[str, int]) -> tuple[dict[int, int], int]:
-    """(virtual predicate -> P0..P6, how many were spilled). `routine` gets the spill code. clobbered: per callee the
-    bitset of predicates it may change."""
+    """Return (virtual predicate -> P0..P6, how many were spilled), and add the spill code to `routine`.
+
+    clobbered: callee -> bitset of predicates that it may change.
+    """
     if routine.registers.predicates == 0:
         return {}, 0
     short: set[int] = set()
@@ -46,8 +48,9 @@ def allocate_predicates(routine: Routine, clobbered: Mapping[str, int]) -> tuple
 def _colour(
     routine: Routine, flat: Flat, live: LiveRanges, clobbered: Mapping[str, int], short: set[int]
 ) -> tuple[dict[int, int], list[int]]:
-    """Places for the predicates, and those that found none: of a crowd the longest ranges give way."""
-    occupied = np.zeros(flat.points, np.uint8)  # by point, the places that are taken, as bits
+    """Return places for the predicates, and those without a place. Where too many are live, the longest ranges are
+    spilled."""
+    occupied = np.zeros(flat.points, np.uint8)  # for each point, the bitset of places that are taken
     for k, node in enumerate(routine.nodes(), FIRST_LINE):
         if node.callee:
             occupied[2 * k + 1] = clobbered.get(node.callee, 0)  # no predicate begins there, nor ends
@@ -57,7 +60,7 @@ def _colour(
 
     def key(k: int) -> tuple[int, ...]:
         pieces = live.intervals[k]
-        if crowded:  # short ranges cannot be helped by spilling, long ones can
+        if crowded:  # spilling makes long ranges shorter, but not short ones: place these first
             return k + FIRST_PREDICATE not in short, sum(end - start for start, end in pieces), k
         return 0, pieces[0][0] + 1 if pieces else 0, k
 
@@ -78,7 +81,7 @@ def _colour(
 
 
 class _Spiller:
-    """Gives every predicate of `chosen` short ranges."""
+    """This splits every predicate of `chosen` into short ranges."""
 
     def __init__(self, routine: Routine, chosen: set[int], short: set[int]) -> None:
         self.routine = routine
@@ -97,7 +100,7 @@ class _Spiller:
             block.nodes = nodes
 
     def _definitions(self) -> None:
-        """The definition of each predicate that may be computed again, None otherwise."""
+        """Find the definition of each predicate that may be recomputed; None for the others."""
         facts = Facts(self.routine)
         for node in self.routine.nodes():
             for ref in node.view.defs:
@@ -105,11 +108,11 @@ class _Spiller:
                     again = facts.stable[facts.predicate(ref.index)] and self._cheap(node, facts)
                     self.definition[ref.index] = node if again else None
         self._keep_where_operands_live()
-        # the definitions themselves are renamed as the pass goes over them
+        # Save the instructions: the pass renames the definitions when it comes to them.
         self.original = {p: node.instr for p, node in self.definition.items() if node is not None}
 
     def _keep_where_operands_live(self) -> None:
-        """Recompute only what can be at every use without keeping an operand longer than it lives anyway."""
+        """Recompute only predicates whose operands are live at every use anyway."""
         if not any(self.definition.values()):
             return
         live = live_ranges(flat_routine(self.routine, REG), len(self.routine.registers.base))
@@ -124,7 +127,10 @@ class _Spiller:
                     self.definition[p] = None
 
     def _cheap(self, node: Node, facts: Facts) -> bool:
-        """A comparison of stable units: the same wherever its predicate is read, as that is stable too."""
+        """Return whether a node is a comparison of stable units, with no other result.
+
+        Its result is the same at every read of its predicate, as that is stable, too.
+        """
         view = node.view
         if not view.pure or view.memory is not None or any(ref.file != PRED for ref in view.defs):
             return False
@@ -146,7 +152,7 @@ class _Spiller:
                 out.append(Node(select, node.loc))
 
     def _fetch(self, p: int, node: Node, out: list[Node]) -> int:
-        """A fresh predicate with the value of `p`, made just before `node`."""
+        """Return a fresh predicate with the value of `p`, set just before `node`."""
         fresh = self._fresh()
         definition = self.definition.get(p)
         if definition is not None:
@@ -168,7 +174,7 @@ class _Spiller:
 
 
 def _read(node: Node) -> list[int]:
-    """Predicates a node reads, its guard included."""
+    """Return the predicates that a node reads, its guard included."""
     read = [r.index for r in node.view.uses if r.file == PRED]
     if node.view.guard is not None:
         read.append(node.view.guard[0])
@@ -178,7 +184,7 @@ def _read(node: Node) -> list[int]:
 def _renamed(
     instr: Instr, guard: tuple[int, bool], read: Mapping[int, int], made: Mapping[int, int], *, drop: bool = False
 ) -> Instr:
-    """`instr` with predicates renamed. drop: destinations that are not in `made` become PT."""
+    """Return `instr` with predicates renamed. drop: destinations that are not in `made` become PT."""
     fields: dict[str, int] = {}
     for name in ("ps0", "ps1", "ps2"):
         if instr.f.get(name, PT) in read:

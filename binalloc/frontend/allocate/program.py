@@ -1,8 +1,8 @@
-"""Registers for a whole program: callees first, then the module with calls linked.
+"""This module allocates registers for a whole program, callees first, and links the calls of the module.
 
-What a kernel needs for its whole call graph, without any limit, is its register demand; what is more than there are
-goes to the local frame, by plain accesses at fixed places: the rewriter lifts those back to values and places them anew
-for whatever budget it is given.
+The register demand of a kernel is the number of registers for its whole call graph without any limit. Values that do
+not fit the registers go to the local frame, by plain accesses at fixed places. The rewriter turns these back into
+values and places them anew for any budget.
 """
 
 from __future__ import annotations
@@ -36,42 +36,43 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.room import call_sites
 
-_SPILL_ALIGNMENT = 16
+_SPILL_ALIGNMENT = 16  # Alignment in bytes of the area for spilled values: that of the widest access.
 
 
 @dataclass
 class Figures:
-    """Of one routine with all it calls. demand, max_live: registers. predicates_spilled, spilled: of the routine."""
+    """These are the figures of one routine."""
 
-    demand: int
-    max_live: int
-    predicates_spilled: int = 0
-    spilled: int = 0
+    demand: int  #: registers of the routine and its call graph
+    max_live: int  #: live 32-bit values of the routine and its call graph
+    predicates_spilled: int = 0  #: of the routine alone
+    spilled: int = 0  #: values of the routine alone
 
 
 @dataclass
 class Allocated:
-    """module: addresses set, calls linked, control codes unset. figures: by routine. recursive: whether a function may
-    come back to itself."""
+    """This is an allocated program."""
 
-    module: Module
-    figures: dict[str, Figures] = field(default_factory=dict)
-    recursive: bool = False
+    module: Module  #: addresses set, calls linked, control codes unset
+    figures: dict[str, Figures] = field(default_factory=dict)  #: by routine
+    recursive: bool = False  #: whether it calls recursive functions
 
 
 class NoRoom(Refused):
-    """Registers do not hold what a routine needs at once. routine: its name. callees: by routine, those that it
-    calls."""
+    """This error says that a routine needs more registers at once than there are."""
 
-    routine: str
-    callees: dict[str, set[str]]
+    routine: str  #: its name
+    callees: dict[str, set[str]]  #: routine -> its direct callees
 
 
 def allocate(program: Program, registers: int = LOOM.limits.registers) -> Allocated:
-    """Registers for every routine of `program`, and the Loom module. The routines are used up. Raises NoRoom.
+    """Allocate registers for every routine of `program`, and return the Loom module. The routines must not be used
+    afterwards.
 
-    registers: a thread's, where the program is to run. What kernels take beyond that is left to a rewrite, but for
-    kernels that reach a cycle of calls, which nobody can rewrite: those, and all they call, make do with them."""
+    registers: registers per thread on the machine. A kernel that needs more is left to a rewrite. Kernels that call
+    recursive functions cannot be rewritten, so they, and all functions in their call graphs, are limited to these.
+    Raises NoRoom.
+    """
     work = _Work(program, registers)
     for routine in program.routines.values():
         work.allocate(routine)
@@ -81,8 +82,8 @@ def allocate(program: Program, registers: int = LOOM.limits.registers) -> Alloca
 
 
 def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
-    """Whole values rather than single regions of theirs go to memory: there are far fewer, and whoever rewrites for a
-    budget chooses anew, knowing it."""
+    """Choose whole values for memory, not single regions of values. There are far fewer of them, and a rewrite chooses
+    anew when it knows the budget."""
     regions = homes.slot
     of_values = regions.of_values
     whole = [f for f in regions.families if len(f) > 1 or len(of_values[regions.value[f[0]]]) == 1]
@@ -90,35 +91,41 @@ def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[
 
 
 def _below_recursion(program: Program, callees: Mapping[str, set[str]]) -> list[str]:
-    """Kernels that reach a cycle of calls, and all routines that they call."""
+    """Return the kernels whose call graphs have a cycle, and all functions in these call graphs."""
     reaching: set[str] = set()
     for name, routine in program.routines.items():  # callees come first, cycles side by side
         if routine.cycle or callees[name] & reaching:
             reaching.add(name)
     work = [name for name in callees if name in reaching and program.routines[name].is_kernel]
     found = dict.fromkeys(work)
-    for name in work:  # which grows
+    for name in work:  # the loop body appends to it
         work += sorted(callees[name] - found.keys())
         found |= dict.fromkeys(callees[name])
     return list(found)
 
 
 def _forget(routine: Routine, laid: Function) -> None:
-    """What is not read again once there is virtual code: the routine's nodes, and the views of its instructions, which
-    get others with their registers. Of large code they are much memory."""
+    """Free data that is not read again once there is virtual code: the routine's nodes, and the views of its
+    instructions.
+
+    The instructions get other views with their registers. For large code this is much memory.
+    """
     routine.blocks.clear()
     for instr in laid.instrs:
         instr.seen = None
 
 
-_SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)
+_SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)  # spills to local memory, chosen by whole values
 
 
 class _Work:
-    """State of the walk over the routines. contracts, changed: by routine, its contract and the predicates that it and
-    all it calls may write. registers: by routine, how many it needs with all it calls. top: first byte of local memory
-    above all frames and spilled values; local_end: by routine, the first above its own and its callees'. recursive:
-    routines that reach a cycle of calls. limits: of routines that make do with fewer registers than there are."""
+    """This is the state of the walk over the routines.
+
+    contracts: routine -> its contract. changed: routine -> predicates written in its call graph. registers: routine ->
+    registers of its call graph. top: first byte of local memory above all frames and spilled values. local_end: routine
+    -> first byte above the local memory of its call graph. recursive: routines whose call graphs have a cycle. limits:
+    routine -> its limits, if it must do with fewer registers.
+    """
 
     def __init__(self, program: Program, registers: int) -> None:
         self.program = program
@@ -135,8 +142,10 @@ class _Work:
         self.top = max((r.info.local_bytes for r in program.routines.values()), default=0)
 
     def allocate(self, routine: Routine) -> None:
-        """Allocate one routine whose callees are done, but for those of its own cycle: to them nothing is handed over
-        in registers, and nothing lives across calls of them."""
+        """Allocate one routine. Its callees must be done, except the functions of its own cycle.
+
+        Calls of these functions pass nothing in registers, and no value is live in a register across them.
+        """
         name = routine.name
         callees = sorted(self.callees[name])
         for other in routine.cycle:
@@ -171,7 +180,7 @@ class _Work:
         use_stack(routine, stack, lambda name: bool(routines[name].cycle), predicates, begins=routine.is_kernel)
 
     def close(self, cycle: tuple[str, ...]) -> None:
-        """All routines of a cycle are done: what holds of one with all it calls holds of each."""
+        """Finish a cycle whose routines are all done: figures of a call graph are the same for each of them."""
         clobbers = reduce(or_, (self.contracts[name].clobbers for name in cycle))
         registers = max(self.registers[name] for name in cycle)
         end = max(self.local_end[name] for name in cycle)
@@ -193,9 +202,11 @@ class _Work:
         return refusal
 
     def _max_live(self, given: Analysed) -> int:
-        """The unified paper's Max-live: at a call, what lives across it plus the callee's, recursively.
+        """Return the unified paper's Max-live: at a call, the values live across it plus the callee's Max-live,
+        recursively.
 
-        An argument that stays where the callee has it counts once."""
+        An argument that stays in the callee's place counts once.
+        """
         most = int(max(given.live.pressure(given.flat.points), default=0))
         for site in call_sites(given.flat, given.live, self.contracts):
             callee = self.figures[given.flat.items[site.item].callee]
@@ -205,7 +216,7 @@ class _Work:
     def _emit(
         self, routine: Routine, allocation: RegisterAllocation, source: Function, callees: list[str]
     ) -> Emitted:
-        """The routine's words, spilled values in local memory above all that is there yet."""
+        """Emit the routine's words. Its spilled values get places in local memory above everything placed so far."""
         end = max([0, *(self.local_end[callee] for callee in callees)])
         plan = MemoryPlan(is_kernel=routine.is_kernel)
         if allocation.memory:
@@ -223,7 +234,7 @@ class _Work:
         return out
 
     def module(self) -> Module:
-        """The module of all functions, kernels first."""
+        """Return the module of all functions, kernels first."""
         for name, code in self.emitted.items():
             code.function.info.registers = self.registers[name]
             code.function.origin = None

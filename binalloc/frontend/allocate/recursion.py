@@ -1,14 +1,14 @@
-"""Calls of functions that may come back to themselves, and those functions' frames: all through local memory.
+"""This module lowers calls of recursive functions, and the functions' frames: everything is passed in local memory.
 
-Needs a routine, optimised, whose predicates have their places. Leaves calls of functions in cycles without arguments
-and results, and across a call that may come back to this routine nothing lives but in memory: such a function can be
-allocated before its callees are. In local memory,
+It needs an optimised routine whose predicates are allocated. Afterwards calls of recursive functions have no arguments
+and results. Across a call within this routine's own cycle, values live in memory only. So such a function can be
+allocated before its callees are. The convention in local memory is:
 
 - the word at `Stack.pointer` says where the next frame begins; a kernel sets it to `Stack.start`;
 - a caller leaves the arguments in the first words of the next frame, and finds the results there;
-- a function in a cycle moves the pointer behind its frame, and back when it returns; where that would be behind the
-  stack's end it traps, before it has written anything;
-- a caller in the same cycle keeps in its frame what it needs behind the call.
+- a recursive function moves the pointer behind its frame, and back when it returns; if that would be behind the stack's
+  end it traps, before it has written anything;
+- a caller in the same cycle saves in its frame the values that it needs after the call.
 """
 
 from __future__ import annotations
@@ -26,29 +26,33 @@ from binalloc.isa.runtime import STACK_TRAP
 from binalloc.transform.virtual.live_ranges import live_ranges, lives_at
 
 _PROLOGUE = 0
-"""The predicate by which the stack's end is checked: a function begins without any of its own."""
+"""The predicate of the check against the stack's end. A function has no live predicates when it begins."""
 
 
 def use_stack(
     routine: Routine, stack: Stack, recursive: Callable[[str], bool], predicates: dict[int, int], *, begins: bool
 ) -> None:
-    """Change `routine` in place. recursive: whether a routine is in a cycle. predicates: virtual ones -> P0..P6, to
-    which one is added. begins: it is a kernel that reaches such functions."""
+    """Change `routine` in place, so that its calls of recursive functions use the stack, and so that it does if it is
+    one.
+
+    recursive: whether a routine is recursive. predicates: virtual predicates -> P0..P6, to which one is added. begins:
+    whether it is a kernel that calls recursive functions, directly or through others.
+    """
     _Work(routine, stack, recursive, predicates).run(begins)
 
 
 @dataclass
 class _Work:
-    """saved: by call that may come back, the units that live across it. kept: first byte of the frame in which they
-    are. size: bytes of the frame."""
+    """This is the state while one routine is changed."""
 
     routine: Routine
     stack: Stack
     recursive: Callable[[str], bool]
     predicates: dict[int, int]
+    #: id of a call within the cycle -> units that are live across it
     saved: dict[int, list[int]] = field(default_factory=dict)
-    kept: int = 0
-    size: int = 0
+    kept: int = 0  #: byte of the frame at which they are saved
+    size: int = 0  #: bytes of the frame
 
     def run(self, begins: bool) -> None:
         routine = self.routine
@@ -83,7 +87,7 @@ class _Work:
             ]
 
     def _begin(self, kernel: bool) -> None:
-        """A block in front, which no branch goes to."""
+        """Add a block in front. No branch goes to it."""
         routine, emitter = self.routine, self.emitter
         first = Block(max(block.number for block in routine.blocks) + 1)
         emitter.block, emitter.loc = first, routine.nodes()[0].loc
@@ -118,7 +122,7 @@ class _Work:
             nodes.append(node)
 
     def _call(self, node: Node) -> None:
-        """A call from outside of the callee's cycle: what lives across it may be in registers."""
+        """Emit a call from outside of the callee's cycle. Values that are live across it may be in registers."""
         emitter = self.emitter
         if node.args:
             there = emitter.new()
@@ -132,7 +136,7 @@ class _Work:
             self._take(node, there, 0)
 
     def _call_back(self, node: Node) -> None:
-        """A call that may come back to this routine."""
+        """Emit a call within the cycle of this routine."""
         emitter, frame = self.emitter, self.routine.frame
         saved = self.saved[id(node)]
         for k, unit in enumerate(saved):
@@ -147,7 +151,7 @@ class _Work:
             self._load(unit, frame, self.kept + WORD * k)
 
     def _take(self, node: Node, base: int, offset: int) -> None:
-        """Results from the words that begin there."""
+        """Load results from the words that begin at base + offset."""
         for k, unit in enumerate(node.results):
             if unit != RZ:
                 self._load(unit, base, offset + WORD * k)

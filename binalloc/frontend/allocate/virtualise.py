@@ -1,8 +1,8 @@
-"""From a routine laid out in virtual units to the virtual code that registers are allocated for.
+"""This module turns a routine in sequence into the virtual code for register allocation.
 
-Needs a routine whose predicates have their places and whose callees have contracts. Leaves virtual code in which every
-unit is a value; each call names the registers in which its callee's contract wants arguments and leaves results.
-Callers know the words of arguments and results by their numbers, in order.
+It needs a routine whose predicates are allocated and whose callees have contracts. In the virtual code every unit is a
+value. Each call names the registers in which its callee's contract expects arguments and leaves results. Callers know
+the words of arguments and results by their numbers, in order.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ def virtualise(
     changed: Mapping[str, int],
     constants: Mapping[int, bytes],
 ) -> VCode:
-    """Virtual code of `routine`; contracts, and the predicates that they may change, by callee. constants: the
-    program's banks."""
+    """Return the virtual code of `routine`.
+
+    contracts: by callee. changed: by callee, the predicates that it may change. constants: the program's banks.
+    """
     made = _Virtualising(routine, laid, contracts, changed)
-    made.code.banks = bank_bytes(constants, routine.info.params)  # of a function: nobody knows which kernel calls it
+    # For a function, the parameters in bank 0 are unknown: several kernels may call it.
+    made.code.banks = bank_bytes(constants, routine.info.params)
     return made.run()
 
 
@@ -45,6 +48,8 @@ def _value(unit: int) -> Value:
 
 
 class _Virtualising:
+    """This is the state while the virtual code of one routine is made."""
+
     def __init__(
         self, routine: Routine, laid: LaidOut, contracts: Mapping[str, Contract], changed: Mapping[str, int]
     ) -> None:
@@ -103,7 +108,7 @@ class _Virtualising:
         out.append(Item(kind, instr, i, defs, uses, view.guard, written, weight=weight, predicate_uses=read))
 
     def _operands(self, refs: tuple[Ref, ...]) -> tuple[VOperand, ...]:
-        """Registers among them; those that are alike are one object, as the references are."""
+        """Return the register operands. Equal references give the same object."""
         found: list[VOperand] = []
         for ref in refs:
             if ref.file == REG:
@@ -121,7 +126,8 @@ class _Virtualising:
         )
         defs: list[VOperand] = []
         for k, unit in enumerate(node.results):
-            if unit != RZ:  # a callee that never returns leaves nothing, but what was here ends here
+            # A callee that never returns has no results in its contract, but the units are still redefined here.
+            if unit != RZ:
                 value = _value(unit)
                 defs.append(VOperand("", (value,), contract.results.get(Location(k), ANYWHERE)))
                 self.definitions[value] = self.definitions.get(value, 0) + 1
@@ -131,7 +137,7 @@ class _Virtualising:
         out.append(call)
 
     def _argument(self, unit: int, weight: float, out: list[Item]) -> Value:
-        """The value of an argument; zero has none of its own."""
+        """Return the value of an argument. Zero gets a value of its own."""
         if unit != RZ:
             return _value(unit)
         value = self.code.value()

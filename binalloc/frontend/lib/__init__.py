@@ -1,1 +1,2 @@
-"""The math library: PTX functions that lowering calls, `__binalloc_<name>`. See lower/library.py."""
+"""This package is the math library: PTX functions `__binalloc_<name>` that lowered code calls. See
+lower/arithmetic/library.py."""

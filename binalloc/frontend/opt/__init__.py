@@ -1,1 +1,1 @@
-"""Optimisation of virtual Loom: copies, constants, common subexpressions, dead code, instruction selection."""
+"""This package optimises virtual Loom: copies, constants, common subexpressions, dead code, instruction selection."""

@@ -1,9 +1,10 @@
-"""One forward walk: copies and constants into their uses, common subexpressions, instruction selection.
+"""This module walks forward over a routine once: it propagates copies and constants, removes common subexpressions and
+selects instructions.
 
-Only stable units (see `facts`) are reasoned about. What a unit was computed from is remembered (`Known`); a later node
-that reads it is made anew from that: `rules_integer` and `rules_logic` hold the patterns. Producers stay where they
-are; those that lost their readers go with the dead code. A producer that others read too is only folded where that
-costs nothing (copies, constants, address offsets).
+It only changes reads of stable units (see `facts`). `Known` remembers the expression of each unit. A later node that
+reads the unit may be made anew from that expression: `rules_integer` and `rules_logic` have the patterns. The node of
+the expression stays in its place; if it has no readers any more, dead-code removal deletes it. An expression with
+several readers is only folded where that costs nothing (copies, constants, address offsets).
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from binalloc.frontend.opt.rules_logic import RULES as LOGIC
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import REG
 
-_RULES = {**INTEGER, **LOGIC}
+_RULES = {**INTEGER, **LOGIC}  # opcode -> rule
 _GLOBAL_UNITS = frozenset(("sys", "sfu", "conv", "dp"))
-"""Units whose results are worth keeping over blocks instead of computing them again."""
+"""Results of these execution units are reused across blocks. Results of the others are cheap: they are computed again,
+which keeps live ranges short. Chosen by hand."""
 
 
 def combine(routine: Routine) -> None:
@@ -29,6 +31,11 @@ def combine(routine: Routine) -> None:
 
 
 class _Walk:
+    """This is the state of the walk over a routine.
+
+    seen: expression -> (position of the block, node) that computed it last.
+    """
+
     def __init__(self, routine: Routine) -> None:
         self.routine = routine
         self.facts = Facts(routine)
@@ -84,7 +91,7 @@ class _Walk:
             node.instr = instr
 
     def _alu(self, instr: Instr) -> Instr:
-        """Operands a, b, c replaced by what they are copies of, as far as a form holds them."""
+        """Replace operands a, b, c by their copies' sources, as far as the operation has a form for them."""
         op, known = instr.op, self.known
         old = ops.read(instr)
         a, b, c = old.a, old.b, old.c
@@ -114,7 +121,7 @@ class _Walk:
     # -- common subexpressions
 
     def _repeated(self, node: Node, block: int) -> bool:
-        """Whether an equal node dominates this one; then its results are copied."""
+        """Return whether an equal node dominates this one. If so, its results are copied."""
         view = node.view
         if not view.pure or view.guard is not None or not view.defs or view.copy or node.instr.op.name == "MOV":
             return False
@@ -154,7 +161,10 @@ class _Walk:
 def _choices(
     b: Source | None, new_b: Source | None, c: Source | None, new_c: Source | None
 ) -> list[tuple[Source | None, Source | None]]:
-    """What to try, best first. Of two operands that could both leave the registers the wider, a constant pair, goes."""
+    """Return the pairs (b, c) to try, best first.
+
+    If both could leave the registers but only one has a form, the wider one, a constant pair, is preferred.
+    """
     both = [(new_b, new_c)]
     if isinstance(new_c, Const):
         return [*both, (b, new_c), (new_b, c), (b, c)]

@@ -1,7 +1,7 @@
-"""Constants that stayed in registers are made where they are used, instead of being kept.
+"""This module makes constants anew where they are used, instead of keeping them in registers.
 
-A MOV of an immediate or a constant-bank word costs one instruction and no memory; a register it holds over a long range
-costs occupancy. Each block, and each window of nodes within it, makes its own.
+A MOV of an immediate or a constant-bank word costs one instruction and no memory access. A register that holds it over
+a long range costs occupancy. Each block, and each window of nodes within it, makes its own constants.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import REG
 
 WINDOW = 24
-"""Nodes for which a constant stays in its register after a use."""
+"""A constant stays in its register for so many nodes after a use. A larger window saves instructions and costs
+registers; chosen by hand."""
 
 
 def rematerialise(routine: Routine) -> None:
-    """Replace reads of units that MOV sets to constants by reads of fresh ones made just before."""
+    """Replace reads of units that MOV sets to constants by reads of fresh units, set just before the read."""
     facts = Facts(routine)
     constant: dict[int, Source] = {}
     for node in routine.nodes():
@@ -33,7 +34,10 @@ def rematerialise(routine: Routine) -> None:
 
 
 class _Block:
-    """One block's constants. made: constants -> (the first unit that holds them here, place of its last use)."""
+    """This makes the constants of one block.
+
+    constant: unit -> its constant. made: constants -> (the first unit that holds them here, index of its last use).
+    """
 
     def __init__(self, routine: Routine, constant: dict[int, Source]) -> None:
         self.routine = routine
@@ -60,7 +64,7 @@ class _Block:
         return self.out
 
     def _here(self, unit: int, units: int, place: int, node: Node) -> int:
-        """The first unit of a group made here that holds the same constants."""
+        """Return the first unit of a group, made in this block, that holds the same constants."""
         wanted = tuple(self.constant[unit + k] for k in range(units))
         known = self.made.get(wanted)
         if known is not None and place - known[1] <= WINDOW:

@@ -1,6 +1,6 @@
-"""Dead code: nodes whose results nobody reads, and that do nothing else.
+"""This module removes dead code: nodes without effects whose results are never read.
 
-A load is dead without readers too (but not a volatile one): leaving it out can only leave out a fault.
+A load without readers is dead, too, unless it is volatile: its removal can only remove a fault.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from binalloc.frontend.ir import Node, Routine, indices
 from binalloc.isa.kinds import Access
 from binalloc.isa.table.opcodes import CACHE_OPS
 
-_VOLATILE = CACHE_OPS.index("CV")
+_VOLATILE = CACHE_OPS.index("CV")  # PTX's volatile loads have this cache operator
 
 
 def removable(node: Node) -> bool:
-    """Whether a node has no effect but its results."""
+    """Return whether a node has no effect but its results."""
     view = node.view
     if node.callee or view.control or view.convergent:
         return False
@@ -23,7 +23,10 @@ def removable(node: Node) -> bool:
 
 
 def remove_dead(routine: Routine) -> None:
-    """Remove dead nodes of `routine`, those that fed only them included. Linear: marks what is needed, from effects."""
+    """Remove the dead nodes of `routine`, and the nodes whose results only they read.
+
+    It marks the needed nodes, beginning from the effects, in linear time.
+    """
     writers: dict[int, list[Node]] = {}
     reads: dict[int, list[int]] = {}
     needed: list[Node] = []

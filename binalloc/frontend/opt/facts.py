@@ -1,8 +1,8 @@
-"""What the passes know of a routine: definitions, uses, dominance, and which units behave as in SSA form.
+"""This module collects the facts that the passes need about a routine: definitions, uses, dominance, stable units.
 
-A unit is *stable* if it is written once, without a guard, and that write dominates every read. Then it may be replaced
-by an equal stable unit at any of its reads: no path leads from the write of the one over a later write of the other to
-the read, since it would have to go around the dominating write.
+A unit is *stable* if it is written once, without a guard, and that write dominates every read. So it behaves as in SSA
+form: an equal stable unit may replace it at any of its reads. No path leads from the write of the one over a later
+write of the other to the read, since it would have to avoid the dominating write.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 from binalloc.dominance import dominator_tree
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, RZ, Routine, indices
 
-_MANY = 1 << 30
+_MANY = 1 << 30  # greater than any block position: marks unreachable blocks
 
 
 class Facts:
-    """Tables by index: unit - FIRST_REGISTER, predicates behind (`predicate` gives the index).
+    """These are tables by index. A unit's index is its number - FIRST_REGISTER; `predicate` gives a predicate's.
 
-    writes[i], reads[i]: how often it is written and read. stable[i]: see the module docstring.
+    writes[i], reads[i]: how often it is written and read. stable[i]: see the module docstring. enter[k], leave[k]:
+    interval of block position k in a preorder of the dominator tree.
     """
 
     def __init__(self, routine: Routine) -> None:
@@ -30,23 +31,23 @@ class Facts:
         self._scan()
 
     def predicate(self, number: int) -> int:
-        """Index of a predicate."""
+        """Return the index of a predicate."""
         return self.units + number - FIRST_PREDICATE
 
     def is_stable(self, unit: int) -> bool:
-        """Whether a unit is stable; RZ is. Units made since the facts were taken are not known and count as not."""
+        """Return whether a unit is stable. RZ is. Units made after these facts were collected count as not stable."""
         if unit == RZ:
             return True
         return unit - FIRST_REGISTER < self.units and self.stable[unit - FIRST_REGISTER]
 
     def only_read(self, unit: int) -> bool:
-        """Whether a unit is read exactly once."""
+        """Return whether a unit is read exactly once."""
         return self.reads[unit - FIRST_REGISTER] == 1
 
     # -- building
 
     def _dominance(self) -> None:
-        """Dominator tree of the blocks as preorder intervals: a dominates b iff enter[a] <= enter[b] < leave[a]."""
+        """Compute the dominator tree as preorder intervals: a dominates b iff enter[a] <= enter[b] < leave[a]."""
         blocks = self.routine.blocks
         position = {block.number: k for k, block in enumerate(blocks)}
         successors = self.routine.successors()
@@ -75,7 +76,7 @@ class Facts:
             stack += [(c, False) for c in reversed(children[k])]
 
     def dominates(self, a: int, b: int) -> bool:
-        """Whether block position a dominates b; unreachable blocks have to do with none but themselves."""
+        """Return whether block position a dominates b. An unreachable block dominates only itself."""
         return a == b or (self.enter[a] != _MANY and self.enter[a] <= self.enter[b] < self.leave[a])
 
     def _scan(self) -> None:
@@ -96,7 +97,7 @@ class Facts:
                 guarded = node.view.guard is not None
                 for index in defined:
                     self._write(index, guarded, k, where)
-        for index, k in early:  # read before the write in code order: fine only if another block's write dominates
+        for index, k in early:  # a read before the write in code order is allowed if the write's block dominates it
             written = where[index]
             if written < 0 or written == k or not self.dominates(written, k):
                 self.stable[index] = False

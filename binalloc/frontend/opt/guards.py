@@ -1,4 +1,4 @@
-"""A result computed into a fresh unit and then moved under a guard is computed under the guard instead."""
+"""This module computes a result directly under a guard, if the code computes it into a fresh unit and moves it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from binalloc.isa.interface.places import PRED
 
 
 def merge_guarded_moves(routine: Routine) -> None:
-    """`x = op ...; @p MOV y, x` with x read only there becomes `@p y = op ...`, where the two stand side by side."""
+    """Merge `x = op ...; @p MOV y, x` into `@p y = op ...`. The two must be neighbours, and x must have no other
+    reader."""
     facts = Facts(routine)
     for block in routine.blocks:
         out: list[Node] = []

@@ -1,7 +1,7 @@
-"""What units were computed from, as the walk over a routine finds it.
+"""This module remembers the expressions that computed units, during the walk over a routine.
 
-All facts are about stable units and speak of stable units, immediates and constant memory only, so they hold at every
-read of the unit they are about.
+All facts are about stable units, and name only stable units, immediates and constant memory. So they hold at every read
+of the unit that they are about.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
 
 
 class Known:
-    """copy[u]: what MOV set u to. node_of[u]: the node that computes u. sum64[v]: pair v = pair + pair, each (low,
-    high). out, block: the nodes of the current block so far, and its position. pairs_of: constant pair -> aligned pairs
-    that were set to it, each with its block. summed: see `summed_products`."""
+    """These are the facts found so far.
+
+    copy[u]: the source that MOV set u to. predicate_copy[p]: the predicate whose copy p is. node_of[u], test_of[p]: the
+    nodes that compute u and predicate p. sum64[v]: pair v = pair + pair, each (low, high). out: the nodes of the
+    current block so far. block: its position. pairs_of: constant pair -> aligned pairs with its value, each with its
+    block. summed: see `summed_products`.
+    """
 
     def __init__(self, routine: Routine, facts: Facts) -> None:
         self.routine = routine
@@ -32,7 +36,7 @@ class Known:
         self.test_of: dict[int, Node] = {}
         self.sum64: dict[int, WidePair] = {}
         self.gone: set[int] = set()
-        """Ids of nodes that a rule took out again: what they wrote besides their result is no longer written."""
+        """Ids of nodes that a rule has removed. Another node writes their main result, and nothing their carry."""
         self.out: list[Node] = []
         self.block = 0
         self.pairs_of: dict[Const, list[tuple[int, int]]] = {}
@@ -47,18 +51,18 @@ class Known:
         return index < self.facts.count and self.facts.stable[index]
 
     def source(self, unit: int) -> Source:
-        """What a single unit is a copy of, else itself."""
+        """Return the source that a single unit is a copy of, else the unit."""
         return self.copy.get(unit, unit)
 
     def unit(self, unit: int) -> int:
-        """The unit (or RZ) to read instead of `unit`."""
+        """Return the unit (or RZ) to read instead of `unit`."""
         found = self.copy.get(unit, unit)
         if isinstance(found, int):
             return found
         return RZ if found == Imm(0) else unit
 
     def group(self, first: int, units: int) -> int:
-        """The aligned group to read instead of the one at `first`."""
+        """Return the aligned group to read instead of the one at `first`."""
         if first == RZ:
             return RZ
         found = [self.unit(first + k) for k in range(units)]
@@ -71,14 +75,14 @@ class Known:
         return base if (base - start) % units == 0 and width >= units else first
 
     def held(self, constant: Const) -> int | None:
-        """An aligned pair that holds the constant pair here, if one was made."""
+        """Return an aligned pair that holds the constant pair here, if one was made."""
         for pair, block in self.pairs_of.get(constant, ()):
             if self.facts.dominates(block, self.block):
                 return pair
         return None
 
     def operand(self, unit: int, units: int, op: OpSpec) -> Source:
-        """What an operand of one or two units is, as a source that a form may hold."""
+        """Return the best source for an operand of one or two units. A form must still be found for it."""
         if units == 1:
             return self.copy.get(unit, unit)
         if units != 2:
@@ -94,14 +98,14 @@ class Known:
         return self.group(unit, 2)
 
     def predicate(self, number: int, negated: bool) -> tuple[int, bool]:
-        """The predicate to read instead."""
+        """Return the predicate to read instead."""
         found = self.predicate_copy.get(number)
         if found is None:
             return number, negated
         return found[0], found[1] != negated
 
     def single(self, unit: Source, name: str) -> Instr | None:
-        """The operation `name` that computes `unit`, if it is known and read only once."""
+        """Return the operation `name` that computes `unit`, if it is known and `unit` is read only once."""
         if not isinstance(unit, int) or unit < FIRST_REGISTER:
             return None
         node = self.node_of.get(unit)
@@ -112,7 +116,7 @@ class Known:
     # -- learning
 
     def learn(self, node: Node) -> None:
-        """Remember what an unguarded node with stable results computes from stable operands."""
+        """Remember the expression of an unguarded node with stable results and stable operands."""
         view = node.view
         if view.guard is not None or node.callee or not view.pure:
             return
@@ -151,7 +155,7 @@ class Known:
                 self.predicate_copy[target] = f["ps0"], bool(f["ps0n"]) != (f["lut_b"] == 0x0F)
 
     def _constant_pair(self, unit: int, high: Const) -> None:
-        """Remember the pair whose high word was just set to a constant, if its low word is the one before."""
+        """Remember the pair whose high word was just set to a constant, if its low word holds the one before."""
         start, width = self.routine.registers.group(unit)
         low = Const(high.bank, high.offset - 4)
         if width > 1 and (unit - start) % 2 and self.copy.get(unit - 1) == low:

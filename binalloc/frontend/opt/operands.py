@@ -1,7 +1,8 @@
-"""Operands of a virtual instruction as sources, and the instruction made anew from others.
+"""This module reads the operands of a virtual instruction as sources, and makes the instruction anew from other
+sources.
 
-`read` takes the operands a, b and c apart from the form that holds them; `swapped` exchanges a and b; `rebuild` finds a
-form for new ones, and says None where there is none.
+`read` returns the operands a, b and c, whatever form holds them. `swapped` exchanges a and b. `rebuild` finds a form
+for new operands, and returns None where there is none.
 """
 
 from __future__ import annotations
@@ -14,21 +15,22 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, FORM_REG, OpSpec
 
 _OPERAND_FIELDS = frozenset(("ra", "rb", "rc", "imm", "coff", "cbank", "form"))
-MARKS = ("nega", "negb", "negc", "absa", "absb", "absc")
+"""Fields that hold operands a, b and c. `rebuild` does not copy them."""
+MARKS = ("nega", "negb", "negc", "absa", "absb", "absc")  # fields of negation and absolute value
 
 
 @dataclass(slots=True)
 class Operands:
-    """a, b, c: sources, None where the operation has none. marks: negation and absolute bits that are set."""
+    """These are the operands of an operation; None where it has none."""
 
     a: int | None
     b: Source | None
     c: Source | None
-    marks: frozenset[str]
+    marks: frozenset[str]  #: negation and absolute bits that are set
 
 
 def read(instr: Instr) -> Operands:
-    """The operands of an operation that has an operand B."""
+    """Return the operands of an operation. It must have an operand B."""
     f, op = instr.f, instr.op
     form = f.get("form", FORM_REG)
     b: Source
@@ -45,7 +47,7 @@ def read(instr: Instr) -> Operands:
 
 
 def swapped(op: OpSpec, operands: Operands) -> Operands:
-    """a and b exchanged with their marks (b must be a register)."""
+    """Return the operands with a and b exchanged, and their marks, too. b must be a register."""
     assert isinstance(operands.b, int)
     marks = set(operands.marks)
     if op.operand["ra"].neg or op.operand["ra"].abs:
@@ -58,7 +60,7 @@ def swapped(op: OpSpec, operands: Operands) -> Operands:
 
 
 def form_of(op: OpSpec, b: Source | None, c: Source | None) -> int | None:
-    """The form for these sources, or None."""
+    """Return the form for these sources, or None."""
     if b is not None and not isinstance(b, int):
         if c is not None and not isinstance(c, int):
             return None
@@ -71,8 +73,10 @@ def form_of(op: OpSpec, b: Source | None, c: Source | None) -> int | None:
 
 
 def rebuild(instr: Instr, operands: Operands, **fields: int) -> Instr | None:
-    """`instr` with other operands and fields, or None where no form holds them. Negations of an immediate are worked
-    into it."""
+    """Return `instr` with other operands and fields, or None where no form holds them.
+
+    The negation of an immediate is applied to its value.
+    """
     op = instr.op
     b, c = operands.b, operands.c
     if op.name == "IADD3":  # minus zero carries: as RZ it keeps its sign

@@ -1,4 +1,4 @@
-"""The passes over a routine, in order."""
+"""This module runs the passes over a routine in order."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from binalloc.frontend.opt.guards import merge_guarded_moves
 
 
 def optimise(routine: Routine) -> None:
-    """Improve `routine` in place: what it computes stays the same to the bit.
+    """Improve `routine` in place. Its results stay the same to the bit.
 
-    1. dead code goes, so that read counts mean something;
-    2. copies, constants, common subexpressions and patterns (`combine`), and what they left dead goes;
-    3. guarded moves join the operation before them;
-    4. constants still in registers are made where they are used.
+    1. Remove dead code, so that read counts mean something. 2. Propagate copies and constants, remove common
+    subexpressions, apply patterns (`combine`), and remove dead code. 3. Merge guarded moves with the operations before
+    them. 4. Make constants that are still in registers where they are used.
     """
     remove_dead(routine)
     combine(routine)

@@ -1,8 +1,9 @@
-"""Wide products that only sums read.
+"""This module finds wide products that only sums read.
 
-A product that one sum reads joins it (`rules_integer`): IMAD.WIDE has an addend. Where several read it the same pays if
-all of them do: a sum takes two instructions and the product with an addend one, or two where its factor and its addend
-are both constant; the product itself goes away; and between the sums its factor, one register, is kept, not the pair.
+IMAD.WIDE has an addend, so a product with one reader, a sum, is merged with it (`rules_integer`). For several readers
+the merge pays, too, if all of them are sums. A sum takes two instructions. A product with an addend takes one, or two
+where its factor and its addend are both constant, and the product itself goes away. Between the sums the factor, one
+register, is kept instead of the pair.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from binalloc.isa.interface.places import REG
 
 
 def summed_products(routine: Routine, facts: Facts) -> set[int]:
-    """First units of the wide products without addend of which every reader is half of a sum that may take it in."""
+    """Return the first units of wide products without addend, if all their readers are halves of sums that may merge
+    them."""
     left: dict[int, int] = {}
     for node in routine.nodes():
         instr = node.instr
@@ -31,7 +33,7 @@ def summed_products(routine: Routine, facts: Facts) -> set[int]:
 
 
 def _half(node: Node, facts: Facts) -> bool:
-    """Half of a 64-bit sum of two values that are in registers or in constant memory."""
+    """Return whether a node is half of a 64-bit sum of two values in registers or in constant memory."""
     instr = node.instr
     if instr.op.name != "IADD3" or instr.guarded or not facts.is_stable(instr.f["rd"]):
         return False

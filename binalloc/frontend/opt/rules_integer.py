@@ -1,4 +1,4 @@
-"""Instruction selection for sums, shifts, products and addresses.
+"""This module selects instructions for sums, shifts, products and addresses.
 
 Patterns (x is read only here, so its node dies):
     (a + b) + c            IADD3, constants joined
@@ -21,7 +21,7 @@ from binalloc.isa.instruction import Instr, make
 from binalloc.isa.table.opcodes import FORM_IMM
 
 Rule = Callable[[Node, Known], None]
-Term = tuple[Source, bool]
+Term = tuple[Source, bool]  # A signed term of a sum: (source, whether it is negated).
 _LEFT, _RIGHT = 0, 1
 _MASK = 0xFFFFFFFF
 
@@ -31,7 +31,7 @@ _MASK = 0xFFFFFFFF
 
 
 def plain_sum(instr: Instr) -> list[Term] | None:
-    """The signed terms of an IADD3 without carries, zeros left out, or None."""
+    """Return the signed terms of an IADD3 without carries, zeros left out; None for any other instruction."""
     f = instr.f
     if instr.op.name != "IADD3" or f["x"] or f["pd0"] != PT or f["pd1"] != PT:
         return None
@@ -44,14 +44,14 @@ def plain_sum(instr: Instr) -> list[Term] | None:
 
 
 def _constant(terms: list[Term]) -> tuple[list[Term], int]:
-    """Terms apart from their immediate part."""
+    """Return the terms without immediates, and the sum of the immediates."""
     rest = [t for t in terms if not isinstance(t[0], Imm)]
     total = sum(-s.bits if negative else s.bits for s, negative in terms if isinstance(s, Imm))
     return rest, total & _MASK
 
 
 def _make_sum(node: Node, terms: list[Term], constant: int) -> bool:
-    """Replace `node` by an IADD3 (or MOV) of these terms, if one holds them."""
+    """Replace `node` by an IADD3 (or MOV) of these terms, if one has a form for them. Return whether it has."""
     sources = [*terms, *([(Imm(constant), False)] if constant else [])]
     if len(sources) > 3:
         return False
@@ -104,7 +104,7 @@ def _at_most_one_fixed(terms: list[Term], constant: int) -> bool:
 
 
 def _lea(node: Node, known: Known) -> None:
-    """(a << n) + b."""
+    """Select LEA for (a << n) + b."""
     terms = plain_sum(node.instr)
     if terms is None or len(terms) != 2:
         return
@@ -127,7 +127,7 @@ def _lea(node: Node, known: Known) -> None:
 
 
 def left_shift(instr: Instr) -> tuple[int, int] | None:
-    """(unit, count) of a plain 32-bit left shift by a constant."""
+    """Return (unit, count) of a plain 32-bit left shift by a constant, or None."""
     f = instr.f
     if instr.op.name != "SHF" or f["dir"] != _LEFT or f["hi"] or f.get("form") != FORM_IMM or f["rc"] != RZ:
         return None
@@ -135,7 +135,7 @@ def left_shift(instr: Instr) -> tuple[int, int] | None:
 
 
 def _imad(node: Node, known: Known) -> None:
-    """A product with a power of two becomes a shift (LEA with an addend); with 1 and 0 it goes away."""
+    """Replace a product with a power of two by a shift (LEA with an addend), and a product with 1 by a sum."""
     o = ops.read(node.instr)
     if not isinstance(o.b, Imm) or o.marks or not isinstance(o.c, int) or o.a is None:
         return
@@ -168,7 +168,7 @@ def _wide_sum(node: Node, known: Known) -> None:
     assert a.b is not None
     assert b.a is not None
     assert b.b is not None
-    # the form may have exchanged low or high operands: pair them up again
+    # Low or high operands may have been exchanged to fit the form: pair them up again.
     pairs = _pairs((a.a, a.b), (b.a, b.b))
     if pairs is None:
         _constant_sum(first, (a.a, a.b), (b.a, b.b), known)
@@ -178,7 +178,8 @@ def _wide_sum(node: Node, known: Known) -> None:
 
 
 def _constant_sum(first: int, low: tuple[Source, Source], high: tuple[Source, Source], known: Known) -> None:
-    """Remember a pair of constant memory + an immediate: a form holds one of them, a register the other."""
+    """Remember a sum of constant memory and an immediate: one of them is in a form's operand, the other in a
+    register."""
     pairs = _pairs(_resolved(low, known), _resolved(high, known))
     if pairs is None:
         return
@@ -196,7 +197,7 @@ def _resolved(sources: tuple[Source, Source], known: Known) -> tuple[Source, Sou
 
 
 def _carries(low: Node, high: Node, known: Known) -> bool:
-    """Whether `low` is the low half of the sum whose high half is `high`, and nothing else reads the carry."""
+    """Return whether `low` and `high` are the halves of one sum, and nothing else reads the carry."""
     one, two = low.instr, high.instr
     if one.op.name != "IADD3" or one.f["x"] or one.guarded or two.guarded:
         return False
@@ -210,7 +211,7 @@ def _carries(low: Node, high: Node, known: Known) -> bool:
         return False
     start, width = known.routine.registers.group(first)
     if width < 2 or (first - start) % 2:
-        return False  # two single units that happen to be numbered so
+        return False  # two single units whose numbers happen to follow each other
     index = known.facts.predicate(carry)
     stable = known.facts.is_stable
     readers = known.facts.reads[index] if index < known.facts.count else 2
@@ -220,7 +221,8 @@ def _carries(low: Node, high: Node, known: Known) -> bool:
 def _pairs(
     low: tuple[Source, Source], high: tuple[Source, Source]
 ) -> tuple[tuple[Source, Source], tuple[Source, Source]] | None:
-    """(low, high) of both summands; an immediate stands with an immediate."""
+    """Return (low, high) of both summands, or None. The other half of an immediate word must be an immediate, or
+    zero."""
     for h in (high, high[::-1]):
         if all(_belong(x, y) for x, y in zip(low, h, strict=True)):
             return (low[0], h[0]), (low[1], h[1])
@@ -240,7 +242,10 @@ def _belong(low: Source, high: Source) -> bool:
 def _product_sum(
     node: Node, pairs: tuple[tuple[Source, Source], tuple[Source, Source]], first: int, known: Known
 ) -> bool:
-    """wide product + pair in one IMAD.WIDE; takes the node of the low half, the last one out, away."""
+    """Merge a wide product and a pair into one IMAD.WIDE. Return whether there is one.
+
+    The node of the low half, which is the last one of the block so far, is removed.
+    """
     for k in range(2):
         unit, other = pairs[k][0], pairs[1 - k]
         product = wide_product(unit, known)
@@ -278,7 +283,10 @@ def _addend(pair: tuple[Source, Source], known: Known) -> Source | None:
 
 
 def wide_product(unit: Source, known: Known) -> tuple[int, Source, bool] | None:
-    """(a, b, unsigned) if the pair at `unit` is a wide product that nothing reads but sums that take it in."""
+    """Return (a, b, unsigned) if the pair at `unit` is a wide product, or None.
+
+    All readers of the product must be sums that can merge it.
+    """
     if not isinstance(unit, int) or unit < FIRST_REGISTER:
         return None
     node = known.node_of.get(unit)
@@ -291,12 +299,12 @@ def wide_product(unit: Source, known: Known) -> tuple[int, Source, bool] | None:
 
 
 def _joins(unit: int, known: Known) -> bool:
-    """Whether the product at `unit` dies as its readers take it in."""
+    """Return whether the product at `unit` dies when its readers merge it."""
     return unit in known.summed or (known.facts.only_read(unit) and known.facts.only_read(unit + 1))
 
 
 def _shifted(unit: int, known: Known) -> tuple[int, Source, bool] | None:
-    """A pair that is one word, sign- or zero-extended, shifted left by a constant."""
+    """Return (a, b, unsigned) if the pair is one word, sign- or zero-extended, shifted left by a constant."""
     low, high = known.single(unit, "SHF"), known.single(unit + 1, "SHF")
     if low is None or high is None:
         return None
@@ -315,7 +323,7 @@ def _shifted(unit: int, known: Known) -> tuple[int, Source, bool] | None:
 
 
 def is_sign_of(instr: Instr, unit: int) -> bool:
-    """Whether the instruction spreads the sign bit of `unit`."""
+    """Return whether the instruction spreads the sign bit of `unit`."""
     f = instr.f
     return (
         instr.op.name == "SHF"
@@ -354,7 +362,7 @@ def _address(node: Node, known: Known) -> None:
 
 
 def _wide_step(base: int, known: Known) -> tuple[int, int] | None:
-    """(pair, constant) if the pair at `base` is their sum."""
+    """Return (pair, constant) if the pair at `base` is their sum."""
     pairs = known.sum64.get(base)
     if pairs is None:
         return None
@@ -382,4 +390,5 @@ def _narrow_step(base: int, known: Known) -> tuple[int, int] | None:
 
 
 _MEMORY = ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LD", "ST", "ATOMG", "ATOMS", "ATOM", "RED")
+"""Operations with an address and an offset."""
 RULES: dict[str, Rule] = {"IADD3": _iadd3, "IMAD": _imad, **dict.fromkeys(_MEMORY, _address)}

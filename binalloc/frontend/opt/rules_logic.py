@@ -1,7 +1,8 @@
-"""Instruction selection for bitwise logic and predicates.
+"""This module selects instructions for bitwise logic and predicates.
 
-Patterns: a LOP3 of a LOP3 that nothing else reads, with at most three different inputs together, is one LOP3; the and,
-or, xor of a predicate with a comparison that nothing else reads is the comparison's own combination (ISETP.LT.AND).
+There are two patterns. A LOP3 with a LOP3 as operand becomes one LOP3, if nothing else reads the inner one and both
+have at most three different inputs. The and, or, xor of a predicate with a comparison becomes the comparison's own
+combination (ISETP.LT.AND), if nothing else reads the comparison.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from binalloc.frontend.opt.known import Known
 from binalloc.frontend.opt.rules_integer import Rule
 from binalloc.isa.instruction import Instr, make
 
-_A, _B, _C = 0xF0, 0xCC, 0xAA
-_SETPS = ("ISETP", "FSETP", "DSETP")
+_A, _B, _C = 0xF0, 0xCC, 0xAA  # truth tables of the first, second and third source
+_SETPS = ("ISETP", "FSETP", "DSETP")  # comparisons that can be combined with another predicate
 
 
 def _lop3(node: Node, known: Known) -> None:
-    """Merge one inner LOP3 after the other, as long as the inputs are three at most."""
+    """Merge one inner LOP3 after the other, as long as there are at most three inputs."""
     for _ in range(4):
         if node.instr.f["pd0"] != PT or not _merge(node, known):
             return
@@ -57,7 +58,7 @@ def _merge(node: Node, known: Known) -> bool:
 
 
 def _table(lut: int, columns: list[int]) -> int:
-    """Truth table of a LOP3 whose inputs have these truth tables."""
+    """Return the truth table of a LOP3 whose inputs have these truth tables."""
     out = 0
     for row in range(8):
         index = sum((columns[k] >> row & 1) << (2 - k) for k in range(3))
@@ -92,7 +93,7 @@ def _plop3(node: Node, known: Known) -> None:
 
 
 def _exchange(lut: int) -> int:
-    """The truth table with ps0 and ps1 exchanged."""
+    """Return the truth table with ps0 and ps1 exchanged."""
     return sum((lut >> (row & 1 | (row & 2) << 1 | (row & 4) >> 1) & 1) << row for row in range(8))
 
 
@@ -107,12 +108,15 @@ def _single_test(node: Node, predicate: int, known: Known) -> bool:
 
 
 def _combined(outer: Instr, test: Instr, one: str, other: str, lut: int) -> Instr | None:
-    """The comparison with its result combined with the other predicate as PLOP3 does. lut: over (test, other)."""
+    """Return the comparison with its result combined with the other predicate as PLOP3 does, or None.
+
+    lut: truth table over (test, other).
+    """
     f = outer.f
     column_test = _A ^ 0xFF if f[one + "n"] else _A
     column_other = _B
     negated = f[other + "n"]
-    # PLOP3 looks up the sources after their negation: ask what it gives for (test, other) as they are
+    # PLOP3 negates its sources before the look-up. This table is over (test, other) without negation.
     table = 0
     for row in range(8):
         index = (column_test >> row & 1) << 2 | ((column_other >> row & 1) ^ negated) << 1

@@ -1,1 +1,1 @@
-"""Allocators: a file each, and the table that finds them."""
+"""This package has the allocators, a file each, and the table that finds them."""

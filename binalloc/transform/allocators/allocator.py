@@ -1,6 +1,7 @@
-"""What an allocator is: from a call graph and a budget to registers, slots and local words.
+"""This module defines an allocator, which turns a call graph and a budget into registers, slots and local words.
 
-The rows of the table are asked for their names by the command line's help: what allocates is imported where it is used.
+The command line's help asks the rows of the table for their names. Therefore the modules that allocate are imported
+where they are used.
 """
 
 from __future__ import annotations
@@ -20,41 +21,36 @@ if TYPE_CHECKING:
     from binalloc.transform.allocate.spill_cost import SpillCost
     from binalloc.transform.order.clock import Clock
 
-CPSAT = "cpsat"
-"""The name of the allocator that has a solver."""
+CPSAT = "cpsat"  # the name of the allocator that has a solver
 SOLVER_LIMIT = 4.0
-"""Deterministic solver time per function, about seconds, where none is given."""
+"""Deterministic solver time per function where none is given, about seconds. More of it proves more bounds; chosen by
+hand."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """program: the kernel's call graph, guarded calls made plain. registers, slots: the budget per thread.
+    """A problem is a kernel's call graph with a budget of registers and slots per thread."""
 
-    solver_limit: deterministic solver time per function, for allocators that have a solver. machine: whose latencies
-    the order of instructions is to hide and say what local memory costs; and, with dynamic_shared (bytes per block that
-    the launch adds), for allocators with a budget of their own; None where it is not known. layout: of the slots of
-    callers and callees, see `models.allocation.layouts`.
-    """
-
-    program: ProgramAnalysis
-    kernel: str
-    registers: int
-    slots: int
-    solver_limit: float
+    program: ProgramAnalysis  #: the kernel's call graph, guarded calls made plain
+    kernel: str  #: its name
+    registers: int  #: budget per thread
+    slots: int  #: budget per thread
+    solver_limit: float  #: deterministic solver time per function, for allocators that have a solver
+    #: gives latencies to hide, the cost of local memory and the budgets of some allocators; None if it is not known
     machine: Machine | None = None
-    dynamic_shared: int = 0
-    layout: str = DEFAULT_LAYOUT
+    dynamic_shared: int = 0  #: bytes per block that the launch adds, for allocators with a budget of their own
+    layout: str = DEFAULT_LAYOUT  #: of the slots of callers and callees, see `models.allocation.stack.layouts`
 
     @property
     def clock(self) -> Clock | None:
-        """What the order of instructions goes by."""
+        """Return the latencies that the order of instructions should hide."""
         from binalloc.transform.order.clock import Clock
 
         return Clock(self.machine) if self.machine is not None else None
 
     @property
     def far(self) -> float:
-        """What an access to local memory costs, in accesses to a slot."""
+        """Return the cost of an access to local memory, in accesses to a slot."""
         from binalloc.models.machines.local_price import local_price
         from binalloc.transform.spill.prices import LOCAL_COST
 
@@ -63,36 +59,36 @@ class Problem:
 
 @dataclass(frozen=True)
 class Plan:
-    """attempt: registers and spill code of every function. memory: where what is spilled lies. solver: its reports.
-    bound: no plan for the problem costs less whose code is in that order and passes the same arguments in memory; None
-    where that is not proven."""
+    """A plan is an allocator's solution of a problem."""
 
-    attempt: Attempt
-    memory: SlotPlan
-    solver: list[SolverReport] = field(default_factory=list)
+    attempt: Attempt  #: registers and spill code of every function
+    memory: SlotPlan  #: the places of spilled values
+    solver: list[SolverReport] = field(default_factory=list)  #: the solver's reports
+    #: lower bound of the cost of all plans for the problem with the same order of code and the same arguments passed in
+    #: memory; None if not proven
     bound: float | None = None
 
     @cached_property
     def cost(self) -> SpillCost:
-        """Of all spill code."""
+        """Return the cost of all spill code."""
         from binalloc.transform.allocate.spill_cost import spill_cost
 
         return spill_cost(self.attempt, self.memory)
 
 
 class Allocator(Protocol):
-    """One object of each is in `table`."""
+    """An allocator takes a problem and makes a plan. `table` has one object of each."""
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """Return the name on the command line."""
 
     @property
     def summary(self) -> str:
-        """For the command line's help."""
+        """Return one line for the command line's help."""
 
     def allocate(self, problem: Problem) -> Plan:
-        """Raises Infeasible where the registers do not even hold one instruction's operands."""
+        """Return a plan. Raises Infeasible where the registers do not even hold one instruction's operands."""
 
     def is_feasible(self, problem: Problem) -> bool:
-        """Whether it allocates, sooner told."""
+        """Say whether `allocate` would succeed, in less time."""

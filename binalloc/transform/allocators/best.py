@@ -1,7 +1,8 @@
-"""Allocator `best`: values leave region by region, slots go by what local memory would cost, moves are avoided.
+"""This module has allocator `best`, which spills region by region, gives slots by the cost of local memory, and avoids
+moves.
 
-Where others' ways are cheaper, they are taken: no slots at all, whose pointer takes a register; what `ptxas-smem` does;
-in a function, whole values in memory.
+Other ways are taken where they are cheaper: no slots at all, since their pointer takes a register; the slots of
+`ptxas-smem`; in a function, whole values in memory.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
 
 
 FEW = 2
-"""Slots that are expected, for a trial, of whatever number there is: what leaves the registers hangs on it."""
+"""Slots that one trial expects, whatever number there is, because the expected number changes the choice of spilled
+regions. Chosen by hand."""
 
 
 class Best(Heuristic):
-    """The cheapest of what it tries."""
+    """This allocator takes the cheapest of all plans that it tries."""
 
     def attempt(self, problem: Problem, below: float = inf, known: Known | None = None) -> Attempt:
-        """As others do. below: what costs as much is of no use, but where there is nothing else. known: of other
-        attempts at the problem."""
+        """Return the cheapest attempt found. below: upper bound of the cost (exclusive); if nothing costs less, it does
+        not apply. known: of other attempts at the problem."""
         from binalloc.transform.allocate.budgets import allocate_with_budgets
         from binalloc.transform.allocate.cheaper import by_regions_or_whole
         from binalloc.transform.allocate.known import Known
@@ -39,7 +41,7 @@ class Best(Heuristic):
         )  # fmt: skip
         if found.pointer >= 0 or not found.cost or len(problem.program.functions) == 1:
             return found
-        # what is cheapest for a callee alone may be dearer for its callers: the baseline's search, to its end
+        # the cheapest code for a callee may be dearer for its callers, so the baseline's search is done, too
         plain = plain_attempt(replace(problem, slots=0), known)
         return plain if plain.cost < found.cost else found
 
@@ -61,7 +63,8 @@ class Best(Heuristic):
         return min(plans, key=_by_cost)
 
     def _without_slots(self, problem: Problem, found: Plan, below: float, known: Known) -> Plan | None:
-        """found: a plan with them. below: what costs as much is of no use."""
+        """Return the cheapest plan without slots. found: a plan with slots. below: upper bound of the cost
+        (exclusive)."""
         from binalloc.transform.allocate.cheaper import without_slots
 
         without = replace(problem, slots=0)

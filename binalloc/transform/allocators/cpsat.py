@@ -1,7 +1,8 @@
-"""Allocator `cpsat`: where the heuristic spills, the values of each function are placed by CP-SAT.
+"""This module has allocator `cpsat`: where the heuristic spills, CP-SAT places the values of each function.
 
-With slots, and without (whose pointer takes a register): the cheapest of both and of what `best` finds. In kernels with
-calls first all functions at once, for the registers that each callee had better overwrite, and for the bound.
+It does so with slots, and without (their pointer takes a register), and takes the cheapest of both plans and the plan
+of `best`. In kernels with calls, all functions are first solved at once. This finds the best number of registers for
+each callee to overwrite, and the bound.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class Cpsat:
-    """As `best`, each function placed by CP-SAT, which the heuristic's placement starts."""
+    """This allocator does what `best` does, but CP-SAT places each function, starting from the heuristic's
+    placement."""
 
     name = CPSAT
     summary = "as best, each function placed by CP-SAT"
@@ -51,18 +53,18 @@ class Cpsat:
 
 
 def _plans(problem: Problem, like: Attempt, ways: Iterable[bool]) -> list[Plan]:
-    """One for each of `ways`, with the slot pointer or without, that can be."""
+    """Return a feasible plan for each of `ways`, with the slot pointer or without."""
     from binalloc.transform.allocate.functions.registers import Infeasible
 
     plans = []
     for pointer in ways:
-        with suppress(Infeasible):  # the pointer's register may be the one that is missing
+        with suppress(Infeasible):  # without the slot pointer there is one register more
             plans.append(_exact(problem, like, pointer=pointer))
     return plans
 
 
 def _with_budgets(graph: _Graph, like: Attempt, ways: Iterable[bool]) -> list[Plan]:
-    """With as many registers for callees as they have where all functions are placed at once."""
+    """Return plans in which callees have as many registers as in the solution of all functions at once."""
     plans = []
     for pointer in ways:
         found = graph.solution(like, pointer=pointer)
@@ -72,7 +74,7 @@ def _with_budgets(graph: _Graph, like: Attempt, ways: Iterable[bool]) -> list[Pl
 
 
 class _Graph:
-    """What the exact model of all functions at once says of the orders that they were met in, by these and by whether
+    """This class keeps solutions of the exact model of all functions at once, by the orders of code and by whether
     there is a slot pointer."""
 
     def __init__(self, problem: Problem) -> None:
@@ -80,7 +82,7 @@ class _Graph:
         self.found: dict[Hashable, JointSolution | None] = {}
 
     def solution(self, like: Attempt, *, pointer: bool) -> JointSolution | None:
-        """Of the orders of `like`."""
+        """Return the solution for the orders of `like`."""
         from binalloc.transform.allocate.jointly import solve_graph
 
         key = pointer, tuple((name, one.given.order) for name, one in sorted(like.allocations.items()))
@@ -90,14 +92,14 @@ class _Graph:
         return self.found[key]
 
     def bound(self, like: Attempt, ways: Iterable[bool]) -> float | None:
-        """What no plan costs less than, in the orders of `like`. None where a solver's limit was hit."""
+        """Return a lower bound of the cost of all plans in the orders of `like`; None if a solver's limit was hit."""
         found = [self.solution(like, pointer=pointer) for pointer in ways]
         bounds = [one.bound for one in found if one is not None and one.status in ("optimal", "infeasible")]
         return min(bounds) if len(bounds) == len(found) else None
 
 
 def _way(problem: Problem, like: Attempt, *, pointer: bool) -> Attempt:
-    """The same attempt, with the slot pointer or without."""
+    """Return the same attempt, with the slot pointer or without."""
     left = problem.registers - pointer
     return replace(
         like,
@@ -108,7 +110,7 @@ def _way(problem: Problem, like: Attempt, *, pointer: bool) -> Attempt:
 
 
 def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
-    """like: an attempt for the same kernel."""
+    """Return the plan of the exact model. like: an attempt for the same kernel."""
     from binalloc.transform.allocate.attempt import colour_functions
     from binalloc.transform.allocate.functions.solver import improve
 
@@ -131,7 +133,7 @@ def _exact(problem: Problem, like: Attempt, *, pointer: bool) -> Plan:
 
 
 def _unused(attempt: Attempt, plans: list[Plan], slots: int) -> list[SolverReport]:
-    """What the solver said, where `attempt` is taken, which it had no part in."""
+    """Return the solver's reports for a plan with `attempt`, which is not the solver's."""
     from binalloc.transform.allocate.functions.procedure import cost_alone
 
     said = next((plan for plan in plans if (plan.attempt.pointer < 0) == (attempt.pointer < 0)), plans[0])
@@ -145,8 +147,8 @@ def _unused(attempt: Attempt, plans: list[Plan], slots: int) -> list[SolverRepor
 
 
 def _bound(plans: list[Plan]) -> float | None:
-    """What no plan costs less than: the least bound of all, of a kernel without calls. None where a solver's limit was
-    hit."""
+    """Return a lower bound of the cost of all plans, for a kernel without calls: the smallest bound. Return None if a
+    solver's limit was hit."""
     if any(report.status != "optimal" for plan in plans for report in plan.solver):
         return None
     return min(sum(report.bound for report in plan.solver) for plan in plans)

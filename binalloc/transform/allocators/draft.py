@@ -1,8 +1,8 @@
-"""Allocators of one's own, by decisions alone: which values leave the registers, and which of those want a slot.
+"""This module supports allocators of one's own. They only decide which values to spill, and how to use the slots.
 
 The rest is done here: virtual code, arguments and calls, stores behind definitions and reloads before uses, registers
-for what stays, the slot pointer, slots and local words. What comes out is a plan like any other, which the checker
-proves.
+for the other values, the slot pointer, slots and local words. The result is a plan like any other, and the checker
+proves it.
 """
 
 from __future__ import annotations
@@ -26,27 +26,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Crowd:
-    """A place in a function's code where more values live than there are registers.
+    """A crowd is a place in a function's code where more values live than there are registers."""
 
-    item: the line of the code. missing: how many registers there are too few. values: those that live there and would
-    make room if they left, ascending; never empty.
-    """
-
-    item: int
-    missing: int
-    values: tuple[int, ...]
+    item: int  #: the line of the code
+    missing: int  #: registers that are missing there
+    values: tuple[int, ...]  #: values that live there and would make room if spilled, ascending; never empty
     _flat: Flat = field(repr=False)
 
     def next_read(self, value: int) -> int:
-        """The number of lines to the next one that reads a value, in the order of the code; behind the last line comes
-        the first."""
+        """Count the lines to the next one that reads a value, in the order of the code; behind the last line comes the
+        first."""
         uses = self._flat.uses
         lines = (*range(self.item, len(uses)), *range(self.item))
         return next((away for away, k in enumerate(lines) if value in uses[k]), len(uses))
 
 
 class DraftFunction:
-    """One function whose values are to find room in registers. Values are numbers; each is one register wide.
+    """A draft function is one function whose values need room in registers. Values are numbers; each is one register
+    wide.
 
     name: of the function. registers: how many it may use.
     """
@@ -62,14 +59,14 @@ class DraftFunction:
         self._rounds: list[Round] = []
 
     def accesses(self, value: int) -> float:
-        """How often a value is read and written in one run of the function, by its loops or a profile."""
+        """Return how often a value is read and written in one run of the function, by its loops or a profile."""
         flat = self._given.flat
         lines = zip(flat.items, flat.defs, flat.uses, strict=True)
         return sum(item.weight * ((value in defs) + (value in uses)) for item, defs, uses in lines)
 
     def crowd(self) -> Crowd | None:
-        """The first place with more values than registers, as the code now is; None where there is none that anything
-        can be done about."""
+        """Return the first place with more values than registers, as the code now is. Return None if there is no such
+        place where anything can be spilled."""
         from binalloc.transform.spill.find_regions import find_regions
         from binalloc.transform.virtual.room import call_sites
 
@@ -94,8 +91,8 @@ class DraftFunction:
         return None
 
     def to_memory(self, *values: int) -> None:
-        """Those values live in memory from now on, in all of the function: each is stored behind what writes it and
-        loaded before what reads it. Raises ValueError for numbers that are no value that may leave."""
+        """Spill these values in all of the function: each is stored behind its definitions and loaded before its uses.
+        Raises ValueError for a number that is no value, or is in memory already."""
         from binalloc.transform.allocate.functions.whole import round_to_memory
 
         wrong = [v for v in values if not (isinstance(v, int) and 0 <= v < self._own) or v in self._away]
@@ -112,8 +109,8 @@ class DraftFunction:
         return room(flat, live, call_sites(flat, live, self._contracts), self._available)
 
     def _settled(self, make_room: Callable[[DraftFunction], None]) -> RegisterAllocation:
-        """Registers for what stays. Pairs and quads that find no room side by side want more registers free; what even
-        that does not help leaves in part."""
+        """Return registers for the other values. If pairs and quads find no consecutive registers, more are left free.
+        If even that does not help, parts of other values are spilled."""
         from binalloc.transform.allocate.functions.registers import SLACKS, NeedsMemory, allocate_registers
 
         for self._slack in SLACKS:
@@ -132,14 +129,14 @@ def draft_plan(
     make_room: Callable[[DraftFunction], None],
     wants_slot: Callable[[DraftFunction, int], bool] | None = None,
 ) -> Plan:
-    """The plan that follows from an allocator's decisions.
+    """Return the plan that follows from an allocator's decisions.
 
     Args:
         make_room: is called with every function that does not fit its registers, callees first, and sends values to
             memory until `crowd()` is None. It may be called again with the same function, where pairs of registers
             want more room.
-        wants_slot: says of a value in memory whether it may have a slot; others, and those for which there is no slot,
-            lie in local memory. All may without.
+        wants_slot: says whether a value in memory may have a slot. Other values are in local memory, and so are values
+            for which there is no slot. If it is None, all may have one.
 
     Raises:
         Infeasible: where the registers do not hold one instruction's operands.

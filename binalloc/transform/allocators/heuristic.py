@@ -1,4 +1,5 @@
-"""What allocators by graph colouring share: what does not fit goes to slots by a priority, then to local memory."""
+"""This module has the parts that allocators by graph colouring share. Values that do not fit get slots by a priority,
+then local memory."""
 
 from __future__ import annotations
 
@@ -14,18 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """slots: whether values may go to shared-memory slots. priority: which ones do (`models.allocation.slots`)."""
+    """This allocator colours, and spills by estimated cost."""
 
     name: str
     summary: str
-    slots: bool
-    priority: str
+    slots: bool  #: values may get slots in shared memory
+    priority: str  #: decides which values get slots (`models.allocation.stack.slots`)
 
     def allocate(self, problem: Problem) -> Plan:
         return self.plan(self.attempt(problem), problem)
 
     def is_feasible(self, problem: Problem) -> bool:
-        """No way of spilling does with fewer registers than another: what has to be there at once stays."""
+        """Say whether the problem can be solved. This does not depend on the way of spilling: values needed at once
+        stay in any case."""
         from binalloc.transform.allocate.functions.registers import Infeasible
         from binalloc.transform.allocate.passing import allocate_passing
 
@@ -36,11 +38,11 @@ class Heuristic:
         return True
 
     def attempt(self, problem: Problem) -> Attempt:
-        """The registers, and the spill code of what does not fit."""
+        """Return the registers, and the spill code of values that do not fit."""
         return plain_attempt(problem if self.slots else replace(problem, slots=0))
 
     def plan(self, attempt: Attempt, problem: Problem) -> Plan:
-        """The registers of `attempt`, and a place in memory for what it spills."""
+        """Return the registers of `attempt`, and a place in memory for all that it spills."""
         from binalloc.transform.allocate.memory_values import plan_memory
 
         slots = problem.slots if attempt.pointer >= 0 else 0
@@ -48,7 +50,7 @@ class Heuristic:
 
 
 def plain_attempt(problem: Problem, known: Known | None = None) -> Attempt:
-    """Values leave the registers region by region. known: of other attempts at the problem."""
+    """Return an attempt with values spilled region by region. known: of other attempts at the problem."""
     from binalloc.transform.allocate.budgets import allocate_with_budgets
 
     return allocate_with_budgets(
@@ -57,7 +59,7 @@ def plain_attempt(problem: Problem, known: Known | None = None) -> Attempt:
 
 
 def own_slots(problem: Problem) -> int:
-    """The smaller of the budget asked for and the vendor's compiler's own, where it is known what for."""
+    """Return the smaller of the budget and the budget of the vendor's compiler, if the machine is known."""
     from binalloc.models.machines.ptxas_slots import ptxas_slots
 
     if problem.machine is None:

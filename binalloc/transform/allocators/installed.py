@@ -1,4 +1,4 @@
-"""Allocators of other installed packages: called as ours are, and held to what a plan has to be."""
+"""This module calls allocators of other installed packages as our own, and checks that they return a valid plan."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from binalloc.transform.allocators.allocator import Allocator, Plan, Problem
 
 @dataclass(frozen=True)
 class InstalledAllocator:
-    """entry: names an object with `allocate(problem)`, or a class that is made without arguments. Where it has no
-    `is_feasible`, that is found by allocating."""
+    """An installed allocator is found through an entry point."""
 
+    #: names an object with `allocate(problem)`, or a class that takes no arguments; without `is_feasible`, allocating
+    #: finds that out
     entry: Entry
 
     @property
@@ -52,7 +53,8 @@ class InstalledAllocator:
 
 
 def blamed_for(allocator: Allocator) -> AbstractContextManager[None]:
-    """Where the rest of a rewrite works on the plan of an installed allocator: what fails then is that plan's doing."""
+    """Return a context for the rest of a rewrite with an allocator's plan. If the allocator is an installed one,
+    failures in it are blamed on its plan."""
     if isinstance(allocator, InstalledAllocator):
         return blaming(allocator.entry.place, "gave a plan that cannot be carried out")
     return nullcontext()
@@ -71,7 +73,7 @@ def _loaded(entry: Entry) -> Any:
 
 
 def _wrong(plan: object, problem: Problem) -> str:
-    """What makes it no plan for the problem, "" where nothing does."""
+    """Say why this is no plan for the problem; "" if it is one."""
     from binalloc.models.allocation.stack.slot_plan import SlotPlan
     from binalloc.transform.allocate.attempt import Attempt
 

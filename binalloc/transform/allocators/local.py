@@ -1,4 +1,4 @@
-"""Allocator `local`: what does not fit goes to local memory. The baseline of the others."""
+"""This module has allocator `local`, the baseline: values that do not fit go to local memory."""
 
 from __future__ import annotations
 

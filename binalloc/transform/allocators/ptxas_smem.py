@@ -1,9 +1,10 @@
-"""Allocator `ptxas-smem`: as the vendor's compiler spills to shared memory on request (`enable_smem_spilling`).
+"""This module has allocator `ptxas-smem`, which spills to shared memory as the vendor's compiler does on request
+(`enable_smem_spilling`).
 
-Measured on ptxas 13.0: of a kernel with calls only the entry's own spills move to shared memory, what called functions
-spill stays in local memory; slots are as many as full thread occupancy leaves (`models.machines.ptxas_slots`), even
-where registers already forbid that occupancy; dynamic shared memory is not accepted, so that everything stays in local
-memory. What leaves the registers, and which of it gets the slots, is not known of it: both are chosen as `best` does.
+Measured on ptxas 13.0: in a kernel with calls only the entry's own spills move to shared memory, and spills of called
+functions stay in local memory. There are as many slots as full thread occupancy leaves (`models.machines.ptxas_slots`),
+even where registers already forbid that occupancy. Dynamic shared memory is not accepted: with it, everything stays in
+local memory. Which values ptxas spills, and which of them get slots, is not known: both are chosen as `best` does.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PtxasSmem(Heuristic):
-    """Slots for the kernel's own function, within the vendor's budget."""
+    """This allocator has slots for the kernel's own function, within the vendor's budget."""
 
     def allocate(self, problem: Problem) -> Plan:
         problem = replace(problem, slots=own_slots(problem))

@@ -1,22 +1,23 @@
-"""Allocator `regdem`: as Sakdhnagool, Sabne and Eigenmann, "RegDem: Increasing GPU Performance via Shared Memory
-Register Spilling" (arXiv 1907.02894): the binary as it is, with whole architectural registers in shared memory.
+"""This module has allocator `regdem`, after Sakdhnagool, Sabne and Eigenmann, "RegDem: Increasing GPU Performance via
+Shared Memory Register Spilling" (arXiv 1907.02894): the binary as it is, with whole architectural registers in shared
+memory.
 
 Every register of the input stays one unit, in all functions of the kernel: it is renamed or demoted, nothing is
-coloured, reordered or recomputed. A demoted register is one word per thread, loaded before each instruction that reads
-it and stored behind each that writes it, through a few registers set aside for that; one more holds the words' address.
-Pairs and quads leave in whole. What then is loaded or stored for nothing within a block goes, and the registers that
-stay are moved together below the target.
+coloured, reordered or recomputed. A demoted register is one word per thread. It is loaded before each instruction that
+reads it and stored behind each that writes it, through a few registers set aside for that. One more holds the words'
+address. Pairs and quads are demoted as a whole. Needless loads and stores within a block are then removed, and the
+remaining registers are moved together to fit the target.
 
-The paper has several orders in which registers leave, and takes the best program by a model of its cycles. Here are two
-(`demotion.ORDERS`), by accesses weighted by loops, and by that after conflicts of operands; the plan of less cost is
-taken. What the paper leaves open:
+The paper has several orders of demotion, and takes the best program by a model of its cycles. Here there are two
+(`demotion.ORDERS`): by accesses weighted by loops, and the same after conflicts of operands. The plan that costs less
+is taken. The paper leaves some points open:
 
 - Calls. A register that is an argument or result anywhere is not demoted: caller and callee have no word in common. All
   others may be, in every function; the moving stack keeps a caller's words out of its callees' way.
-- Too few slots: the words with fewest accesses lie in local memory, all of them where there is no slot or no register
+- Too few slots: the words with fewest accesses are in local memory. All are there without a slot, or without a register
   for their address.
-- The input's own spills to local memory stay there. Words that are handed over at calls get a register each.
-- Budgets below what is left once all that may leave has left are refused (Infeasible).
+- The input's own spills to local memory stay there. Words that are arguments or results of calls get a register each.
+- A budget is refused (Infeasible) if the registers that cannot be demoted, with the few set aside, do not fit it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RegDem:
-    """Whole registers of the input in memory, the others compacted."""
+    """This allocator puts whole registers of the input into memory and compacts the others."""
 
     name = "regdem"
     summary = "whole registers of the input to slots, the others stay: the RegDem paper's"
@@ -62,7 +63,7 @@ class RegDem:
 
 
 def _plan(attempt: Attempt, problem: Problem) -> Plan:
-    """Slots go to demoted registers alone."""
+    """Return the plan, in which only demoted registers have slots."""
     from binalloc.transform.allocate.memory_values import plan_memory
 
     def demoted(name: str, value: Value) -> bool:

@@ -1,5 +1,5 @@
-"""All allocators. A new one of ours is a file beside this one and a row here; installed packages add theirs by entry
-points."""
+"""This table has all allocators. A new one of ours is a file beside this one and a row here. Installed packages add
+theirs by entry points."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from binalloc.transform.allocators.unified import UNIFIED
 
 _BUILT_IN: dict[str, Allocator] = by_name((LOCAL, UNIFIED, PTXAS_SMEM, REGDEM, BEST, Cpsat()))
 ALLOCATORS: Table[Allocator] = Table(_BUILT_IN, entries.ALLOCATORS, InstalledAllocator)
-BASELINE = LOCAL.name
-DEFAULT = BEST.name
+BASELINE = LOCAL.name  # allocator without slots, with which others are compared
+DEFAULT = BEST.name  # allocator where none is named
 OF_EVERY_LEVEL = (BEST.name, LOCAL.name, UNIFIED.name)
-"""Where levels are compared whatever it costs: ours, without slots, and as the unified paper has it."""
+"""Allocators with which levels are compared in every case: ours, the one without slots, and the unified paper's."""
 
 
 def find_allocator(name: str) -> Allocator:
-    """The allocator called `name`. Raises UsageError with the known names, PluginFault where several packages have
-    it."""
+    """Return the allocator called `name`. Raises UsageError with the known names, PluginFault where several packages
+    have it."""
     return ALLOCATORS.find(name, "allocator", Hint("{allocator}"))
 
 
 def wrong_plan(allocator: str, where: str, finding: str) -> PluginFault | None:
-    """The error for a plan that the checker did not pass, where an installed package's allocator made it. where: in
-    what it is wrong."""
+    """Return the error for a plan rejected by the checker, if an installed package's allocator made it. where: the
+    wrong part."""
     made = ALLOCATORS.get(allocator)
     if not isinstance(made, InstalledAllocator):
         return None

@@ -1,12 +1,13 @@
-"""Allocator `unified`: the unified paper's (section 3), nothing of ours beyond what it leaves open.
+"""This module has allocator `unified`, the unified paper's (section 3), with nothing of ours beyond what the paper
+leaves open.
 
-Values are whole variables: each is in a register, in a slot or in a local word for all its life, every access of one
-that is not in a register is replaced, and nothing is recomputed (3.1; the paper takes what is in memory from the
-vendor's compiler, here the cheapest per relieved point leave, as in its references [4] and [5]). Slots go by frequency
-in composition instructions, colouring takes the highest degree first (3.2.2), and the moving stack packs what is live
-at every call (3.2.1). One register is the slot pointer; a second is set aside for moves where some call has none free
-(section 5), unless the budget then does not do. Arguments travel in registers as long as those hold them; the paper
-knows no others.
+Values are whole variables (3.1). Each is in a register, in a slot or in a local word for all its life. Every access of
+a value in memory is replaced, and nothing is recomputed. The paper takes the values in memory from the vendor's
+compiler. Here the cheapest values per relieved point are spilled, as in its references [4] and [5]. Slots go by
+frequency in composition instructions, and colouring takes the highest degree first (3.2.2). The moving stack packs all
+live slots at every call (3.2.1). One register is the slot pointer. A second is set aside for moves where some call has
+no free register (section 5), unless the budget then fails. Arguments are passed in registers as long as they fit; the
+paper knows no others.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _whole(attempt: Attempt, name: str) -> RegisterAllocation:
 
 
 class Unified(Heuristic):
-    """Whole variables, slots by frequency, moves at every call."""
+    """This allocator has whole variables, slots by frequency, and moves at every call."""
 
     def attempt(self, problem: Problem) -> Attempt:
         from binalloc.transform.allocate.attempt import as_it_stands, colour_functions

@@ -1,1 +1,1 @@
-"""The rewritten binary, from allocated code."""
+"""This package makes the rewritten binary from allocated code."""

@@ -1,9 +1,8 @@
-"""Where functions lie in code space after some of them were rewritten.
+"""This module lays out functions in code space after some of them were rewritten.
 
-A code address is a number like any other: it may have been taken by `&function`, computed, or handed in by a launch.
-So where anything in the module calls by address, every function that is not rewritten stays where it is, with its
-code, and the rewritten ones go around them; where nothing does, no address matters and the functions are laid out one
-after the other.
+A code address is a number like any other: it may have been taken by `&function`, computed, or passed in by a launch. So
+if anything in the module calls by address, every function that is not rewritten stays where it is, with its code. The
+rewritten ones go around them. If nothing does, no address matters, and the functions are laid out one after the other.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from binalloc.isa.instruction import Function, Module, code_end
 
 
 def by_address(module: Module) -> bool:
-    """Whether any function of `module` calls by a code address."""
+    """Say whether any function of `module` calls by a code address."""
     return any(fn.calls_by_address for fn in module)
 
 
 def place(original: Module, module: Module, kept: set[str]) -> None:
-    """Assign the addresses of `module`, which has the functions of `original` named in `kept` as they were, and new
-    ones among them; may reorder the functions. A new function of an old name keeps its place if it has room there."""
+    """Assign the addresses of `module`; this may reorder the functions. The module has the functions of `original`
+    named in `kept` as they were, and new ones among them. A new function of an old name keeps its place if it has room
+    there."""
     if not by_address(original):
         module.layout()
         return
@@ -33,7 +33,7 @@ def place(original: Module, module: Module, kept: set[str]) -> None:
 
 
 def _rooms(module: Module) -> dict[str, tuple[int, int]]:
-    """By function: its address and the words up to the next function's."""
+    """Return, by function, its address and the words up to the next function's."""
     out: dict[str, tuple[int, int]] = {}
     before: Function | None = None
     for fn in module:

@@ -1,8 +1,8 @@
-"""From coloured virtual code with placed memory values back to a function of the binary.
+"""This module turns coloured virtual code with placed memory values back into a function of the binary.
 
-Needs: a register for every value, a place (slot or local word) for every memory value, and per call the slot pointer's
-shift with the moves that pack live slots below it. Leaves: instructions with relinked branches and the instruction map;
-control codes are still to be set, call offsets are fixed once all functions have addresses.
+It needs a register for every value, a place (slot or local word) for every memory value, and per call the slot
+pointer's shift with the moves that pack live slots below it. It leaves instructions with relinked branches, and
+the instruction map. Control codes still have to be set. Call offsets are fixed once all functions have addresses.
 """
 
 from __future__ import annotations
@@ -37,42 +37,41 @@ from binalloc.transform.virtual.code import (
 
 @dataclass
 class CallPlan:
-    """shift: slots the callee's stack starts above ours. moves: (from, to) slots, made before; back: made behind.
-    slots, words: argument that the callee has in memory -> slot, from our own first one, or byte of local memory."""
+    """A call plan says how slots move around one call."""
 
-    shift: int = 0
-    moves: list[tuple[int, int]] = field(default_factory=list)
-    back: list[tuple[int, int]] = field(default_factory=list)
+    shift: int = 0  #: slots between our slot pointer and the callee's
+    moves: list[tuple[int, int]] = field(default_factory=list)  #: (from, to) slots, moved before the call
+    back: list[tuple[int, int]] = field(default_factory=list)  #: moved behind it
+    #: argument that the callee has in memory -> slot, counted from our own first one
     slots: dict[Location, int] = field(default_factory=dict)
+    #: argument that the callee has in memory -> byte of local memory
     words: dict[Location, int] = field(default_factory=dict)
 
 
 @dataclass
 class MemoryPlan:
-    """slot_of: memory value -> slot relative to the slot pointer. local_of: memory value -> byte in local memory.
-    moved: reload or store, by number in code order, -> slot that it goes to instead.
+    """A memory plan says where the memory values of a function are."""
 
-    calls: one plan per call item, in code order. pointer: the slot pointer register, or -1 where the function and all
-    it calls use no slots.
-    """
-
-    slot_of: dict[int, int] = field(default_factory=dict)
-    local_of: dict[int, int] = field(default_factory=dict)
+    slot_of: dict[int, int] = field(default_factory=dict)  #: memory value -> slot relative to the slot pointer
+    local_of: dict[int, int] = field(default_factory=dict)  #: memory value -> byte in local memory
+    #: reload or store, by number in code order -> slot that it goes to instead
     moved: dict[int, int] = field(default_factory=dict)
-    calls: list[CallPlan] = field(default_factory=list)
-    pointer: int = -1
+    calls: list[CallPlan] = field(default_factory=list)  #: one plan per call item, in code order
+    pointer: int = -1  #: the slot pointer register, or -1 where the function and all its callees use no slots
     is_kernel: bool = False
 
 
 @dataclass
 class Emitted:
-    """A finished function body. calls: word index -> callee name, to be linked when addresses are known."""
+    """This is a finished function body."""
 
     function: Function
-    calls: dict[int, str]
+    calls: dict[int, str]  #: word index -> callee name, to be linked when addresses are known
 
 
 class _Emitter:
+    """This pass emits the instructions of one function."""
+
     def __init__(
         self,
         isa: InstructionSet,
@@ -99,7 +98,7 @@ class _Emitter:
             self._insert(self.build.slot_pointer(self.plan.pointer))
         for block in self.code.blocks:
             starts.append(len(self.instrs))
-            waiting: list[tuple[Register, Register]] = []  # exchanges that follow one another, of different registers
+            waiting: list[tuple[Register, Register]] = []  # successive exchanges of different registers
             for item in block.items:
                 if item.kind == EXCHANGE:
                     pair = self._register(item.defs[0]), self._register(item.defs[1])
@@ -125,13 +124,14 @@ class _Emitter:
 
     @cached_property
     def _points(self) -> set[int]:
-        """Words of the source that are reconvergence points and must stay words of their own: else lanes that never
-        came to the point, or waited for another, would come to it with the word behind it. Empty where all are the
-        immediate post-dominators of their branches: lanes then come to both words anyway."""
+        """Return the words of the source that are reconvergence points and must stay words of their own. Otherwise
+        lanes that never came to the point, or waited for another, would come to it with the word behind it. The set is
+        empty if all points are the immediate post-dominators of their branches: lanes then come to both words in any
+        case."""
         return set(unusual_points(self.source.function).values())
 
     def _only_a_call(self, leader: int, start: int) -> bool:
-        """Is the block just emitted from `start` nothing but the call of a detour that `normalise` made?"""
+        """Say whether the block just emitted from `start` is nothing but the call of a detour that `normalise` made."""
         return (
             start + 1 == len(self.instrs)
             and start in self.calls
@@ -141,8 +141,8 @@ class _Emitter:
         )
 
     def _guard_call(self, at: int) -> int:
-        """Make one guarded call of the branch before `at` and the call there, as it was: a word and an entry of the
-        reconvergence stack less. Answers where it is."""
+        """Replace the branch before `at` and the call there by one guarded call, as it was; return its place. This
+        saves a word and an entry of the reconvergence stack."""
         branch, call = self.instrs[at - 1], self.instrs[at]
         self.instrs[at - 1 :] = [call.replace(guard=(branch.guard, not branch.guard_neg))]
         del self.origin[at - 1]
@@ -158,6 +158,7 @@ class _Emitter:
         return self.colour[operand.values[0]]
 
     def _item(self, item: Item, block: VBlock) -> None:
+        """Emit one item."""
         guard = item.guard or ALWAYS
         if item.kind in (ENTRY, ARRIVE):
             return
@@ -177,8 +178,8 @@ class _Emitter:
             self._plain(item, block)
 
     def _exchange(self, pairs: list[tuple[Register, Register]]) -> None:
-        """Let pairs exchange what they hold, step by step all of them: each step of one waits for its last. Leaves no
-        pair."""
+        """Let pairs exchange their contents, and empty the list. All pairs go step by step together, since each step of
+        one waits for its last."""
         steps = [self.build.exchange(one, other) for one, other in pairs]
         for step in zip(*steps, strict=True):
             for instr in step:
@@ -208,12 +209,12 @@ class _Emitter:
         return self.build.store_local(source, self.plan.local_of[value], guard)
 
     def _slot(self, value: int) -> int | None:
-        """Where the next access goes, which is of that value; None for local memory."""
+        """Return the slot of the next access, an access to that value; None for local memory."""
         self.access_number += 1
         return self.plan.moved.get(self.access_number - 1, self.plan.slot_of.get(value))
 
     def _pass(self, item: Item) -> None:
-        """An argument of the next call goes where its callee has it, if the callee reads it at all."""
+        """Store an argument of the next call where its callee has it, if the callee reads it at all."""
         call, source = self.plan.calls[self.call_number], self._register(item.uses[0])
         if item.passes in call.slots:
             self._insert(self.build.store_slot(source, self.plan.pointer, call.slots[item.passes], ALWAYS))
@@ -221,6 +222,7 @@ class _Emitter:
             self._insert(self.build.store_local(source, call.words[item.passes], ALWAYS))
 
     def _call(self, item: Item) -> None:
+        """Emit a call with its moves of slots and shifts of the slot pointer."""
         assert item.instr is not None
         call = self.plan.calls[self.call_number] if self.plan.calls else CallPlan()
         before, after = self.scratch[self.call_number]
@@ -241,7 +243,7 @@ class _Emitter:
             self._insert(self.build.store_slot(through, self.plan.pointer, target))
 
     def _link(self, starts: list[int], leaders: dict[int, int]) -> None:
-        """Point every branch at the first word of the block it jumps to, and at that of its reconvergence point."""
+        """Set the targets of every branch: the first word of its target block, and that of its reconvergence point."""
         for index, item, block in self.branches:
             offsets = {}
             for place, (name, offset) in enumerate(self.isa.links(self.instrs[index]).items()):
@@ -259,7 +261,8 @@ class _Emitter:
         return {start_of[i]: name for i, name in sorted(self.source.function.labels.items()) if i in start_of}
 
     def _lines(self) -> dict[int, tuple[str, int]]:
-        """Line table of the new code: a word has the line its original had, inserted words that of the word before."""
+        """Return the line table of the new code. A word has the line of its original, an inserted word that of the word
+        before."""
         old_lines = self.source.function.lines
         if not old_lines:
             return {}
@@ -284,5 +287,5 @@ def emit(
     plan: MemoryPlan,
     scratch: list[tuple[int, int]],
 ) -> Emitted:
-    """The function `alloc` describes, as instructions of `isa`; see the module docstring."""
+    """Return the function of `alloc` as instructions of `isa`; see the module docstring."""
     return _Emitter(isa, alloc, source, plan, scratch).run()

@@ -1,12 +1,12 @@
-"""Calls replaced by their callees' code, before allocation.
+"""This module replaces calls by their callees' code, before allocation.
 
-Needs a module and the call graph of one of its kernels. Leaves another module in which functions of that graph have the
-bodies of some callees in place of the calls, and says which, so that whoever proves the rewrite can do the same. What
-other kernels use is untouched.
+It needs a module and the call graph of one of its kernels. It leaves another module, where functions of that graph
+have the bodies of some callees in place of the calls. It also returns the places, so that the checker can inline in the
+same way. Functions that other kernels use are unchanged.
 
-A body stands in place of an unguarded call, but for its return, which has to be its last word, the only one, and
-unguarded; lanes that part in it have to meet again before that. `once` takes callees with one call in the graph, whose
-code then is nowhere twice; `small` those that are hardly longer than what a call costs.
+A body replaces an unguarded call, without its return. The return has to be its last word, the only one, and unguarded.
+Lanes diverging in the body have to reconverge before the return. `once` takes callees with one call in the graph, so
+that their code exists only once; `small` takes callees hardly longer than the cost of a call.
 """
 
 from __future__ import annotations
@@ -24,34 +24,35 @@ from binalloc.transform.rewrite.code_space import by_address
 from binalloc.transform.rewrite.ways import NONE
 
 SMALL = 16
-"""Most instructions of a small callee, its return included: moving arguments, shifting the slot pointer, CALL and RET
-take about as many where a few values are handed over."""
+"""Most instructions of a small callee, its return included. Moving arguments, shifting the slot pointer, CALL and RET
+take about as many where a few values are passed."""
 MOST_WORDS = 100_000
-"""Of a function with what it inlines."""
+"""upper limit of a function with its inlined bodies, which stops exponential growth; chosen by hand"""
 
 
 @dataclass
 class Inlined:
-    """module: with the calls inlined. words: by function, those of the calls, each in the numbering that the ones
-    before left. executions: of the new words, as far as those of the old ones are known."""
+    """This is the result of inlining."""
 
-    module: Module
+    module: Module  #: with the calls inlined
+    #: by function, the words of the calls, each in the numbering left by the ones before
     words: dict[str, list[int]] = field(default_factory=dict)
-    executions: dict[str, list[int]] | None = None
+    executions: dict[str, list[int]] | None = None  #: of the new words, as far as those of the old ones are known
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A word on its way: where it stood, which function its call enters, how often it is executed."""
+    """A line is a word that may move from one function to another."""
 
     instr: Instr
-    callee: str
-    source: tuple[str, int] | None
-    executed: float
+    callee: str  #: the function that its call enters, "" for none
+    source: tuple[str, int] | None  #: its place in the source
+    executed: float  #: how often it is executed
 
 
 def inline_calls(module: Module, graph: CallGraph, how: str, executions: Executions | None = None) -> Inlined:
-    """The module with calls of the graph inlined as `how` says, a name in `WAYS`. executions: of all its functions."""
+    """Return the module with calls of the graph inlined by `how`, a name in `WAYS`. executions: of all its
+    functions."""
     chosen = _chosen(graph, how)
     if not chosen or by_address(module):
         return Inlined(module, {}, None if executions is None else {k: list(v) for k, v in executions.items()})
@@ -66,7 +67,7 @@ def inline_calls(module: Module, graph: CallGraph, how: str, executions: Executi
 
 
 def _chosen(graph: CallGraph, how: str) -> set[str]:
-    """Callees to inline."""
+    """Return the callees to inline."""
     callees = [name for name in graph.functions if name != graph.kernel and inlinable(graph.function(name))]
     callees = [name for name in callees if _as_its_callers(graph, name)]
     once = {name for name in callees if len(graph.sites_of(name)) == 1}
@@ -75,13 +76,13 @@ def _chosen(graph: CallGraph, how: str) -> set[str]:
 
 
 def _as_its_callers(graph: CallGraph, name: str) -> bool:
-    """Whether the function and all that call it are of one memory model: a record has room for one."""
+    """Say whether the function and all its callers have one memory model: a record has room for one."""
     models = {graph.function(site.caller).info.memory_model for site in graph.sites_of(name)}
     return models <= {graph.function(name).info.memory_model}
 
 
 def inlinable(fn: Function) -> bool:
-    """Whether its code may stand in place of a call."""
+    """Say whether the function's code may replace a call."""
     last = len(fn) - 1
     returns = [k for k, instr in enumerate(fn.instrs) if instr.control == Flow.RETURN]
     if fn.info.is_kernel or fn.shared or fn.info.shared_bytes or last < 1 or returns != [last]:
@@ -93,7 +94,7 @@ def inlinable(fn: Function) -> bool:
 
 
 def _meets(fn: Function, branch: int, last: int) -> bool:
-    """Whether every way from the branch to the last word passes the point where its lanes meet."""
+    """Say whether every path from the branch to the last word passes its reconvergence point."""
     point = fn.reconvergence(branch)
     if point is None:
         return False
@@ -119,6 +120,8 @@ def _behind(fn: Function, k: int) -> Iterator[int]:
 
 
 class _Inlining:
+    """This pass inlines the chosen callees."""
+
     def __init__(self, module: Module, graph: CallGraph, chosen: set[str], executions: Executions | None) -> None:
         self.module, self.graph, self.chosen, self.executions = module, graph, chosen, executions
         self.lines = {name: self._read(graph.function(name)) for name in graph.functions}
@@ -135,7 +138,7 @@ class _Inlining:
         ]
 
     def function(self, name: str) -> tuple[list[_Line], list[int]]:
-        """Its lines with calls inlined, those of inlined bodies too, and the words of the calls."""
+        """Return the lines of the function with calls inlined, in inlined bodies too, and the words of the calls."""
         lines, words = list(self.lines[name]), []
         k = 0
         while k < len(lines):
@@ -149,6 +152,7 @@ class _Inlining:
         return lines, words
 
     def _at(self, lines: Sequence[_Line], word: int) -> list[_Line]:
+        """Return the lines with the call at `word` replaced by its callee's body."""
         callee = lines[word].callee
         body = self.lines[callee][:-1]
         share = lines[word].executed / self.calls[callee] if self.calls[callee] else 0.0
@@ -166,7 +170,7 @@ class _Inlining:
         return out
 
     def assembled(self, made: dict[str, list[_Line]], words: dict[str, list[int]]) -> Inlined:
-        """The module with these functions anew, without those that nobody calls any longer."""
+        """Return the module with these functions replaced, without the ones that nobody calls any longer."""
         functions = [self._function(fn, made[fn.name]) if fn.name in made else fn for fn in self.module]
         called = {name: [line.callee for line in lines] for name, lines in made.items()}
         for fn in self.module:
@@ -190,7 +194,8 @@ class _Inlining:
         return Inlined(out, words, executions)
 
     def _gone(self, called: dict[str, list[str]]) -> set[str]:
-        """Chosen functions that no function calls any longer which is called itself, or is a kernel."""
+        """Return the chosen functions without a remaining caller. A caller remains if it is a kernel or has a remaining
+        caller itself."""
         callers = {name: {caller for caller, some in called.items() if name in some} for name in self.chosen}
         gone: set[str] = set()
         while more := {name for name, mine in callers.items() if name not in gone and mine <= gone}:
@@ -203,7 +208,7 @@ class _Inlining:
 
 
 def _relinked(instr: Instr, k: int, there: Callable[[int], int]) -> Instr:
-    """The branch at word k with its targets where they have gone."""
+    """Return the branch at word k with its targets at their new places."""
     isa = set_of(instr)
     links = isa.links(instr)
     if not links:

@@ -1,10 +1,8 @@
-"""Guarded calls made plain: `@P CALL f` becomes `@!P BRA skip, skip; CALL f; skip:`, which means the same.
+"""This module makes guarded calls plain: `@P CALL f` becomes `@!P BRA skip, skip; CALL f; skip:`, which means the same.
+(`emit` makes a guarded call of it again if nothing was inserted beside the call.)
 
-(`emit` makes a guarded call of it again where nothing has come to stand beside the call.)
-
-Afterwards every call is executed by all lanes that reach it, so that its argument and result copies and the slot
-pointer's shifts need no guard of their own. A call that never executes (`@!PT`) becomes a NOP. Leaves the original
-untouched.
+Afterwards every call is executed by all lanes that reach it. So its argument and result copies and the slot pointer's
+shifts need no guard of their own. A call that never executes (`@!PT`) becomes a NOP. The original is not changed.
 """
 
 from __future__ import annotations
@@ -20,14 +18,14 @@ from binalloc.isa.sets.table import set_of
 
 @dataclass(frozen=True)
 class Normalised:
-    """function: the rewritten function; origin: per word the original's word, -1 where a branch was inserted."""
+    """This is a function with plain calls, and its relation to the original."""
 
-    function: Function
-    origin: list[int]
+    function: Function  #: the rewritten function
+    origin: list[int]  #: per word the original's word, -1 where a branch was inserted
 
     def executed(self, counts: Sequence[int]) -> list[int]:
-        """How often each word is executed, by how often the original's are: a branch that was inserted as often as the
-        guarded call behind it was issued."""
+        """Return how often each word is executed. counts: the same for the original's words. An inserted branch is
+        executed as often as the guarded call behind it was issued."""
         out: list[int] = []
         behind = 0
         for old in reversed(self.origin):
@@ -37,7 +35,7 @@ class Normalised:
 
 
 def expand_guarded_calls(fn: Function) -> Normalised:
-    """`fn` with its guarded direct calls expanded; other instructions keep their order."""
+    """Return `fn` with its guarded direct calls expanded; other instructions keep their order."""
     new_index: list[int] = []
     count = 0
     for instr in fn.instrs:
@@ -71,7 +69,7 @@ def expand_guarded_calls(fn: Function) -> Normalised:
 
 
 def _never_called(instr: Instr) -> bool:
-    """A call, direct or by address, that no lane ever executes."""
+    """Say whether this is a call, direct or by address, that no lane ever executes."""
     return (instr.guard, instr.guard_neg) == NEVER and instr.control in CALLS
 
 

@@ -1,16 +1,16 @@
-"""Rewrites a kernel's whole call graph for a budget of registers and slots per thread.
+"""This module rewrites a kernel's whole call graph for a budget of registers and slots per thread.
 
 Numbered steps, callees before callers where it matters:
  1. calls are inlined where that is asked for (`inline`), guarded ones made plain (`normalise`), the call graph is
     analysed (webs, liveness);
- 2. the allocator gives each function's values registers (`allocate.attempt`); what does not fit gets spill code;
+ 2. the allocator gives each function's values registers (`allocate.attempt`); values that do not fit get spill code;
  3. memory values of the whole call graph are divided between slots and local memory (`allocate.memory_values`,
     the unified paper's section 3.2.2), with the moving stack's shifts and moves at calls;
  4. instructions are emitted, branches relinked, the functions take the place of the originals (`place`).
 
-If nothing has to leave the registers, no register is set aside for the slot pointer. Functions shared with other
-kernels are cloned, so that those keep theirs; so are all functions where somebody calls by address. Control codes are
-left unset: scheduling follows.
+If nothing has to be spilled, no register is set aside for the slot pointer. Functions shared with other kernels are
+cloned, so that those keep theirs; so are all functions where somebody calls by address. Control codes are left unset:
+scheduling follows.
 """
 
 from __future__ import annotations
@@ -49,46 +49,41 @@ from binalloc.transform.rewrite.ways import NONE
 
 @dataclass(frozen=True)
 class Prepared:
-    """A kernel that can be rewritten, analysed once for every budget.
+    """This is a kernel that can be rewritten, analysed once for every budget."""
 
-    module: the input, with calls inlined. normalised: its functions with plain calls, by name. program: the analysis of
-    those. inlined: by function, the words of the calls (`inline`).
-    """
-
-    module: Module
+    module: Module  #: the input, with calls inlined
     kernel: str
-    normalised: dict[str, Normalised]
-    program: ProgramAnalysis
-    inlined: dict[str, list[int]] = field(default_factory=dict)
+    normalised: dict[str, Normalised]  #: its functions with plain calls, by name
+    program: ProgramAnalysis  #: the analysis of these functions
+    inlined: dict[str, list[int]] = field(default_factory=dict)  #: by function, the words of the calls (`inline`)
 
 
 @dataclass
 class Rewrite:
-    """module: the rewritten binary. functions: names in it of the kernel and all that it reaches. plan: where all its
-    values went."""
+    """This is a rewritten binary with its allocation."""
 
-    module: Module
-    functions: frozenset[str]
+    module: Module  #: the rewritten binary
+    functions: frozenset[str]  #: names in it of the kernel and all functions that it calls
     prepared: Prepared
-    plan: Plan
+    plan: Plan  #: the places of all values
 
     @property
     def cost(self) -> SpillCost:
-        """Of its spill code."""
+        """Return the cost of its spill code."""
         return self.plan.cost
 
     @property
     def solver(self) -> list[SolverReport]:
-        """What the exact model said of each function (allocator cpsat)."""
+        """Return the exact model's report on each function (allocator cpsat)."""
         return self.plan.solver
 
     @property
     def bound(self) -> float | None:
-        """Of the cost, see `Plan`."""
+        """Return the lower bound of the cost, see `Plan`."""
         return self.plan.bound
 
     def explain(self) -> list[Spilled]:
-        """What left the registers, why, and where it went: callers before callees."""
+        """List the spilled values, why they were spilled and where they went: callers before callees."""
         normalised, plan = self.prepared.normalised, self.plan
         allocations, runs = plan.attempt.allocations, self.prepared.program.runs
         passes, access = count_passes(allocations, runs), plan.attempt.prices.usual
@@ -102,7 +97,8 @@ class Rewrite:
 def rewrite(
     module: Module, kernel: str, registers: int, slots: int, allocator: str = DEFAULT, inline: str = NONE
 ) -> Module:
-    """`module` with `kernel` and what it calls allocated to `registers` registers and at most `slots` slots per thread.
+    """Return `module` with `kernel` and its callees allocated to `registers` registers and at most `slots` slots per
+    thread.
 
     inline: which calls become their callees' code first (`ways.WAYS`). The input is left untouched. Every rewritten
     function carries its instruction map (`Function.origin`). Raises Refused for recursion, indirect calls, a kernel
@@ -121,9 +117,9 @@ def prepare(
     executions: Executions | None = None,
     inline: str = NONE,
 ) -> Prepared:
-    """What `rewrite_to_budget` needs of the kernel. graph: its call graph, if at hand. executions: of the instructions
-    of all functions that it reaches, in place of estimates from loops. inline: which calls, by name (`inline.WAYS`).
-    Raises Refused where no budget can be rewritten for."""
+    """Return the kernel prepared for `rewrite_to_budget`. graph: its call graph, if at hand. executions: of the
+    instructions of all its functions, in place of estimates from loops. inline: which calls, by name (`ways.WAYS`).
+    Raises Refused if no budget can be rewritten for."""
     graph = graph or build_callgraph(module, kernel)
     require_rewritable(module, graph)
     inlined = inline_calls(module, graph, inline, executions)
@@ -147,7 +143,7 @@ def rewrite_to_budget(
     dynamic_shared: int = 0,
     layout: str = DEFAULT_LAYOUT,
 ) -> Rewrite:
-    """As `rewrite`, with what the solver said. The options: see `Problem`."""
+    """Rewrite as `rewrite` does, with the solver's reports. The options: see `Problem`."""
     chosen = find_allocator(allocator)
     _check_budget(prepared.module, registers, slots)
     problem = Problem(
@@ -162,7 +158,7 @@ def rewrite_to_budget(
 
 
 def _require_kept(made: Rewrite, problem: Problem) -> None:
-    """An allocator keeps to its budget. ValueError where one does not, which is no user's doing."""
+    """Check that the allocator kept to its budget. Raises ValueError if not, since this is not the user's fault."""
     info = made.module.function(problem.kernel).info
     if info.registers > problem.registers or info.slots > problem.slots:
         took = f"{info.registers} registers and {info.slots} slots"
@@ -170,7 +166,7 @@ def _require_kept(made: Rewrite, problem: Problem) -> None:
 
 
 def _planned(prepared: Prepared, problem: Problem, allocator: Allocator) -> Plan:
-    """Where everything goes. Raises Infeasible."""
+    """Return the plan. Raises Infeasible."""
     plan = allocator.allocate(problem)
     base = _user_local_bytes(plan.attempt, prepared.kernel)
     _require_reach(prepared.module, prepared.kernel, base, WORD * plan.memory.local_words)
@@ -178,7 +174,7 @@ def _planned(prepared: Prepared, problem: Problem, allocator: Allocator) -> Plan
 
 
 def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: str = DEFAULT) -> int:
-    """As `fewest_registers`; raises Refused where there is no such number."""
+    """Return the number of `fewest_registers`; raise Refused if there is no such number."""
     fewest = fewest_registers(prepare(module, kernel), slots, allocator)
     if fewest is None:
         raise Refused(f"no number of registers will do for {kernel}", file=module.path or None)
@@ -186,10 +182,11 @@ def minimum_registers(module: Module, kernel: str, slots: int = 0, allocator: st
 
 
 def fewest_registers(prepared: Prepared, slots: int = 0, allocator: str = DEFAULT) -> int | None:
-    """The fewest registers for which `rewrite_to_budget` succeeds (with what it spills going to slots or local memory),
-    None where no number of them will do.
+    """Return the smallest number of registers for which `rewrite_to_budget` succeeds, None if no number suffices.
+    Spilled values may go to slots or local memory.
 
-    Found by bisection: whatever does with some registers does with more. What a solver says changes costs, never that.
+    It is found by bisection: an allocation for some registers is one for more. A solver changes costs, but not this
+    number.
     """
 
     chosen = find_allocator(allocator)
@@ -218,8 +215,8 @@ def _check_budget(module: Module, registers: int, slots: int) -> None:
 
 
 def require_rewritable(module: Module, graph: CallGraph) -> None:
-    """Refused, with a reason, for kernels that no budget can be rewritten for: recursion, indirect calls, a kernel that
-    has been rewritten before, spill accesses that belong to no rewrite. graph: the kernel's."""
+    """Raise Refused, with a reason, for kernels that no budget can be rewritten for: recursion, indirect calls, a
+    kernel that has been rewritten before, spill accesses that belong to no rewrite. graph: the kernel's."""
     require_static(graph)
     kernel = graph.kernel
     info = module.function(kernel).info
@@ -236,7 +233,7 @@ def require_rewritable(module: Module, graph: CallGraph) -> None:
             memory = view(instr).memory
             if memory is not None and memory.spill:
                 raise Refused(
-                    "a spill access in a binary that no rewrite made: its slots and spill area are nobody's",
+                    "a spill access in a binary that was never rewritten: it has no slots and no spill area",
                     file=module.path or None,
                     place=f".text.{fn.name} word {index}",
                     remedy="Use plain local or shared accesses in sources.",
@@ -244,7 +241,7 @@ def require_rewritable(module: Module, graph: CallGraph) -> None:
 
 
 def _module_of(module: Module, normalised: dict[str, Normalised]) -> Module:
-    """The module with its functions normalised and laid out anew, calls relinked."""
+    """Return the module with its functions normalised and laid out anew, calls relinked."""
     functions = [normalised[fn.name].function for fn in module]
     plain = replace(module, functions=functions)
     calls: dict[str, dict[int, str]] = {}
@@ -297,7 +294,8 @@ def _assemble(prepared: Prepared, plan: Plan, names: dict[str, str], shared: set
 
 
 def _require_reach(module: Module, kernel: str, base: int, spilled: int) -> None:
-    """Spill words lie behind the local frames; an access names their place as a constant."""
+    """Check that all spill words, placed behind the local frames, can be accessed: an access has their place as a
+    constant. Raises Infeasible."""
     most = set_of(module).limits.frame_reach
     if spilled and base + spilled > most:
         raise Infeasible(
@@ -311,7 +309,7 @@ def _require_reach(module: Module, kernel: str, base: int, spilled: int) -> None
 
 
 def _user_local_bytes(attempt: Attempt, kernel: str) -> int:
-    """The kernel's local frame bytes, or 0 where every access to them was lifted to values."""
+    """Return the kernel's local frame bytes, or 0 where every access to them was lifted to values."""
     for allocation in attempt.allocations.values():
         for item in allocation.code.items():
             memory = view(item.instr).memory if item.instr is not None else None
@@ -321,6 +319,7 @@ def _user_local_bytes(attempt: Attempt, kernel: str) -> int:
 
 
 def _emit(prepared: Prepared, whole: Plan, name: str, base: int) -> Emitted:
+    """Emit one function with its memory values in place. base: local memory of the kernel's own, in bytes."""
     attempt, plan = whole.attempt, whole.memory
     mine = plan.procedures[name]
     values = attempt.allocations[name].memory
@@ -343,7 +342,8 @@ def _emit(prepared: Prepared, whole: Plan, name: str, base: int) -> Emitted:
 
 
 def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str, str], set[str]]:
-    """Names of the rewritten functions; those other kernels (or unknown callers) also use are cloned as name$kernel."""
+    """Return the names of the rewritten functions, and the functions that are cloned as name$kernel. A function is
+    cloned if other kernels (or unknown callers) use it, too."""
     shared: set[str] = set()
     if by_address(module):
         shared |= {name for name in ours if not module.function(name).info.is_kernel}
@@ -365,7 +365,8 @@ def _final_names(module: Module, kernel: str, ours: set[str]) -> tuple[dict[str,
 
 
 def _record(out: Module, kernel: str, names: dict[str, str], plan: Plan, local_bytes: int) -> None:
-    """Registers, slots and local bytes in every rewritten function's info; the kernel's cover the call graph."""
+    """Write registers, slots and local bytes into every rewritten function's info; the kernel's cover the call
+    graph."""
     used = {old: set_of(out).highest_register(out.function(new).instrs) + 1 for old, new in names.items()}
     for old, new in names.items():
         fn = out.function(new)

@@ -1,12 +1,11 @@
-"""Which calls are inlined before a kernel is allocated, by name."""
+"""This module names the ways to inline calls before a kernel is allocated."""
 
 from __future__ import annotations
 
-NONE = "none"
+NONE = "none"  # the default of commands and library
 WAYS = {
     NONE: "every call stays",
     "once": "callees that are called from one place",
     "small": "callees of a few instructions",
     "all": "both",
-}
-"""What is inlined, by the name of the choice."""
+}  # the callees that are inlined, by the name of the choice

@@ -1,1 +1,1 @@
-"""What leaves the registers, and the code that brings it back."""
+"""This package chooses the parts of live ranges to spill, and writes the code that brings them back."""

@@ -1,8 +1,9 @@
-"""What it costs to bring a value back that is not in a register, and the code that does: reload, or recomputation.
+"""This module prices and writes comebacks. A comeback brings a spilled value back into a register, by a reload or by
+recomputation.
 
-Needs flat code, its live ranges and what accesses to memory cost. A value is either recomputed wherever it comes
-back, and then never stored, or kept in memory; which is decided when it is known what else is away (`settle`), since a
-recomputation may read what is away itself.
+It needs flat code, its live ranges and the costs of accesses to memory. A value is recomputed at each of its comebacks,
+and then never stored, or it is kept in memory. This is decided when all spilled regions are known (`settle`), since a
+recomputation may read a value that is spilled itself.
 """
 
 from __future__ import annotations
@@ -24,43 +25,43 @@ from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
 
 RECOMPUTED = 0.5
-"""Cost of an instruction that recomputes a value, in accesses to a slot."""
+"""Cost of an instruction that recomputes a value, in accesses to a slot. It is less than one, since it reads no memory;
+chosen by hand."""
 
 
 
 class Price(NamedTuple):
-    """Of a comeback. reads: whether it reads memory. leaves: values that have to be in registers for it."""
+    """This is the price of a comeback."""
 
     cost: float
-    reads: bool
-    leaves: Sequence[int] = ()
+    reads: bool  #: it reads memory
+    leaves: Sequence[int] = ()  #: values that have to be in registers for it
 
 
 _DEEPEST = 3
-"""Expressions whose leaves are expressions, and so on."""
-_CONSTANT = Price(RECOMPUTED, False)
+"""Upper limit of the nesting of expressions whose leaves are expressions. It bounds the search; chosen by hand."""
+_CONSTANT = Price(RECOMPUTED, False)  # a constant takes one instruction
 
 
 class Return(NamedTuple):
-    """A value that comes back just before an item. edge: on the way between these blocks, the second of which the item
-    begins."""
+    """A return is a place where a value comes back, just before an item."""
 
     value: int
     item: int
     weight: float
-    edge: tuple[int, int] | None = None
+    edge: tuple[int, int] | None = None  #: the comeback is on the edge between these blocks; the item begins the second
 
 
-UNKNOWN = Value(-1)
+UNKNOWN = Value(-1)  # in a register or not, by the path
 Where = Callable[[int, Return], Value | None]
-"""(value, where something else comes back) -> its name in a register there, None where it is away, UNKNOWN where it may
-be either."""
+"""(value, comeback of another value) -> its name in a register there, None where it is spilled, UNKNOWN where it may be
+either"""
 
 
 class Comebacks:
-    """Of the values of one function. prices: of reloads and stores. recompute: whether expressions may be repeated
-    (single constants always are). expressions: of the code, if at hand. chosen: values to be kept in memory, None where
-    `settle` is to decide; some more are kept, where they cannot be recomputed."""
+    """This class prices and writes the comebacks of all values of one function. prices: of reloads and stores.
+    recompute: whether expressions may be repeated (single constants always are). expressions: of the code, if at hand.
+    chosen: values to keep in memory, None where `settle` decides; values that cannot be recomputed are kept, too."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class Comebacks:
         self.chosen: Collection[int] | None = None
 
     def at(self, prices: Prices) -> Comebacks:
-        """The same at other prices, nothing settled; what was found of expressions is shared."""
+        """Return a copy at other prices, with nothing settled. The expressions found are shared."""
         other = copy(self)
         other.prices, other._kept = prices, set()
         return other
@@ -94,7 +95,7 @@ class Comebacks:
         return self._found[key]
 
     def price(self, v: int, item: int) -> Price:
-        """What it costs to have value v back in a register just before `item`."""
+        """Return the price of having value v back in a register just before `item`."""
         if v in self.code.constants:
             return _CONSTANT
         memory = self.prices.of(v)
@@ -107,8 +108,8 @@ class Comebacks:
         return reload
 
     def again(self, v: int, item: int) -> tuple[float, Sequence[int]]:
-        """(what the code that recomputes value v before `item` costs, unweighted, what has to be in registers for it);
-        infinite where that cannot be. Copies cost nothing."""
+        """Return (unweighted cost of the code that recomputes value v before `item`, values it needs in registers). The
+        cost is infinite where that is impossible. Copies cost nothing."""
         if v in self.code.constants:
             return RECOMPUTED, ()
         found = self._expression(v, item)
@@ -118,12 +119,12 @@ class Comebacks:
         return RECOMPUTED * (found.length - copies), found.leaves
 
     def pure(self, v: int) -> bool:
-        """Does one pure instruction alone give v?"""
+        """Say whether one pure instruction alone computes v."""
         return v in self.code.constants or (self.expressions is not None and self.expressions.pure(v))
 
     def settle(self, returns: Sequence[Return], stores: dict[int, float], where: Where) -> None:
-        """Decide which values are recomputed. stores: by value, the weighted cost of its stores. where: where values
-        are, for those that expressions read."""
+        """Decide which values are recomputed. stores: by value, the weighted cost of its stores. where: finds the
+        operands of expressions."""
         cost: dict[int, list[float]] = {}
         for back in returns:
             v = back.value
@@ -139,7 +140,7 @@ class Comebacks:
         wanted = self.chosen
         self._kept = {v for v, (again, kept) in cost.items() if (again >= kept if wanted is None else v in wanted)}
         changed = True
-        while changed:  # what one value's expression reads may have gone to memory since
+        while changed:  # an operand of an expression may have been put into memory since
             changed = False
             for back in returns:
                 if not self._sound(back.value, back, where, _DEEPEST):
@@ -157,7 +158,8 @@ class Comebacks:
         return total
 
     def _sound(self, v: int, back: Return, where: Where, depth: int) -> bool:
-        """Can v be brought back there: from memory, or from what is in registers or can be brought back itself?"""
+        """Say whether v can be brought back there: from memory, or from operands in registers or brought back
+        themselves."""
         if v in self._kept or v in self.code.constants:
             return True
         found = self._expression(v, back.item)
@@ -170,31 +172,30 @@ class Comebacks:
         )
 
     def held(self, v: int) -> bool:
-        """Does memory hold v wherever it lives, so that nothing stores it?"""
+        """Say whether memory holds v for all its life, so that nothing stores it."""
         return v in self.code.held
 
     def store(self, v: int) -> float:
-        """What a store of v costs, unweighted."""
+        """Return the unweighted cost of a store of v."""
         return 0.0 if v in self.code.held else self.prices.of(v)
 
     def saved(self, item: Item) -> float:
-        """What is saved where an item only brings back what is not wanted yet, unweighted."""
+        """Return the unweighted saving if an item only brings back a value that is not needed yet."""
         if item.kind != RELOAD or item.serves >= 0:
             return 0.0
         v = item.defs[0].values[0]
         return self.prices.of(v) if self.held(v) else 0.0
 
     def read(self) -> set[int]:
-        """Values that some expression found so far reads."""
+        """Return the values read by any expression found so far."""
         return {leaf for found in self._found.values() if found is not None for leaf in found.leaves}
 
     def stored(self, v: int) -> bool:
-        """Whether v is kept in memory where it is away; ask after `settle`."""
+        """Say whether v is kept in memory where it is spilled; valid after `settle`."""
         return v in self._kept
 
     def leaves(self, back: Return, where: Where) -> Iterator[int]:
-        """Values that the code which brings a value back reads, those included that it has to bring back itself; ask
-        after `settle`."""
+        """Yield the values read by the code of a comeback, and by the comebacks within it; valid after `settle`."""
         if back.value in self.code.constants or back.value in self._kept:
             return
         found = self._expression(back.value, back.item)
@@ -204,7 +205,7 @@ class Comebacks:
                 yield from self.leaves(back._replace(value=leaf), where)
 
     def why_kept(self, v: int) -> str:
-        """Why v is kept in memory and not recomputed, in words."""
+        """Say in words why v is kept in memory and not recomputed."""
         if self.expressions is None or not self.expressions.pure(v):
             return "not one pure, unguarded instruction alone gives it"
         if any(found is not None for found in self._of(v)):
@@ -212,7 +213,7 @@ class Comebacks:
         return "what it is made of is not there any more, cannot be made again, or takes too many instructions"
 
     def recipe(self, v: int) -> list[Instr]:
-        """The instructions that recompute v, as they are at the first place where it comes back; [] if it is kept."""
+        """Return the instructions that recompute v, as they are at its first comeback; [] if it is kept."""
         constant = self.code.constants.get(Value(v))
         if constant is not None:
             return [constant]
@@ -224,13 +225,13 @@ class Comebacks:
         return [*constants, *(instr for instr in again if instr is not None)]
 
     def _of(self, v: int) -> list[Expression | None]:
-        """What was found for v, by the place where it comes back."""
+        """List the expressions found for v, by the place of the comeback."""
         return [self._found[v, item] for item in sorted(item for value, item in self._found if value == v)]
 
     # -- code
 
     def items(self, back: Return, into: Value, where: Where) -> list[Item]:
-        """Code that puts the value that comes back into `into`."""
+        """Return code that puts the value of a comeback into `into`."""
         v, weight = Value(back.value), back.weight
         constant = self.code.constants.get(v)
         if constant is not None:
@@ -267,8 +268,8 @@ class Comebacks:
         named: dict[int, int],
         leaves: Sequence[int],
     ) -> Item:
-        """Item k once more, with other names. A leaf keeps its own: as half of a result it may be what it was before a
-        guard changed it."""
+        """Return item k once more, with other names. A leaf keeps its own: in part of a result it may have the content
+        from before a guarded change."""
         item = self.flat.items[k]
         uses = tuple(VOperand(o.field, tuple(names[x] for x in o.values)) for o in item.uses)
         mine: dict[int, Value] = {}

@@ -1,11 +1,12 @@
-"""Whole places of the input in memory: every access goes through a few registers set aside for that, the window.
+"""This module puts whole places of the input into memory. Every access goes through a few registers set aside for it,
+the window.
 
-Needs virtual code beside the input's places and which of those are demoted, wide operands in whole. Leaves the code
-with a reload before every line that reads a demoted place and a store behind every one that writes it: what a thread
-has in the register in the input it has in one word of memory now. So a line under a guard stores under its guard, and
-the word keeps what the register would have kept. Where the line changes its own guard, the place is reloaded before it
-and stored in any case. Then nothing is left out but what changes nothing: within a block, reloads of what the window
-still holds; copies, which become the reload or the store alone; stores that no reload can see any more.
+It needs virtual code with the places of the input, and the demoted places, wide operands as a whole. It leaves the code
+with a reload before every line that reads a demoted place, and a store behind every line writing one. The content of a
+thread's register in the input is now in one word of memory. So a line under a guard stores under its guard, and the
+word keeps the content that the register would have kept. Where the line changes its own guard, the place is reloaded
+before it and stored in any case. Then needless code is removed. Within a block, these are reloads of places still in
+the window; copies, which become the reload or the store alone; and stores not seen by any reload.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from binalloc.transform.virtual.live_ranges import deaths
 from binalloc.transform.virtual.memory_ranges import memory_ranges
 from binalloc.transform.virtual.places import OnPlaces
 
-Places = tuple[Location, ...]
+Places = tuple[Location, ...]  # the places of one operand
 
 
 class Touch(NamedTuple):
-    """The places that one line wants in registers at once: before it, and behind it. weight: of the line. copy: whether
-    it only copies one to the other, which takes no register if just one of them is demoted."""
+    """A touch lists the places that one line needs in registers at the same time."""
 
-    before: Sequence[Places]
-    after: Sequence[Places]
-    weight: float
+    before: Sequence[Places]  #: before the line
+    after: Sequence[Places]  #: behind the line
+    weight: float  #: of the line
+    #: the line only copies one place to another, which takes no window register if just one of them is demoted
     copy: bool
 
     def window(self, gone: Collection[Location]) -> tuple[int, int]:
-        """Registers of the window that the line takes, and the widest of its operands there."""
+        """Return the window registers that the line takes, and the width of the widest operand there."""
         if self.copy:
             both = self.before[0][0] in gone and self.after[0][0] in gone
             return (1, 1) if both else (0, 0)
@@ -46,7 +47,7 @@ class Touch(NamedTuple):
 
 
 def touch(code: OnPlaces, item: Item) -> Touch | None:
-    """What the line touches, None for nothing that a window would be needed for."""
+    """Return the places that the line touches, None if it never needs the window."""
     if item.kind == ENTRY or item.callee or _stored_zero(item):
         return None
     before = dict.fromkeys(code.places(o) for o in item.uses)
@@ -63,22 +64,22 @@ def _changes_guard(item: Item) -> bool:
 
 
 def _stored_zero(item: Item) -> bool:
-    """Whether the line stands for a store of the zero register to a local word of the input."""
+    """Say whether the line is a store of the zero register to a local word of the input."""
     return item.kind == INSTR and item.origin < 0 and item.instr is not None and bool(item.defs)
 
 
 @dataclass(frozen=True)
 class Demoted:
-    """code: with reloads and stores; its first values are those of the input's places. window: the values that stand
-    for its registers, in order. zero: the value that stands for the register that is always zero."""
+    """Demoted code accesses some places of the input in memory."""
 
-    code: VCode
-    window: list[Value]
-    zero: Value
+    code: VCode  #: with reloads and stores; its first values are the input's places
+    window: list[Value]  #: the values of the window's registers, in order
+    zero: Value  #: the value of the register that is always zero
 
 
 def demote(source: OnPlaces, gone: Collection[Location], window: int) -> Demoted:
-    """The function with the places `gone` in memory. window: registers of it, as many as any `Touch` asks for."""
+    """Return the function with the places `gone` in memory. window: number of its registers, enough for every
+    `Touch`."""
     work = _Demoting(source, gone, window)
     work.run()
     _drop_unread_stores(work.code)
@@ -86,7 +87,8 @@ def demote(source: OnPlaces, gone: Collection[Location], window: int) -> Demoted
 
 
 class _Demoting:
-    """held: by register of the window, the places whose words are known to hold the same."""
+    """This pass rewrites the lines of a function. held: by register of the window, the places whose words are known to
+    have the same content."""
 
     def __init__(self, source: OnPlaces, gone: Collection[Location], window: int) -> None:
         self.source, self.gone = source, gone
@@ -113,13 +115,14 @@ class _Demoting:
         self.held = [set() for _ in self.window]
 
     def _item(self, item: Item, out: list[Item]) -> None:
-        if any(o.field == KEEP for o in item.uses):  # a wish: granted, as every place keeps its register
+        """Add an item to `out`, with its accesses to demoted places."""
+        if any(o.field == KEEP for o in item.uses):  # a wish is always granted, as every place keeps its register
             item = item.of(item.defs, tuple(o for o in item.uses if o.field != KEEP))
-        if item.kind == ENTRY:  # what nobody has written may be anything: so may the word
+        if item.kind == ENTRY:  # an unwritten place may have any content, and so may its word
             out.append(item.of(tuple(o for o in item.defs if not self._away(o)), item.uses))
         elif not any(self._away(o) for o in (*item.uses, *item.defs)):
             out.append(item)
-            if item.callee:  # which has the same window
+            if item.callee:  # the callee has the same window
                 self._forget()
         elif item.kind == COPY:
             self._copy(item, out)
@@ -139,6 +142,7 @@ class _Demoting:
     # -- lines
 
     def _line(self, item: Item, out: list[Item]) -> None:
+        """Add a line that accesses demoted places through the window, with its reloads and stores."""
         uses = dict.fromkeys(self._places(o) for o in item.uses if self._away(o))
         defs = dict.fromkeys(self._places(o) for o in item.defs if self._away(o))
         own = _changes_guard(item)
@@ -152,7 +156,7 @@ class _Demoting:
         out.append(item.of(self._renamed(item.defs, after), self._renamed(item.uses, before)))
         whole = own or item.guard is None
         written = [(k, place) for places in defs for k, place in enumerate(places, after[places])]
-        # under a guard the register keeps what it held where the guard fails, which may be just what the word keeps
+        # where the guard fails, the register keeps its old content, which may be the content of the word
         same = [whole or place in self.held[k] for k, place in written]
         for (k, place), known in zip(written, same, strict=True):
             out.append(self._store(self.window[k], place, item, None if whole else item.guard))
@@ -160,8 +164,8 @@ class _Demoting:
             self.held[k] = {place} if known else set()
 
     def _bases(self, operands: list[Places]) -> dict[Places, int]:
-        """A place in the window for each operand, the widest first: where it is held already, if that leaves room for
-        the others."""
+        """Choose a place in the window for each operand, the widest first. It is where the operand is held already, if
+        that leaves room for the others."""
         wide = sorted(operands, key=lambda o: -len(o))
         found = self._fitted(wide, liked=True)
         if found is None:
@@ -170,6 +174,8 @@ class _Demoting:
         return found
 
     def _fitted(self, operands: list[Places], *, liked: bool) -> dict[Places, int] | None:
+        """Choose places in the window for these operands, in this order; None if they do not fit. liked: prefer places
+        that hold them already."""
         taken: set[int] = set()
         out: dict[Places, int] = {}
         for places in operands:
@@ -199,7 +205,7 @@ class _Demoting:
     # -- copies
 
     def _copy(self, item: Item, out: list[Item]) -> None:
-        """A reload or a store alone, or both; a copy still where the window holds what is copied."""
+        """Write a reload or a store alone, or both; a copy remains where the window holds the source."""
         target, source = item.defs[0], item.uses[0]
         value = source.values[0]
         k = -1
@@ -227,7 +233,7 @@ class _Demoting:
     # -- memory
 
     def _changed(self, place: Location) -> None:
-        """The word holds something else now."""
+        """Remove the place from the window, since its word has changed."""
         for known in self.held:
             known.discard(place)
 
@@ -241,7 +247,7 @@ class _Demoting:
 
 
 def _drop_unread_stores(code: VCode) -> None:
-    """Drop stores whose word no reload reads before it is written again."""
+    """Drop stores whose word is written again before any reload."""
     flat = flatten(code)
     live = memory_ranges(flat, len(code.names))
     stores: list[Sequence[int]] = [(item.memory,) if item.kind == STORE else () for item in flat.items]

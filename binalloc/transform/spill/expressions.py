@@ -1,16 +1,16 @@
-"""Expressions that give a value again where it is wanted, instead of a reload (rematerialisation).
+"""This module finds expressions that recompute a value where it is needed, instead of a reload (rematerialisation).
 
-A value can be recomputed at an item if the one instruction that defines it is pure and unguarded and cannot fault,
-and each operand is, there, still live with the content it had (then it is a leaf), or can be recomputed itself; up to
-MOST instructions in all. A carry that an instruction reads is recomputed by the instruction that wrote it, into a
-predicate that is free.
-(Briggs, Cooper and Torczon, "Rematerialization", 1992, take single instructions whose operands are always available.)
+A value can be recomputed at an item under two conditions. The one instruction that defines it is pure and unguarded and
+cannot fault. Each operand either is still live there with the content it had (then it is a leaf), or can be recomputed
+itself, with up to MOST instructions in all. A carry read by an instruction is recomputed by the instruction that
+wrote it, into a free predicate. (Briggs, Cooper and Torczon, "Rematerialization", 1992, take single instructions whose
+operands are always available.)
 
-An operand has the content it had: both definitions are the only ones of their values, that of the operand dominates
-the value's, and the value's dominates the item; then no path comes from the operand's definition to the item without
-passing the value's. Or all stand in one block, and nothing writes the operand between.
+An operand has the content it had in either of two cases. First: both definitions are the only ones of their values, the
+operand's dominates the value's, and the value's dominates the item. Then every path from the operand's definition to
+the item passes the value's. Second: all are in one block, and nothing writes the operand in between.
 
-Needs flat code and its live ranges, which both get stale as soon as spill code is inserted.
+It needs flat code and its live ranges. Both become stale as soon as spill code is inserted.
 """
 
 from __future__ import annotations
@@ -26,19 +26,17 @@ from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.pure import repeatable
 
-MOST = 5
-"""Instructions of one expression, at most."""
+MOST = 5  # upper limit of instructions in one expression; a larger one makes the search longer, chosen by hand
 
 
 @dataclass(slots=True)
 class Expression:
-    """items: numbers of the items to repeat, in order. leaves: values it reads as they are, ascending. constants: those
-    that one constant instruction gives. predicates: those that it writes, which need free ones."""
+    """An expression is a sequence of items to repeat."""
 
-    items: list[int] = field(default_factory=list)
-    leaves: list[int] = field(default_factory=list)
-    constants: list[int] = field(default_factory=list)
-    predicates: frozenset[int] = frozenset()
+    items: list[int] = field(default_factory=list)  #: numbers of the items, in order
+    leaves: list[int] = field(default_factory=list)  #: values that it reads as they are, ascending
+    constants: list[int] = field(default_factory=list)  #: values that one constant instruction computes
+    predicates: frozenset[int] = frozenset()  #: predicates that it writes, which need free ones
 
     @property
     def length(self) -> int:
@@ -46,7 +44,7 @@ class Expression:
 
 
 class Expressions:
-    """Of the values of one function."""
+    """This class finds expressions for the values of one function."""
 
     def __init__(self, code: VCode, flat: Flat, live: LiveRanges) -> None:
         self.code, self.flat, self.live = code, flat, live
@@ -62,7 +60,7 @@ class Expressions:
         self._known: dict[tuple[int, int], Expression | None] = {}
 
     def find(self, v: int, at: int) -> Expression | None:
-        """How to have v again just before item `at`; None where that cannot be, or takes too many instructions."""
+        """Return an expression for v just before item `at`; None if there is none, or none short enough."""
         key = v, at
         if key not in self._known:
             self._known[key] = self._find(v, at)
@@ -80,13 +78,13 @@ class Expressions:
         return None
 
     def pure(self, v: int) -> bool:
-        """Does one pure instruction alone give v?"""
+        """Say whether one pure instruction alone computes v."""
         return self._source(v) >= 0
 
     # -- operands
 
     def _source(self, v: int) -> int:
-        """The one item that defines v by a pure instruction, or -1."""
+        """Return the one item that defines v by a pure instruction, or -1."""
         known = self._sources.get(v)
         if known is None:
             where = self.definition[v]
@@ -98,14 +96,15 @@ class Expressions:
         return item.guard is None and (item.kind == COPY or repeatable(item, self.code.banks))
 
     def _collect(self, v: int, source: int, at: int, out: Expression) -> bool:
-        """Add what it takes to repeat `source`, which defines v, at item `at`."""
+        """Add all instructions needed to repeat `source` at item `at`, where `source` defines v. Say whether that is
+        possible."""
         if source in out.items:
             return True
         out.items.append(source)
         if out.length > MOST or not self._reaches(source, at):
             return False
         for operand in dict.fromkeys(self.flat.uses[source]):
-            if operand in self.code.unwritten:  # what nobody wrote may read as something else each time
+            if operand in self.code.unwritten:  # an unwritten value may differ at each read
                 return False
             if operand in self.code.constants:
                 if operand not in out.constants:
@@ -122,7 +121,7 @@ class Expressions:
         return out.length <= MOST and self._carries(source, at, out)
 
     def _carries(self, source: int, at: int, out: Expression) -> bool:
-        """The writers of the predicates that `source` reads."""
+        """Add the writers of the predicates that `source` reads. Say whether that is possible."""
         wanted = self.flat.items[source].predicate_uses
         while wanted:
             bit = wanted & -wanted
@@ -133,9 +132,9 @@ class Expressions:
         return True
 
     def _writer(self, k: int, bit: int) -> int:
-        """The pure item before k in its block that wrote the predicate."""
+        """Return the pure item before k in its block that wrote the predicate, or -1."""
         first = self.flat.starts[self.block_of[k]]
-        for j in range(k - 1, max(first, k - 24) - 1, -1):
+        for j in range(k - 1, max(first, k - 24) - 1, -1):  # so far back at most, to bound the time; chosen by hand
             item = self.flat.items[j]
             if item.predicate_defs & bit:
                 return j if item.guard is None and repeatable(item, self.code.banks) else -1
@@ -147,7 +146,7 @@ class Expressions:
         return k < len(intervals) and intervals[k][0] < 2 * at
 
     def _same(self, operand: int, source: int, at: int) -> bool:
-        """Whether the operand still has at item `at` the content that `source` read."""
+        """Say whether the operand at item `at` still has the content read by `source`."""
         where = self.definition[operand]
         if self.block_of[source] == self.block_of[at] and source < at:
             k = bisect_left(where, source)
@@ -158,7 +157,7 @@ class Expressions:
         return self.flat.items[k].guard is None
 
     def _reaches(self, k: int, at: int) -> bool:
-        """Does item k stand on every way to item `at`?"""
+        """Say whether item k is on every path to item `at`."""
         one, other = self.block_of[k], self.block_of[at]
         if one == other:
             return k < at
@@ -170,7 +169,7 @@ class Expressions:
     # -- predicates
 
     def _has_predicates(self, found: Expression, at: int) -> bool:
-        """Are there free predicates for all that its instructions write?"""
+        """Say whether there are free predicates for all that its instructions write."""
         for k in found.items:
             item = self.flat.items[k]
             if item.predicate_defs and item.instr is not None:
@@ -180,14 +179,14 @@ class Expressions:
         return len(found.predicates) <= self.free_predicates(at).bit_count()
 
     def free_predicates(self, at: int) -> int:
-        """Predicates of the function that nothing behind reads any more, just before item `at`, as bits."""
+        """Return the predicates of the function that no later item reads, just before item `at`, as bits."""
         if self._live_predicates is None:
             self._live_predicates = _predicates_live(self.flat)
         return self.code.predicates & ~self._live_predicates[at]
 
 
 def _predicates_live(flat: Flat) -> list[int]:
-    """Predicates live before each item."""
+    """Return the predicates live before each item."""
     live_in = [0] * len(flat.succs)
     out = [0] * len(flat.items)
     changed = True

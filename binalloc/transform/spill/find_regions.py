@@ -1,12 +1,14 @@
-"""The regions of live ranges in virtual code.
+"""This module divides the live ranges of virtual code into regions. A region is the unit of spilling: it lies between
+accesses.
 
-Needs flat code, its live ranges, and for each value whether it may leave the registers. Leaves where each region lies
-and where each access stands between them, for prices (`price_regions`) and so that spill code can be put there
+It needs flat code, its live ranges, and for each value whether it may be spilled. It leaves the points of each region,
+and the regions before and after each access, for prices (`price_regions`) and for the insertion of spill code
 (`insert`).
 
-An edge between blocks divides a region where the innermost loop changes and code can stand on the edge: at the end of
-a block with one successor, at the start of one with one predecessor, or between two that follow one another. Where it
-cannot, regions are divided behind the edge, at the start of the block that all ways into it have in common.
+An edge between blocks divides a region where the innermost loop changes and code can be placed on the edge. That is at
+the end of a block with one successor, at the start of one with one predecessor, or between two successive blocks. Where
+no code can be placed, regions are divided behind the edge, at the start of the block that all ways into it have in
+common.
 """
 
 from __future__ import annotations
@@ -23,65 +25,61 @@ from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite
 
-NOWHERE = -1
-_NO_POINTS: list[Interval] = []
-"""What stands for the points of a region of which none are known yet."""
+NOWHERE = -1  # no region, block or item
+_NO_POINTS: list[Interval] = []  # marks a region whose points are not known yet
 
 
 class RegionAccess(NamedTuple):
-    """A value at an item. before, after: its regions on either side, NOWHERE where it is not live or another access of
-    the same item lies between. use, define: what the item does with it. merges: a definition that leaves the old value
-    standing where its guard fails. wish: a use that only asks for the value to stay where it is."""
+    """This is an access to a value by an item, with the regions around it."""
 
     value: int
+    #: region before the item; NOWHERE where the value is not live or another access of the same item comes first
     before: int
-    after: int
-    use: bool
-    define: bool
-    merges: bool
-    wish: bool
+    after: int  #: region after the item, likewise
+    use: bool  #: the item reads the value
+    define: bool  #: the item writes the value
+    merges: bool  #: the definition leaves the old value unchanged where its guard fails
+    wish: bool  #: the use only asks for the value to stay where it is
 
 
 _Opened = tuple[int, int, int, bool, bool, bool, bool]
-"""An access whose regions have the numbers with which they were opened."""
+"""an access with regions by the numbers under which they were opened"""
 
 
 class Edge(NamedTuple):
-    """A way from one block to another where code can stand; from NOWHERE: all ways into a block, at whose start it
-    stands."""
+    """This is an edge between blocks on which code can be placed. From NOWHERE, it means all edges into a block, with
+    the code at the block's start."""
 
     source: int
     target: int
 
 
 class Joint(NamedTuple):
-    """A way over a border from one region to another of the same value, its weight, and the item behind it, NOWHERE
-    where the block there is empty."""
+    """A joint is a border between two regions of one value, on an edge."""
 
     source: int
     target: int
     weight: float
-    item: int
+    item: int  #: the item behind the border, NOWHERE where the block there is empty
 
 
 @dataclass
 class FoundRegions:
-    """value, points: by region, the points as half-open intervals. joints: where regions meet on borders. accesses: by
-    item, of the values that may leave. entry, exit: by block, value -> region that is live into it, out of it. start:
-    likewise behind the start of blocks where that divides regions. edges: their weights."""
+    """These are the regions of a function."""
 
-    value: list[int]
-    points: list[list[Interval]]
-    joints: list[Joint]
-    accesses: dict[int, list[RegionAccess]]
-    entry: list[dict[int, int]]
-    exit: list[dict[int, int]]
-    edges: dict[Edge, float]
+    value: list[int]  #: by region
+    points: list[list[Interval]]  #: by region, half-open intervals
+    joints: list[Joint]  #: where regions meet on borders
+    accesses: dict[int, list[RegionAccess]]  #: by item, of the values that may be spilled
+    entry: list[dict[int, int]]  #: by block, value -> region that is live into it
+    exit: list[dict[int, int]]  #: by block, value -> region that is live out of it
+    edges: dict[Edge, float]  #: with their weights
+    #: value -> region behind the start of a block, for blocks whose start divides regions
     start: dict[int, dict[int, int]]
 
     @cached_property
     def spans(self) -> dict[int, list[tuple[int, int, int]]]:
-        """Where the regions of each value lie: (start, end, region), ascending."""
+        """Return the regions of each value as (start, end, region), ascending."""
         out: dict[int, list[tuple[int, int, int]]] = {}
         for r, pieces in enumerate(self.points):
             out.setdefault(self.value[r], []).extend((start, end, r) for start, end in pieces)
@@ -90,11 +88,11 @@ class FoundRegions:
         return out
 
     def forget_spans(self) -> None:
-        """They are much memory, and made again where somebody asks."""
+        """Free the memory of `spans`, which is large; they are computed again if needed."""
         self.__dict__.pop("spans", None)
 
     def sides(self, edge: Edge) -> tuple[dict[int, int], dict[int, int]]:
-        """Value -> region before the edge, and behind it."""
+        """Return value -> region before the edge, and behind it."""
         if edge.source == NOWHERE:
             return self.entry[edge.target], self.start[edge.target]
         return self.exit[edge.source], self.entry[edge.target]
@@ -108,11 +106,14 @@ def find_regions(
     *,
     at_starts: bool = True,
 ) -> FoundRegions:
-    """may_leave: by value. at_starts: whether the starts of blocks may divide regions."""
+    """Return the regions of the code. may_leave: by value, whether it may be spilled. at_starts: whether the starts of
+    blocks may divide regions."""
     return _Finder(flat, live, sites, may_leave, at_starts).run()
 
 
 class _Finder:
+    """This pass opens regions block by block, and joins them across edges by a union-find."""
+
     def __init__(
         self,
         flat: Flat,
@@ -143,7 +144,7 @@ class _Finder:
                 self._edge(block, following)
         number = self._numbers()
         accesses: dict[int, list[RegionAccess]] = {}
-        for k in list(self.accesses):  # those as opened go at once: of large code there are many
+        for k in list(self.accesses):  # opened accesses are freed at once: large code has many
             found = self.accesses.pop(k)
             accesses[k] = [RegionAccess(v, number[a], number[b], *rest) for v, a, b, *rest in found]
         entry = [{v: number[r] for v, r in here.items()} for here in self.entry]
@@ -156,11 +157,13 @@ class _Finder:
     # -- regions within blocks
 
     def _open(self, v: int) -> int:
+        """Open a region of v and return its number."""
         self.value.append(v)
         self.points.append([])
         return len(self.value) - 1
 
     def _block(self, block: int) -> None:
+        """Open the regions of one block, and record its accesses."""
         flat, live, may = self.flat, self.live, self.may_leave
         first, end = flat.starts[block], flat.starts[block + 1]
         since: dict[int, tuple[int, int]] = {}  # value -> (region, point it begins at)
@@ -188,7 +191,7 @@ class _Finder:
                 for v in site.survivors:
                     if v in since and v not in site.kept:
                         self.points[since[v][0]].append((site.point, site.point + 1))
-                        if v in uses:  # beside the argument, which the callee overwrites
+                        if v in uses:  # the value lives on beside the argument, which the callee overwrites
                             self.points[since[v][0]].append((2 * k, 2 * k + 1))
         for v in sorted(since):
             region, start = since[v]
@@ -197,7 +200,7 @@ class _Finder:
         self.exit.append({v: region for v, (region, _) in since.items() if v in leaving})
 
     def _divides_at_start(self, block: int) -> bool:
-        """Whether regions would be divided on a way into the block, if there were room for code."""
+        """Say whether regions would be divided on an edge into the block if there were room for code."""
         flat = self.flat
         return any(self._differ(p, block) and not flat.has_room(p, block) for p in flat.preds[block])
 
@@ -211,8 +214,8 @@ class _Finder:
         self.start[block] = {v: region for v, (region, _) in since.items()}
 
     def _last_points(self, block: int, leaving: set[int]) -> dict[int, list[int]]:
-        """Per value accessed in the block, the ends of its intervals here, last first; out of the block counts as one
-        point more."""
+        """Return, per value accessed in the block, the ends of its intervals here, last first. Living out of the block
+        counts as one point more."""
         flat, live = self.flat, self.live
         first, end = 2 * flat.starts[block], 2 * flat.starts[block + 1]
         out: dict[int, list[int]] = {}
@@ -225,6 +228,7 @@ class _Finder:
     def _access(
         self, v: int, k: int, define: bool, use: bool, since: dict[int, tuple[int, int]], ends: list[int]
     ) -> _Opened:
+        """Close the region before item k, and open one behind it if the value lives on."""
         merges = define and v in self.live.kept.get(k, ())
         if use and not define and k in self.wishing and only_wished(self.flat.items[k], v):
             return self._wish(v, k, since, ends)
@@ -244,7 +248,7 @@ class _Finder:
         return v, before, after, use, define, merges, False
 
     def _wish(self, v: int, k: int, since: dict[int, tuple[int, int]], ends: list[int]) -> _Opened:
-        """A wish parts no region: it is given up where the region is away."""
+        """Add a wish. It divides no region; it is given up where the region is spilled."""
         region, start = since.get(v, (NOWHERE, 0))
         while ends and ends[-1] <= 2 * k:
             ends.pop()
@@ -271,7 +275,7 @@ class _Finder:
                 self.joints.append(Joint(out, into, divides, first_item(flat, target)))
 
     def _divides(self, source: int, target: int) -> float | None:
-        """The weight of code on the edge, where the loop changes and there is room for it."""
+        """Return the weight of code on the edge if the loop changes there and it has room for code, else None."""
         flat = self.flat
         if not self._differ(source, target) or not flat.has_room(source, target):
             return None
@@ -282,17 +286,17 @@ class _Finder:
         return min(flat.weights[source], flat.weights[target])
 
     def _differ(self, source: int, target: int) -> bool:
-        """Whether a region that lies in both is worth dividing."""
+        """Say whether it pays to divide a region that lies in both blocks."""
         return self.flat.loops[source] != self.flat.loops[target]
 
     def _numbers(self) -> list[int]:
-        """Dense number by region as opened; NOWHERE stays what it is, at the end."""
+        """Return a dense number for each region as opened. NOWHERE keeps its number, at the end."""
         dense: dict[int, int] = {}
         number = [dense.setdefault(self.sets.find(r), len(dense)) for r in range(len(self.value))]
         return [*number, NOWHERE]
 
     def _joined(self, number: list[int]) -> tuple[list[int], list[list[Interval]]]:
-        """Value and points of each region, in numbers."""
+        """Return value and points of each region, by dense number."""
         count = max(number) + 1 if number else 0
         value = [0] * count
         points: list[list[Interval]] = [_NO_POINTS] * count
@@ -308,17 +312,17 @@ class _Finder:
 
 
 def first_item(flat: Flat, block: int) -> int:
-    """The item that a block begins with, NOWHERE if it is empty."""
+    """Return the first item of a block, NOWHERE if the block is empty."""
     return flat.starts[block] if flat.starts[block] < flat.starts[block + 1] else NOWHERE
 
 
 def only_wished(item: Item, v: int) -> bool:
-    """Does the item only ask for the value to stay where it is?"""
+    """Say whether the item only asks for the value to stay where it is."""
     return all(o.field == KEEP for o in item.uses if v in o.values)
 
 
 def _ends(intervals: list[Interval], first: int, end: int, leaves: bool) -> list[int]:
-    """Ends of the intervals within the points first .. end - 1, descending."""
+    """List the ends of the intervals within the points first .. end - 1, descending."""
     low, high = 0, len(intervals)
     while low < high:
         middle = (low + high) // 2
@@ -336,7 +340,7 @@ def _ends(intervals: list[Interval], first: int, end: int, leaves: bool) -> list
 
 
 def _merge(pieces: list[Interval]) -> None:
-    """Sort intervals and join those that touch, in place."""
+    """Sort intervals and join adjacent ones, in place."""
     if len(pieces) < 2:
         return
     pieces.sort()

@@ -1,9 +1,9 @@
-"""Spill code: values in the registers between some of their accesses, in memory between others.
+"""This module inserts spill code: values are in registers between some of their accesses, in memory between others.
 
-Needs code with the regions of its live ranges and which of those are away. Leaves the same code, in place: every
-stretch of a value that stays in a register has a name of its own, is reloaded or recomputed where it begins, and stored
-where it ends or where it is defined, whichever is cheaper. Whether a memory value lives in a slot or in local memory
-is decided later. Stores that nothing reads are still to be dropped.
+It needs code with the regions of its live ranges, and the spilled regions. It changes the code in place. Every stretch
+of a value that stays in a register has a name of its own. It is reloaded or recomputed where it begins. It is stored
+where it ends or where it is defined, whichever is cheaper. Whether a memory value lives in a slot or in local memory is
+decided later. Stores without a reader still have to be dropped.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, KEEP, MOVED, NO_
 from binalloc.transform.virtual.edges import place_on_edges
 from binalloc.transform.virtual.flat import Flat
 
-_LAST = 1 << 60
+_LAST = 1 << 60  # above every region's number and end, for bisection
 
 
 @dataclass
 class _Stretch:
-    """A stretch in a register."""
+    """A stretch is a part of a value's life in one register."""
 
     value: int
     accesses: int = 0
@@ -36,6 +36,8 @@ class _Stretch:
 
 @dataclass
 class _Additions:
+    """Additions are spill items around one item."""
+
     before: list[Item] = field(default_factory=list)
     after: list[Item] = field(default_factory=list)
 
@@ -43,13 +45,14 @@ class _Additions:
 def insert_spills(
     code: VCode, flat: Flat, found: FoundRegions, regions: Regions, away: Sequence[int], comebacks: Comebacks
 ) -> None:
-    """Put the regions `away` into memory. regions: those found, at the prices of `comebacks`."""
+    """Put the regions `away` into memory. regions: the regions of `found`, at the prices of `comebacks`."""
     _Inserter(code, flat, found, regions, set(away), comebacks).run()
 
 
 class _Inserter:
-    """Nodes of the union-find: the regions; behind them, for each access of a value that is away somewhere, its use and
-    its definition. nodes: by item, (access, node of the use, of the definition)."""
+    """This pass joins regions to stretches by a union-find. Its nodes are the regions, and for each access of a spilled
+    value its use and its definition. nodes: by item, (access, node of the use, of the definition). away: the spilled
+    regions. valid: regions in which memory holds the value."""
 
     def __init__(
         self,
@@ -83,11 +86,11 @@ class _Inserter:
         self._rewrite()
 
     def _settle(self) -> None:
-        """What is recomputed and what is kept in memory, and in which regions memory holds that."""
+        """Decide whether values are recomputed or kept in memory, and in which regions memory holds them."""
         regions = self.regions
         of_values = regions.of_values
         away = {v: [r for r in of_values[v] if r in self.away] for v in sorted(self.spilled)}
-        # nothing comes back from a region that ends at a wish, unless an expression reads it
+        # a region that ends at a wish has no comeback, unless an expression reads it
         read = self.comebacks.read()
         needed = {
             v: out if v in read else [r for r in out if regions.exits[r] or regions.borders[r]]
@@ -100,7 +103,7 @@ class _Inserter:
                 self.valid |= valid
 
     def _returns(self) -> list[Return]:
-        """Every comeback there is."""
+        """List every comeback."""
         out = []
         for k, mine in self.nodes.items():
             item = self.flat.items[k]
@@ -113,7 +116,8 @@ class _Inserter:
         return out
 
     def _where(self, v: int, back: Return) -> Value | None:
-        """The name of a value where another comes back, None where it is away or, on an edge, might be."""
+        """Return the name of a value where another comes back. Return None where it is spilled or, on an edge, might
+        be."""
         if v not in self.spilled:
             return Value(v)
         if back.edge is not None:
@@ -125,7 +129,8 @@ class _Inserter:
         return None if region in self.away else self._stretch(region).name
 
     def _where_on_edge(self, v: int, edge: Edge) -> Value | None:
-        """What is in a register before the edge still is; what comes back on it does so before others read it."""
+        """Return the name of a value on an edge. A value in a register before the edge still is; a value that comes
+        back on the edge does so before others read it."""
         before, behind = self.found.sides(edge)
         if v not in before or v not in behind:
             return UNKNOWN
@@ -146,6 +151,7 @@ class _Inserter:
         return region != NOWHERE and region not in self.away
 
     def _connect(self, k: int, access: RegionAccess) -> tuple[RegionAccess, int, int]:
+        """Create the nodes of an access, and join them with the regions beside it that stay in registers."""
         use = self.sets.new()
         define = use if access.merges or not access.define else self.sets.new()
         through = not access.define or access.merges
@@ -156,7 +162,7 @@ class _Inserter:
         return access, use, define
 
     def _across(self, edge: Edge) -> list[tuple[int, int, int]]:
-        """(value, region before the edge, region behind it) of the spilled values that cross it."""
+        """List (value, region before the edge, region behind it) for the spilled values that cross the edge."""
         before, behind = self.found.sides(edge)
         return [(v, before[v], into) for v, into in behind.items() if v in self.spilled and v in before]
 
@@ -164,7 +170,7 @@ class _Inserter:
         return self.stretches[self.sets.find(node)]
 
     def _count(self) -> None:
-        """The stretches, and how often each is accessed."""
+        """Create the stretches, and count the accesses of each."""
         for mine in self.nodes.values():
             for access, use, define in mine:
                 for node in {use, define}:
@@ -176,16 +182,16 @@ class _Inserter:
                         self.stretches.setdefault(self.sets.find(region), _Stretch(v))
 
     def _needs_guarded_store(self, access: RegionAccess, item: Item) -> bool:
-        """Does the definition write part of the threads' values while the others' are in memory?"""
+        """Say whether the definition writes the values of some threads while the values of others are in memory."""
         return access.merges and not access.use and access.before in self.away and not self._comes_back(access, item)
 
     def _comes_back(self, access: RegionAccess, item: Item) -> bool:
-        """Does a merging definition need the old value in its register?"""
+        """Say whether a merging definition needs the old value in its register."""
         own_guard = item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
         return own_guard or self._stays(access.after)
 
     def _name(self) -> None:
-        """The stretch of a value with most accesses keeps its number."""
+        """Name the stretches. Of each value, the one with most accesses keeps the value's number."""
         best: dict[int, int] = {}
         for root in sorted(self.stretches):
             stretch = self.stretches[root]
@@ -209,6 +215,7 @@ class _Inserter:
     # -- code
 
     def _rewrite(self) -> None:
+        """Rewrite all blocks, and put code on edges."""
         flat = self.flat
         for number, block in enumerate(self.code.blocks):
             out: list[Item] = []
@@ -227,7 +234,7 @@ class _Inserter:
         place_on_edges(self.code, ways)
 
     def _needless(self, k: int, mine: list[tuple[RegionAccess, int, int]]) -> bool:
-        """Does the item only define what is recomputed wherever it is used?"""
+        """Say whether the item only defines values that are recomputed at every use."""
         item = self.flat.items[k]
         if self.comebacks.saved(item):
             return all(a.after in self.away for a, _, _ in mine)
@@ -241,12 +248,13 @@ class _Inserter:
         return all(self._stays(a.before) or not self._stays(a.after) for a, _, _ in mine if a.use)
 
     def _back(self, access: RegionAccess, item: Item) -> bool:
-        """Does the value come back before the item?"""
+        """Say whether the value comes back before the item."""
         if access.before not in self.away:
             return False
         return (access.use and not access.wish) or (access.merges and self._comes_back(access, item))
 
     def _item(self, k: int, mine: list[tuple[RegionAccess, int, int]], out: list[Item]) -> None:
+        """Add item k to `out` with new names, its comebacks and its stores; leave it out if it is needless."""
         item = self.flat.items[k]
         add = _Additions()
         if self._needless(k, mine):
@@ -280,16 +288,17 @@ class _Inserter:
         return items
 
     def _store(self, access: RegionAccess, item: Item, define: int, add: _Additions) -> None:
-        """The store that memory needs from here on."""
+        """Add the store after which memory holds the value, if it is needed."""
         held = self.comebacks.held(access.value) or (not access.define and access.before in self.valid)
         if access.wish or access.after not in self.valid or held:
             return
         guarded = self._needs_guarded_store(access, item)
         store = _store_item(self._stretch(define), item.guard if guarded else None, item.weight)
-        # before an item that only reads it: behind a call it may be lost
+        # before an item that only reads it, because a call may overwrite it
         (add.after if access.define else add.before).append(store)
 
     def _on_edge(self, edge: Edge, weight: float) -> list[Item]:
+        """Return the code on an edge: stores first, then comebacks, each after the comebacks of its operands."""
         items: list[Item] = []
         comes: dict[int, Value] = {}
         for v, out, into in self._across(edge):

@@ -1,6 +1,6 @@
-"""All that spill code may consist of, as `models.allocation.spills` wants it: comebacks, stores, needless items.
+"""This module lists all possible spill code for `models.allocation.spills`: comebacks, stores, needless items.
 
-Needs flat code, its regions and how values come back, before it is settled what is recomputed. Leaves the lists; what
+It needs flat code, its regions and the comebacks, before recomputation is settled. It leaves the lists. The code that
 `insert` makes of any choice of regions costs no less than the cheapest choice in them.
 """
 
@@ -17,7 +17,7 @@ from binalloc.transform.spill.find_regions import NOWHERE, FoundRegions, RegionA
 from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, Item
 from binalloc.transform.virtual.flat import Flat
 
-_LAST = 1 << 60
+_LAST = 1 << 60  # above every region's number and end, for bisection
 
 
 def list_spills(
@@ -30,8 +30,8 @@ def list_spills(
     far: float,
     slots: int,
 ) -> Spills:
-    """holes: as in `room`. near, far: what an access to a slot and to local memory costs; the same where there are no
-    slots."""
+    """List the spill code. holes: as in `room`. near, far: costs of an access to a slot and to local memory; equal if
+    there are no slots."""
     spills = Spills(found.value, found.points, near, far, slots)
     _Listing(flat, found, comebacks, spills).run()
     for point, count in sorted(holes.items()):
@@ -41,6 +41,8 @@ def list_spills(
 
 
 class _Listing:
+    """This pass fills the lists."""
+
     def __init__(self, flat: Flat, found: FoundRegions, comebacks: Comebacks, spills: Spills) -> None:
         self.flat, self.found, self.comebacks, self.spills = flat, found, comebacks, spills
 
@@ -54,6 +56,7 @@ class _Listing:
             self._edge(*self.found.sides(edge), first_item(self.flat, edge.target), weight)
 
     def _access(self, k: int, access: RegionAccess, needless: int, before: Mapping[int, tuple[int, ...]]) -> None:
+        """List the spill code around one access."""
         spills, item = self.spills, self.flat.items[k]
         if access.wish:
             spills.open.add(access.before)
@@ -72,6 +75,7 @@ class _Listing:
                 self._comeback(access.before, to, k, item.weight, before)
 
     def _edge(self, before: dict[int, int], behind: dict[int, int], k: int, weight: float) -> None:
+        """List the spill code on one edge."""
         both = {v: (before[v], into) for v, into in behind.items() if v in before}
         for v, (out, into) in both.items():
             if out != into:
@@ -82,7 +86,8 @@ class _Listing:
     def _comeback(
         self, r: int, to: int, k: int, weight: float, there: Mapping[int, tuple[int, ...]], needless: int = NONE
     ) -> None:
-        """there: by value, its regions where this one comes back, but of values that merely live at item k."""
+        """Add a comeback. there: by value, its regions at this place; values that merely live at item k may be
+        missing."""
         v = self.spills.value[r]
         again, leaves = self.comebacks.again(v, k)
         found = []
@@ -93,13 +98,13 @@ class _Listing:
         self.spills.comebacks.append(Comeback(r, to, weight, again, tuple(found), needless))
 
     def _region_at(self, v: int, k: int) -> tuple[int, ...]:
-        """The region that a value, which may leave, is in just before item k."""
+        """Return the region of a value just before item k, if it may be spilled."""
         known = self.found.spans.get(v, [])
         at = bisect_right(known, (2 * k, _LAST)) - 1
         return (known[at][2],) if at >= 0 and known[at][1] > 2 * k else ()
 
     def _needless(self, k: int, accesses: Sequence[RegionAccess]) -> int:
-        """Its number, if the item may be needless (see `insert`) and that may save something."""
+        """Add the item if it may be needless (see `insert`) and this may save something. Return its number, or NONE."""
         item = self.flat.items[k]
         if item.guard is not None or item.predicate_defs or item.kind not in (INSTR, COPY, AGAIN) or not item.defs:
             return NONE

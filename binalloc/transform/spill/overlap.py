@@ -1,9 +1,9 @@
-"""Moves reloads up and stores down inside their blocks, so that memory latencies overlap with other work.
+"""This module moves reloads up and stores down inside their blocks, so that memory latencies overlap with other work.
 
-Warps issue in order: a reload right in front of its use makes the warp wait for the whole latency, one reload after
-the other. Needs: virtual code with spill code. Leaves: the same accesses, each reload as early, each store as late in
-its block as register pressure allows; never across an access of the same memory value, a call, or (guarded stores)
-a change of the guard. The order of everything else is untouched.
+Warps issue in order: a reload right in front of its use makes the warp wait for the whole latency, one reload after the
+other. The module needs virtual code with spill code. It leaves the same accesses, each reload as early, each store as
+late in its block as register pressure allows. They never cross an access of the same memory value, a call, or (guarded
+stores) a change of the guard. The order of everything else is unchanged.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from binalloc.transform.virtual.live_ranges import deaths
 from binalloc.transform.virtual.room import call_sites, room
 
 REACH = 48
-"""How many items a reload or store may travel: enough to cover an off-chip access at one item every few cycles."""
+"""Upper limit of items that a reload or store moves across: enough to cover an off-chip access at one item every few
+cycles."""
 
 
 def overlap(
     given: Analysed, available: int, contracts: Mapping[str, Contract], slack: int, still: Container[int] = ()
 ) -> Analysed:
-    """The code with its reloads and stores moved; at least `slack` registers stay free where they travel. still:
+    """Return the code with its reloads and stores moved. At least `slack` registers stay free along their ways. still:
     leaders of blocks that are left as they are."""
     flat, live = given.flat, given.live
     there = room(flat, live, call_sites(flat, live, contracts), available)
@@ -41,9 +42,9 @@ def overlap(
 
 
 def _raise_reloads(items: list[Item], free: list[int], left: list[int], unread: set[int]) -> list[Item]:
-    """free: registers to be had at the points before (2k) and after (2k+1) item k of this block. left: the same; ends
-    as what is to be had behind all moves. unread: identities of items whose results nobody reads, which here count like
-    others until then."""
+    """Return the items with reloads moved up. free: registers available at the points before (2k) and after (2k+1) item
+    k of this block. left: the same at first; in the end, registers available behind all moves. unread: identities of
+    items without a reader, which count like others until then."""
     out = list(items)
     for k in range(len(out)):
         item = out[k]
@@ -62,7 +63,8 @@ def _raise_reloads(items: list[Item], free: list[int], left: list[int], unread: 
 
 
 def _sink_stores(items: list[Item], free: list[int]) -> list[Item]:
-    """A store keeps its temporary alive until it is made; only temporaries that die there are worth the register."""
+    """Return the items with stores moved down. A store keeps its temporary alive until it is executed, so only
+    temporaries that die there are worth the register."""
     out = list(items)
     for k in range(len(out) - 1, -1, -1):
         item = out[k]
@@ -80,22 +82,22 @@ def _sink_stores(items: list[Item], free: list[int]) -> list[Item]:
 
 
 def _shift(free: list[int], target: int, k: int, more: int) -> None:
-    """Points of a reload that moved from k up to target: what it passed holds so many values more."""
+    """Update the points of a reload that moved from k up to target. The items it passed hold `more` values more."""
     passed = [f - more for f in free[2 * target : 2 * k]]
     head = free[2 * target]
     free[2 * target : 2 * k + 2] = [head, head - 1, *passed]
 
 
 def _shift_back(free: list[int], k: int, target: int) -> None:
-    """Points of a store that moved from k down to target: what it passed holds one value more."""
+    """Update the points of a store that moved from k down to target. The items it passed hold one value more."""
     passed = [f - 1 for f in free[2 * k + 2 : 2 * target + 2]]
     tail = free[2 * target + 1]
     free[2 * k : 2 * target + 2] = [*passed, tail - 1, tail]
 
 
 def _blocks_reload(above: Item, reload: Item) -> bool:
-    """Whether the reload may not move over `above`: a call, a write of its memory value, or of its register, or what
-    arrives (all of that is there from the entry on)."""
+    """Say whether the reload may not move over `above`. This is a call, a write of its memory value or of its register,
+    or an arriving argument (all of these are there from the entry on)."""
     if above.callee or above.kind == ARRIVE or (above.kind == STORE and above.memory == reload.memory):
         return True
     register = reload.defs[0].values[0]
@@ -103,8 +105,8 @@ def _blocks_reload(above: Item, reload: Item) -> bool:
 
 
 def _blocks_store(below: Item, store: Item) -> bool:
-    """Whether the store may not move over `below`: a call, the block's end, an access of its memory value, a new
-    definition of its register or of its guard."""
+    """Say whether the store may not move over `below`. This is a call, the block's end, an access of its memory value,
+    or a new definition of its register or of its guard."""
     if below.callee or below.memory == store.memory:
         return True
     if below.instr is not None and view(below.instr).control:
@@ -112,6 +114,6 @@ def _blocks_store(below: Item, store: Item) -> bool:
     if store.guard is not None and below.predicate_defs >> store.guard[0] & 1:
         return True
     register = store.uses[0].values[0]
-    # half of a pair that lives on leaves a hole where the other half ended
+    # if half of a pair lives on, the other half leaves a hole
     wide = any(register in o.values for o in below.uses if len(o.values) > 1)
     return wide or any(register in o.values for o in below.defs)

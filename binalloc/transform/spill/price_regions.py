@@ -1,7 +1,7 @@
-"""What it costs to have regions of live ranges in memory: what `models.allocation.regions` chooses from.
+"""This module prices regions of live ranges in memory, for the choice of `models.allocation.regions`.
 
-Needs regions (`find_regions`) and what a store of each value and each comeback costs. The same regions are priced
-several times: for values in slots, for values in local memory.
+It needs regions (`find_regions`), and the costs of a store of each value and of each comeback. The same regions are
+priced several times: for values in slots, for values in local memory.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from binalloc.transform.spill.find_regions import NOWHERE, FoundRegions, RegionA
 from binalloc.transform.virtual.flat import Flat
 
 T = TypeVar("T")
-Comeback = Callable[[int, int], Price]
-"""(value, item that it has to be back before) -> its unweighted price."""
+Comeback = Callable[[int, int], Price]  # (value, item before which it comes back) -> its unweighted price
 
-_LAST = 1 << 60
+_LAST = 1 << 60  # above every region's number and end, for bisection
 
 
 class PriceList:
-    """Regions without their prices, in the form that pricing walks over."""
+    """This list has regions without their prices, in the form that pricing needs."""
 
     def __init__(self, flat: Flat, found: FoundRegions) -> None:
         self.flat, self.found = flat, found
@@ -38,7 +37,7 @@ class PriceList:
         """Region, weight."""
 
     def _accesses(self) -> Iterator[tuple[RegionAccess, int, float]]:
-        """What is no wish, its item, and how often that runs."""
+        """Yield (access, item, weight of the item) for every access that is no wish."""
         items = self.flat.items
         for k, here in self.found.accesses.items():
             weight = items[k].weight
@@ -48,7 +47,7 @@ class PriceList:
 
     @cached_property
     def families(self) -> list[Sequence[int]]:
-        """Sets of regions of one value that may be worth leaving together: by the dearest comeback."""
+        """List sets of regions of one value that may be worth spilling together, by the dearest comeback."""
         highest = [0.0] * len(self.found.value)
         for access, _, weight in self._accesses():
             if access.use and access.before != NOWHERE and weight > highest[access.before]:
@@ -58,7 +57,7 @@ class PriceList:
         return _families(self.found.value, highest)
 
     def at(self, comebacks: Comebacks) -> Regions:
-        """The regions at the prices of these comebacks, a store costing what a reload does."""
+        """Return the regions at the prices of these comebacks. A store costs as much as a reload."""
         found, store, comeback = self.found, comebacks.store, comebacks.price
         count = len(found.value)
         out = Regions(
@@ -82,7 +81,7 @@ class PriceList:
                     ways[after] = _with(ways[after], made.setdefault(way := (source, weight * store(v)), way))
             if before == NOWHERE:
                 continue
-            if use:  # that the value has to come back for, if it is away before it
+            if use:  # the value has to come back for it, if spilled before it
                 price = comeback(v, k)
                 cost, reads, leaves = price
                 exits[before] += weight * cost
@@ -99,8 +98,8 @@ class PriceList:
         return out
 
     def _unneeded(self, out: Regions, comebacks: Comebacks) -> None:
-        """The reload of an argument that arrived in memory is not needed where the argument is away behind it; but a
-        region costs no less than nothing."""
+        """Subtract needless reloads. The reload of an argument that arrived in memory is not needed if the argument is
+        spilled behind it; but no region costs less than nothing."""
         for access, k, weight in self._accesses():
             saved = comebacks.saved(self.flat.items[k]) if access.define else 0.0
             if saved and access.after != NOWHERE:
@@ -109,7 +108,7 @@ class PriceList:
     def _together(
         self, out: Regions, before: int, k: int, weight: float, price: Price, comeback: Comeback
     ) -> None:
-        """A recomputation of what is away in the region `before` reads other values."""
+        """Add the costs for operands of a recomputation in the region `before`, if they are spilled, too."""
         for leaf, cost in self._leaves(before, k, weight, price, comeback):
             out.together[before] = _with(out.together[before], (leaf, cost))
             out.together[leaf] = _with(out.together[leaf], (before, cost))
@@ -132,17 +131,17 @@ class PriceList:
     def _leaves(
         self, region: int, k: int, weight: float, price: Price, comeback: Comeback
     ) -> Iterator[tuple[int, float]]:
-        """What a recomputation before item k reads: the other values' regions, and what it costs to have each back."""
+        """Yield, for each operand of a recomputation before item k, its region and the cost of having it back."""
         for leaf in price.leaves:
             known = self.found.spans.get(leaf, [])
-            # an access just before the item ends the region; the point before that lies in it
+            # an access just before the item ends the region, but the point before it is in the region
             at = bisect_right(known, (2 * k, _LAST)) - 1
             if at >= 0 and known[at][1] >= 2 * k and known[at][2] != region:
                 yield known[at][2], weight * comeback(leaf, k).cost
 
 
 def _with(found: Sequence[T], one: T) -> Sequence[T]:
-    """One more behind those found. Most regions have none of a sort, or one: a list each would be much memory."""
+    """Add one to the sequence. Most regions have none or one of a kind, for which a list would take too much memory."""
     if not found:
         return (one,)
     if isinstance(found, list):
@@ -152,16 +151,16 @@ def _with(found: Sequence[T], one: T) -> Sequence[T]:
 
 
 def _merge_in(out: Regions, access: RegionAccess, cost: float) -> None:
-    """A definition that leaves the old value standing where its guard fails."""
+    """Add a definition that leaves the old value unchanged where its guard fails."""
     before, after = access.before, access.after
-    out.stored[before] = True  # what is written in part joins what memory holds
+    out.stored[before] = True  # the part that is written joins the content of memory
     if after != before:
         out.borders[before] = _with(out.borders[before], Border(after, cost, 0.0))
         out.borders[after] = _with(out.borders[after], Border(before, 0.0, cost))
 
 
 def _families(value: list[int], highest: list[float]) -> list[Sequence[int]]:
-    """Each region alone, and of each value the regions that cost at most so much a comeback, for every such limit."""
+    """List each region alone and, for each value and cost limit, the regions with comebacks of at most that cost."""
     by_value: dict[int, list[int]] = {}
     for r, v in enumerate(value):
         by_value.setdefault(v, []).append(r)

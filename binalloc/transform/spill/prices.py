@@ -1,34 +1,34 @@
-"""What accesses to memory cost, by value: in a slot or in local memory."""
+"""This module defines the costs of accesses to memory by value: in a slot or in local memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-SLOT_COST = 1.0
-"""The unit of all costs of spill code: an access to a slot."""
+SLOT_COST = 1.0  # an access to a slot, the unit of all costs of spill code
 LOCAL_COST = 4.0
-"""An access to local memory, in accesses to a slot, where no machine is known: about the ratio of an L1 hit with its
-misses to shared memory."""
+"""Cost of an access to local memory, in accesses to a slot, if no machine is known. It is about the ratio of an L1 hit
+with its misses to shared memory."""
 
 WISH = 0.01
-"""What a function counts where it takes an argument from its place that callers go on using: they may have room for it
-elsewhere, but of two ways that cost the same the other is better."""
+"""Cost for a function that moves an argument from its place although callers use it after the call. Callers may have
+room for it elsewhere, so it is far below one access; but among ways of equal cost, the one that leaves it in place is
+better."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Of a reload or store, in accesses to a slot. usual: of any value but those in `local`, for which there is no
-    slot and which cost `far`. wish: of an argument that callers go on using and no longer find in its place."""
+    """This is the price of a reload or store, in accesses to a slot."""
 
-    usual: float = SLOT_COST
-    local: frozenset[int] = frozenset()
-    far: float = LOCAL_COST
-    wish: float = 0.0
+    usual: float = SLOT_COST  #: of any value that is not in `local`
+    local: frozenset[int] = frozenset()  #: values without a slot
+    far: float = LOCAL_COST  #: of these values
+    wish: float = 0.0  #: of an argument that callers use after the call and no longer find in its place
 
     def of(self, value: int) -> float:
+        """Return the price for a value."""
         return self.far if value in self.local else self.usual
 
     @property
     def all_local(self) -> Prices:
-        """Where there are slots for none."""
+        """Return the prices if no value has a slot."""
         return Prices(self.far, far=self.far, wish=self.wish)

@@ -1,7 +1,7 @@
-"""Spills until no point of the code needs more registers than there are.
+"""This module spills until no point of the code needs more registers than there are.
 
-Needs virtual code whose calls carry their callees' contracts. Leaves code with reloads, recomputations and stores, and
-room for all that is live everywhere.
+It needs virtual code whose calls have their callees' contracts. It leaves code with reloads, recomputations and stores,
+and room for all live values everywhere.
 """
 
 from __future__ import annotations
@@ -30,46 +30,43 @@ from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite, Room, call_sites, room
 
 Choose = Callable[[Homes, NDArray[np.int32], NDArray[np.int32]], Choice]
+"""(homes, registers needed, registers available, by point) -> the choice of regions to spill"""
 
-_ROUNDS = 8
-"""One does, but where recomputing takes registers of its own."""
+_ROUNDS = 8  # One round suffices unless recomputation takes registers of its own; the limit bounds the time.
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round of spilling, for people: the code that it found, what there was room for, its regions, which of them
-    leave, and how they come back. homes, choice: what they were chosen from and how, where that is by regions."""
+    """This record of one round of spilling is for explanations."""
 
-    given: Analysed
-    room: Room
-    regions: Regions
-    away: list[int]
-    comebacks: Comebacks
-    homes: Homes | None = None
-    choice: Choice | None = None
+    given: Analysed  #: the code before the round
+    room: Room  #: registers needed and available there
+    regions: Regions  #: its regions
+    away: list[int]  #: the spilled ones
+    comebacks: Comebacks  #: how they come back
+    homes: Homes | None = None  #: the input of the choice, where it is by regions
+    choice: Choice | None = None  #: the choice, likewise
 
 
 class Infeasible(Refused):
-    """The register budget cannot hold one instruction's operands, or a call's arguments."""
+    """This is raised if the register budget cannot hold one instruction's operands, or a call's arguments."""
 
 
 class NeedsMemory(Exception):
-    """Not everything fits the registers, and the caller wanted to know that before any spill code is made."""
+    """This is raised if not everything fits the registers and the caller wanted no spill code."""
 
 
 @dataclass(frozen=True)
 class Spilling:
-    """How to spill. prices: of reloads and stores. choose: gives the regions that leave, and the values for which there
-    is no slot, see `models.allocation.homes.choose_homes`. slots: how many there are, 0 where `prices` know enough.
-    slack: registers to leave free where values live. rounds: what was done, added to as it is done; keeps: whether it
-    is: of large code that takes much memory."""
+    """These are the options of spilling."""
 
-    prices: Prices = field(default_factory=Prices)
+    prices: Prices = field(default_factory=Prices)  #: of reloads and stores
+    #: returns the regions to spill, and the values without a slot, see `models.allocation.homes.choose_homes`
     choose: Choose = choose_homes
-    slots: int = 0
-    slack: int = 0
-    rounds: list[Round] = field(default_factory=list)
-    keeps: bool = True
+    slots: int = 0  #: how many there are, 0 where `prices` are enough
+    slack: int = 0  #: registers to leave free where values live
+    rounds: list[Round] = field(default_factory=list)  #: added to by each round
+    keeps: bool = True  #: rounds are added; for large code they take much memory
 
 
 def spill_to_room(
@@ -80,7 +77,7 @@ def spill_to_room(
     *,
     may_spill: bool = True,
 ) -> Analysed:
-    """The code, made to fit the registers of `available` (bits).
+    """Return the code with spill code, so that it fits the registers of `available` (bits).
 
     Raises Infeasible, naming function and instruction, and NeedsMemory where it would have to spill but may not.
     """
@@ -112,8 +109,8 @@ def relieve(
     contracts: Mapping[str, Contract],
     how: Spilling,
 ) -> Analysed | None:
-    """Code that fits the registers, with `by` values less in them before and behind each of the items, as far as can
-    be; None where nothing can leave there."""
+    """Return code that fits the registers, with `by` fewer values in them before and behind each of the items, as far
+    as possible; None if nothing can be spilled there."""
     sites = call_sites(given.flat, given.live, contracts)
     there = room(given.flat, given.live, sites, available)
     points = np.array([point for k in items for point in (2 * k, 2 * k + 1)])
@@ -125,19 +122,19 @@ def relieve(
 def _leave(
     now: Analysed, there: Room, tight: NDArray[np.int32], sites: list[CallSite], how: Spilling
 ) -> Analysed | None:
-    """The code with what is cheapest out of the registers where more than `tight` values live; None where nothing can
-    leave. Raises Infeasible."""
+    """Return the code with the cheapest regions spilled where more than `tight` values live; None if nothing can be
+    spilled. Raises Infeasible."""
     code = _without_cheapest(now, there, tight, sites, how)
-    return None if code is None else analysed(code)  # by now the regions are gone, which of large code are much memory
+    return None if code is None else analysed(code)  # the regions are freed by now: they take much memory
 
 
 def _without_cheapest(
     now: Analysed, there: Room, tight: NDArray[np.int32], sites: list[CallSite], how: Spilling
 ) -> VCode | None:
-    """As `_leave`."""
+    """Do the work of `_leave`, without the analysis of the result."""
     code = now.copied()
     may_leave = _may_leave(now.live, there.pressure > tight, len(now.flat.items))
-    # at the start of a block code would stand before that of an earlier round, which it is to make room for
+    # code at the start of a block would be before that of an earlier round, for which it should make room
     first = not any(item.kind in (STORE, AGAIN) or is_comeback(item) for item in now.flat.items)
 
     found = find_regions(now.flat, now.live, sites, may_leave, at_starts=first)
@@ -150,14 +147,14 @@ def _without_cheapest(
     near, slots = how.prices.usual, how.slots
     far = how.prices.far if slots else near
     spills = partial(list_spills, now.flat, found, comebacks, there.holes, near=near, far=far, slots=slots)
-    local = comebacks.at(how.prices.all_local)  # not `how` itself, whose rounds would hold what holds them
+    local = comebacks.at(how.prices.all_local)  # not `how` itself: its rounds would refer to it, a cycle
     homes = Homes(regions, lambda: listed.at(local), slots, spills)
     choice = how.choose(homes, there.pressure, tight)
     if choice.local:
         comebacks = comebacks.at(replace(how.prices, local=how.prices.local | choice.local))
         regions = listed.at(comebacks)
     left = choice.pressure.copy()
-    for point, extra in there.holes.items():  # who left may have taken them along
+    for point, extra in there.holes.items():  # spilled values may have taken them along
         left[point] -= extra
     if np.any(left > there.capacity):
         _refuse(now, Room(left, there.capacity))
@@ -171,20 +168,20 @@ def _without_cheapest(
 
 
 def is_comeback(item: Item) -> bool:
-    """Is it a reload that spill code has, not that of an argument behind the entry?"""
+    """Say whether the item is a reload of spill code, not that of an argument behind the entry."""
     return item.kind == RELOAD and item.serves >= 0
 
 
 def _may_leave(live: LiveRanges, over: NDArray[np.bool_], items: int) -> list[bool]:
-    """Values live at some point where too many are."""
+    """Say for each value whether it is live at some point with too many values."""
     before = np.concatenate(([0], np.cumsum(over[: 2 * items]))).tolist()
-    if np.any(over[2 * items :]):  # inside of a call: whatever is live around it
+    if np.any(over[2 * items :]):  # inside of a call: all values live around it
         return [bool(pieces) for pieces in live.intervals]
     return [any(before[end] > before[start] for start, end in pieces) for pieces in live.intervals]
 
 
 def _refuse(now: Analysed, there: Room) -> None:
-    """Raises Infeasible for the first point at which operands alone do not fit."""
+    """Raise Infeasible for the first point at which operands alone do not fit."""
     flat = now.flat
     point = int(np.flatnonzero(there.pressure > there.capacity)[0])
     if point >= flat.points:

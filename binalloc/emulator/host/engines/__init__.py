@@ -1,1 +1,1 @@
-"""The two engines: the device code as Python, and compiled by Numba and cached."""
+"""This room has the two engines: the device code as Python, and compiled by Numba and cached."""

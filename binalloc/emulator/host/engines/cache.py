@@ -1,9 +1,9 @@
-"""Where compiled code is kept. Numba's index of it is pickled: whoever can write there runs code as its reader.
+"""Compiled code is cached in a folder. Numba's index of it is pickled: whoever can write there runs code as its reader.
 
-A folder is used only where nobody else can change what is found under its name: it and the folders of ours below it are
-real folders of the user's own, closed to group and others, and every folder above them belongs to the user or to root
-and is either closed to others as well or sticky, as /tmp is. Otherwise this process makes a private one and removes it
-at its end; its children find it by `VARIABLE`.
+A folder is used only where nobody else can replace it or change its contents. It and our folders in it must be real
+folders of the user's own, closed to group and others. Every parent folder must belong to the user or to root, and must
+be closed to others as well, or sticky as /tmp is. Otherwise this process makes a private folder and removes it at its
+end; its children find it by `VARIABLE`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-VARIABLE = "BINALLOC_CACHE_DIR"
-_MADE: set[str] = set()
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+VARIABLE = "BINALLOC_CACHE_DIR"  # environment variable with the root of the cache
+_MADE: set[str] = set()  # private folders that this process has made
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH  # permission bits by which somebody else could write
 
 
 def cache_folder(*parts: str) -> Path | None:
-    """A folder for compiled code that only this user can write, made where there is none; `parts`: below the root.
+    """Return a folder for compiled code that only this user can write, made where there is none. parts: its path from
+    the root of the cache.
 
     None where not even a new folder would be safe: others may rename what is in the folder for temporary files.
     """
@@ -35,13 +36,13 @@ def cache_folder(*parts: str) -> Path | None:
 
 
 def existing_folder(*parts: str) -> Path | None:
-    """The folder that `cache_folder` would give, if it is there already; makes none."""
+    """Return the folder that `cache_folder` would return, if it already exists. Makes none."""
     there = any(root.joinpath(*parts).is_dir() for root in _roots())
     return cache_folder(*parts) if there else None
 
 
 def _roots() -> Iterator[Path]:
-    """The places to try in turn."""
+    """Yield the places to try in turn."""
     named = os.environ.get(VARIABLE)
     if named and os.path.isabs(named):
         yield Path(named)
@@ -55,7 +56,7 @@ def _roots() -> Iterator[Path]:
 
 
 def _own_folder(root: Path, parts: tuple[str, ...]) -> Path | None:
-    """`root` and the folders below it, made where they are missing; None where one of them is not to be trusted."""
+    """Return the folder `parts` of `root`, made where it is missing; None where a folder of this path is not safe."""
     try:
         above = Path(os.path.realpath(root.parent))
         above.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -73,20 +74,20 @@ def _own_folder(root: Path, parts: tuple[str, ...]) -> Path | None:
 
 
 def _fit_to_hold(folder: Path) -> bool:
-    """Whether nobody but its owner and root can put another folder in the place of one in it."""
+    """Return whether nobody but its owner and root can put another folder in the place of one in it."""
     found = os.lstat(folder)
     closed = not found.st_mode & _OTHERS or bool(found.st_mode & stat.S_ISVTX)
     return stat.S_ISDIR(found.st_mode) and found.st_uid in (0, os.getuid()) and closed
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether it is a real folder, no link to one, of the user's own that nobody else can write."""
+    """Return whether it is a real folder, no link to one, of the user's own that nobody else can write."""
     found = os.lstat(folder)
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _OTHERS
 
 
 def _private(parts: tuple[str, ...]) -> Path | None:
-    """A new folder for this process and its children."""
+    """Return a new folder for this process and its children."""
     try:
         root = os.path.realpath(tempfile.mkdtemp(prefix="binalloc-"))
     except OSError:
@@ -98,11 +99,11 @@ def _private(parts: tuple[str, ...]) -> Path | None:
 
 
 def is_temporary(folder: Path) -> bool:
-    """Whether it ends with the process that made it."""
+    """Return whether the folder is removed at the end of the process that made it."""
     return any(str(above) in _MADE for above in folder.parents)
 
 
 def _remove(folder: str, maker: int) -> None:
-    """At the maker's end, not at that of a process forked from it."""
+    """Remove the folder at the maker's end, but not at the end of a process forked from it."""
     if os.getpid() == maker:
         shutil.rmtree(folder, ignore_errors=True)

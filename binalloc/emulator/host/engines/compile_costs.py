@@ -1,6 +1,8 @@
-"""What Numba works out again and again while it compiles some hundred functions, worked out once: a fifth of the time.
+"""Numba computes some things again and again while it compiles some hundred functions. Here they are computed once,
+which saves a fifth of the time.
 
-Nothing here changes what is compiled. As for the rest of what is replaced, `SAVED` says what Numba must look like.
+Nothing here changes what is compiled. `SAVED` says what shape Numba must have for this, as `REPLACED` in compiling.py
+does.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
 
-Untyped = Any
-"""An object of Numba's, which tells no types."""
+Untyped = Any  # An object of Numba, which has no type annotations.
 
-_COLLECT_EVERY = 100_000  # objects made between two searches for garbage, of which compiling leaves little
+_COLLECT_EVERY = 100_000
+"""objects made between two garbage collections: compiling leaves little garbage, and searching costs time"""
 
 SAVED: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("numba.core.types", "Record.__repr__"): ("self", frozenset({"fields", "aligned"})),
@@ -40,13 +42,13 @@ SAVED: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
 
 
 def replace(stack: ExitStack, owner: Untyped, name: str, value: Callable[..., Untyped]) -> None:
-    """Another function under a name of Numba's until `stack` ends."""
+    """Put another function under a name of Numba's until `stack` ends."""
     stack.callback(setattr, owner, name, getattr(owner, name))
     setattr(owner, name, value)
 
 
 def save_costs(stack: ExitStack) -> None:
-    """Everything in this file, until `stack` ends."""
+    """Apply everything in this file, until `stack` ends."""
     _cheap_comparisons(stack)
     _operators_once(stack)
     _registries_once(stack)
@@ -59,8 +61,8 @@ def save_costs(stack: ExitStack) -> None:
 
 
 def _cheap_comparisons(stack: ExitStack) -> None:
-    """Two things that Numba asks for at every step, and works out anew from hundreds of fields: the text of a record's
-    type, which is its name, and whether two sets of flags are equal, which nearly always are one."""
+    """Replace two things that Numba asks for at every step and computes from hundreds of fields. The text of a record's
+    type is its name. Two sets of flags that are compared are nearly always one object."""
     TargetConfig = import_module("numba.core.targetconfig").TargetConfig
     Record = import_module("numba.core.types").Record
 
@@ -76,8 +78,8 @@ def _cheap_comparisons(stack: ExitStack) -> None:
 
 
 def _operators_once(stack: ExitStack) -> None:
-    """What an operator or a function of Numba's gives for arguments of some types: it tries dozens of signatures, at
-    each of its thousands of uses anew."""
+    """Remember the result of an operator or a function of Numba's for arguments of some types. Numba tries dozens of
+    signatures at each of thousands of uses."""
     types = import_module("numba.core.types")
 
     usual = types.BaseFunction.get_call_type
@@ -95,8 +97,8 @@ def _operators_once(stack: ExitStack) -> None:
 
 
 def _registries_once(stack: ExitStack) -> None:
-    """Numba looks for new functions of its own whenever it knows none for some types. There are some where one of the
-    two lists that others add to has grown."""
+    """Look for new functions of Numba's own only where one of the two lists that others add to has grown. Numba looks
+    whenever it knows no function for some types."""
     BaseContext = import_module("numba.core.base").BaseContext
     lowered = import_module("numba.core.imputils").builtin_registry
     typed = import_module("numba.core.typing.templates").builtin_registry
@@ -116,7 +118,7 @@ def _registries_once(stack: ExitStack) -> None:
 
 
 def _sizes_once(stack: ExitStack) -> None:
-    """The size of a type, for which llvmlite writes a program and has LLVM read it."""
+    """Remember the size of a type. To find it, llvmlite writes a program and has LLVM read it."""
     Type = import_module("llvmlite.ir.types").Type
 
     usual = Type.get_abi_size
@@ -124,7 +126,7 @@ def _sizes_once(stack: ExitStack) -> None:
 
     def get_abi_size(self: Untyped, target_data: Untyped, context: Untyped = None) -> int:
         key = str(self), id(target_data)
-        if context is not None or "%" in key[0]:  # a type with a name: what it stands for hangs on the context
+        if context is not None or "%" in key[0]:  # a type with a name: its meaning depends on the context
             return int(usual(self, target_data, context))
         if key not in known:
             known[key] = usual(self, target_data), target_data
@@ -134,8 +136,8 @@ def _sizes_once(stack: ExitStack) -> None:
 
 
 def _variables_by_type(stack: ExitStack) -> None:
-    """The variables of a statement, which Numba finds by asking each thing in it whether it is one of five kinds, a
-    million times."""
+    """Find the variables of a statement by the types of its parts. Numba asks each part whether it is one of five
+    kinds, a million times."""
     ir = import_module("numba.core.ir")
 
     kinds: dict[type, int] = {}

@@ -1,15 +1,15 @@
-"""How Numba is made to compile the device functions: as one program with one entry.
+"""Numba is made to compile the device functions as one program with one entry.
 
-Left to itself, Numba makes every function one that Python could call: a module of its own that holds a copy of
-everything it calls, is optimised, turned into machine code and wrapped. With a few hundred functions that call each
-other that is most of the time and memory of compiling. `one_program` puts all that off to the entry: the others stay
-as they were lowered, and the entry's module takes each of them once and is optimised once. `device_function` compiles
-with the passes that device code needs, and with one type for integer arguments, so that a function is compiled once and
-not again for each way of writing a number.
+By default, Numba makes every function callable from Python. Each becomes a module of its own with a copy of everything
+it calls, which is optimised, turned into machine code and wrapped. With a few hundred functions that call each other
+this is most of the time and memory of compiling. `one_program` delays all that until the entry: the others stay as they
+were lowered. The entry's module takes each of them once and is optimised once. `device_function` compiles with the
+passes that device code needs, and with one type for integer arguments, so that a function is compiled once and not
+again for each way of writing a number.
 
-Little of that is offered by Numba in public, which is why pyproject.toml bounds its version from above, and why
-`one_program` looks at what it is about to replace: where a Numba has it in another shape, everything is left as it is.
-Compiling is correct then, too, and takes several times as long.
+Numba offers little of that in public, which is why pyproject.toml sets an upper limit to its version. For the same
+reason `one_program` looks at each thing before it replaces it: where a Numba has it in another shape, nothing is
+replaced. Compiling is correct then, too, and takes several times as long.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from types import FunctionType
 from binalloc.emulator.host.engines.compile_costs import SAVED, Untyped, replace, save_costs
 
 _LOG = logging.getLogger(__name__)
-_APART = "apart."  # in the qualified name of a function that stays one, the only thing a library knows of it
+_APART = "apart."  # in the qualified name of a function that is not inlined: a library knows nothing else of it
 
 REPLACED: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ("numba.core.codegen", "JITCodeLibrary.finalize"): (
@@ -43,22 +43,23 @@ REPLACED: dict[tuple[str, str], tuple[str, frozenset[str]]] = {
     ),
     ("numba.np.arrayobj", "fix_integer_index"): ("context, builder, idxty, idx, size", frozenset({"cast", "intp"})),
 } | SAVED  # fmt: skip
-"""What `one_program` replaces or calls of Numba: module and name, the parameters it must have, and names that it must
-use, as what stands in its place goes by them."""
+"""The functions of Numba that `one_program` replaces or calls: module and name, the parameters that each must have, and
+names that it must use, because the replacement relies on them."""
 
 
 def device_function(
     function: FunctionType, *, entry: bool, inline: bool, apart: bool, boundscheck: bool, cache: bool
 ) -> Untyped:
-    """The function as Numba compiles it when it is first called, or reached from the entry.
+    """Return the function as Numba compiles it when it is first called, by Python or from the entry.
 
     entry: Python calls it. inline: it becomes a part of its callers. apart: it never does. boundscheck: an index beyond
-    an array raises IndexError. cache: keep the machine code of an entry on disk, in Numba's folder."""
+    an array raises IndexError. cache: keep the machine code of an entry on disk, in Numba's folder.
+    """
     if apart:
         function.__qualname__ = f"{_APART}{function.__qualname__}"
     options: dict[str, Untyped] = {"boundscheck": boundscheck, "error_model": "numpy", "nogil": True, "_nrt": False}
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": not entry, "pipeline_class": _pipeline()}
-    # told to each function: one that is not takes over the choice of whoever reaches it first
+    # set on each function: without its own setting a function inherits the setting of its first caller
     options |= {"cache": cache} if entry else {"forceinline": inline}
     dispatcher = import_module("numba").njit(**options)(function)
     if not entry:
@@ -68,7 +69,8 @@ def device_function(
 
 
 def _plain(args: tuple[Untyped, ...]) -> tuple[Untyped, ...]:
-    """The types of arguments, all integers as one: all that device code holds fit in 64 bits with a sign."""
+    """Return the types of arguments, all integers as one type: all integers of device code fit in 64 bits with a
+    sign."""
     types = import_module("numba.core.types")
     numbers = (types.Integer, types.IntegerLiteral)
     return tuple(types.int64 if isinstance(kind, numbers) else kind for kind in args)
@@ -76,8 +78,8 @@ def _plain(args: tuple[Untyped, ...]) -> tuple[Untyped, ...]:
 
 @lru_cache(maxsize=1)
 def _pipeline() -> Untyped:
-    """The passes of Numba's own pipeline without those for what device code does not use: closures, overloads inlined
-    as source, `with` blocks, `literal_unroll`, parallel loops, array expressions."""
+    """Return Numba's own passes without the ones for what device code does not use: closures, overloads inlined as
+    source, `with` blocks, `literal_unroll`, parallel loops, array expressions."""
     compiler = import_module("numba.core.compiler")
     untyped, typed = import_module("numba.core.untyped_passes"), import_module("numba.core.typed_passes")
     passes = [untyped.TranslateByteCode, untyped.FixupArgs, untyped.IRProcessing, untyped.RewriteSemanticConstants]
@@ -91,7 +93,8 @@ def _pipeline() -> Untyped:
 
 
 def strange() -> str:
-    """The first of `REPLACED` that this Numba has in another shape, or not at all; empty where all are as they were."""
+    """Return the first of `REPLACED` that this Numba has in another shape, or not at all; empty where all are as
+    expected."""
     for (module, name), (parameters, uses) in REPLACED.items():
         found: Untyped = import_module(module)
         for part in name.split("."):
@@ -106,9 +109,10 @@ def strange() -> str:
 
 @contextmanager
 def one_program(entry: str, *, required: bool = False) -> Iterator[None]:
-    """While compiling: optimise and make machine code for the function called `entry` alone, with all that it calls.
+    """Optimise and make machine code only for the function called `entry`, with all that it calls, while this lasts.
 
-    With a Numba that is not as expected this does nothing; required: it raises RuntimeError then."""
+    With a Numba that is not as expected this does nothing; required: it raises RuntimeError then.
+    """
     if name := strange():
         if required:
             raise RuntimeError(f"this version of Numba has another {name}")
@@ -127,7 +131,8 @@ def one_program(entry: str, *, required: bool = False) -> Iterator[None]:
 
 
 def _libraries_once(stack: ExitStack, entry: str) -> None:
-    """A library other than the entry's is only kept; the entry's links each of those it reaches once."""
+    """Keep a library other than the entry's as it is. The entry's links each of its direct and indirect libraries
+    once."""
     JITCodeLibrary = import_module("numba.core.codegen").JITCodeLibrary
     usual, add = JITCodeLibrary.finalize, JITCodeLibrary.add_ir_module
 
@@ -142,7 +147,7 @@ def _libraries_once(stack: ExitStack, entry: str) -> None:
     def optimize(self: Untyped) -> None:
         for function in self._final_module.functions:
             if not function.is_declaration and entry not in function.name:
-                function.linkage = "internal"  # nobody else's: free to vanish in its only caller, and to lose arguments
+                function.linkage = "internal"  # so LLVM may inline it into its only caller and drop arguments
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
 
@@ -163,12 +168,12 @@ def _libraries_once(stack: ExitStack, entry: str) -> None:
 
 
 def _base_name(name: str) -> str:
-    """The function's name in that of a library, which is its qualified name."""
+    """Return the function's name from a library's name, which is its qualified name."""
     return name.rsplit(".", 1)[-1]
 
 
 def _reached(libraries: list[Untyped]) -> list[Untyped]:
-    """Those libraries and all that they link, each once, callers first."""
+    """Return the libraries and all that they link, each once, callers first."""
     found: dict[int, Untyped] = {}
     waiting = list(reversed(libraries))
     while waiting:
@@ -180,13 +185,13 @@ def _reached(libraries: list[Untyped]) -> list[Untyped]:
 
 
 def _link(library: Untyped, others: list[Untyped]) -> None:
-    """The modules of the others become part of that of the library, in their order: neighbours first, as linking costs
-    what both have in them."""
+    """Link the modules of the others into the library's module, in their order. Neighbours are linked first, as the
+    cost of linking grows with the size of both."""
     modules = [other._final_module.clone() for other in others]  # another entry may link them, too
     for module in modules:
         for function in module.functions:
             if not function.is_declaration:
-                function.linkage = "weak_odr"  # stays though nothing in its neighbour calls it
+                function.linkage = "weak_odr"  # kept, even if nothing in its neighbour calls it
     while len(modules) > 1:
         for first, second in zip(modules[::2], modules[1::2], strict=False):
             first.link_in(second)
@@ -199,7 +204,8 @@ def _link(library: Untyped, others: list[Untyped]) -> None:
 
 
 def _only_entry_is_callable(stack: ExitStack, entry: str) -> None:
-    """No other function gets an object that Python could call: what stands in its place is never called."""
+    """Make only the entry callable from Python. The objects of the other functions are placeholders that are never
+    called."""
     cpu = import_module("numba.core.cpu")
 
     maker = import_module("numba._dynfunc")
@@ -215,8 +221,8 @@ def _only_entry_is_callable(stack: ExitStack, entry: str) -> None:
 
 
 def _indices_as_they_are(stack: ExitStack) -> None:
-    """Numba counts negative indices from an array's end; device code has none, and asking costs time at every access.
-    The build that checks indices finds a negative one."""
+    """Use indices as they are. Numba counts negative ones from an array's end; device code has none, and the test costs
+    time at every access. The build that checks indices finds a negative one."""
     types = import_module("numba.core.types")
     arrayobj = import_module("numba.np.arrayobj")
 

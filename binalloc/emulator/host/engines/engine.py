@@ -1,17 +1,18 @@
-"""The two engines: device functions as they stand (`python`), or compiled together and cached on disk (`numba`).
+"""The two engines run device functions as plain Python (`python`), or compiled together and cached on disk (`numba`).
 
-Needs every device function to find the others among its module's globals. The `numba` engine rebuilds each function
-of `device.REGISTRY` with those globals replaced by compiled versions, and the functions of `bits.py` and `scan.py` by
+Needs every device function to find the others among its module's globals. The `numba` engine rebuilds each function of
+`device.REGISTRY` with those globals replaced by compiled versions, and the functions of `bits.py` and `scan.py` by
 their counterparts in `bits_numba.py` and `scan_numba.py`, and enumerations by modules of ints. Only the entry point is
-cached; the cache folder is keyed by a hash of all sources, the texts written from tables among them, because Numba
+cached. The cache folder is keyed by a hash of all sources, including the texts generated from tables, because Numba
 itself notices no change in an imported file.
 
-A package may carry the compiled functions (`carried/core.py`): where they were made from these very sources, for a CPU
+A package may carry the compiled functions (`carried/core.py`). Where they were made from these very sources, for a CPU
 such as this one, they are the `numba` engine, and Numba is not even loaded. BINALLOC_COMPILE=1 in the environment has
-them compiled all the same.
+the functions compiled all the same.
 
 BINALLOC_BOUNDSCHECK=1 in the environment chooses a build of the `numba` engine that checks every index against its
-array: an IndexError in place of a wild access, at about half the speed. It is for tests, and cached apart."""
+array: an IndexError in place of a wild access, at about half the speed. It is for tests, and cached separately.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +45,20 @@ ENGINES = ("numba", "python")
 _LOG = logging.getLogger(__name__)
 
 Records = Sequence[Record] | NDArray[np.void]
-"""Records as the engine has them."""
+"""Records in the form of the engine: objects for `python`, a structured array for `numba`."""
 Value = int | Sequence[int] | NDArray[np.int64]
+"""The value of a field of a record: a number, or the first elements of an array."""
 
 
 class Engine:
-    """Makes records and runs quanta over them. `name` is "python" or "numba"."""
+    """An engine makes records and runs quanta over them. `name` is "python" or "numba"."""
 
     def __init__(self, name: str, run_quantum: Callable[..., int]) -> None:
         self.name = name
         self.run_quantum = run_quantum
 
     def records(self, kind: type[Record], n: int) -> Records:
-        """n zeroed records that device code can index."""
+        """Return n zeroed records that device code can index."""
         return [kind() for _ in range(n)] if self.name == "python" else np.zeros(n, dtype_of(kind))
 
     def put(self, records: Records, i: int, name: str, value: Value) -> None:
@@ -76,17 +78,18 @@ class Engine:
             setattr(records[i], name, value)
 
     def view(self, records: Records, i: int, name: str) -> NDArray[np.int64]:
-        """An array field of record i, not copied where the engine has it as an array."""
+        """Return an array field of record i, not copied where the engine has it as an array."""
         return np.asarray(records[name][i] if isinstance(records, np.ndarray) else getattr(records[i], name))
 
     def get(self, records: Records, i: int, name: str) -> Any:
-        """A field of record i: int or array."""
+        """Return a field of record i: int or array."""
         value = records[name][i] if isinstance(records, np.ndarray) else getattr(records[i], name)
         return np.array(value) if isinstance(value, (list, Sparse, np.ndarray)) else int(value)
 
 
 def engine(name: str, *, checking: bool = False) -> Engine:
-    """The engine called `name`; UsageError for another name. The first use of "numba" compiles or loads the cache.
+    """Return the engine called `name`; UsageError for another name. The first use of "numba" compiles or loads the
+    cache.
 
     checking: with the poison and race modes built in (`python` always has them).
     """
@@ -98,7 +101,8 @@ def engine(name: str, *, checking: bool = False) -> Engine:
 
 
 def _quiet(function: Callable[..., int]) -> Callable[..., int]:
-    """NumPy scalars wrap as compiled code does; their warnings about it would only be noise."""
+    """Return the function with NumPy's warnings off. NumPy scalars wrap as compiled code does, and the warnings would
+    only be noise."""
 
     def run(*args: object) -> int:
         with np.errstate(all="ignore"):
@@ -108,7 +112,7 @@ def _quiet(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def source_hash() -> str:
-    """Hash over all that compiled code follows from, and over the versions that compile it."""
+    """Return a hash over all sources of compiled code, and over the versions that compile it."""
     import llvmlite
     import numba
 
@@ -117,31 +121,33 @@ def source_hash() -> str:
 
 
 def bounds_checked() -> bool:
-    """Whether the environment asks for the build that checks indices."""
+    """Return whether the environment asks for the build that checks indices."""
     return os.environ.get("BINALLOC_BOUNDSCHECK", "") not in ("", "0")
 
 
 def name_of_build(checking: bool, bounds: bool) -> str:
-    """What tells one build of the device functions from another: in its cache folder, and in its symbols."""
+    """Return the name that distinguishes one build of the device functions from another, in cache folder and
+    symbols."""
     return ("checking" if checking else "plain") + ("_bounds" if bounds else "")
 
 
 @lru_cache(maxsize=4)
 def _compiled(checking: bool, bounds: bool) -> Callable[..., int]:
-    """The compiled `run_quantum`, that which the package carries or else Numba's."""
+    """Return the compiled `run_quantum`: the one that the package carries or else Numba's."""
     core = _carried(checking, bounds)
     return core.run_quantum if isinstance(core, Core) else _of_numba(checking, bounds, core)
 
 
 def _carried(checking: bool, bounds: bool) -> Core | str:
-    """The core that the package carries, or why there is none to use; empty where none is carried or asked for."""
+    """Return the core that the package carries, or why there is none to use: empty where none is carried or asked
+    for."""
     if bounds or os.environ.get("BINALLOC_COMPILE", "") not in ("", "0"):
         return ""
     return find_core(name_of_build(checking, bounds))
 
 
 def _of_numba(checking: bool, bounds: bool, refused: str) -> Callable[..., int]:
-    """`run_quantum` as Numba has it in its cache or compiles it when it is first called; each of the builds has a cache
+    """Return `run_quantum` from Numba's cache, or compiled when it is first called. Each of the builds has a cache
     folder of its own. refused: why the core that the package carries is not used."""
     import numba
 
@@ -163,7 +169,8 @@ def _of_numba(checking: bool, bounds: bool, refused: str) -> Callable[..., int]:
     entries: list[Callable[..., int]] = []
 
     def run(g: object, sms: object, arrays: Iterable[Array], *rest: int) -> int:
-        """Numba takes longer to find out what the arguments are than a cycle does: told once, it is not asked again."""
+        """Call the compiled entry directly from the second call on: Numba takes longer to find the arguments' types
+        than a cycle does."""
         if entries and all(array.flags.carray for array in arrays):
             return int(entries[0](g, sms, arrays, *rest))
         with one_program(dispatcher.__name__):
@@ -180,7 +187,7 @@ def _in_cache(folder: Path) -> bool:
 
 
 def described(*, checking: bool = False) -> str:
-    """Where the machine code of the "numba" engine comes from, in words."""
+    """Return in words where the machine code of the "numba" engine comes from."""
     bounds = bounds_checked()
     core = _carried(checking, bounds)
     if isinstance(core, Core):
@@ -196,10 +203,11 @@ def build(
     checking: bool = True,
     cache: bool = True,
 ) -> Any:
-    """Rebuild all registered device functions as compiled ones. boundscheck: an index beyond an array raises
-    IndexError. cache: keep the entry on disk, in Numba's folder.
+    """Return the entry, with all registered device functions rebuilt as compiled ones.
 
-    Their names carry the build's: Numba numbers the functions of each process afresh, so that builds cached by
+    boundscheck: an index beyond an array raises IndexError. cache: keep the entry on disk, in Numba's folder.
+
+    The functions' names contain the build's. Numba numbers the functions of each process afresh, so builds cached by
     different processes would have equal symbols, and a process that loads both would run the first for either.
     """
     modules = {name: importlib.import_module(name) for name in {f.__module__ for f in REGISTRY.values()}}
@@ -233,7 +241,7 @@ def _is_codes(value: object) -> TypeGuard[type[Codes]]:
 
 
 def _ints(codes: type[Codes]) -> ModuleType:
-    """An enumeration as a module of ints: compiled code takes their values as constants."""
+    """Return an enumeration as a module of ints: compiled code takes their values as constants."""
     module = ModuleType(codes.__name__)
     vars(module).update(codes.members)
     return module

@@ -1,1 +1,1 @@
-"""What a run has counted: totals, intervals, ranges of cycles."""
+"""This room turns the counters of a run into figures: totals, intervals, ranges of cycles."""

@@ -1,8 +1,8 @@
-"""A run's counters as they grow: what each interval of so many cycles added to them.
+"""A series has a run's counters over time: what each interval of a number of cycles added to them.
 
-The device is stopped before the first cycle with events at or behind the end of an interval. What SMs have left out
-until then, as nothing happened in them, is accounted for up to the interval's last cycle, by the device function that
-does so when they wake: an interval has what happened in its cycles, whichever form of bookkeeping runs.
+The device is stopped before the first cycle with events at or behind the end of an interval. SMs have then left out
+cycles without events. The device function that accounts for those when an SM wakes does so up to the interval's last
+cycle. So an interval has the events of its cycles, in either form of bookkeeping.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from binalloc.emulator.state.memories import Memories
 from binalloc.models.machines.model import Machine
 
 MOST_INTERVALS = 10_000
-"""Those of one length: what is left of a run after so many is one more interval, up to its end."""
-_NEVER = 1 << 62
-STANDING = ("queues", "places", "most")
-"""Of `queues` what does not grow from cycle to cycle."""
+"""Intervals of one length; the rest of a longer run is one more interval, up to its end. It bounds memory and the file
+that is written; chosen by hand."""
+_NEVER = 1 << 62  # a cycle that no run comes to
+STANDING = ("queues", "places", "most")  # Figures of `queues` that do not grow from cycle to cycle.
 
 
 class Series:
-    """Takes the samples of one run. every: cycles of an interval. due: the first cycle behind the one that runs."""
+    """A series takes the samples of one run. every: cycles of an interval. due: the first cycle behind the current
+    interval."""
 
     def __init__(self, every: int, engine: Engine, g: Records, sms: Records, memories: Memories, machine: Machine):
         self.every, self.due = every, every
@@ -29,11 +30,11 @@ class Series:
         self._counted = [self._now(0)]
 
     def take(self) -> None:
-        """The interval before `due` is over."""
+        """End the interval before `due`."""
         self._end(self.due)
 
     def end(self) -> None:
-        """The launch has ended or has been stopped, and with it the last interval, if it has begun."""
+        """End the last interval, if it has begun: the launch has ended or has been stopped."""
         cycle = int(self._engine.get(self._g, 0, "cycle"))
         while self.due <= cycle:
             self.take()
@@ -41,7 +42,7 @@ class Series:
             self._end(cycle)
 
     def _end(self, cycle: int) -> None:
-        """The interval ends before `cycle`."""
+        """End the interval in front of `cycle`."""
         account_until(self._engine, self._g, self._sms, self._memories, cycle)
         self._counted.append(self._now(cycle))
         self.due = cycle + self.every if len(self._counted) <= MOST_INTERVALS else _NEVER
@@ -51,12 +52,12 @@ class Series:
 
     @property
     def full_at(self) -> int | None:
-        """Where the interval began that has all the rest; None where there is none."""
+        """Return the first cycle of the interval with all the rest; None where there is none."""
         return int(self._counted[MOST_INTERVALS]["cycles"]) if len(self._counted) > MOST_INTERVALS + 1 else None
 
     def intervals(self) -> list[Stats]:
-        """What each interval added to what `stats.count` counts, with its own `ratios`; `start`: its first cycle. The
-        last one is longer than the others where there would be more than MOST_INTERVALS."""
+        """Return what each interval added to the figures of `stats.count`, with its own `ratios`; `start`: its first
+        cycle. The last one is longer than the others where there would be more than MOST_INTERVALS."""
         out = []
         sms = int(self._engine.get(self._g, 0, "sms"))
         for before, after in zip(self._counted, self._counted[1:], strict=False):

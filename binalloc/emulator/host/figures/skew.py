@@ -1,7 +1,8 @@
-"""Resonance: how far cycles change when blocks start a little later, by seeds.
+"""Resonance is how far cycles change when blocks start a little later, by seeds.
 
 A kernel whose warps load and compute in phases may gain or lose by the exact cycle in which they start, as they keep in
-step. Cycles that a few dozen cycles of delay change much are a range rather than a number."""
+step. Where a few dozen cycles of delay change its cycles much, they are a range rather than a number.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from collections.abc import Callable, Sequence
 from binalloc.errors import LimitHit
 
 LIMIT = 0.02
-"""A change of cycles beyond this share of them is told as a range."""
+"""A change of cycles beyond this share of them is reported as a range. Smaller changes are taken for noise; chosen by
+hand."""
 
 
 def skewed_cycles(cycles_of: Callable[[int], int], skews: int) -> tuple[int, ...]:
-    """Cycles of the runs with the seeds 0 to skews - 1, which `cycles_of` tells by seed. Its LimitHit says which
-    kind of run it was."""
+    """Return the cycles of the runs with the seeds 0 to skews - 1. cycles_of: gives the cycles for a seed. Its LimitHit
+    is raised again with a message that names the kind of run."""
     try:
         return tuple(cycles_of(seed) for seed in range(skews))
     except LimitHit as error:
@@ -24,15 +26,16 @@ def skewed_cycles(cycles_of: Callable[[int], int], skews: int) -> tuple[int, ...
 
 
 def change(cycles: int, skewed: Sequence[int]) -> float:
-    """The largest change of cycles, as a share of them."""
+    """Return the largest change of cycles, as a share of them."""
     return max((abs(other - cycles) for other in skewed), default=0) / max(cycles, 1)
 
 
 def cycles_range(cycles: int, skewed: Sequence[int]) -> list[int] | None:
-    """The fewest and the most cycles of the run and of those with skew; None where there were none with skew."""
+    """Return the fewest and the most cycles of the run and of the runs with skew; None where there were none with
+    skew."""
     return [min(cycles, *skewed), max(cycles, *skewed)] if skewed else None
 
 
 def cycles_text(cycles: int, span: Sequence[int] | None) -> str:
-    """The cycles, or their range where that is beyond the limit."""
+    """Return the cycles as text, or their range where that is beyond the limit."""
     return f"{span[0]:,} to {span[1]:,}" if span is not None and change(cycles, span) > LIMIT else f"{cycles:,}"

@@ -1,4 +1,4 @@
-"""Statistics of a run as plain numbers, from the counters in the state."""
+"""Statistics of a run are plain numbers, computed from the counters in the state."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, Queue, TaggedStat
 from binalloc.models.machines.model import Machine
 
-Stats = dict[str, Any]
-"""Numbers, and the numbers of `stalls`, `units` and `queues`, by name."""
+Stats = dict[str, Any]  # numbers by name; `stalls`, `units` and `queues` are dictionaries of numbers again
 
 
 def collect(engine: Engine, g: Records, sms: Records, machine: Machine) -> Stats:
-    """Every counter of a run that has ended, summed over the SMs simulated, and what follows from them: `count`, and
-    `ratios`."""
+    """Return every counter of a run that has ended, summed over the SMs simulated, and the figures derived from them:
+    see `count` and `ratios`."""
     out = count(engine, g, sms, machine, engine.get(g, 0, "cycle"))
     return out | ratios(out, machine, engine.get(g, 0, "sms"))
 
 
 def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: int) -> Stats:
-    """What has been counted in the cycles before `cycles`, summed over the SMs: all of it grows with time but `queues`,
-    places and most.
+    """Return what has been counted in the cycles before `cycles`, summed over the SMs. All of it grows with time except
+    number, places and most of `queues`.
 
-    Keys: `cycles`; the counters of `counters.Stat` and of `TaggedStat`; `stalls` {reason: issue slots}; `units`
-    {unit: warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`; the counters of `MemoryStat`;
-    `dram_bytes`; `queues` {queue: see `queue_figures`}. The slots of all reasons and those used add up to
-    cycles * schedulers * issue width * SMs.
+    Keys: `cycles`; the counters of `counters.Stat` and of `TaggedStat`; `stalls` {reason: issue slots}; `units` {unit:
+    warp instructions}; `spill_accesses`, `spill_bytes`, `local_bytes_moved`; the counters of `MemoryStat`;
+    `dram_bytes`; `queues` {queue: see `queue_figures`}. The slots of all reasons and those used add up to cycles *
+    schedulers * issue width * SMs.
     """
     n = engine.get(g, 0, "sms")
     stat = sum(engine.get(sms, i, "stat") for i in range(n))
@@ -54,8 +53,8 @@ def count(engine: Engine, g: Records, sms: Records, machine: Machine, cycles: in
 
 
 def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
-    """What follows from the counters of some cycles: None where there was nothing to divide by. `queues` as it was,
-    with `average` and `full` beside the rest."""
+    """Return the ratios of the counters of some cycles: None where the divisor is zero. `queues` is returned as it was,
+    with `average` and `full` added."""
     cycles = max(counted["cycles"], 1)
     net = machine.interconnect
     out: Stats = {
@@ -82,12 +81,13 @@ def ratios(counted: Stats, machine: Machine, sms: int) -> Stats:
 
 
 def per(part: int, of: int) -> float | None:
-    """The quotient, None where there is none."""
+    """Return the quotient, or None where there is none."""
     return part / of if of else None
 
 
 def queue_figures(engine: Engine, g: Records, sms: Records, cycle: int) -> dict[str, dict[str, int]]:
-    """How full queues were: for each kind, by its name in `Queue`, over all of that kind, in the cycles before `cycle`:
+    """Return how full queues were in the cycles before `cycle`, for each kind by its name in `Queue`, over all of that
+    kind.
 
     queues: how many there are; places: what one of them holds; entry_cycles: what they held at the end of each cycle,
     summed over cycles; full_cycles: cycles at whose end one of them was full, summed over them; most: the most that one

@@ -1,6 +1,7 @@
-"""PTX bit counting, fields, masks and byte permutation: popc, clz, bfind, brev, bfe, bfi, bmsk, szext, prmt, fns.
+"""This module lowers bit counting, fields, masks and byte permutation: popc, clz, bfind, brev, bfe, bfi, bmsk, szext,
+prmt, fns (PTX ISA 9.7.1).
 
-PTX ISA 9.7.1. Positions and lengths of fields are the low 8 bits of their operands.
+Positions and lengths of fields are the low 8 bits of their operands.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
 ONES = Imm(MASK)
-AND_NOT = A & ~B & 0xFF
+AND_NOT = A & ~B & 0xFF  # truth table of LOP3: a & ~b
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ def _popc(ctx: Context, ins: Instruction) -> None:
 
 
 def _clz(ctx: Context, ins: Instruction) -> None:
-    """31 minus the leading one's index; FLO gives all ones for 0, which the minimum limits."""
+    """Lower clz: 31 minus the leading one's index. FLO gives all ones for 0, so a minimum limits the count."""
     type_, d, a = _plain(ctx, "b32", "b64")
     words = ctx.wide(a, type_) if type_ == "b64" else (ctx.word(a, type_),)
     rd = ctx.dest(d, "u32")
@@ -71,8 +72,11 @@ def _clz(ctx: Context, ins: Instruction) -> None:
 
 
 def _bfind(ctx: Context, ins: Instruction) -> None:
-    """Index of the leading bit that is not a sign bit, all ones where there is none; .shiftamt: how far to shift it
-    to the top."""
+    """Lower bfind: the index of the leading bit, for signed types of the leading bit that differs from the sign.
+
+    Where there is none, the result is all ones. With .shiftamt the result is the shift count that brings the bit to the
+    top.
+    """
     m = ctx.modifiers()
     amount = int(m.has("shiftamt"))
     type_ = m.type("u32", "s32", "u64", "s64")
@@ -92,7 +96,7 @@ def _bfind(ctx: Context, ins: Instruction) -> None:
         ctx.b.emit("FLO", rd=unit, b=word, u32=1, sh=amount)
     empty, moved = ctx.b.predicate(), ctx.b.new()
     ctx.b.emit("ISETP", pd0=empty, a=high, b=RZ, icmp="EQ", u32cmp=1)
-    # an index below 32 plus 32 is its union with 32, which leaves all ones as they are
+    # For an index below 32, OR with 32 is the addition of 32. It leaves all ones unchanged.
     further = found[0] if amount else found[1]
     ctx.b.emit("LOP3", rd=moved, a=further, b=Imm(32), c=RZ, lut=A | B)
     one, other = (moved, found[1]) if amount else (found[0], moved)
@@ -115,7 +119,7 @@ def _brev(ctx: Context, ins: Instruction) -> None:
 
 
 class _Width:
-    """Shifts and copies at one width; values are tuples of one or two words."""
+    """This has shifts and copies at one width. Values are tuples of one or two words."""
 
     def __init__(self, ctx: Context, bits: int) -> None:
         self.ctx = ctx
@@ -156,14 +160,14 @@ class _Width:
         return self.words(out)
 
     def above(self, count: Source) -> tuple[Source, ...]:
-        """Ones from bit min(count, width) up."""
+        """Return ones from bit min(count, width) up."""
         if isinstance(count, Imm):
             return self.constant(-1 << min(count.bits, self.bits))
         return self.shifted_left((ONES,) * self.units, count)
 
 
 def _byte(ctx: Context, operand: ast.Operand) -> Source:
-    """The low 8 bits of a position or length."""
+    """Return the low 8 bits of a position or length."""
     source = ctx.word(operand, "u32")
     if isinstance(source, Imm):
         return Imm(source.bits & 0xFF)
@@ -195,7 +199,7 @@ def _bfe(ctx: Context, ins: Instruction) -> None:
 
 
 def _signed_field(ctx: Context, w: _Width, rd: int, a: tuple[Source, ...], pos: Source, length: Source) -> None:
-    """The field brought to the top, its end at most there, and back down with copies of its sign."""
+    """Emit a signed bfe: shift the field to the top, at most by its end, and back down with copies of its sign."""
     if isinstance(pos, Imm) and isinstance(length, Imm):
         if length.bits == 0:
             for k in range(w.units):
@@ -248,7 +252,7 @@ def _inverted(ctx: Context, w: _Width, words: tuple[Source, ...]) -> tuple[Sourc
 
 
 def _mode(ctx: Context, *types: str) -> tuple[int, str]:
-    """(whether counts wrap, type) of bmsk and szext."""
+    """Return (whether counts wrap, type) of bmsk and szext."""
     m = ctx.modifiers()
     mode = m.take("clamp", "wrap")
     type_ = m.type(*types)
@@ -259,7 +263,7 @@ def _mode(ctx: Context, *types: str) -> tuple[int, str]:
 
 
 def _bmsk(ctx: Context, ins: Instruction) -> None:
-    """`b` ones from bit `a` up."""
+    """Lower bmsk: `b` ones from bit `a` up."""
     wrap, type_ = _mode(ctx, "b32")
     d, a, b = ctx.operands(3)
     above, ones = ctx.b.new(), ctx.b.new()
@@ -270,7 +274,7 @@ def _bmsk(ctx: Context, ins: Instruction) -> None:
 
 
 def _szext(ctx: Context, ins: Instruction) -> None:
-    """The low `b` bits of a, sign- or zero-extended; none of them gives 0."""
+    """Lower szext: the low `b` bits of a, sign- or zero-extended; 0 where `b` is 0."""
     wrap, type_ = _mode(ctx, "u32", "s32")
     d, a, b = ctx.operands(3)
     value, count = ctx.b.unit(ctx.word(a, type_)), ctx.b.unit(ctx.word(b, "u32"))
@@ -306,11 +310,11 @@ def _prmt(ctx: Context, ins: Instruction) -> None:
 
 
 def _fns(ctx: Context, ins: Instruction) -> None:
-    """The position of the n-th one from bit `base` on, n = |offset|, upwards or, of a negative offset, downwards; of
-    offset 0 bit `base` alone. All ones where there is none.
+    """Lower fns: the position of the n-th one from bit `base` on, n = |offset|; all ones where there is none.
 
-    Bits below the base are taken away, of the reversed mask where it goes downwards; the n-th one of what is left is
-    found by halves: where the lower half has fewer ones, it is further up.
+    The search goes upwards, or downwards for a negative offset. For offset 0 only bit `base` counts. Bits below the
+    base are cleared, in the reversed mask for a search downwards. The n-th one of the rest is found by bisection: where
+    the lower half has fewer ones, it is in the upper half.
     """
     ctx.modifiers().type("b32")
     d, a, p, n = ctx.operands(4)

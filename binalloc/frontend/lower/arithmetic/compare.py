@@ -1,4 +1,4 @@
-"""PTX comparison and selection: setp, set, selp, slct (PTX ISA 9.7.6)."""
+"""This module lowers PTX comparison and selection: setp, set, selp, slct (PTX ISA 9.7.6)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from binalloc.frontend.lower.context.modifiers import Modifiers
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
-TYPES = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64")
+TYPES = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64")  # types of operands
 _ONES = {"f32": Imm(0x3F800000), "f16": Imm(0x3C00), "bf16": Imm(0x3F80)}
-"""What set leaves of a comparison that holds."""
+"""Result type -> what set writes where the comparison holds; all ones for other types."""
 _ORDER = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
-_UNSIGNED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}
+"""Comparisons of all ordered types -> Loom's."""
+_UNSIGNED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}  # further comparisons of unsigned integers -> Loom's
 _UNORDERED = {**{f"{name}u": f"{text}U" for name, text in _ORDER.items()}, "num": "NUM", "nan": "NAN"}
+"""Further comparisons of floats -> Loom's."""
 _COMPARISONS = (*_ORDER, *_UNSIGNED, *_UNORDERED)
 _EXCHANGED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "LTU": "GTU", "LEU": "GEU", "GTU": "LTU", "GEU": "LEU"}
+"""Loom's comparison -> the one with exchanged operands."""
 
 
 class Comparison:
-    """What the suffixes of setp and set say, the last type apart. text: Loom's comparison. bop: how it is combined."""
+    """This has the suffixes of setp and set, without the types.
+
+    name: the PTX comparison. bop: how the result is combined with another predicate, or "".
+    """
 
     def __init__(self, m: Modifiers) -> None:
         self.m = m
@@ -34,7 +40,7 @@ class Comparison:
         self.ftz = int(m.has("ftz"))
 
     def typed(self, type_: str) -> str:
-        """Loom's comparison for operands of this type."""
+        """Return Loom's comparison for operands of this type."""
         if self.ftz and type_ != "f32":
             self.m.refuse(f"modifier .ftz of {self.m.ins.op} is not for type .{type_}", expected=".f32")
         if type_[0] == "f":
@@ -46,7 +52,7 @@ class Comparison:
         return self._of(table, type_)
 
     def floating(self, type_: str) -> str:
-        """Loom's comparison of floating-point numbers."""
+        """Return Loom's comparison of floating-point numbers."""
         return self._of(_ORDER | _UNORDERED, type_)
 
     def _of(self, table: Mapping[str, str], type_: str) -> str:
@@ -58,7 +64,7 @@ class Comparison:
 def compare(
     ctx: Context, comparison: Comparison, type_: str, x: ast.Operand, y: ast.Operand, pd0: int, pd1: int, other: Pred
 ) -> None:
-    """pd0, pd1 = the comparison, its negation, each combined with `other`."""
+    """Set pd0 and pd1 to the comparison and its negation, each combined with `other`."""
     text, bop = comparison.typed(type_), (comparison.bop or "and").upper()
     size = TYPE_BYTES[type_]
     if type_[0] == "f":
@@ -83,7 +89,7 @@ def compare(
 
 
 def _exchanged(a: Source, b: Source, text: str) -> tuple[Source, Source, str]:
-    """The same comparison with a register first where there is one."""
+    """Return the same comparison with a register first, if there is one."""
     if isinstance(a, int) or not isinstance(b, int):
         return a, b, text
     return b, a, _EXCHANGED.get(text, text)
@@ -103,7 +109,7 @@ def _setp(ctx: Context, ins: Instruction) -> None:
 
 
 def _set(ctx: Context, ins: Instruction) -> None:
-    """d = all ones (of a float: 1.0) or zero."""
+    """Lower set: d = all ones (1.0 for a float) or zero."""
     m = ctx.modifiers()
     comparison = Comparison(m)
     result = m.type("u32", "s32", *_ONES)
@@ -127,7 +133,7 @@ def _selp(ctx: Context, ins: Instruction) -> None:
 
 
 def _choose(ctx: Context, type_: str, d: ast.Operand, a: ast.Operand, b: ast.Operand, choice: Pred) -> None:
-    """d = choice ? a : b."""
+    """Emit d = choice ? a : b."""
     if TYPE_BYTES[type_] == 8:
         wide.select(ctx, wide.target(ctx, d, type_), ctx.wide(a, type_), ctx.wide(b, type_), choice)
     else:
@@ -135,7 +141,7 @@ def _choose(ctx: Context, type_: str, d: ast.Operand, a: ast.Operand, b: ast.Ope
 
 
 def _slct(ctx: Context, ins: Instruction) -> None:
-    """d = (c >= 0) ? a : b; a NaN selects b."""
+    """Lower slct: d = (c >= 0) ? a : b; a NaN selects b."""
     m = ctx.modifiers()
     ftz = int(m.has("ftz"))
     result, type_ = m.type(*TYPES), m.type("s32", "f32")

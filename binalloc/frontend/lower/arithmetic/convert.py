@@ -1,8 +1,9 @@
-"""PTX cvt between integers of 8 to 64 bits, f32 and f64 (PTX ISA 9.7.9.21); `convert_half` has those of halves.
+"""This module lowers cvt between integers of 8 to 64 bits, f32 and f64 (PTX ISA 9.7.9.21). `convert_half` lowers cvt of
+halves.
 
-A register may be wider than its type: a source then counts by its low bits, a result is extended to the register by the
-result type's sign. From a float to an integer the result is limited to the type's range with or without .sat; a NaN
-gives 0, but the pattern of the top bit alone where the source is f64 or the result has 64 bits.
+A register may be wider than its type. Of a source only the low bits count. A result is extended to the register by the
+result type's sign. A conversion from a float to an integer limits the result to the type's range, with or without .sat.
+A NaN gives 0; but where the source is f64 or the result has 64 bits, it gives the pattern with the top bit alone.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
 FLOATS = ("f32", "f64")
 FLOAT_ROUNDINGS = ("rn", "rz", "rm", "rp")
-ONE = Imm(0x3F800000)
-ONE_HIGH = Imm(0x3FF00000)
+ONE = Imm(0x3F800000)  # 1.0 as f32
+ONE_HIGH = Imm(0x3FF00000)  # the high word of 1.0 as f64
 
 
 def convert(ctx: Context, _: Instruction) -> None:
-    """cvt of such types."""
+    """Lower cvt between such types."""
     m = ctx.modifiers()
     rnd = m.take(*FLOAT_ROUNDINGS, *INTEGER_ROUNDINGS)
     ftz, saturate = int(m.has("ftz")), m.has("sat")
@@ -48,7 +49,7 @@ def convert(ctx: Context, _: Instruction) -> None:
 
 
 def _rounding(m: Modifiers, rnd: str, wanted: tuple[str, ...]) -> None:
-    """The conversion must name its rounding, if it rounds, and none if it does not."""
+    """Check the rounding: a conversion must name it if it rounds, and must not name one if it does not round."""
     if wanted and rnd not in wanted:
         m.refuse("this conversion must name its rounding", expected="." + ", .".join(wanted))
     if rnd and not wanted:
@@ -60,7 +61,7 @@ def _rounding(m: Modifiers, rnd: str, wanted: tuple[str, ...]) -> None:
 
 
 def _units(ctx: Context, d: ast.Operand, to: str) -> tuple[int, int]:
-    """(first unit, bytes) of an integer destination register."""
+    """Return (first unit, bytes) of an integer destination register."""
     if isinstance(d, ast.Discard):
         return ctx.b.new(2), TYPE_BYTES[to]
     rd = ctx.dest(d, to, wider=True)
@@ -69,7 +70,10 @@ def _units(ctx: Context, d: ast.Operand, to: str) -> tuple[int, int]:
 
 
 def deliver(ctx: Context, rd: int, size: int, source: Source, to: str) -> None:
-    """Write a value of at most 32 bits, right in its type's low bits, into a register of `size` bytes, extended."""
+    """Write a value to a register of `size` bytes, extended by the type `to`.
+
+    The value has at most 32 bits, and only the low bits of its type are right.
+    """
     bytes_, signed = TYPE_BYTES[to], to[0] == "s"
     low = ctx.extend(source, bytes_, signed=signed) if bytes_ < min(size, 4) else source
     ctx.b.move(rd, low)
@@ -78,7 +82,7 @@ def deliver(ctx: Context, rd: int, size: int, source: Source, to: str) -> None:
 
 
 def _extend_high(ctx: Context, rd: int, low: Source, signed: bool) -> None:
-    """rd = the high word of a 32-bit value extended."""
+    """Emit rd = the high word of an extended 32-bit value."""
     if not signed:
         ctx.b.move(rd, RZ)
     elif isinstance(low, Imm):
@@ -88,7 +92,7 @@ def _extend_high(ctx: Context, rd: int, low: Source, signed: bool) -> None:
 
 
 def _integers(ctx: Context, d: ast.Operand, a: ast.Operand, to: str, of: str, saturate: bool) -> None:
-    """Between integers: extended by the source's sign, or cut off; .sat limits first."""
+    """Lower a conversion between integers: extend by the source's sign, or truncate; .sat limits first."""
     signed, bytes_ = of[0] == "s", TYPE_BYTES[of]
     source: wide.Wide
     if bytes_ == 8:
@@ -118,7 +122,7 @@ def _range(type_: str) -> tuple[int, int]:
 
 
 def _limited(ctx: Context, source: Source, to: str, of: str) -> Source:
-    """A word with the value of type `of`, limited to the range of `to`."""
+    """Return a word with a value of type `of`, limited to the range of `to`."""
     (low, high), (lowest, highest) = _range(to), _range(of)
     signed = of[0] == "s"
     for bound, needed, smaller in ((low, low > lowest, False), (high, high < highest, True)):
@@ -130,7 +134,7 @@ def _limited(ctx: Context, source: Source, to: str, of: str) -> Source:
 
 
 def _limited_wide(ctx: Context, source: wide.Wide, to: str, signed: bool) -> wide.Wide:
-    """A 64-bit value limited to the range of `to`."""
+    """Return a 64-bit value limited to the range of `to`."""
     (low, high), (lowest, highest) = _range(to), _range("s64" if signed else "u64")
     for bound, needed, smaller in ((low, low > lowest, False), (high, high < highest, True)):
         if needed:
@@ -145,7 +149,7 @@ def _to_integer(ctx: Context, d: ast.Operand, a: ast.Operand, to: str, of: str, 
 
 
 def float_to_integer(ctx: Context, d: ast.Operand, source: Source, to: str, of: str, rnd: str, ftz: int) -> None:
-    """The integer next to a value of type `of`, f32 or f64."""
+    """Lower a conversion of a value of type `of`, f32 or f64, to an integer."""
     rd, size = _units(ctx, d, to)
     fields: Fields = {"ityp": to.upper(), "ftyp": of.upper(), "rnd2": RND[rnd], **({"ftz": ftz} if of == "f32" else {})}
     bytes_ = TYPE_BYTES[to]
@@ -192,11 +196,11 @@ def _from_integer(ctx: Context, d: ast.Operand, a: ast.Operand, to: str, of: str
 
 
 def saturated(ctx: Context, rd: int, source: Source, type_: str, ftz: int = 0) -> None:
-    """rd = source limited to 0 .. 1; NaN gives 0."""
+    """Emit rd = source limited to 0 .. 1; NaN gives 0."""
     if type_ == "f32":
         ctx.b.emit("FMUL", rd=rd, a=source, b=ONE, sat=1, ftz=ftz)
         return
-    positive = ctx.b.new(2)  # of a NaN and a number the number is taken, and -0 is below 0
+    positive = ctx.b.new(2)  # DMNMX returns the number if the other operand is NaN, and takes -0 as less than 0
     ctx.b.emit("DMNMX", rd=positive, a=source, b=RZ, ps0=PT, ps0n=1)
     ctx.b.emit("DMNMX", rd=rd, a=positive, b=ONE_HIGH, ps0=PT)
 
@@ -232,7 +236,7 @@ def _floats(
 
 
 def _same(ctx: Context, rd: int, source: Source, type_: str, ftz: int, saturate: bool) -> None:
-    """No change of format, no rounding: .sat, .ftz, or a copy."""
+    """Lower a conversion without change of format and without rounding: .sat, .ftz, or a copy."""
     if saturate:
         saturated(ctx, rd, source, type_, ftz)
     elif type_ == "f32":

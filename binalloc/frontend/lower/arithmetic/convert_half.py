@@ -1,6 +1,7 @@
-"""PTX cvt from and to f16, bf16 and pairs of them (PTX ISA 9.7.9.21).
+"""This module lowers cvt from and to f16, bf16 and pairs of them (PTX ISA 9.7.9.21).
 
-What has no operation of its own goes by way of f32 or f64, which hold every half exactly: only the last step rounds.
+A conversion without an operation of its own goes through f32 or f64. These hold every half exactly, so that only the
+last step rounds.
 """
 
 from __future__ import annotations
@@ -21,28 +22,28 @@ from binalloc.frontend.ptx.ast import TYPE_BYTES
 
 @dataclass
 class Suffixes:
-    """What a cvt says beside its types. rnd: its rounding, "" for none."""
+    """These are the suffixes of a cvt beside its types."""
 
     m: Modifiers
-    rnd: str
+    rnd: str  #: rounding, "" for none
     ftz: int
     sat: int
     relu: int
     finite: bool
 
     def rounds(self, *allowed: str) -> str:
-        """Loom's rounding; refused unless it is one of these."""
+        """Return Loom's rounding. Refuses the instruction unless it has one of these."""
         if self.rnd not in allowed:
             self.m.refuse("this conversion must name its rounding", expected="." + ", .".join(allowed))
         return RND[self.rnd]
 
     def exact(self, of: Half) -> None:
-        """Refused where there is a rounding, as nothing is rounded; bf16 may have one."""
+        """Refuse a rounding, as nothing is rounded; bf16 may have one."""
         if self.rnd and (of.format == "F16" or self.rnd not in FLOAT_ROUNDINGS):
             self.m.refuse(f"this conversion does not round: .{self.rnd} is not allowed")
 
     def check(self, to: str, of: str) -> None:
-        """Refused where a suffix is not for these types, or not with another one."""
+        """Refuse a suffix that does not go with these types or with another suffix."""
         if self.ftz and ("f32" not in (to, of) or _packed(to)):
             self.m.refuse("modifier .ftz of cvt needs .f32", expected="a conversion of one value from or to .f32")
         if self.sat and (of == "bf16" or (to in TYPES and to != "f16")):
@@ -96,7 +97,7 @@ def _convert(ctx: Context, said: Suffixes, to: str, of: str) -> None:
 
 
 def _pack(ctx: Context, said: Suffixes, to: Half, of: str) -> None:
-    """Two f32: the first into the high half."""
+    """Lower the conversion of two f32 to a pair: the first goes to the high half."""
     if of != "f32":
         said.m.refuse(f"cvt has no conversion from .{of} to .{to.name}", expected=".f32")
     d, high, low = ctx.operands(3)
@@ -127,7 +128,7 @@ def _to_half(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to: H
 
 
 def _finite(ctx: Context, rd: int, source: int, type_: Half) -> None:
-    """rd = source, the largest number of its sign in an infinity's place."""
+    """Emit rd = source, with the largest number of its sign in place of an infinity."""
     below, largest = ctx.b.new(), type_.both(type_.largest)
     fields: Fields = {"hfmt": type_.format, "hnan": 1, "ps0": PT}
     ctx.b.emit("HMNMX2", rd=below, a=source, b=Imm(largest), **fields)
@@ -135,7 +136,7 @@ def _finite(ctx: Context, rd: int, source: int, type_: Half) -> None:
 
 
 def _saturated(ctx: Context, rd: int, source: int, type_: Half) -> None:
-    """rd = source limited to 0 .. 1; NaN gives 0."""
+    """Emit rd = source limited to 0 .. 1; NaN gives 0."""
     ctx.b.emit("HMUL2", rd=rd, a=source, b=Imm(type_.one), hfmt=type_.format, sat=1)
 
 
@@ -159,7 +160,10 @@ def _from_half(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to:
 
 
 def _between(ctx: Context, said: Suffixes, d: ast.Operand, a: ast.Operand, to: Half, of: Half) -> None:
-    """Of one format a rounding to an integral value, or only .sat; else to the other format."""
+    """Lower a conversion between halves.
+
+    To the same format it is a rounding to an integral value, or only .sat. Otherwise it converts to the other format.
+    """
     rd = ctx.dest(d, to.name)
     if to is not of:
         rnd = said.rounds(*FLOAT_ROUNDINGS) if said.rnd else ""  # to nearest even, as ptxas has it

@@ -1,7 +1,9 @@
-"""PTX integer div and rem (PTX ISA 9.7.1): exact for all operands; by zero gives some value.
+"""This module lowers integer div and rem (PTX ISA 9.7.1). Results are exact for all operands; a division by zero gives
+some value.
 
-16 bits: one f32 product is enough. 32 bits: an approximate reciprocal from f32, one Newton step in integers, two
-corrections. 64 bits: functions of the library. Constant 32-bit divisors need no reciprocal, powers of two no product.
+For 16 bits one f32 product is enough. For 32 bits the sequence is an approximate reciprocal from f32, one Newton step
+in integers, and two corrections. 64 bits are divided by functions of the library. A constant 32-bit divisor needs no
+reciprocal, and a power of two no product.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
-HALF = Imm(0x3F000000)
+HALF = Imm(0x3F000000)  # 0.5 as f32
 SCALE = Imm(0x4F7FFFFC)
-"""2^32 - 2^10 as f32."""
+"""2^32 - 2^10 as f32: the scale of the reciprocal, a little less than 2^32, so that it is never too large (see
+`_word`)."""
 
 
 def _division(ctx: Context, ins: Instruction) -> None:
-    """div, rem."""
+    """Lower div and rem."""
     m = ctx.modifiers()
     type_ = m.type(*INTEGERS)
     m.done()
@@ -49,7 +52,7 @@ def _division(ctx: Context, ins: Instruction) -> None:
 
 
 def _magnitude(ctx: Context, source: Source) -> Source:
-    """|source| as an unsigned word: that of the lowest number is 2^31."""
+    """Return |source| as an unsigned word: 2^31 for the lowest number."""
     if isinstance(source, Imm):
         return imm(abs(source.bits - ((source.bits & 0x80000000) << 1)))
     out = ctx.b.new()
@@ -64,7 +67,7 @@ def _sign_of_quotient(ctx: Context, a: int, b: Source) -> int:
 
 
 def _unsigned(ctx: Context, rd: int, a: Source, b: Source, quotient: bool, size: int) -> None:
-    """rd = a / b or a mod b of unsigned numbers of `size` bytes (signed ones' magnitudes too)."""
+    """Emit rd = a / b or a mod b for unsigned numbers of `size` bytes, or for the magnitudes of signed ones."""
     if isinstance(b, Imm) and b.bits:
         _by_constant(ctx, rd, a, b.bits, quotient)
     elif size == 2:
@@ -74,10 +77,10 @@ def _unsigned(ctx: Context, rd: int, a: Source, b: Source, quotient: bool, size:
 
 
 def _short(ctx: Context, rd: int, a: Source, b: Source, quotient: bool) -> None:
-    """(a + 1/2) / b in f32, cut off.
+    """Emit rd = (a + 1/2) / b in f32, truncated, or the remainder.
 
-    With integers a, b of at most 16 bits the exact (a + 1/2) / b is at least 1 / (2b) away from every integer, which is
-    2^-17 of its value or more. The reciprocal and the product err by 2^-23 of it together.
+    With integers a, b of at most 16 bits the exact (a + 1/2) / b is at least 1 / (2b) away from every integer. That is
+    2^-17 of its value or more. The errors of the reciprocal and the product are 2^-23 of it together.
     """
     emit = ctx.b.emit
     above, half, below, reciprocal, product = (ctx.b.new() for _ in range(5))
@@ -95,13 +98,13 @@ def _short(ctx: Context, rd: int, a: Source, b: Source, quotient: bool) -> None:
 
 
 def _word(ctx: Context, rd: int, a: int, b: int, quotient: bool) -> None:
-    """32 bits.
+    """Emit a division of 32 bits.
 
-    z0 = F2I(RCP(b) * (2^32 - 2^10)). With u = 2^-24 the three roundings (of b, of the reciprocal, of the product) err
-    by less than 3u together and the scale is short by 4u, so z0 <= 2^32/b, and e0 = 2^32 - b*z0 lies in
-    [0, b + 1792). The Newton step z = z0 + floor(z0 * e0 / 2^32) falls short of 2^32/b by less than
-    1 + e0^2 / (b * 2^32): less than 2 for b <= 2^31. So floor(a*z / 2^32) is at most 2 below the quotient. For
-    b > 2^31, z is 0 or 1, the product gives 0 and the quotient is at most 1.
+    z0 = F2I(RCP(b) * (2^32 - 2^10)). With u = 2^-24 the three roundings (of b, of the reciprocal, of the product) have
+    an error of less than 3u together, and the scale is too small by 4u. So z0 <= 2^32/b, and e0 = 2^32 - b*z0 lies in
+    [0, b + 1792). The Newton step z = z0 + floor(z0 * e0 / 2^32) is below 2^32/b by less than 1 + e0^2 / (b * 2^32): by
+    less than 2 for b <= 2^31. So floor(a*z / 2^32) is at most 2 below the quotient. For b > 2^31, z is 0 or 1, the
+    product gives 0 and the quotient is at most 1.
     """
     emit = ctx.b.emit
     below, reciprocal, product, start, opposite, error, inverse, guess, rest = (ctx.b.new() for _ in range(9))
@@ -118,7 +121,10 @@ def _word(ctx: Context, rd: int, a: int, b: int, quotient: bool) -> None:
 
 
 def _correct(ctx: Context, rd: int, guess: int, rest: int, b: Source, quotient: bool, times: int) -> None:
-    """guess, rest = a quotient at most `times` too low, and what it leaves of a: made right in place, then moved."""
+    """Correct a quotient that is at most `times` too low, and its remainder, and move the wanted one to rd.
+
+    guess, rest: the quotient and a - guess * b. Both are changed in place.
+    """
     emit = ctx.b.emit
     for k in range(times):
         enough = ctx.b.predicate()
@@ -131,7 +137,10 @@ def _correct(ctx: Context, rd: int, guess: int, rest: int, b: Source, quotient: 
 
 
 def _by_constant(ctx: Context, rd: int, a: Source, b: int, quotient: bool) -> None:
-    """32 bits by a constant. With z = floor(2^32 / b), a/b - a*z/2^32 < 1: the product is at most 1 too low."""
+    """Emit a division of 32 bits by a constant.
+
+    With z = floor(2^32 / b), a/b - a*z/2^32 < 1: the product is at most 1 too low.
+    """
     emit = ctx.b.emit
     if b & (b - 1) == 0:
         if quotient:

@@ -1,8 +1,9 @@
-"""PTX arithmetic on f16, bf16 and pairs of them (PTX ISA 9.7.4, and 9.7.3 and 9.7.6 for what they share with f32).
+"""This module lowers arithmetic on f16, bf16 and pairs of them (PTX ISA 9.7.4, and 9.7.3 and 9.7.6 for what they share
+with f32).
 
-A half is in the low bits of its unit, and what stands above does not matter: Loom's operations work on both halves, and
-nobody reads the other. neg and abs work on the sign bit, NaN included. The .approx functions are those of f32, rounded.
-add, sub and fma of halves and an f32 are f32's, of the halves as f32.
+A half is in the low bits of its unit, and the bits above it do not matter. Loom's operations work on both halves, and
+nothing reads the other one. neg and abs change the sign bit, of NaN too. The .approx functions are those for f32, with
+rounded results. add, sub and fma of halves and an f32 are f32 operations on the halves as f32.
 """
 
 from __future__ import annotations
@@ -22,41 +23,40 @@ from binalloc.frontend.ptx import ast
 
 Operands = tuple[ast.Operand, ...]
 Function = Callable[[Context, int, Source], None]
-"""(context, target, source): target = the function of an f32."""
-SIGN = 0x8000
-ALL = 0xFFFF
+"""A function (context, target, source) that emits target = the function of an f32."""
+SIGN = 0x8000  # the sign bit of a half
+ALL = 0xFFFF  # the result of set for a half: all ones
 _ALSO = {"f16": ("bf16",)}
-"""Further results of set."""
+"""Further result types of set."""
 
 
 @dataclass(frozen=True)
 class Half:
-    """A type. name: in PTX. format: in Loom. one, largest: patterns of 1 and of the largest number. packed: two of them
-    in a unit."""
+    """This is a type of halves, and the lowering of its operations."""
 
-    name: str
-    format: str
-    one: int
-    largest: int
-    packed: bool
+    name: str  #: in PTX
+    format: str  #: in Loom
+    one: int  #: pattern of 1
+    largest: int  #: pattern of the largest number
+    packed: bool  #: whether two of them are in a unit
 
     @property
     def flushes(self) -> bool:
-        """Whether PTX has .ftz and .sat for it."""
+        """Return whether PTX has .ftz and .sat for the type."""
         return self.format == "F16"
 
     def both(self, pattern: int) -> int:
-        """A pattern in each half that counts."""
+        """Return a pattern repeated in each half that counts."""
         return pattern << 16 | pattern if self.packed else pattern
 
     def halves(self) -> tuple[str, ...]:
-        """Loom's names of those."""
+        """Return Loom's names of the halves that count."""
         return ("H0", "H1") if self.packed else ("H0",)
 
     # -- operations
 
     def handlers(self) -> dict[str, Handler]:
-        """By PTX name."""
+        """Return PTX name -> handler."""
         return {
             "add": lambda ctx, ins: self._rounded(ctx, "HADD2", 2, "FADD"),
             "sub": lambda ctx, ins: self._rounded(ctx, "HADD2", 2, "FADD", negb=1),
@@ -73,14 +73,14 @@ class Half:
         }
 
     def _flag(self, m: Modifiers, name: str) -> int:
-        """A suffix that f16 has and bf16 has not."""
+        """Take a suffix that f16 has and bf16 does not have, and return whether it was there."""
         found = m.has(name)
         if found and not self.flushes:
             m.refuse(f"modifier .{name} of {m.ins.op} is not for type .{self.name}", expected=".f16 or .f16x2")
         return int(found)
 
     def _rounded(self, ctx: Context, name: str, sources: int, single: str = "", **fields: int) -> None:
-        """add, sub, mul, fma. single: f32's operation."""
+        """Lower add, sub, mul or fma. single: the f32 operation."""
         m = ctx.modifiers()
         if single and not self.packed and m.has("f32"):
             self._mixed(ctx, m, single, sources, **fields)
@@ -100,7 +100,7 @@ class Half:
         ctx.b.emit(name, rd=rd, a=a, b=b, c=c[0] if c else None, guard=None, hfmt=self.format, **flags, **fields)
 
     def _mixed(self, ctx: Context, m: Modifiers, name: str, sources: int, **fields: int) -> None:
-        """Halves and, last, an f32, which the result is, too (PTX ISA 9.7.5)."""
+        """Lower an operation on halves and, as the last operand, an f32. The result is an f32, too (PTX ISA 9.7.5)."""
         rnd, sat = m.take(*FLOAT_ROUNDINGS), int(m.has("sat"))
         if not rnd and sources == 3:
             m.refuse(f"{ctx.ins.op} must name its rounding", expected="." + ", .".join(FLOAT_ROUNDINGS))
@@ -112,13 +112,13 @@ class Half:
         ctx.b.emit(name, rd=ctx.dest(d, "f32"), a=a, **named)
 
     def single(self, ctx: Context, operand: ast.Operand, half: str = "H0") -> int:
-        """A unit with the half as f32."""
+        """Return a unit with the half as f32."""
         out = ctx.b.new()
         ctx.b.emit("H2F", rd=out, b=ctx.word(operand, self.name), hfmt=self.format, hsel=half)
         return out
 
     def _sign(self, ctx: Context, field: str, lut: int, mask: int) -> None:
-        """neg, abs."""
+        """Lower neg or abs."""
         m = ctx.modifiers()
         ftz = self._flag(m, "ftz")
         m.type(self.name)
@@ -132,7 +132,7 @@ class Half:
             ctx.b.emit("LOP3", rd=target, a=source, b=Imm(self.both(mask)), c=RZ, lut=lut)
 
     def _extreme(self, ctx: Context, larger: int) -> None:
-        """min, max."""
+        """Lower min or max."""
         m = ctx.modifiers()
         flags = {"ftz": self._flag(m, "ftz"), "hnan": int(m.has("NaN")), "xsign": int(m.has("xorsign"))}
         if flags["xsign"] and not m.has("abs"):
@@ -147,7 +147,7 @@ class Half:
     # -- comparisons
 
     def _compare(self, ctx: Context, comparison: Comparison, operands: Operands, pd0: int, pd1: int) -> None:
-        """pd0 = the comparison of the low halves; pd1 = that of the high ones."""
+        """Emit pd0 = the comparison of the low halves, pd1 = that of the high ones."""
         x, y, *rest = operands
         other = ctx.predicate(rest[0]) if rest else (PT, 0)
         a, b = ctx.b.unit(ctx.word(x, self.name)), ctx.word(y, self.name)
@@ -175,7 +175,7 @@ class Half:
         self._compare(ctx, comparison, tuple(operands), ctx.dest_predicate(first), ctx.dest_predicate(second))
 
     def _set(self, ctx: Context) -> None:
-        """All ones, or 1 where the result is a float; of two halves in each."""
+        """Lower set: all ones, or 1 where the result is a float; for a pair, in each half."""
         m = ctx.modifiers()
         comparison = self._comparison(m)
         result = m.type("u32", "s32", self.name, *(() if self.packed else ("u16", "s16")), *_ALSO.get(self.name, ()))
@@ -199,7 +199,8 @@ class Half:
     # -- by f32
 
     def _approx(self, ctx: Context, function: Function, *, flushes: bool = False) -> None:
-        """flushes: subnormal arguments and results are zeros, and .ftz says so."""
+        """Lower an .approx function through f32. flushes: subnormal arguments and results are zeros, which .ftz
+        states."""
         m = ctx.modifiers()
         suffix = "approx.ftz" if flushes else "approx"
         if not m.has("approx") or m.has("ftz") != flushes:

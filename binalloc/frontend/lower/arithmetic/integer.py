@@ -1,10 +1,11 @@
-"""PTX integer sums, differences with carries, neg, abs, min, max, sad (PTX ISA 9.7.1, 9.7.2).
+"""This module lowers integer sums, differences with carries, neg, abs, min, max and sad (PTX ISA 9.7.1, 9.7.2).
 
-The condition code CC.CF is a predicate. PTX ISA calls it the carry after add and the borrow after sub; hardware has one
-flag, the carry of a + b and of a + ~b + 1, which addc adds and subc adds to a + ~b. That is the same where subc reads
-what sub.cc wrote, and nvcc relies on it where addc does (its division of 128 bits). Each .cc writes a fresh predicate
-that later instructions of the block read directly, and its copy in the one that is read across blocks, which is dead
-code where nobody does.
+The condition code CC.CF is a predicate. PTX ISA calls it the carry after add and the borrow after sub. Hardware has one
+flag instead: the carry of a + b and of a + ~b + 1. addc adds it to a + b, subc to a + ~b. That is the same where subc
+reads the result of sub.cc. Where addc reads it, nvcc relies on the hardware's flag (its division of 128 bits).
+
+Each .cc writes a fresh predicate, which later instructions of the block read directly. It also writes a copy to the one
+predicate that is read across blocks. The copy is dead code if nothing reads it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.context.context import Context, Fields, Handler, Pred
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
-INTEGERS = ("u16", "s16", "u32", "s32", "u64", "s64")
+INTEGERS = ("u16", "s16", "u32", "s32", "u64", "s64")  # integer types of registers
 COPY = 0xF0
-"""PLOP3 and LOP3 table of the first source."""
+"""Truth table of PLOP3 and LOP3: the first source."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -25,7 +26,7 @@ COPY = 0xF0
 
 
 def carry(ctx: Context) -> Pred:
-    """CC.CF as a source."""
+    """Return CC.CF as a source."""
     here = ctx.carry_here
     if here is not None and here[0] is ctx.b.block:
         return here[1]
@@ -35,7 +36,7 @@ def carry(ctx: Context) -> Pred:
 
 
 def set_carry(ctx: Context, number: int) -> None:
-    """CC.CF = predicate `number`, under the instruction's guard."""
+    """Set CC.CF to predicate `number`, under the instruction's guard."""
     if ctx.carry is None:
         ctx.carry = ctx.b.predicate()
     guard: Guard | None = None
@@ -56,7 +57,10 @@ def carried_sum(
     reads: bool = False,
     writes: bool = False,
 ) -> None:
-    """rd = a + b + CC.CF, or a + ~b + CC.CF; `size` 4 takes the low words only. reads, writes: of CC.CF."""
+    """Emit rd = a + b + CC.CF, or a + ~b + CC.CF.
+
+    size: 4 takes the low words only. reads, writes: whether CC.CF is read and written.
+    """
     into = carry(ctx) if reads else None
     out = ctx.b.predicate() if writes else PT
     if size == 8:
@@ -73,7 +77,7 @@ def carried_sum(
 
 
 def _sum(negative: int, reads: bool) -> Handler:
-    """add, sub, addc, subc."""
+    """Return the handler of add, sub, addc or subc."""
 
     def handler(ctx: Context, ins: Instruction) -> None:
         m = ctx.modifiers()
@@ -97,11 +101,11 @@ def _sum(negative: int, reads: bool) -> Handler:
 
 
 _OVERFLOW = ((0xF0 ^ 0xAA) & (0xCC ^ 0xAA), (0xF0 ^ 0xCC) & (0xF0 ^ 0xAA))
-"""LOP3 tables of (a, b, total) whose top bit says that a + b, a - b overflowed."""
+"""Truth tables of LOP3 over (a, b, total). The top bit of the result says whether a + b, or a - b, has overflowed."""
 
 
 def saturated_sum(ctx: Context, rd: int, x: Source, y: Source, negative: int) -> None:
-    """rd = x + y (x - y), limited to the range of s32."""
+    """Emit rd = x + y (x - y), limited to the range of s32."""
     emit = ctx.b.emit
     a, b = ctx.b.unit(x), ctx.b.unit(y)
     total, sign, limit, overflow = (ctx.b.new() for _ in range(4))
@@ -141,7 +145,7 @@ def _abs(ctx: Context, ins: Instruction) -> None:
 
 
 def absolute(ctx: Context, rd: int, a: wide.Wide) -> None:
-    """rd = |a|, modulo 2^64."""
+    """Emit rd = |a|, modulo 2^64."""
     opposite, negative = ctx.b.new(2), ctx.b.predicate()
     wide.negate(ctx, opposite, a)
     ctx.b.emit("ISETP", pd0=negative, a=a[1], b=RZ, icmp="LT")
@@ -149,7 +153,7 @@ def absolute(ctx: Context, rd: int, a: wide.Wide) -> None:
 
 
 def _extreme(smaller: bool) -> Handler:
-    """min, max."""
+    """Return the handler of min or max."""
 
     def handler(ctx: Context, ins: Instruction) -> None:
         m = ctx.modifiers()
@@ -174,12 +178,12 @@ def _extreme(smaller: bool) -> Handler:
 
 
 def narrow_extreme(ctx: Context, rd: int, a: Source, b: Source, signed: bool, smaller: bool) -> None:
-    """rd = the smaller or the larger of two words."""
+    """Emit rd = the smaller or the larger of two words."""
     ctx.b.emit("IMNMX", rd=rd, a=a, b=b, ps0=PT, ps0n=int(not smaller), u32=int(not signed))
 
 
 def difference(ctx: Context, rd: int, a: Source, b: Source, c: Source, *, signed: bool) -> None:
-    """rd = |a - b| + c, modulo 2^32."""
+    """Emit rd = |a - b| + c, modulo 2^32."""
     larger, smaller = ctx.b.new(), ctx.b.new()
     narrow_extreme(ctx, larger, a, b, signed, False)
     narrow_extreme(ctx, smaller, a, b, signed, True)

@@ -1,9 +1,9 @@
-"""The math library: what lowering calls out of line, written in PTX and lowered by this same front end.
+"""This module calls the math library. Its functions are written in PTX and lowered by this same front end.
 
-Its files are `binalloc/frontend/lib/*.ptx`. A file with `$rnd` in it is a template, and stands for four modules: one
-for each rounding rn, rz, rm, rp (`$rnd` names it, also inside the functions' names). A module is complete in itself:
-its functions call one another by `call`, and use no instruction whose lowering calls the library. Functions begin with
-`__binalloc_`; parameters and results are registers (`.reg`), 64-bit ones two words, the low one first.
+Its files are `binalloc/frontend/lib/*.ptx`. A file with `$rnd` in it is a template for four modules, one for each
+rounding rn, rz, rm, rp. `$rnd` stands for the rounding, also inside the functions' names. A module is complete: its
+functions call one another by `call`, and use no instruction whose lowering calls the library. Functions begin with
+`__binalloc_`. Parameters and results are registers (`.reg`); a 64-bit one is two words, the low one first.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.lower.context.modifiers import ROUNDINGS
 from binalloc.frontend.ptx import ast
 
-PREFIX = "__binalloc_"
+PREFIX = "__binalloc_"  # of the library's names, so that they do not clash with those of a file
 _DEFINITION = re.compile(r"\.func\s+(?:\([^)]*\)\s*)?(__binalloc_\w+)\s*\([^)]*\)\s*\{")
+"""This pattern matches the definition of a library function."""
 
 
 def call_library(
@@ -30,7 +31,7 @@ def call_library(
     guard: Guard | None = None,
     into: Sequence[int] | None = None,
 ) -> list[int]:
-    """CALL of library routine `__binalloc_<name>`; recorded in ctx.library.
+    """Emit a CALL of library routine `__binalloc_<name>` and add it to ctx.library.
 
     args: one source per 32-bit word of the parameters, in order. results: words of the result. into: the units to write
     (`results` of them); else fresh ones, an aligned pair or quad for 2 or 4 words. Under a guard the units keep their
@@ -49,10 +50,10 @@ def call_library(
 
 
 def library_modules(names: Iterable[str]) -> list[tuple[ast.Module, list[str]]]:
-    """The library's modules in which the routines `names` (with prefix) are defined, each with those it defines.
+    """Return the library's modules that define the routines `names` (with prefix), each with its routines among them.
 
-    Modules in order of their files; parsed once in a process, and only those that are wanted. Raises KeyError for a
-    name the library does not have.
+    Modules are in the order of their files. Only the modules needed are parsed, once in a process. Raises KeyError for
+    a name that the library does not have.
     """
     wanted: dict[tuple[str, str], list[str]] = {}
     for name in sorted(names):
@@ -62,7 +63,7 @@ def library_modules(names: Iterable[str]) -> list[tuple[ast.Module, list[str]]]:
 
 @cache
 def _texts() -> dict[tuple[str, str], str]:
-    """(file, rounding) -> PTX text; rounding "" for files that are no template."""
+    """Return (file, rounding) -> PTX text. The rounding is "" for files that are no template."""
     from importlib.resources import files
 
     out: dict[tuple[str, str], str] = {}
@@ -76,7 +77,7 @@ def _texts() -> dict[tuple[str, str], str]:
 
 @cache
 def _index() -> dict[str, tuple[str, str]]:
-    """Routine -> the text that defines it."""
+    """Return routine -> key of the text that defines it."""
     return {name: key for key, text in _texts().items() for name in _DEFINITION.findall(text)}
 
 

@@ -1,6 +1,7 @@
-"""PTX bitwise logic and shifts: and, or, xor, not, cnot, lop3, shl, shr, shf (PTX ISA 9.7.8), also of predicates.
+"""This module lowers bitwise logic and shifts, also of predicates: and, or, xor, not, cnot, lop3, shl, shr, shf (PTX
+ISA 9.7.8).
 
-PTX clamps shift counts to the width, and so does Loom's SHF, which has 64 bits for 64-bit values.
+PTX clamps shift counts to the width, and so does Loom's SHF: to 64 bits for 64-bit values.
 """
 
 from __future__ import annotations
@@ -12,31 +13,31 @@ from binalloc.frontend.lower.context.context import Context, Handler, Pred
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
-BITS = ("b16", "b32", "b64", "pred")
+BITS = ("b16", "b32", "b64", "pred")  # types of logic instructions
 A, B, C = 0xF0, 0xCC, 0xAA
-"""LOP3 and PLOP3 tables of the first, second and third source."""
+"""Truth tables of LOP3 and PLOP3: the first, second and third source. Other tables are combinations of these."""
 
 AND, OR, XOR, NOT_A = A & B, A | B, A ^ B, 0x0F
 SELECT = (A & B) | (C & ~B & 0xFF)
-"""a where b has ones, c where it has zeros."""
+"""Truth table of a where b has ones, and c where it has zeros."""
 
-_TABLES = {"and": AND, "or": OR, "xor": XOR}
+_TABLES = {"and": AND, "or": OR, "xor": XOR}  # opcode -> truth table
 
 
 def combine_predicates(ctx: Context, target: int, a: Pred, b: Pred, lut: int) -> None:
-    """Predicate `target` = table `lut` of a and b."""
+    """Set predicate `target` to truth table `lut` of a and b."""
     ctx.b.emit("PLOP3", pd0=target, ps0=a[0], ps0n=a[1], ps1=b[0], ps1n=b[1], lut_b=lut, lut2=0)
 
 
 def copy_predicate(ctx: Context, target: int, source: Pred) -> None:
-    """Predicate `target` = source."""
+    """Set predicate `target` to the source."""
     ctx.b.emit("PLOP3", pd0=target, ps0=source[0], ps0n=source[1], lut_b=A, lut2=0)
 
 
 def lop(ctx: Context, rd: int, a: Source, b: Source, lut: int) -> None:
-    """rd = a two-input function; a constant of zeros or ones makes it a copy or an inversion."""
+    """Emit rd = a two-input function. A constant of zeros or ones makes it a copy or an inversion."""
     if isinstance(a, Imm) and not isinstance(b, Imm):
-        a, b = b, a  # and, or, xor do not mind
+        a, b = b, a  # and, or, xor are commutative
     if b in (RZ, Imm(0), Imm(MASK)):
         ones = b == Imm(MASK)
         if lut == AND:
@@ -49,7 +50,7 @@ def lop(ctx: Context, rd: int, a: Source, b: Source, lut: int) -> None:
 
 
 def select_bits(ctx: Context, rd: int, a: Source, mask: Source, c: Source) -> None:
-    """rd = a where `mask` has ones, c where it has zeros."""
+    """Emit rd = a where `mask` has ones, c where it has zeros."""
     if mask in (RZ, Imm(0)):
         ctx.b.move(rd, c)
     elif mask == Imm(MASK):
@@ -59,7 +60,7 @@ def select_bits(ctx: Context, rd: int, a: Source, mask: Source, c: Source) -> No
 
 
 def _logic(ctx: Context, ins: Instruction) -> None:
-    """and, or, xor."""
+    """Lower and, or, xor."""
     m = ctx.modifiers()
     type_ = m.type(*BITS)
     m.done()
@@ -93,7 +94,7 @@ def _not(ctx: Context, ins: Instruction) -> None:
 
 
 def _cnot(ctx: Context, ins: Instruction) -> None:
-    """d = (a = 0) ? 1 : 0."""
+    """Lower cnot: d = (a = 0) ? 1 : 0."""
     m = ctx.modifiers()
     type_ = m.type("b16", "b32", "b64")
     m.done()
@@ -111,7 +112,7 @@ def _cnot(ctx: Context, ins: Instruction) -> None:
 
 
 def _lop3(ctx: Context, ins: Instruction) -> None:
-    """lop3, also with the predicate (d != 0) BoolOp q."""
+    """Lower lop3, also with the predicate (d != 0) BoolOp q."""
     m = ctx.modifiers()
     joined = m.take("or", "and")
     m.type("b32")
@@ -135,7 +136,7 @@ def _lop3(ctx: Context, ins: Instruction) -> None:
 
 
 def count_of(ctx: Context, operand: ast.Operand, type_: str = "u32") -> Source:
-    """A shift count. A negative constant is a large unsigned number, and so is limited to the width."""
+    """Return a shift count. A negative constant is a large unsigned number, and so is limited to the width."""
     return ctx.word(operand, type_)
 
 
@@ -152,7 +153,7 @@ def _shl(ctx: Context, ins: Instruction) -> None:
 
 
 def shift_word_left(ctx: Context, rd: int, a: Source, count: Source) -> None:
-    """rd = a << min(count, 32)."""
+    """Emit rd = a << min(count, 32)."""
     if isinstance(count, Imm) and count.bits >= 32:
         ctx.b.move(rd, RZ)
     elif count in (Imm(0), RZ):
@@ -162,7 +163,7 @@ def shift_word_left(ctx: Context, rd: int, a: Source, count: Source) -> None:
 
 
 def shift_word_right(ctx: Context, rd: int, a: Source, count: Source, *, signed: bool) -> None:
-    """rd = a >> min(count, 32), with copies of the sign or zeros."""
+    """Emit rd = a >> min(count, 32), filled with copies of the sign or zeros."""
     if isinstance(count, Imm):
         count = Imm(min(count.bits, 31 if signed else 32))
         if count.bits == 32:
@@ -187,7 +188,7 @@ def _shr(ctx: Context, ins: Instruction) -> None:
 
 
 def _shf(ctx: Context, ins: Instruction) -> None:
-    """Funnel shift: .l gives the upper word of {b,a} << n, .r the lower one of {b,a} >> n."""
+    """Lower the funnel shift: .l gives the upper word of {b,a} << n, .r the lower one of {b,a} >> n."""
     m = ctx.modifiers()
     direction, mode = m.take("l", "r"), m.take("clamp", "wrap")
     m.type("b32")

@@ -1,4 +1,5 @@
-"""PTX mov: copies, constants, predicates, addresses, special registers, packing and unpacking of vectors (9.7.9)."""
+"""This module lowers mov: copies, constants, predicates, addresses, special registers, and packing and unpacking of
+vectors (PTX ISA 9.7.9)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
 TYPES = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64", "b128", "pred", "b8", "u8", "s8")
+"""Types of mov."""
 
 
 def _mov(ctx: Context, ins: Instruction) -> None:
@@ -47,12 +49,12 @@ def _mov(ctx: Context, ins: Instruction) -> None:
 
 
 def _single(operand: ast.Operand) -> ast.Operand:
-    """The operand without braces around one element."""
+    """Return the operand without braces around one element."""
     return operand.items[0] if isinstance(operand, ast.Vector) and len(operand.items) == 1 else operand
 
 
 def _elements(ctx: Context, d: ast.Operand, a: ast.Operand, type_: str, count: int) -> None:
-    """mov.v2 and .v4: element by element, all read before the first is written."""
+    """Lower mov.v2 and .v4 element by element. All elements are read before the first is written."""
     if isinstance(a, ast.Special):
         a = ast.Vector(tuple(ast.Special(f"{a.name}.{part}") for part in "xyzw"[:count]))
     for side in (d, a):
@@ -68,7 +70,7 @@ def _elements(ctx: Context, d: ast.Operand, a: ast.Operand, type_: str, count: i
 
 
 def _copied(ctx: Context, item: ast.Operand, type_: str) -> list[int]:
-    """The words of an element in fresh units."""
+    """Copy the words of an element to fresh units."""
     words = ctx.wide(item, type_) if TYPE_BYTES[type_] == 8 else (ctx.word(item, type_),)
     out = [ctx.b.new() for _ in words]
     for unit, word in zip(out, words, strict=True):
@@ -84,7 +86,7 @@ def _quad(ctx: Context, operand: ast.Operand) -> int:
 
 
 def _element(ctx: Context, items: tuple[ast.Operand, ...], type_: str) -> str:
-    """The elements' type: the vector fills the whole value."""
+    """Return the elements' type. Refuses a vector that does not fill the whole value."""
     size, count = TYPE_BYTES[type_], len(items)
     if type_[0] != "b" or count not in (2, 4) or size % count:
         ctx.refuse(f"a vector of {count} elements as .{type_}", expected="2 or 4 elements of a .b type")
@@ -107,7 +109,7 @@ def _pack(ctx: Context, d: ast.Operand, items: tuple[ast.Operand, ...], type_: s
 
 
 def joined(ctx: Context, parts: list[Source], element: str) -> Source:
-    """One word of its parts, the lowest first."""
+    """Return one word made of its parts, the lowest first."""
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part, Imm) for part in parts):

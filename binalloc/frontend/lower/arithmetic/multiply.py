@@ -1,4 +1,4 @@
-"""PTX integer products: mul, mad, madc, mul24, mad24, dp2a, dp4a (PTX ISA 9.7.1, 9.7.2)."""
+"""This module lowers integer products: mul, mad, madc, mul24, mad24, dp2a, dp4a (PTX ISA 9.7.1, 9.7.2)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
-_DOUBLED = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
+_DOUBLED = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}  # type of the factors -> type of a .wide product
 
 
 def _product(ctx: Context, ins: Instruction) -> None:
-    """mul, mad, madc."""
+    """Lower mul, mad and madc."""
     m = ctx.modifiers()
     part = m.take("lo", "hi", "wide")
     saturate, writes = m.has("sat"), m.has("cc")
@@ -51,7 +51,7 @@ def _product(ctx: Context, ins: Instruction) -> None:
 
 
 def _multiply(ctx: Context, rd: int, x: ast.Operand, y: ast.Operand, c: wide.Wide, part: str, type_: str) -> None:
-    """rd = part of x*y, plus c."""
+    """Emit rd = part of x*y, plus c."""
     signed, size = type_[0] == "s", TYPE_BYTES[type_]
     if size == 8:
         a, b = ctx.wide(x, type_), ctx.wide(y, type_)
@@ -89,7 +89,7 @@ def _multiply(ctx: Context, rd: int, x: ast.Operand, y: ast.Operand, c: wide.Wid
 
 
 def _product24(ctx: Context, ins: Instruction) -> None:
-    """mul24, mad24: .lo the lower 32 of the product's 48 bits, .hi the upper 32."""
+    """Lower mul24 and mad24: .lo gives the lower 32 of the product's 48 bits, .hi the upper 32."""
     m = ctx.modifiers()
     part = m.take("lo", "hi")
     saturate = m.has("sat")
@@ -118,7 +118,7 @@ def _product24(ctx: Context, ins: Instruction) -> None:
 
 
 def _low24(ctx: Context, source: Source, type_: str) -> int:
-    """The low 24 bits, extended by the type."""
+    """Return the low 24 bits, extended by the type."""
     unit, out = ctx.b.unit(source), ctx.b.new()
     if type_ == "u32":
         ctx.b.emit("LOP3", rd=out, a=unit, b=Imm(0xFFFFFF), c=RZ, lut=0xC0)
@@ -140,19 +140,19 @@ def _part(ctx: Context, unit: int, selector: int) -> int:
 
 
 def byte(ctx: Context, unit: int, k: int, *, signed: bool) -> int:
-    """Byte k of a word, extended to 32 bits."""
+    """Return byte k of a word, extended to 32 bits."""
     return _part(ctx, unit, 0x8880 + 0x1111 * k if signed else 0x4440 + k)
 
 
 def half(ctx: Context, unit: int, k: int, *, signed: bool) -> int:
-    """Half k of a word, extended to 32 bits."""
+    """Return half k of a word, extended to 32 bits."""
     low = 2 * k
     top = (8 | (low + 1)) * 0x1100 if signed else 0x4400
     return _part(ctx, unit, top | (low + 1) << 4 | low)
 
 
 def _dot(ctx: Context, ins: Instruction) -> None:
-    """dp4a, dp2a."""
+    """Lower dp4a and dp2a."""
     m = ctx.modifiers()
     upper = 0
     if ins.op == "dp2a":

@@ -1,6 +1,7 @@
-"""PTX cvt from and to floats below 16 bits, and to tf32 (PTX ISA 9.7.9.21).
+"""This module lowers cvt from and to floats below 16 bits, and to tf32 (PTX ISA 9.7.9.21).
 
-e4m3 and e5m2 come in pairs, by routines of the library. tf32 is f32 with 13 bits of the fraction zero.
+e4m3 and e5m2 come in pairs, and are converted by routines of the library. tf32 is f32 with the last 13 bits of the
+fraction zero.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from binalloc.frontend.lower.context.modifiers import Modifiers
 from binalloc.frontend.ptx.ast import Instruction
 
 _FLOAT8 = {"e4m3x2": (121, 3, 0x7E), "e5m2x2": (113, 2, 0x7B)}
-"""The smallest normal number's exponent as f32 has it, bits of the fraction, the code of the largest number."""
-TYPES = frozenset(("tf32", *_FLOAT8))
-_KEPT, _LAST, _NAN = 0xFFFFE000, 13, 0x7FFFFFFF
-_LARGEST = 0x7F7FE000
-_EXPONENT = 0x7F800000
+"""Type -> (exponent of the smallest normal number, biased as in f32; bits of the fraction; code of the largest
+number)."""
+TYPES = frozenset(("tf32", *_FLOAT8))  # a cvt with one of these types is lowered here
+_KEPT, _LAST, _NAN = 0xFFFFE000, 13, 0x7FFFFFFF  # bits of an f32 that tf32 keeps, the lowest of them; canonical NaN
+_LARGEST = 0x7F7FE000  # the largest number of tf32
+_EXPONENT = 0x7F800000  # exponent bits of an f32; the pattern of infinity
 
 
 def convert(ctx: Context, ins: Instruction) -> None:
-    """A cvt with one of TYPES."""
+    """Lower a cvt with one of TYPES."""
     m = ctx.modifiers()
     rnd = m.take("rn", "rz", "rna")
     relu, finite = m.has("relu"), m.has("satfinite")
@@ -44,7 +46,7 @@ def _refuse(m: Modifiers) -> None:
 
 
 def _positive(ctx: Context, value: Source) -> Source:
-    """Zero for a negative f32; a NaN stays one."""
+    """Return zero for a negative f32, else the value. A NaN stays one."""
     negative, number, either, out = ctx.b.predicate(), ctx.b.predicate(), ctx.b.predicate(), ctx.b.new()
     unit = ctx.b.unit(value)
     ctx.b.emit("ISETP", pd0=negative, a=unit, b=Imm(0), icmp="LT")
@@ -82,12 +84,12 @@ def _of_float8(ctx: Context, name: str, *, relu: bool) -> None:
 
 
 def _to_tf32(ctx: Context, rnd: str, *, relu: bool, finite: bool) -> None:
-    """The pattern, rounded as an integer: a carry goes into the exponent, up to infinity."""
+    """Lower cvt to tf32. The pattern is rounded as an integer: a carry goes into the exponent, up to infinity."""
     d, a = ctx.operands(2)
     source = ctx.word(a, "f32")
     unit = ctx.b.unit(_positive(ctx, source) if relu else source)
     added, magnitude, rounded, nan = ctx.b.new(), ctx.b.new(), ctx.b.new(), ctx.b.predicate()
-    if rnd == "rn":  # to even: half of the last bit less one, and one where that bit is set
+    if rnd == "rn":  # to even: add half of the last bit minus one, and one more where that bit is set
         moved, odd = ctx.b.new(), ctx.b.new()
         ctx.b.emit("SHF", rd=moved, a=RZ, b=Imm(_LAST), c=unit, dir="R", stype="U32", hi=1)
         ctx.b.emit("LOP3", rd=odd, a=moved, b=Imm(1), c=RZ, lut=AND)
@@ -103,7 +105,7 @@ def _to_tf32(ctx: Context, rnd: str, *, relu: bool, finite: bool) -> None:
 
 
 def _limited(ctx: Context, value: int) -> int:
-    """The largest number of its sign for an infinity."""
+    """Return the value with infinity replaced by the largest number of its sign."""
     magnitude, sign, least, out = (ctx.b.new() for _ in range(4))
     ctx.b.emit("LOP3", rd=magnitude, a=value, b=Imm(0x7FFFFFFF), c=RZ, lut=AND)
     ctx.b.emit("IMNMX", rd=least, a=magnitude, b=Imm(_LARGEST), ps0=PT, ps0n=0, u32=1)

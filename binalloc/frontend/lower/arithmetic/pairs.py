@@ -1,5 +1,5 @@
-"""PTX arithmetic on two integers of 16 bits in a word, on two f32 in 64 bits, and cvt.pack (PTX ISA 9.7.1, 9.7.3,
-9.7.9.22). Halves of 16 bits that are floats are `half`'s."""
+"""This module lowers arithmetic on two 16-bit integers in a word, on two f32 in 64 bits, and cvt.pack (PTX ISA 9.7.1,
+9.7.3, 9.7.9.22). `half` lowers arithmetic on pairs of 16-bit floats."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.context.modifiers import RND
 from binalloc.frontend.ptx.ast import Instruction
 
-_UPPER = Imm(0xFFFF0000)
+_UPPER = Imm(0xFFFF0000)  # the bits of the high half
 _LOW_AND_HIGH = Imm(0x7610)
-"""PRMT: the low half of a, the high half of c."""
+"""Selector of PRMT: the low half of a, the high half of c."""
 
 
 def _sum(ctx: Context, ins: Instruction) -> None:
-    """add of .u16x2 and .s16x2: each half wraps around."""
+    """Lower add of .u16x2 and .s16x2: each half wraps around."""
     m = ctx.modifiers()
     m.take("u16x2", "s16x2")
     m.done()
@@ -28,13 +28,13 @@ def _sum(ctx: Context, ins: Instruction) -> None:
     a, b = ctx.b.unit(ctx.word(x, "b32")), ctx.b.unit(ctx.word(y, "b32"))
     low, upper, high = ctx.b.new(), ctx.b.new(), ctx.b.new()
     ctx.b.emit("IADD3", rd=low, a=a, b=b, c=RZ)
-    ctx.b.emit("LOP3", rd=upper, a=a, b=_UPPER, c=RZ, lut=AND)  # nothing is carried out of its low half
+    ctx.b.emit("LOP3", rd=upper, a=a, b=_UPPER, c=RZ, lut=AND)  # no carry out of the low half
     ctx.b.emit("IADD3", rd=high, a=upper, b=b, c=RZ)
     ctx.b.emit("PRMT", rd=ctx.dest(d, "b32"), a=low, b=_LOW_AND_HIGH, c=high)
 
 
 def _extreme(smaller: bool) -> Handler:
-    """min, max of .u16x2 and .s16x2."""
+    """Return the handler of min or max of .u16x2 and .s16x2."""
 
     def handler(ctx: Context, ins: Instruction) -> None:
         m = ctx.modifiers()
@@ -55,14 +55,14 @@ def _extreme(smaller: bool) -> Handler:
 
 
 def positive(ctx: Context, unit: int) -> int:
-    """A fresh unit: the signed word, or 0 where it is negative."""
+    """Return a fresh unit: the signed word, or 0 where it is negative."""
     out = ctx.b.new()
     narrow_extreme(ctx, out, unit, RZ, True, False)
     return out
 
 
 def _two_singles(name: str, sources: int, **fields: int) -> Handler:
-    """add, sub, mul, fma of .f32x2."""
+    """Return the handler of add, sub, mul or fma of .f32x2."""
 
     def handler(ctx: Context, ins: Instruction) -> None:
         m = ctx.modifiers()
@@ -85,10 +85,11 @@ def _two_singles(name: str, sources: int, **fields: int) -> Handler:
 
 
 _PACKED = {"u16": 16, "s16": 16, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "u2": 2, "s2": 2}
+"""Result type of cvt.pack -> its bits."""
 
 
 def pack(ctx: Context, ins: Instruction) -> None:
-    """cvt.pack.sat: b limited in the lowest bits, a above it, and above both the low bits of c."""
+    """Lower cvt.pack.sat: limited b in the lowest bits, limited a above it, and above both the low bits of c."""
     m = ctx.modifiers()
     m.has("pack")
     saturates, to = m.has("sat"), m.take(*_PACKED)
@@ -129,4 +130,4 @@ HANDLERS: dict[str, dict[str, Handler]] = {
         "fma": _two_singles("FFMA", 3),
     },
 }
-"""By the type, which is the last suffix, and the opcode."""
+"""Type (the last suffix) -> opcode -> handler."""

@@ -1,7 +1,7 @@
-"""Sequences for 64-bit integers in two units: sums, comparisons, shifts, products.
+"""This module has code sequences for 64-bit integers in two units: sums, comparisons, shifts, products.
 
-A value is (low word, high word), each a unit, an immediate or a constant. Results go to the pair `rd`, `rd + 1`, which
-may be an operand's own pair: words are written in an order that never destroys one still to be read.
+A value is (low word, high word), each a unit, an immediate or a constant. Results go to the pair `rd`, `rd + 1`. It may
+be an operand's own pair: no word is overwritten before its last read.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from binalloc.frontend.ptx import ast
 
 Wide = tuple[Source, Source]
 ZERO: Wide = (RZ, RZ)
-_U64, _S64 = "U64", "S64"
+_U64, _S64 = "U64", "S64"  # texts of SHF's types
 
 
 def target(ctx: Context, operand: ast.Operand, type_: str, *, wider: bool = False) -> int:
-    """The destination pair; a fresh one where the result is discarded."""
+    """Return the destination pair; a fresh one where the result is discarded."""
     if isinstance(operand, ast.Discard):
         return ctx.b.new(2)
     return ctx.dest(operand, type_, wider=wider)
 
 
 def value(first: int) -> Wide:
-    """The value of a pair of units."""
+    """Return the value of a pair of units."""
     return first, first + 1
 
 
 def constant(number: int) -> Wide:
-    """A 64-bit constant."""
+    """Return a 64-bit constant."""
     return imm(number), imm(number >> 32)
 
 
 def known(source: Wide) -> int | None:
-    """The number, 0 .. 2^64-1, if both words are immediates or RZ."""
+    """Return the number, 0 .. 2^64-1, if both words are immediates or RZ."""
     words = [0 if word == RZ else word.bits if isinstance(word, Imm) else None for word in source]
     if words[0] is None or words[1] is None:
         return None
@@ -42,7 +42,7 @@ def known(source: Wide) -> int | None:
 
 
 def move(ctx: Context, rd: int, a: Wide) -> None:
-    """rd = a. Words of `a` are rd's own or none of them."""
+    """Emit rd = a. The words of `a` must be rd's own, in place, or none of them."""
     for k in range(2):
         if a[k] != rd + k:
             ctx.b.move(rd + k, a[k])
@@ -51,7 +51,7 @@ def move(ctx: Context, rd: int, a: Wide) -> None:
 def add(
     ctx: Context, rd: int, a: Wide, b: Wide, *, negb: int = 0, carry_in: Pred | None = None, carry_out: int = PT
 ) -> None:
-    """rd = a + b, or a - b. Carries are those of IADD3: of a difference, 1 where there is no borrow."""
+    """Emit rd = a + b, or a - b. Carries are those of IADD3: for a difference, 1 where there is no borrow."""
     link = ctx.b.predicate()
     low: Fields = {"ps0": carry_in[0], "ps0n": carry_in[1], "x": 1} if carry_in is not None else {}
     ctx.b.emit("IADD3", rd=rd, pd0=link, a=a[0], b=b[0], c=RZ, negb=negb, **low)
@@ -59,7 +59,7 @@ def add(
 
 
 def negate(ctx: Context, rd: int, a: Wide) -> None:
-    """rd = -a."""
+    """Emit rd = -a."""
     add(ctx, rd, ZERO, a, negb=1)
 
 
@@ -75,7 +75,7 @@ def compare(
     bop: str = "AND",
     other: Pred = (PT, 0),
 ) -> None:
-    """pd0 = (a icmp b) bop other, pd1 = (not (a icmp b)) bop other."""
+    """Emit pd0 = (a icmp b) bop other, pd1 = (not (a icmp b)) bop other."""
     low = ctx.b.predicate()
     ctx.b.emit("ISETP", pd0=low, a=a[0], b=b[0], icmp=icmp, u32cmp=1)
     ctx.b.emit(
@@ -96,27 +96,27 @@ def compare(
 
 
 def select(ctx: Context, rd: int, a: Wide, b: Wide, choice: Pred) -> None:
-    """rd = choice ? a : b."""
+    """Emit rd = choice ? a : b."""
     for k in range(2):
         pick(ctx, rd + k, a[k], b[k], choice)
 
 
 def pick(ctx: Context, rd: int, a: Source, b: Source, choice: Pred) -> None:
-    """rd = choice ? a : b, one word."""
+    """Emit rd = choice ? a : b for one word."""
     if not isinstance(a, int) and isinstance(b, int):
         a, b, choice = b, a, (choice[0], 1 - choice[1])
     ctx.b.emit("SEL", rd=rd, a=a, b=b, ps0=choice[0], ps0n=choice[1])
 
 
 def extreme(ctx: Context, rd: int, a: Wide, b: Wide, *, signed: bool, smaller: bool) -> None:
-    """rd = the smaller or the larger."""
+    """Emit rd = the smaller or the larger."""
     less = ctx.b.predicate()
     compare(ctx, "LT" if smaller else "GT", a, b, signed=signed, pd0=less)
     select(ctx, rd, a, b, (less, 0))
 
 
 def shift_left(ctx: Context, rd: int, a: Wide, count: Source) -> None:
-    """rd = a << min(count, 64)."""
+    """Emit rd = a << min(count, 64)."""
     emit = ctx.b.emit
     if not isinstance(count, Imm):
         low = ctx.b.unit(a[0])
@@ -141,7 +141,7 @@ def shift_left(ctx: Context, rd: int, a: Wide, count: Source) -> None:
 
 
 def shift_right(ctx: Context, rd: int, a: Wide, count: Source, *, signed: bool) -> None:
-    """rd = a >> min(count, 64), with copies of the sign or zeros."""
+    """Emit rd = a >> min(count, 64), filled with copies of the sign or zeros."""
     emit = ctx.b.emit
     wide, narrow = (_S64, "S32") if signed else (_U64, "U32")
     if not isinstance(count, Imm):
@@ -171,19 +171,19 @@ def shift_right(ctx: Context, rd: int, a: Wide, count: Source, *, signed: bool) 
 
 
 def sign(ctx: Context, rd: int, a: Source) -> None:
-    """rd = 32 copies of a's sign bit."""
+    """Emit rd = 32 copies of a's sign bit."""
     ctx.b.emit("SHF", rd=rd, a=RZ, b=Imm(31), c=ctx.b.unit(a), dir="R", stype="S32", hi=1)
 
 
 def sign_of(ctx: Context, a: Source) -> int:
-    """A fresh unit with 32 copies of a's sign bit."""
+    """Return a fresh unit with 32 copies of a's sign bit."""
     out = ctx.b.new()
     sign(ctx, out, a)
     return out
 
 
 def multiply_low(ctx: Context, rd: int, a: Wide, b: Wide, c: Wide = ZERO) -> None:
-    """rd = a*b + c modulo 2^64: the cross products join the addend's high word."""
+    """Emit rd = a*b + c modulo 2^64. The cross products are added to the addend's high word."""
     high: Source = c[1]
     crossed = False
     pair = -1
@@ -204,7 +204,7 @@ def multiply_low(ctx: Context, rd: int, a: Wide, b: Wide, c: Wide = ZERO) -> Non
 
 
 def multiply_high(ctx: Context, rd: int, a: Wide, b: Wide, *, signed: bool) -> None:
-    """rd = the upper 64 bits of the 128-bit product (schoolbook; the signed one from the unsigned)."""
+    """Emit rd = the upper 64 bits of the 128-bit product (schoolbook; the signed one from the unsigned)."""
     emit = ctx.b.emit
     lowest, middle, other, top = (ctx.b.new(2) for _ in range(4))
     al, ah, bl, bh = (ctx.b.unit(word) for word in (*a, *b))

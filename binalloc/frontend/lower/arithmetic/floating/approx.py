@@ -1,9 +1,9 @@
-"""PTX's .approx (and .full) functions by Loom's MUFU, within the errors of PTX ISA 9.7.3.
+"""This module lowers PTX's .approx (and .full) functions by Loom's MUFU, within the errors of PTX ISA 9.7.3.
 
-MUFU neither reads nor leaves zeros for subnormals, and its results are right to 0.51 ulp; so the plain forms are MUFU
-alone, and .ftz forms multiply by one under .FTZ before and after, where a subnormal can come at all. Sine and cosine
-take turns: x/(2 pi) is rounded once, which costs |x| * 2^-24 at most, less than PTX allows (2^-20.5 for |x| <= 2 pi,
-2^-14.7 for |x| <= 100 pi).
+MUFU neither reads nor returns zeros for subnormals, and its results are right to 0.51 ulp. So the plain forms are MUFU
+alone. The .ftz forms multiply by one under .FTZ before and after, where a subnormal can occur at all. Sine and cosine
+take turns as argument: x/(2 pi) is rounded once. This costs |x| * 2^-24 at most, less than PTX allows (2^-20.5 for |x|
+<= 2 pi, 2^-14.7 for |x| <= 100 pi).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from binalloc.frontend.ptx import ast
 
 TURNS = 0x3E22F983  # 1 / (2 pi)
 TWO_LOG2_E = 0x4038AA3B  # 2 log2(e)
-MINUS_TWO = 0xC0000000
-QUARTER, TWO_24 = 0x3E800000, 0x4B800000
-TWO_126, TWO_MINUS_126 = 0x7E800000, 0x00800000
-TANH_LINEAR = 0x3C800000  # 2^-6
-HALF_DOUBLE, THREE_EIGHTHS_DOUBLE, ONE_DOUBLE = 0x3FE00000, 0x3FD80000, 0x3FF00000
-LOWEST_NORMAL_DOUBLE, INFINITE_DOUBLE = 0x00100000, 0x7FF00000
+MINUS_TWO = 0xC0000000  # -2.0
+QUARTER, TWO_24 = 0x3E800000, 0x4B800000  # 0.25, 2^24: scales of `divide_full`
+TWO_126, TWO_MINUS_126 = 0x7E800000, 0x00800000  # 2^126, 2^-126: the reciprocals of numbers between are normal
+TANH_LINEAR = 0x3C800000  # 2^-6; below it tanh(x) is x, see `tanh`
+HALF_DOUBLE, THREE_EIGHTHS_DOUBLE, ONE_DOUBLE = 0x3FE00000, 0x3FD80000, 0x3FF00000  # high words of f64 patterns
+LOWEST_NORMAL_DOUBLE, INFINITE_DOUBLE = 0x00100000, 0x7FF00000  # high words, too
 
 
 def mufu(ctx: Context, target: int, source: Source, func: str) -> None:
@@ -32,12 +32,12 @@ def mufu(ctx: Context, target: int, source: Source, func: str) -> None:
 
 
 def flush_into(ctx: Context, target: int, source: int) -> None:
-    """target = source, a subnormal as the zero of its sign."""
+    """Emit target = source, with a subnormal as the zero of its sign."""
     ctx.b.emit("FMUL", rd=target, a=source, b=Imm(ONE), ftz=1)
 
 
 def _suffixes(ctx: Context, type_: str) -> bool:
-    """.approx, and whether .ftz is there."""
+    """Take .approx and the type, and return whether .ftz is there."""
     m = ctx.modifiers()
     approx, ftz = m.has("approx"), m.has("ftz")
     m.type(type_)
@@ -48,7 +48,10 @@ def _suffixes(ctx: Context, type_: str) -> bool:
 
 
 def function(func: str, *, flush_in: bool, flush_out: bool) -> Handler:
-    """A function that is one MUFU. flush_in, flush_out: a subnormal argument or result would show under .ftz."""
+    """Return the handler of a function that is one MUFU.
+
+    flush_in, flush_out: whether a subnormal argument or result would make a difference under .ftz.
+    """
 
     def handler(ctx: Context, ins: ast.Instruction) -> None:
         ftz = _suffixes(ctx, "f32")
@@ -60,7 +63,7 @@ def function(func: str, *, flush_in: bool, flush_out: bool) -> Handler:
 
 
 def single(ctx: Context, func: str, target: int, source: Source, *, flush_in: bool, flush_out: bool) -> None:
-    """target = func(source) on f32."""
+    """Emit target = func(source) on f32."""
     argument = flushed(ctx, source) if flush_in else source
     if not flush_out:
         mufu(ctx, target, argument, func)
@@ -71,7 +74,10 @@ def single(ctx: Context, func: str, target: int, source: Source, *, flush_in: bo
 
 
 def _wave(func: str) -> Handler:
-    """sin, cos. A turn count that .FTZ makes zero is below 2^-126: no result within 2^-24 notices but sin's zero."""
+    """Return the handler of sin or cos.
+
+    .FTZ makes a turn count below 2^-126 zero. With results within 2^-24 this only changes sin, to a zero.
+    """
 
     def handler(ctx: Context, ins: ast.Instruction) -> None:
         ftz = _suffixes(ctx, "f32")
@@ -94,8 +100,11 @@ def _tanh(ctx: Context, ins: ast.Instruction) -> None:
 
 
 def tanh(ctx: Context, target: int, source: Source) -> None:
-    """target = tanh(source) on f32: 1 - 2 / (1 + e^2x) to an absolute 2^-22, and x itself below 2^-6, where x^3/3 is
-    less than 2^-13 of it; PTX allows a relative 2^-11."""
+    """Emit target = tanh(source) on f32.
+
+    1 - 2 / (1 + e^2x) has an absolute error of 2^-22. Below 2^-6 the result is x itself: there x^3/3 is less than 2^-13
+    of x. PTX allows a relative error of 2^-11.
+    """
     x, value, small = ctx.b.unit(source), ctx.b.new(), ctx.b.predicate()
     power, above, inverse = ctx.b.new(), ctx.b.new(), ctx.b.new()
     scaled = ctx.b.new()
@@ -109,8 +118,11 @@ def tanh(ctx: Context, target: int, source: Source) -> None:
 
 
 def divide_approx(ctx: Context, target: int, a: Source, b: Source, *, ftz: bool) -> None:
-    """div.approx: a * (1/b), where a subnormal 1/b counts as zero (so PTX says: 2^126 < |b| gives zero, and NaN for an
-    infinite a); under .ftz, which reads 1/b as zero by itself, the operands and the result too."""
+    """Emit div.approx: a * (1/b), where a subnormal 1/b counts as zero.
+
+    PTX says so: 2^126 < |b| gives zero, and NaN for an infinite a. Under .ftz the product reads 1/b as zero by itself;
+    the operands and the result are flushed, too.
+    """
     inverse = ctx.b.new()
     mufu(ctx, inverse, flushed(ctx, b) if ftz else b, "RCP")
     factor = inverse
@@ -121,7 +133,10 @@ def divide_approx(ctx: Context, target: int, a: Source, b: Source, *, ftz: bool)
 
 
 def divide_full(ctx: Context, target: int, a: Source, b: Source, *, ftz: bool) -> None:
-    """div.full: both operands times a power of two that keeps 1/b normal, then a * (1/b): 1.5 ulp, PTX allows 2."""
+    """Emit div.full: scale both operands by a power of two that keeps 1/b normal, then a * (1/b).
+
+    The error is 1.5 ulp; PTX allows 2.
+    """
     divisor, large, scale = ctx.b.unit(b), ctx.b.predicate(), ctx.b.new()
     ctx.b.emit("FSETP", pd0=large, a=divisor, b=Imm(TWO_126), absa=1, fcmp="GT")
     ctx.b.emit("SEL", rd=scale, a=ctx.b.unit(Imm(QUARTER)), b=Imm(ONE), ps0=large)
@@ -142,7 +157,7 @@ def divide_full(ctx: Context, target: int, a: Source, b: Source, *, ftz: bool) -
 
 
 def _flushed_high(ctx: Context, high: int) -> int:
-    """The high word of an f64, without its mantissa bits where the exponent field is 0."""
+    """Return the high word of an f64, without its mantissa bits where the exponent field is 0."""
     normal, sign, out = ctx.b.predicate(), ctx.b.new(), ctx.b.new()
     ctx.b.emit("LOP3", pd0=normal, rd=RZ, a=high, b=Imm(INFINITE_DOUBLE), c=RZ, lut=AND)
     ctx.b.emit("LOP3", rd=sign, a=high, b=Imm(SIGN), c=RZ, lut=AND)
@@ -151,6 +166,7 @@ def _flushed_high(ctx: Context, high: int) -> int:
 
 
 def high_word(ctx: Context, func: str, target: int, high: Source) -> None:
+    """Emit an f64 target whose high word is MUFU's function of a high word, and whose low word is 0."""
     value = ctx.b.new()
     mufu(ctx, value, _flushed_high(ctx, ctx.b.unit(high)), func)
     if func == "RCP64H":  # a root of a normal number is normal
@@ -160,9 +176,11 @@ def high_word(ctx: Context, func: str, target: int, high: Source) -> None:
 
 
 def _rsqrt64(ctx: Context, ins: ast.Instruction) -> None:
-    """rsqrt.approx.f64, within 1 ulp. y = RSQ64H(x) is good to 2^-19, e = 1 - x y^2 is formed with one rounding, and
-    y + y e (1/2 + 3/8 e) is good to 2^-56 before its own rounding. Other arguments than positive normal numbers go to
-    the library."""
+    """Lower rsqrt.approx.f64, within 1 ulp.
+
+    y = RSQ64H(x) is good to 2^-19. e = 1 - x y^2 is computed with one rounding, and y + y e (1/2 + 3/8 e) is good to
+    2^-56 before its own rounding. The library computes arguments that are not positive normal numbers.
+    """
     d, a = ctx.operands(2)
     if _suffixes(ctx, "f64"):
         high_word(ctx, "RSQ64H", pair_dest(ctx, d), ctx.wide(a, "f64")[1])
@@ -181,7 +199,7 @@ def _rsqrt64(ctx: Context, ins: ast.Instruction) -> None:
 
 
 def refined_rsqrt(ctx: Context, target: int, x: int) -> None:
-    """target = 1/sqrt(x) to 0.57 ulp for positive normal x."""
+    """Emit target = 1/sqrt(x) to 0.57 ulp for positive normal x."""
     b = ctx.b
     start, square, error, step, curve = (b.new(2) for _ in range(5))
     b.move(start, Imm(0))

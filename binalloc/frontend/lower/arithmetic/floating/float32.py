@@ -1,4 +1,4 @@
-"""What is particular to f32 in PTX arithmetic: .ftz, .sat and .NaN. See `floats`.
+"""This module adds the details of f32 to `floats`: .ftz, .sat and .NaN.
 
 Under .ftz neg and abs flush a subnormal to the zero of its sign.
 """
@@ -11,13 +11,13 @@ from binalloc.frontend.lower.arithmetic.floating.floats import AND, PICK, SIGN, 
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.ptx import ast
 
-ONE = 0x3F800000
-CANONICAL_NAN = 0x7FFFFFFF
-INFINITY = 0x7F800000
+ONE = 0x3F800000  # 1.0
+CANONICAL_NAN = 0x7FFFFFFF  # the NaN that PTX operations return
+INFINITY = 0x7F800000  # infinity; also the exponent bits
 
 
 def flushed(ctx: Context, source: Source) -> Source:
-    """`source` as .ftz reads it: subnormals as the zero of their sign."""
+    """Return `source` as .ftz reads it: subnormals as the zero of their sign."""
     if isinstance(source, Imm):
         return source if source.bits & INFINITY else Imm(source.bits & SIGN)
     target = ctx.b.new()
@@ -26,7 +26,7 @@ def flushed(ctx: Context, source: Source) -> Source:
 
 
 class Single(Float):
-    """f32: one unit."""
+    """This is f32: one unit."""
 
     type = "f32"
     letter = "F"
@@ -41,8 +41,11 @@ class Single(Float):
         return ctx.dest(operand, "f32")
 
     def minmax(self, ctx: Context, larger: int) -> None:
-        """min, max of two values, or of three. With .NaN the result is the canonical NaN where an operand is one; .abs
-        takes magnitudes; .xorsign gives the result the signs' exclusive or, unless it is NaN."""
+        """Lower min or max of two values, or of three.
+
+        With .NaN the result is the canonical NaN where an operand is NaN. .abs takes magnitudes. .xorsign gives the
+        result the exclusive or of the signs, unless it is NaN.
+        """
         m = ctx.modifiers()
         ftz, nan, xorsign, magnitude = int(m.has("ftz")), m.has("NaN"), m.has("xorsign"), int(m.has("abs"))
         m.type("f32")
@@ -71,7 +74,7 @@ class Single(Float):
 
     @staticmethod
     def _unordered(ctx: Context, units: list[int]) -> int:
-        """A predicate: one of two or three values is NaN."""
+        """Return a predicate: one of two or three values is NaN."""
         unordered = ctx.b.predicate()
         ctx.b.emit("FSETP", pd0=unordered, a=units[0], b=units[1], fcmp="NAN")
         if len(units) == 3:

@@ -1,4 +1,4 @@
-"""What is particular to f64 in PTX arithmetic: two units, of which the high one has the sign. See `floats`."""
+"""This module adds the details of f64 to `floats`: a value has two units, and the high one has the sign."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from binalloc.frontend.ptx import ast
 
 
 def pair_dest(ctx: Context, operand: ast.Operand) -> int:
-    """The destination's first unit; a fresh pair where the result is discarded."""
+    """Return the destination's first unit; a fresh pair where the result is discarded."""
     if isinstance(operand, ast.Discard):
         return ctx.b.new(2)
     return ctx.dest(operand, "f64")
 
 
 class Double(Float):
-    """f64: a pair of units."""
+    """This is f64: a pair of units."""
 
     type = "f64"
     letter = "D"
@@ -37,7 +37,7 @@ class Double(Float):
         ctx.b.emit("DMNMX", rd=pair_dest(ctx, d), a=ctx.double(a), b=ctx.double(b), ps0=PT, ps0n=larger)
 
     def sign(self, ctx: Context, name: str, lut: int, mask: int) -> None:
-        """The low word is copied, the high word changed."""
+        """Lower neg or abs: copy the low word, change the high word."""
         _plain_type(ctx)
         d, a = ctx.operands(2)
         low, high = ctx.wide(a, "f64")
@@ -64,7 +64,7 @@ class Double(Float):
 
 
 def _plain_type(ctx: Context) -> None:
-    """No suffix but the type."""
+    """Take the type. Refuses any other suffix."""
     m = ctx.modifiers()
     m.type("f64")
     m.done()

@@ -1,7 +1,7 @@
-"""PTX arithmetic on floating-point numbers that Loom has as one operation: add, sub, mul, fma, mad, min, max, neg, abs,
-copysign, testp. `float32` and `float64` say what is particular to a type.
+"""This module lowers the floating-point arithmetic for which Loom has one operation: add, sub, mul, fma, mad, min, max,
+neg, abs, copysign, testp. `float32` and `float64` add the details of each type.
 
-neg, abs and copysign work on the sign bit, NaN included. Division, reciprocals and roots are in `quotient`, the .approx
+neg, abs and copysign change the sign bit, of NaN too. Division, reciprocals and roots are in `quotient`, the .approx
 functions in `approx`.
 """
 
@@ -16,52 +16,51 @@ from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.context.modifiers import RND, Modifiers
 from binalloc.frontend.ptx import ast
 
-SIGN = 0x80000000
+SIGN = 0x80000000  # the sign bit
 XOR, AND, PICK = 0x3C, 0xC0, 0xE2
-"""LOP3 tables: a ^ b, a & b, and b ? a : c bit by bit."""
-FLOAT_ROUNDINGS = ("rn", "rz", "rm", "rp")
+"""Truth tables of LOP3: a ^ b, a & b, and b ? a : c bit by bit."""
+FLOAT_ROUNDINGS = ("rn", "rz", "rm", "rp")  # nearest even, towards zero, down, up
 
 
 class Float(ABC):
-    """A type: how its operands are read, and the operations that are not the same for all types.
+    """This is a floating-point type: how its operands are read, and the operations that differ between types."""
 
-    type: its PTX name. letter: that Loom's operations on it begin with. flags: suffixes beside the rounding, which are
-    Loom's fields. infinity, lowest: patterns of infinity and of the lowest normal number, of an f64 the high word.
-    """
-
-    type: ClassVar[str]
-    letter: ClassVar[str]
-    flags: ClassVar[tuple[str, ...]]
-    infinity: ClassVar[int]
-    lowest: ClassVar[int]
+    type: ClassVar[str]  #: PTX name
+    letter: ClassVar[str]  #: first letter of Loom's operations on the type
+    flags: ClassVar[tuple[str, ...]]  #: suffixes beside the rounding; they are Loom's fields
+    infinity: ClassVar[int]  #: pattern of infinity; for f64 its high word
+    lowest: ClassVar[int]  #: pattern of the lowest normal number; for f64 its high word
 
     @abstractmethod
     def source(self, ctx: Context, operand: ast.Operand) -> Source:
-        """An operand as Loom's operations read it."""
+        """Return an operand as Loom's operations read it."""
 
     @abstractmethod
     def dest(self, ctx: Context, operand: ast.Operand) -> int:
-        """Where they write their result."""
+        """Return the first unit of the destination."""
 
     @abstractmethod
     def minmax(self, ctx: Context, larger: int) -> None:
-        """min; `larger`: max."""
+        """Lower min, or max if `larger`."""
 
     @abstractmethod
     def sign(self, ctx: Context, name: str, lut: int, mask: int) -> None:
-        """neg, abs: the word with the sign and `mask` under LOP3's table."""
+        """Lower neg or abs: the word with the sign becomes truth table `lut` of itself and `mask`."""
 
     @abstractmethod
     def copysign(self, ctx: Context) -> None:
-        """d = the sign of a on the value of b."""
+        """Lower copysign: d = the sign of a on the value of b."""
 
     @abstractmethod
     def magnitude(self, ctx: Context, operand: ast.Operand) -> int:
-        """A unit with the pattern of the absolute value, or of an f64 its high word: the low word is joined to it as
-        the lowest bit, where it is not zero, as no boundary between classes lies there."""
+        """Return a unit with the pattern of the absolute value.
+
+        For an f64 it is the high word, with the lowest bit set where the low word is not zero. That is enough, because
+        no boundary between classes of numbers depends on more of the low word.
+        """
 
     def handlers(self) -> dict[str, Handler]:
-        """By PTX name."""
+        """Return PTX name -> handler."""
         return {
             "add": self._rounded("ADD", 2, negb=0),
             "sub": self._rounded("ADD", 2, negb=1),
@@ -77,7 +76,8 @@ class Float(ABC):
         }
 
     def _rounded(self, name: str, sources: int, **fields: int) -> Handler:
-        """add, sub, mul; of three sources fma, and mad, which with a rounding is fma (PTX ISA 9.7.3.7)."""
+        """Return the handler of add, sub or mul; of fma for three sources, and of mad with a rounding (PTX ISA
+        9.7.3.7)."""
 
         def handler(ctx: Context, ins: ast.Instruction) -> None:
             suffixes = self._suffixes(ctx, rounding=sources == 3)
@@ -89,7 +89,8 @@ class Float(ABC):
         return handler
 
     def _suffixes(self, ctx: Context, *, rounding: bool) -> dict[str, int | str]:
-        """Loom's fields for the suffixes of the instruction; `rounding`: it must name its rounding."""
+        """Return Loom's fields for the suffixes of the instruction. rounding: the instruction must name its
+        rounding."""
         m = ctx.modifiers()
         rnd = m.take(*FLOAT_ROUNDINGS)
         flags = {flag: int(m.has(flag)) for flag in self.flags}
@@ -110,7 +111,7 @@ class Float(ABC):
         self._class_test(ctx, ctx.dest_predicate(d), magnitude, asked)
 
     def _class_test(self, ctx: Context, target: int, bits: int, asked: str) -> None:
-        """Predicate `target` = whether the magnitude pattern in unit `bits` is of the class asked."""
+        """Set predicate `target`: whether the magnitude in unit `bits` is of the class asked."""
         if asked == "normal":  # lowest <= bits < infinity, as one unsigned comparison
             _below(ctx, target, bits, self.lowest, self.infinity)
         elif asked == "subnormal":
@@ -121,7 +122,7 @@ class Float(ABC):
 
 
 def tested(m: Modifiers) -> str:
-    """What a testp asks."""
+    """Take the class that a testp asks for."""
     asked = m.take("finite", "infinite", "number", "notanumber", "normal", "subnormal")
     if not asked:
         m.refuse("testp asks nothing", expected=".finite, .infinite, .number, .notanumber, .normal or .subnormal")
@@ -129,7 +130,7 @@ def tested(m: Modifiers) -> str:
 
 
 def _below(ctx: Context, target: int, bits: int, low: int, high: int) -> None:
-    """Predicate `target` = whether low <= bits < high, as one unsigned comparison."""
+    """Set predicate `target`: whether low <= bits < high, by one unsigned comparison."""
     shifted = ctx.b.new()
     ctx.b.emit("IADD3", rd=shifted, a=bits, b=Imm(-low & MASK), c=RZ)
     ctx.b.emit("ISETP", pd0=target, a=shifted, b=Imm(high - low), icmp="LT", u32cmp=1)

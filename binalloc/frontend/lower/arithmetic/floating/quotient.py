@@ -1,20 +1,26 @@
-"""PTX division, reciprocal, square root: IEEE's to the bit in line, where operands are ordinary, else by the library.
+"""This module lowers division, reciprocal and square root with IEEE's exact rounding: in line for ordinary operands,
+else by the library.
 
 Method: Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", IBM J. R&D 34(1), 1990.
 A quotient q0 = RN(a r) with r = RN(1/b) is corrected by its exact remainder, q = RN(q0 + (a - b q0) r). Scale a and b
-to [1, 2) and call one unit of the quotient's last place u. |r - 1/b| is at most a quarter of ulp(1), so |q0 - a/b| < u
-if a >= b and < 1.5 u else, and the remainder is exact or nearly so. Near a rounding midpoint the sum before rounding
-is off by (u/2) |r b - 1| <= b u^2/4, and a/b is at least N u^2/b away from it, N >= 1 (a/b - midpoint is a fraction of
-integers): b^2 < 4 decides every case rightly. For a >= b, u is twice as large, and both are halved. A quotient off by
-nearly 1.5 u needs a and b within three units of 2; only (a, b) = (2 - 4v, 2 - 2v), v half the spacing, remains, and the
-tests try it. The same argument with a = 1 gives r = RN(1/b) from an r within one unit, because 1/b - r (1 + e) =
-r e^2/(1 - e), e = 1 - b r, is at most about b u^2/4 too. It fails for one significand, b = 2 - 2v, if r = 1/2 comes in,
-not 1/2 + v: then r (1 + e) is the midpoint itself, and the tie goes down. (Markstein's exception.)
+to [1, 2), and let u be one unit in the quotient's last place. |r - 1/b| is at most a quarter of ulp(1). So |q0 - a/b| <
+u if a >= b and < 1.5 u else, and the remainder is exact or nearly so.
 
-The condition in all cases: nothing but the last step rounds below the normal range. One comparison an operand, on
-exponents, decides; the rest goes to `__binalloc_<op>_<rnd>_<type>`, as do the other roundings with all operands.
-rcp.rn.f32 and sqrt.rn.f32 are one MUFU: it rounds the f64 result to f32, and 1/b or sqrt(x) of a 24-bit b or x are
-2^-50 or more (relatively) from every f32 midpoint, so the rounding to f64 (2^-53) cannot reach or cross one.
+Near a rounding midpoint the sum before rounding has an error of (u/2) |r b - 1| <= b u^2/4. a/b is at least N u^2/b
+away from the midpoint, N >= 1 (a/b - midpoint is a fraction of integers). b^2 < 4 decides every case rightly. For a >=
+b, u is twice as large, and both are halved. An error of q0 of nearly 1.5 u needs a and b within three units of 2. Only
+(a, b) = (2 - 4v, 2 - 2v), v half the spacing, remains, and the tests try it.
+
+The same argument with a = 1 gives r = RN(1/b) from an r within one unit, because 1/b - r (1 + e) = r e^2/(1 - e), e = 1
+- b r, is at most about b u^2/4 too. It fails for one significand, b = 2 - 2v, if the first r is 1/2 and not 1/2 + v.
+Then r (1 + e) is the midpoint itself, and the tie is rounded down. (Markstein's exception.)
+
+The condition in all cases is that only the last step rounds below the normal range. One comparison of the exponent
+decides for each operand. Other operands go to `__binalloc_<op>_<rnd>_<type>`, and so do the other roundings with all
+operands.
+
+rcp.rn.f32 and sqrt.rn.f32 are one MUFU. It rounds the f64 result to f32. 1/b or sqrt(x) of a 24-bit b or x are 2^-50 or
+more (relatively) from every f32 midpoint, so the rounding to f64 (2^-53) cannot reach or cross one.
 """
 
 from __future__ import annotations
@@ -33,19 +39,23 @@ from binalloc.frontend.ptx import ast
 
 MASK = 0xFFFFFFFF
 SINGLE_RANGE = (65, 190)
-"""Biased exponents of both operands of a fast f32 division: quotients from 2^-126 to 2^126, remainders from 2^-110."""
+"""Biased exponents of both operands of a fast f32 division. They give quotients from 2^-126 to 2^126 and remainders
+from 2^-110."""
 DOUBLE_RANGE = (513, 1533)
-"""The same for f64: quotients from 2^-1021 to 2^1021, remainders from 2^-616."""
+"""Biased exponents of both operands of a fast f64 division. They give quotients from 2^-1021 to 2^1021 and remainders
+from 2^-616."""
 RECIPROCAL_RANGE = (1, 2044)
 """Biased exponents of b in a fast f64 reciprocal: b and 1/b are normal."""
 ROOT_LOWEST = 54 << 20
-"""High word of the least argument of a fast f64 square root: remainders are multiples of 2^-1074 from there."""
+"""High word of the least argument of a fast f64 square root: from there on, remainders are multiples of 2^-1074."""
 
 
 def outside(ctx: Context, word: int, limits: tuple[int, int], shift: int, before: int | None) -> int:
-    """Predicate: the exponent of the float with high (or only) word `word` is outside of limits, or `before` holds.
+    """Return a predicate: the exponent of a float is outside of `limits`, or `before` holds.
 
-    shift: of the exponent field, 23 or 20. The sign is shifted out; one unsigned comparison does both limits."""
+    word: its high (or only) word. shift: first bit of the exponent field, 23 or 20. The sign is shifted out, so that
+    one unsigned comparison tests both limits.
+    """
     b, moved, out = ctx.b, ctx.b.new(), ctx.b.predicate()
     low, high = (limit << (shift + 1) for limit in (limits[0], limits[1] + 1))
     b.emit("LEA", rd=moved, a=word, b=Imm(-low & MASK), shift=1)
@@ -55,7 +65,7 @@ def outside(ctx: Context, word: int, limits: tuple[int, int], shift: int, before
 
 
 def _form(ctx: Context, type_: str, *kinds: str) -> tuple[str, bool]:
-    """(rounding or one of `kinds`, .ftz) of div, rcp, sqrt."""
+    """Return (rounding or one of `kinds`, .ftz) of div, rcp or sqrt."""
     m = ctx.modifiers()
     kind, ftz = m.take(*FLOAT_ROUNDINGS, *kinds), m.has("ftz")
     m.type(type_)
@@ -89,7 +99,7 @@ def _divide32(ctx: Context, ins: ast.Instruction) -> None:
 
 
 def _library32(ctx: Context, name: str, target: int, args: list[Source], *, ftz: bool) -> None:
-    """target = a library function of f32 arguments; .ftz flushes arguments and result."""
+    """Emit target = a library function of f32 arguments. .ftz flushes arguments and result."""
     (result,) = call_library(ctx, name, [flushed(ctx, x) if ftz else x for x in args], 1)
     if ftz:
         approx.flush_into(ctx, target, result)
@@ -98,12 +108,12 @@ def _library32(ctx: Context, name: str, target: int, args: list[Source], *, ftz:
 
 
 def _ordinary(source: Source) -> bool:
-    """A constant whose exponent is in the range of the fast division."""
+    """Return whether this is a constant with an exponent in the range of the fast division."""
     return isinstance(source, Imm) and SINGLE_RANGE[0] <= (source.bits >> 23 & 0xFF) <= SINGLE_RANGE[1]
 
 
 def _divide_nearest32(ctx: Context, target: int, x: Source, y: Source, *, ftz: bool) -> None:
-    """div.rn.f32. In the fast range .ftz has nothing to flush."""
+    """Emit div.rn.f32. In the fast range .ftz has nothing to flush."""
     b, check = ctx.b, None
     if not _ordinary(x):
         x = b.unit(x)
@@ -128,7 +138,8 @@ def _divide_nearest32(ctx: Context, target: int, x: Source, y: Source, *, ftz: b
 
 
 def _constant_inverse(y: Source) -> Imm:
-    """RN(1/y) of a constant in the fast range. The f64 quotient rounds to f32 as the exact one does, see above."""
+    """Return RN(1/y) for a constant in the fast range. The f64 quotient rounds to f32 as the exact one does, see
+    above."""
     assert isinstance(y, Imm)
     (value,) = struct.unpack("<f", struct.pack("<I", y.bits))
     (bits,) = struct.unpack("<I", struct.pack("<f", 1.0 / value))
@@ -169,7 +180,7 @@ def _move64(ctx: Context, target: int, source: int) -> None:
 
 
 def _library64(ctx: Context, name: str, target: int, args: list[int], check: int | None) -> None:
-    """target = a library function of the pairs `args`, where predicate `check` holds if there is one."""
+    """Emit target = a library function of the pairs `args`, where predicate `check` holds if there is one."""
     words: list[Source] = [word for pair in args for word in ((RZ, RZ) if pair == RZ else (pair, pair + 1))]
     done = ctx.b.label()
     if check is not None:
@@ -180,9 +191,12 @@ def _library64(ctx: Context, name: str, target: int, args: list[int], check: int
 
 
 def _inverse64(ctx: Context, y: int) -> int:
-    """RN(1/y) for y in RECIPROCAL_RANGE: RCP64H is good to 2^-19, a cubic step to 2^-57 before its rounding, and one
-    more step rounds rightly. e + e^2 is rounded up for the y of all ones: RCP64H gives 1/2, e is 2^-53, and the cubic
-    step would be a tie, and go down."""
+    """Return RN(1/y) for y in RECIPROCAL_RANGE.
+
+    RCP64H is good to 2^-19, a cubic step to 2^-57 before its rounding, and one more step rounds rightly. e + e^2 is
+    rounded up because of the y with a significand of all ones: RCP64H gives 1/2, e is 2^-53, and the cubic step would
+    be a tie and be rounded down.
+    """
     b = ctx.b
     start, one, two, near, rest, out = (b.new(2) for _ in range(6))
     b.move(start, Imm(0))
@@ -228,7 +242,7 @@ def _reciprocal64(ctx: Context, ins: ast.Instruction) -> None:
 
 
 def _reciprocal(ctx: Context, kind: str, target: int, y: int) -> None:
-    """rcp.rn.f64 and its other roundings."""
+    """Emit rcp.rn.f64 or one of its other roundings."""
     if kind != "rn" or y == RZ:
         out = ctx.b.new(2)
         _library64(ctx, f"rcp_{kind}_f64", out, [y], None)
@@ -240,11 +254,13 @@ def _reciprocal(ctx: Context, kind: str, target: int, y: int) -> None:
 
 
 def _root64(ctx: Context, ins: ast.Instruction) -> None:
-    """sqrt.rn.f64: y = 1/sqrt(x) to 0.57 ulp, g = x y, h = y/2, and two corrections g + (x - g^2) h, remainders exact.
+    """Lower sqrt.rn.f64: y = 1/sqrt(x) to 0.57 ulp, g = x y, h = y/2, and two corrections g + (x - g^2) h, remainders
+    exact.
 
-    The first leaves |g - sqrt(x)| < 0.501 ulp; the second decides rightly: with x in [1, 4), in units of
-    2^-107/sqrt(x), it is off by 1.13 x + 1 < 5.6 near a midpoint m 2^-53, which is |N|, N = m^2 - x 2^106 = 1 mod 8,
-    away: 7 at least, or 1 for x = 1 + 2^-52 and x = 4 - 2^-51 alone, which the tests try."""
+    The first leaves |g - sqrt(x)| < 0.501 ulp. The second rounds rightly. Take x in [1, 4) and units of 2^-107/sqrt(x).
+    Near a midpoint m 2^-53 the error is 1.13 x + 1 < 5.6. The distance to the midpoint is |N|, N = m^2 - x 2^106 = 1
+    mod 8. That is 7 at least, or 1 for x = 1 + 2^-52 and x = 4 - 2^-51 alone, which the tests try.
+    """
     kind, _ = _form(ctx, "f64")
     d, a = ctx.operands(2)
     x, target, b = ctx.pair(a, "f64"), pair_dest(ctx, d), ctx.b

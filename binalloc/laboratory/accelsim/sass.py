@@ -1,8 +1,8 @@
-"""Loom's operations as the SASS of Volta that they are named after: what a line of a trace says of an instruction.
+"""Loom's operations are named after the SASS of Volta, and a line of a trace describes an instruction as SASS.
 
-The simulator looks up what stands before the first dot and takes unit, latency and memory from it; behind it, it looks
-for a width, for BAR and MUFU a little more, and reads over the rest. A trace names general registers alone: of an
-operand of several its first one, neither RZ nor predicates, nor what an operand reads of constant memory.
+The simulator looks up the name in front of the first dot, and takes unit, latency and memory from it. Behind the dot it
+looks for a width, for BAR and MUFU a little more, and ignores the rest. A trace names general registers alone: of an
+operand of several its first one, neither RZ nor predicates, and no constant memory.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import MODIFIERS
 
-BINARY_VERSION = 70
-"""Volta: the opcodes below are read by its table, whatever machine the simulator is configured as."""
+BINARY_VERSION = 70  # Volta, whose table has the opcodes used here, whatever machine the simulator is configured as
 
 SASS: dict[str, str] = {
     # integer
@@ -46,39 +45,37 @@ SASS: dict[str, str] = {
     # from the papers: no GPU has them; two end in a barrier of the block
     "BAR.ALLOC": "BAR.SYNC", "BAR.FREE": "BAR.SYNC", "RELSSP": "NOP",
 }  # fmt: skip
-"""Every operation of Loom, by name: its name in a trace, to which its modifiers are added."""
+"""Every operation of Loom, by name, with its name in a trace. Its modifiers are added to that."""
 
 _WIDTHS = {"U8": "U8", "S8": "U8", "U16": "U16", "S16": "U16", "32": "", "64": "64", "128": "128"}
 """The simulator reads U8 and U16 as one and two bytes, and takes S8 and S16 for four."""
 _TYPES = {
     "": "", "S32": "S32", "U64": "64", "S64": "64", "F32": "F32", "F64": "64", "F16X2": "F16x2", "BF16X2": "F16x2",
 }  # fmt: skip
-"""Likewise: of a type it understands no more than a number."""
+"""Likewise for types: the simulator understands no more than a number in them."""
 _CACHE = {"": "", "CG": "STRONG.GPU", "CS": "EF", "CV": "STRONG.SYS"}
+"""Loom's cache modifiers, and their names in a trace."""
 _NO_MODIFIERS = frozenset(("DMNMX", "HMNMX2", "BAR.ALLOC", "BAR.FREE"))
+"""Operations whose SASS is another instruction, without their modifiers."""
 _ADDRESSED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC))
-"""Spaces whose accesses a trace has addresses for; the simulator takes the others for arithmetic."""
+"""Spaces whose accesses have addresses in a trace; the simulator takes the others for arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
 class SassLine:
-    """What each line of an instruction says in the same words.
+    """A SassLine has the parts that all lines of an instruction have in common."""
 
-    text: destinations, opcode and sources, with their counts, and the bytes that a thread accesses. memory: addresses
-    follow. lanes: those of them that a line names as executing it, if they do.
-    """
-
-    text: str
-    memory: bool
-    lanes: int = FULL
+    text: str  #: destinations, opcode and sources, with their counts, and the bytes that a thread accesses
+    memory: bool  #: whether addresses follow
+    lanes: int = FULL  #: the lanes that a line may name as executing it
 
 
-NOTHING = SassLine("0 NOP 0 0", False)
+NOTHING = SassLine("0 NOP 0 0", False)  # written for a barrier at which no lane arrives
 
 
 def sass_line(instr: Instr, mask: int) -> SassLine:
-    """The part of an instruction's lines that does not depend on the warp. A barrier at which no lane of a warp arrives
-    is written as NOP: the simulator would let the warp arrive."""
+    """Return the part of an instruction's lines that does not depend on the warp. A barrier at which no lane of a warp
+    arrives is written as NOP, because the simulator would let the warp arrive."""
     seen = view(instr)
     if seen.control == Flow.BARRIER and mask == 0:
         return NOTHING
@@ -90,13 +87,13 @@ def sass_line(instr: Instr, mask: int) -> SassLine:
 
 
 def _registers(refs: tuple[Ref, ...]) -> str:
-    """How many general registers there are, and which: `2 R4 R7`."""
+    """Return how many general registers there are, and which: `2 R4 R7`."""
     numbers = [f"R{r.index}" for r in refs if r.file == REG]
     return " ".join((str(len(numbers)), *numbers))
 
 
 def opcode(instr: Instr) -> str:
-    """The name of the operation in a trace: `LDG.E.64`."""
+    """Return the name of the operation in a trace: `LDG.E.64`."""
     name = instr.name
     return ".".join(part for part in (SASS[name], *_modifiers(name, instr)) if part)
 
@@ -115,6 +112,6 @@ def _modifiers(name: str, instr: Instr) -> list[str]:
 
 
 def _value(f: Mapping[str, int], modifier: str) -> str:
-    """A modifier as it is printed; "" for one that the instruction has not, or a reserved value."""
+    """Return a modifier as it is printed; "" for one that the instruction does not have, or a reserved value."""
     values, found = MODIFIERS[modifier].values, f.get(modifier, 0)
     return values[found] if found < len(values) else ""

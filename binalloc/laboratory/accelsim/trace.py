@@ -1,8 +1,8 @@
-"""A run as a folder that Accel-Sim reads: `kernelslist.g`, which names one kernel, and that kernel's trace.
+"""A run is written as a folder for Accel-Sim: `kernelslist.g`, which names one kernel, and that kernel's trace.
 
-The format is that simulator's, as its tracer's program that sorts a trace by blocks leaves it: a head, then per block
-in the order of their numbers, per warp, how many lines it has, and the lines. The run hands on its instructions as they
-are issued; a warp's lines are kept, aside in a file where they grow long, until its block has ended.
+The format is the simulator's, as its tracer's program that sorts a trace by blocks leaves it. It has a head, then the
+blocks in the order of their numbers, each with the number of lines of every warp, and the lines. The run hands over its
+instructions as they are issued. A warp's lines are kept until its block has ended, in a file where they grow long.
 """
 
 from __future__ import annotations
@@ -14,43 +14,43 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from binalloc.emulator.accelsim.barriers import check_barriers
-from binalloc.emulator.accelsim.folder import NewFolder, Scratch, writing
-from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
-from binalloc.emulator.accelsim.lines import head, lines
-from binalloc.emulator.accelsim.sass import SassLine, sass_line
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.errors import Hint, LimitHit
 from binalloc.isa.instruction import LANES, Function, Module
+from binalloc.laboratory.accelsim.barriers import check_barriers
+from binalloc.laboratory.accelsim.folder import NewFolder, Scratch, writing
+from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
+from binalloc.laboratory.accelsim.lines import head, lines
+from binalloc.laboratory.accelsim.sass import SassLine, sass_line
 from binalloc.launch.types import Launch
 from binalloc.printable import count
 
 HELD = 64 << 20
-"""Bytes of lines that are held in memory before they are put aside."""
+"""Bytes of lines held in memory before they are put aside; more saves writes, and costs memory; chosen by hand."""
 LIST, KERNEL = "kernelslist.g", "kernel-1.traceg"
+"""The files of the folder: the list of kernels, whose name the simulator expects, and the trace that it names."""
 
-Place = tuple[int, int]
-"""Where in the scratch file bytes lie, and how many."""
+Place = tuple[int, int]  # where bytes begin in the scratch file, and how many there are
 
 
 @dataclass(slots=True)
 class _Warp:
-    """The lines of a warp so far: how many, those put aside, and the others."""
+    """These are the lines of a warp so far."""
 
-    count: int = 0
-    aside: list[Place] = field(default_factory=list)
-    held: list[bytes] = field(default_factory=list)
+    count: int = 0  #: number of lines
+    aside: list[Place] = field(default_factory=list)  #: places of the lines that have been put aside
+    held: list[bytes] = field(default_factory=list)  #: the other lines
 
 
 class AccelsimTrace:
-    """A run written as a trace while it goes on: `listener` goes into the run's log, `keep` is called at the run's end,
-    and `close` in any case: without `keep` before it nothing stays.
+    """An AccelsimTrace writes a run as a trace while it goes on. `listener` goes into the run's log, `keep` is called
+    at the run's end, and `close` in any case: without `keep` before it nothing stays.
 
-    folder: the folder to make; an earlier trace there is replaced. Its parent must be there. limit: bytes of the
-    longest trace to be written. Raises UsageError where the folder cannot be made, Refused for a barrier that the
-    simulator does not know; while it listens, LimitHit.
+    folder: the folder to make; an earlier trace there is replaced. Its parent must exist. limit: bytes of the longest
+    trace to be written. Raises UsageError where the folder cannot be made, Refused for a barrier that the simulator
+    does not know; while it listens, LimitHit.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class AccelsimTrace:
 
     @property
     def listener(self) -> Listener:
-        """What the run's log takes."""
+        """Return the listener for the run's log."""
         return Listener(self._receive, addresses=True, begin=self._begin)
 
     def keep(self) -> None:
-        """The run has ended: the folder is put where it belongs."""
+        """Put the folder in its place: the run has ended."""
         blocks = math.prod(self._launch.grid)
         assert self._next == blocks, f"{self._next} of {blocks} blocks have ended"
         with writing(self._folder.target):
@@ -90,14 +90,15 @@ class AccelsimTrace:
         self._folder.keep()
 
     def close(self) -> None:
-        """Nothing stays open; what was not kept is gone."""
+        """Close all files, and remove the folder if it was not kept."""
         self._out.close()
         self._scratch.close()
         self._folder.close()
 
     def _begin(self, device: LaunchedDevice) -> None:
-        """The head of the trace. What occupancy counts is said as the machine rounds it, so that the simulator, which
-        rounds less, finds as many resident blocks, or as near as its rule comes: registers per SM, not per part."""
+        """Write the head of the trace. Registers and shared memory are rounded as the machine allocates them, because
+        the simulator rounds less. So it finds as many resident blocks, or as near as its rule comes: registers per SM,
+        not per part."""
         use = device.machine.occupancy(device.need.use)
         registers = use.registers_per_block // (LANES * self._warps)
         with writing(self._folder.target):
@@ -112,9 +113,9 @@ class AccelsimTrace:
                 self._put_aside()
 
     def _add(self, issues: Batch) -> None:
-        """The lines of instructions to those of their warps."""
+        """Add the lines of instructions to their warps."""
         words, masks, places = (issues.column(c) for c in (LogColumn.PC, LogColumn.MASK, LogColumn.LANES))
-        made = lines(words, masks, places, issues.addresses, self._sass_line)
+        made = lines(words, masks, places, issues.addresses, self._line_of)
         size = sum(map(len, made))
         self._held += size
         self._grow(size)
@@ -126,7 +127,7 @@ class AccelsimTrace:
             of_block[warp].count += 1
             of_block[warp].held.append(line)
 
-    def _sass_line(self, word: int, mask: int) -> SassLine:
+    def _line_of(self, word: int, mask: int) -> SassLine:
         key = (word, mask != 0)
         found = self._entries.get(key)
         if found is None:
@@ -134,6 +135,7 @@ class AccelsimTrace:
         return found
 
     def _grow(self, size: int) -> None:
+        """Count `size` bytes more. Raises LimitHit where the trace gets too long."""
         self._size += size
         if self._size > self._limit:
             blocks = math.prod(self._launch.grid)
@@ -146,7 +148,7 @@ class AccelsimTrace:
             )
 
     def _put_aside(self) -> None:
-        """No line stays in memory."""
+        """Write all lines that are held in memory to the scratch file."""
         for of_block in self._blocks.values():
             for warp in of_block:
                 if warp.held:
@@ -155,7 +157,7 @@ class AccelsimTrace:
         self._held = 0
 
     def _end(self, block: int) -> None:
-        """A block has ended: it is written when those of lower numbers are."""
+        """End a block: it is written as soon as all blocks of lower numbers are."""
         pieces = self._pieces(block, self._blocks.pop(block))
         if block != self._next:
             self._later[block] = [self._scratch.put(p) if isinstance(p, bytes) else p for p in pieces]
@@ -172,7 +174,7 @@ class AccelsimTrace:
             self._next += 1
 
     def _pieces(self, block: int, warps: list[_Warp]) -> Iterator[bytes | Place]:
-        """What the trace says of a block, in order."""
+        """Yield the parts of a block's text, in order."""
         across, down, _ = self._launch.grid
         x, y, z = block % across, block // across % down, block // (across * down)
         yield f"\n#BEGIN_TB\n\nthread block = {x},{y},{z}\n".encode("ascii")

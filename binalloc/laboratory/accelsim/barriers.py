@@ -1,4 +1,4 @@
-"""Barriers that a trace can say."""
+"""A trace can express only some barriers; others are refused here."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import BAR_MODES, FORM_IMM, FORM_REG
 from binalloc.launch.types import Launch
 
-_ARRIVE = BAR_MODES.index("ARV")
+_ARRIVE = BAR_MODES.index("ARV")  # the mode of a BAR at which a warp does not wait
 
 
 def check_barriers(module: Module, kernel: Function, launch: Launch) -> None:
-    """Refused for a BAR of fewer threads than the block has, or that does not wait: the simulator knows one barrier per
-    block, at which every warp waits for every other. (Of several that are all so, a block's warps come to each in one
-    order, or the run could not end.)"""
+    """Raise Refused for a BAR of fewer threads than the block has, or one that does not wait. The simulator knows one
+    barrier per block, at which every warp waits for every other. (Several BARs of all threads are no problem: a block's
+    warps come to each in one order, or the run could not end.)"""
     threads = -(-launch.threads_per_block // LANES) * LANES
     for fn in module.reached(kernel):
         for index, instr in enumerate(fn.instrs):
@@ -29,6 +29,7 @@ def check_barriers(module: Module, kernel: Function, launch: Launch) -> None:
 
 
 def _of_all(instr: Instr, threads: int) -> bool:
+    """Return whether the BAR waits, and for all `threads`."""
     f = instr.f
     if f["bar"] == _ARRIVE:
         return False

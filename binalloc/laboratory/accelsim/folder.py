@@ -1,4 +1,4 @@
-"""A folder that is there whole or not at all, and files in it that are written in another order than they are read."""
+"""A folder is made whole or not at all, and files in it may be written in another order than they are read."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import IO
 
 from binalloc.errors import UsageError
 
-COPY = 1 << 20
-"""Bytes that are copied at a time."""
+COPY = 1 << 20  # bytes copied at a time: few calls, and memory that does not matter
 
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """UsageError, which names the folder, for what the system refuses within."""
+    """Raise UsageError, which names the folder, for each failed operation of the file system in it."""
     try:
         yield
     except OSError as error:
@@ -25,9 +24,9 @@ def writing(target: Path) -> Iterator[None]:
 
 
 class NewFolder:
-    """A folder to fill, `path`, beside `target`; it becomes `target` by `keep` and goes away by `close` otherwise.
+    """A folder to fill, `path`, is made beside `target`. `keep` makes it `target`; `close` removes it otherwise.
 
-    ours: names of files. A target that holds nothing else is replaced; UsageError where it holds anything more, is no
+    ours: names of files. A target that holds nothing else is replaced. UsageError where it holds anything more, is no
     folder, or cannot be made.
     """
 
@@ -40,7 +39,7 @@ class NewFolder:
             self.path.mkdir()
 
     def keep(self) -> None:
-        """Put it where it belongs."""
+        """Move the folder to its target."""
         old = Path(self._room.name, "old")
         with writing(self.target):
             _check_free(self.target, self._ours)
@@ -55,11 +54,12 @@ class NewFolder:
                 raise
 
     def close(self) -> None:
-        """Remove what was not kept."""
+        """Remove the folder if it was not kept."""
         self._room.cleanup()
 
 
 def _check_free(target: Path, ours: frozenset[str]) -> None:
+    """Raise UsageError unless `target` can be made, or is a folder with no files but `ours`."""
     if not target.is_symlink() and not target.exists():
         return
     if target.is_symlink() or not target.is_dir():
@@ -73,21 +73,21 @@ def _check_free(target: Path, ours: frozenset[str]) -> None:
 
 
 class Scratch:
-    """Bytes put aside in a file without a name: `put` says where they are, `copy` appends them to another file."""
+    """Bytes are put aside in a file without a name. `put` returns their place, `copy` appends them to another file."""
 
     def __init__(self, folder: Path) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `close`
         self._end = 0
 
     def put(self, data: bytes) -> tuple[int, int]:
-        """Where they begin, and how many there are."""
+        """Append the bytes. Return where they begin, and how many there are."""
         self._file.seek(self._end)
         self._file.write(data)
         start, self._end = self._end, self._end + len(data)
         return start, len(data)
 
     def copy(self, place: tuple[int, int], into: IO[bytes]) -> None:
-        """Append what `put` has put at a place."""
+        """Append the bytes at a place that `put` has returned to another file."""
         start, length = place
         self._file.seek(start)
         while length:
@@ -96,5 +96,5 @@ class Scratch:
             length -= len(part)
 
     def close(self) -> None:
-        """The bytes are gone."""
+        """Remove the file, and the bytes with it."""
         self._file.close()

@@ -1,7 +1,8 @@
-"""The lines of a trace: one per warp instruction, `PC mask dests opcode sources width [addresses] immediate`.
+"""A trace has one line per warp instruction, `PC mask dests opcode sources width [addresses] immediate`.
 
-Addresses are written the shortest way that the format has: first address and stride where the lanes follow each other
-without a gap at one stride, else the first address and each lane's distance from the lane before it.
+Addresses are written in the shortest way of the format. Where the lanes follow each other without a gap at one stride,
+they are the first address and the stride. Else they are the first address and each lane's distance from the lane before
+it.
 """
 
 from __future__ import annotations
@@ -10,28 +11,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from binalloc.emulator.accelsim.sass import BINARY_VERSION, SassLine
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW
 from binalloc.isa.interface.places import LANES
+from binalloc.laboratory.accelsim.sass import BINARY_VERSION, SassLine
 from binalloc.launch.types import Launch
 from binalloc.printable import one_line
 from binalloc.version import VERSION
 
-WORD_BYTES = 16
-"""Bytes of an instruction, by which a trace counts its addresses."""
+WORD_BYTES = 16  # bytes of an instruction of Volta: a trace's PCs count bytes
 TRACER_VERSION = 4
-"""Of the tracer whose lines these are: without the block's numbers in front, with an immediate at the end."""
+"""The version whose lines these are: without the block's numbers in front, with an immediate at the end."""
 _FORMAT = "#traces format = PC mask destinations opcode sources bytes [addresses] immediate"
-_STRIDE, _DISTANCES = 1, 2
-"""How addresses are written: numbers of the format."""
-NO_LANE = f" {_STRIDE} 0x0 0"
-"""The addresses of an access that no lane executes."""
-_BITS = np.arange(LANES, dtype=np.int64)
+_STRIDE, _DISTANCES = 1, 2  # the format's numbers for the two ways of writing addresses
+NO_LANE = f" {_STRIDE} 0x0 0"  # the addresses of an access that no lane executes
+_BITS = np.arange(LANES, dtype=np.int64)  # numbers of the lanes
 
 
 def head(kernel: str, launch: Launch, registers: int, shared: int) -> bytes:
-    """What stands before the first block. registers: per thread, shared: bytes per block, as occupancy counts them."""
+    """Return the lines in front of the first block. registers: per thread, shared: bytes per block, as occupancy counts
+    them."""
     said = {
         "kernel name": one_line(kernel),
         "kernel id": 1,
@@ -54,11 +53,11 @@ def head(kernel: str, launch: Launch, registers: int, shared: int) -> bytes:
 def lines(
     words: Array, masks: Array, places: Array, addresses: Array, line_of: Callable[[int, int], SassLine]
 ) -> list[bytes]:
-    """The lines of warp instructions.
+    """Return the lines of warp instructions.
 
     words, masks: int64 [instruction], code word and lanes that execute it. addresses: int64 [access, lane]; places:
-    int64 [instruction], the instruction's row there, or -1. line_of: what is said of a code word for whatever lanes of
-    whatever warp; its second argument is the mask.
+    int64 [instruction], the instruction's row there, or -1. line_of: gives the common part of a code word's lines; its
+    second argument is the mask.
     """
     entries = [line_of(word, mask) for word, mask in zip(words.tolist(), masks.tolist(), strict=True)]
     masks = masks & np.array([e.lanes for e in entries], np.int64)
@@ -71,7 +70,7 @@ def lines(
 
 
 def _addresses(masks: Array, addresses: Array) -> list[str]:
-    """The addresses of accesses as text, a blank in front. masks: none is 0."""
+    """Return the addresses of accesses as text, a blank in front. masks: none is 0."""
     lanes = (masks[:, None] >> _BITS) & 1 == 1
     steps = np.diff(addresses, axis=1)
     pairs = lanes[:, 1:] & lanes[:, :-1]
@@ -92,5 +91,5 @@ def _addresses(masks: Array, addresses: Array) -> list[str]:
 
 
 def _hex(address: int) -> str:
-    """An address as the format's reader takes it: 64 bits without a sign."""
+    """Return an address in the form that the format's reader takes: 64 bits without a sign."""
     return f"0x{address & (1 << 64) - 1:x}"

@@ -1,1 +1,0 @@
-"""Runs written as traces that the trace-driven simulator Accel-Sim reads."""

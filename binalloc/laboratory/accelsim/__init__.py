@@ -1,0 +1,1 @@
+"""This room writes runs as traces for the trace-driven simulator Accel-Sim."""
