@@ -25,7 +25,7 @@ from binalloc.isa.table.rules import shape_of
 MACHINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,255}")
 """Names of machines and targets: printable text, of a length that messages can show."""
 MAX_FILE_NAME = 4096  # characters of a source file's name: PATH_MAX of Linux
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # characters that UTF-8 cannot encode
 PARAM_BYTES = 1 << 16  # bytes of constant bank 0: a constant's offset has 16 bits
 SHARED_LIMIT = 1 << 24  # bytes of shared memory: the length of its generic window
 _CAS = ATOMIC_OPS.index("CAS")
@@ -47,6 +47,7 @@ class _Check:
     def fail(
         self, place: str, message: str, found: object = None, expected: object = None, remedy: str | None = None
     ) -> NoReturn:
+        """Raise MalformedInput for a place in the function, or in the module without one."""
         where = f"function {self.fn.name}" if self.fn else ""
         place = ": ".join(p for p in (where, place) if p)
         raise MalformedInput(

@@ -51,8 +51,8 @@ class Demotions:
     def refusal(self, registers: int) -> Infeasible:
         """Return the error that says why there is no attempt."""
         return Infeasible(
-            f"{registers} registers are too few for those that are handed over at calls, which may not leave, and for "
-            "those through which all others are accessed",
+            f"{registers} registers are too few for arguments and results of calls, which cannot be demoted, and for "
+            "the registers through which demoted values are accessed",
             place=f"kernel {self.program.graph.kernel}",
             found=f"{registers} registers available, {fewest(self.units)} needed or more",
             remedy="allow more registers per thread",

@@ -219,6 +219,7 @@ class _RoundExplainer:
         self.calls = [k for k, item in enumerate(one.given.flat.items) if item.callee]
 
     def run(self, *, first: bool) -> None:
+        """Add the round's explanations to `found`. first: whether it is the first round."""
         weights = self._weights()
         defined = self._definitions()
         for v in sorted({self.regions.value[r] for r in self.away}):
@@ -263,6 +264,7 @@ class _RoundExplainer:
         return Candidate(self._name(v), self.unit * self.regions.alone(gone), relieved)
 
     def _why(self, v: int, gone: Sequence[int]) -> Why:
+        """Return the reason for which the regions `gone` of v were spilled."""
         pieces = [piece for r in gone for piece in self.regions.points[r]]
         points = [start + int(np.argmax(self.excess[start:end])) for start, end in pieces]
         worst = max(points, key=lambda p: (int(self.excess[p]), -p))
@@ -290,6 +292,7 @@ class _RoundExplainer:
         return self.known[point]
 
     def _stay(self, r: int) -> Stay:
+        """Return the part of the code that a spilled region covers."""
         flat = self.one.given.flat
         points = [(start, end) for start, end in self.regions.points[r] if start < flat.points]
         if not points:  # it is only inside of a call

@@ -36,6 +36,7 @@ def solve_graph(attempt: Attempt, limit: float) -> JointSolution | None:
 
 
 def _function(attempt: Attempt, name: str, runs: float) -> JointFunction:
+    """Return one function for the exact model."""
     given = attempt.allocations[name].given
     flat, live = given.flat, given.live
     sites = call_sites(flat, live, attempt.contracts)

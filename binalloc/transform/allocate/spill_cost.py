@@ -44,6 +44,8 @@ def spill_cost(attempt: Attempt, memory: SlotPlan) -> SpillCost:
 
 
 class _Counting:
+    """This class adds up the spill code of all functions."""
+
     def __init__(self, attempt: Attempt, memory: SlotPlan) -> None:
         self.attempt, self.memory = attempt, memory
         self.local = self.slot = self.recomputed = self.moves = self.copies = 0
@@ -51,6 +53,7 @@ class _Counting:
         self.prices = prices(attempt.far)
 
     def function(self, name: str, runs: float) -> None:
+        """Add one function. runs: of it, per run of the kernel."""
         allocation, plan = self.attempt.allocations[name], self.memory.procedures[name]
         in_slot = {allocation.memory[k] for k in plan.slot_of}
         sites = iter(plan.sites)

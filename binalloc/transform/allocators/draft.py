@@ -1,5 +1,4 @@
-"""This module supports allocators of one's own that only decide which values to spill, and which of these should have a
-slot.
+"""This module supports allocators of one's own. They only decide which values to spill, and how to use the slots.
 
 The rest is done here: virtual code, arguments and calls, stores behind definitions and reloads before uses, registers
 for the other values, the slot pointer, slots and local words. The result is a plan like any other, and the checker

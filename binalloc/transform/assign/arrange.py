@@ -89,6 +89,7 @@ def _apart(where: dict[int, int], operands: Sequence[Wide]) -> list[int]:
 
 
 def _bases(available: int, width: int) -> list[int]:
+    """List the aligned bases at which so many consecutive registers are available."""
     mask = (1 << width) - 1
     return [b for b in range(0, available.bit_length(), width) if available >> b & mask == mask]
 
@@ -120,6 +121,7 @@ class _Try:
         self.zone = 0
 
     def run(self, bases: list[tuple[Wide, int]]) -> Arrangement | None:
+        """Place all values, with the results at `bases`. Return None if that fails."""
         for values, base in bases:
             for i, v in enumerate(self.wanted.results[values]):
                 self.zone |= 1 << base + i
@@ -143,6 +145,7 @@ class _Try:
         self.moves += self.where[v] != register
 
     def _operand(self, values: Wide) -> bool:
+        """Place a wide operand where it costs fewest moves. Say whether that succeeded."""
         members = [(i, v) for i, v in enumerate(values) if v != NONE]
         best, best_cost = NONE, (1 << 30, 0)
         for base in self._places(members, len(values)):

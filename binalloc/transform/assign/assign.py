@@ -43,6 +43,7 @@ class Homeless:
 
 
 def homeless(given: Analysed, contracts: Mapping[str, Contract]) -> Homeless:
+    """Return the code with its call sites and bundles."""
     sites = call_sites(given.flat, given.live, contracts)
     points = _with_calls(given.live, sites)
     return Homeless(given, sites, points, find_bundles(given.flat, points))
@@ -114,6 +115,7 @@ def _with_calls(live: LiveRanges, sites: list[CallSite]) -> list[list[Interval]]
 
 
 def _wishes(code: VCode, flat: Flat, sites: list[CallSite], available: int) -> Wishes:
+    """Collect what the values ask of registers: fixed operands of calls, and the registers of the input."""
     busy: dict[int, list[int]] = {}
     owner: dict[tuple[int, int], int] = {}
     likes: dict[int, dict[int, float]] = {}

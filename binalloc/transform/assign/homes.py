@@ -200,6 +200,7 @@ class _Placing:
         return sorted(found)
 
     def _displace(self, b: int, base: int, blockers: list[int]) -> bool:
+        """Put bundle b at `base` and move the blockers elsewhere. Undo this and return False if one finds no place."""
         before = {g: self.base[g] for g in blockers}
         for g in blockers:
             self._remove(g)
@@ -236,6 +237,8 @@ class _Placing:
         return int.from_bytes(words.tobytes(), "little")
 
     def _place(self, bundle: Bundle) -> int:
+        """Choose a base for a bundle: a preferred one that is free, else the first free one. Return NO_HOME if there is
+        none."""
         blocked = 0  # bases at which some part meets a taken register
         singles = len(bundle.points) == 1
         taken = 0
@@ -258,6 +261,7 @@ class _Placing:
         return lowest(mates) if mates else first
 
     def _liked(self, bundle: Bundle) -> dict[int, float]:
+        """Return the bases that members prefer, with their weights."""
         found: dict[int, float] = {}
         for v, offset in bundle.members:
             for register, weight in self.wishes.likes.get(v, {}).items():

@@ -175,7 +175,7 @@ class _Scan:
         return alone and (len(flat.succs[b]) == 1 or flat.weights[s] >= flat.weights[b])
 
     def _expect(self, s: int, settle: bool) -> None:
-        """Fix where values are at the start of block s: where they are now or, with `settle`, at home where that is
+        """Set where values are at the start of block s: where they are now or, with `settle`, at home where that is
         free."""
         live_in = self.live.live_in[s]
         state = {v: self.where[v] for v in live_in if v in self.where}

@@ -1,5 +1,5 @@
-"""This module moves pure instructions that cannot fault to other blocks, where fewer values are live for that: it sinks
-and hoists.
+"""This module moves pure instructions to other blocks, where fewer values are live for that: it sinks and hoists. The
+instructions cannot fault.
 
 Sinking: an instruction that is only used in later blocks is computed there. Its operands have to be live there in any
 case, or be used for nothing else and sink with it. Hoisting: an instruction that ends the lives of more values than it
@@ -65,6 +65,7 @@ class _Moves:
     # -- down
 
     def sink(self) -> None:
+        """Collect the instructions that can sink, the last ones first."""
         if not any(self.crowded):
             return
         for k in range(len(self.flat.items) - 1, -1, -1):
@@ -135,6 +136,7 @@ class _Moves:
     # -- up
 
     def hoist(self) -> None:
+        """Collect the instructions that can be hoisted."""
         if not any(self.crowded):
             return
         for k in range(len(self.flat.items)):
@@ -152,7 +154,8 @@ class _Moves:
                 self.gone.add(k)
 
     def _last(self, items: list[int]) -> int:
-        """Return the item that the others dominate, of items that all dominate one; _NONE where moves hide it."""
+        """Return the item dominated by all others, of items that all dominate one instruction; _NONE where moves hide
+        it."""
         if not self.gone.isdisjoint(items):
             return _NONE
         return max(items, key=lambda k: (self.tree.depth[self.place[k]], k))
@@ -186,6 +189,7 @@ class _Moves:
         return where[0] < k if one == other else self.tree.dominates(one, other)
 
     def moved(self) -> Analysed:
+        """Return the code with all moves carried out."""
         flat = self.flat
         code = self.given.copied()
         for b, block in enumerate(code.blocks):

@@ -20,8 +20,8 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 
 
 def for_pressure(given: Analysed, registers: int) -> Analysed:
-    """Return the code with a better order of every stretch that needs more than `registers`. It is the order that needs
-    fewest of all that are tried."""
+    """Return the code with a better order of every stretch that needs more than `registers`: the order needing fewest
+    of those tried."""
     flat = given.flat
     pressure = given.live.pressure(flat.points).tolist()
     found: dict[tuple[int, int], list[int]] = {}
@@ -135,7 +135,7 @@ def for_latency(given: Analysed, registers: int, clock: Clock, *, spilled: bool 
 
 
 def _soonest(stretch: Stretch, takes: Sequence[int], every: int, registers: int) -> list[int] | None:
-    """Return the order that ends first of those that fit, if it ends before the present one."""
+    """Return the order that ends first among the fitting ones, if it ends before the present one."""
     least, found = ends_at(stretch, range(len(stretch)), takes, every), None
     for patient in (False, True):
         order = by_latency(stretch, takes, every, registers, patient=patient)

@@ -98,7 +98,7 @@ def dependences(
 
 
 def divided(flat: Flat) -> dict[int, int]:
-    """Map each part of a value that spill code has divided to one part that represents them all."""
+    """Map each part of a value divided by spill code to one part that represents them all."""
     parts: list[tuple[Value, Value]] = []
     for item in flat.items:
         kept = item.serves if item.kind == AGAIN else item.memory

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 
 from binalloc.transform.order.dependences import Dag
 
-Key = tuple[int, ...]
+Key = tuple[int, ...]  # the sort key of a rule; the smallest comes first
 
 
 @dataclass
@@ -80,8 +80,8 @@ def _latest(change: int, opened: int, k: int) -> Key:
 
 
 def _newest(change: int, opened: int, k: int) -> Key:
-    """Prefer the item that frees most registers. Among equals, prefer the one that computes the value opened last, so
-    that one expression follows the other."""
+    """Prefer the item that frees most registers. Among equals, prefer the one computing the value opened last. So one
+    expression follows the other."""
     return (change, -opened, -k)
 
 
@@ -90,7 +90,7 @@ def _fewest(change: int, opened: int, k: int) -> Key:
     return (0 if change < 0 else 1, -opened, change, -k)
 
 
-Rule = Callable[[int, int, int], Key]
+Rule = Callable[[int, int, int], Key]  # (change, opened, item) -> its key, see `_backwards`
 
 
 def _backwards(stretch: Stretch, rule: Rule) -> list[int]:

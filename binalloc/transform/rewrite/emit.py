@@ -70,6 +70,8 @@ class Emitted:
 
 
 class _Emitter:
+    """This pass emits the instructions of one function."""
+
     def __init__(
         self,
         isa: InstructionSet,
@@ -156,6 +158,7 @@ class _Emitter:
         return self.colour[operand.values[0]]
 
     def _item(self, item: Item, block: VBlock) -> None:
+        """Emit one item."""
         guard = item.guard or ALWAYS
         if item.kind in (ENTRY, ARRIVE):
             return
@@ -219,6 +222,7 @@ class _Emitter:
             self._insert(self.build.store_local(source, call.words[item.passes], ALWAYS))
 
     def _call(self, item: Item) -> None:
+        """Emit a call with its moves of slots and shifts of the slot pointer."""
         assert item.instr is not None
         call = self.plan.calls[self.call_number] if self.plan.calls else CallPlan()
         before, after = self.scratch[self.call_number]

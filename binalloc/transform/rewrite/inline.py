@@ -1,12 +1,12 @@
 """This module replaces calls by their callees' code, before allocation.
 
-It needs a module and the call graph of one of its kernels. It leaves another module in which functions of that graph
+It needs a module and the call graph of one of its kernels. It leaves another module, where functions of that graph
 have the bodies of some callees in place of the calls. It also returns the places, so that the checker can inline in the
 same way. Functions that other kernels use are unchanged.
 
 A body replaces an unguarded call, without its return. The return has to be its last word, the only one, and unguarded.
-Lanes that diverge in the body have to reconverge before that. `once` takes callees with one call in the graph, whose
-code then exists only once; `small` takes callees that are hardly longer than the cost of a call.
+Lanes diverging in the body have to reconverge before the return. `once` takes callees with one call in the graph, so
+that their code exists only once; `small` takes callees hardly longer than the cost of a call.
 """
 
 from __future__ import annotations
@@ -120,6 +120,8 @@ def _behind(fn: Function, k: int) -> Iterator[int]:
 
 
 class _Inlining:
+    """This pass inlines the chosen callees."""
+
     def __init__(self, module: Module, graph: CallGraph, chosen: set[str], executions: Executions | None) -> None:
         self.module, self.graph, self.chosen, self.executions = module, graph, chosen, executions
         self.lines = {name: self._read(graph.function(name)) for name in graph.functions}
@@ -150,6 +152,7 @@ class _Inlining:
         return lines, words
 
     def _at(self, lines: Sequence[_Line], word: int) -> list[_Line]:
+        """Return the lines with the call at `word` replaced by its callee's body."""
         callee = lines[word].callee
         body = self.lines[callee][:-1]
         share = lines[word].executed / self.calls[callee] if self.calls[callee] else 0.0

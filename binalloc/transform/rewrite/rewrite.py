@@ -233,7 +233,7 @@ def require_rewritable(module: Module, graph: CallGraph) -> None:
             memory = view(instr).memory
             if memory is not None and memory.spill:
                 raise Refused(
-                    "a spill access in a binary that no rewrite made: its slots and spill area are nobody's",
+                    "a spill access in a binary that was never rewritten: it has no slots and no spill area",
                     file=module.path or None,
                     place=f".text.{fn.name} word {index}",
                     remedy="Use plain local or shared accesses in sources.",
@@ -319,6 +319,7 @@ def _user_local_bytes(attempt: Attempt, kernel: str) -> int:
 
 
 def _emit(prepared: Prepared, whole: Plan, name: str, base: int) -> Emitted:
+    """Emit one function with its memory values in place. base: local memory of the kernel's own, in bytes."""
     attempt, plan = whole.attempt, whole.memory
     mine = plan.procedures[name]
     values = attempt.allocations[name].memory

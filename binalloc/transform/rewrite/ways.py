@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NONE = "none"
+NONE = "none"  # the default of commands and library
 WAYS = {
     NONE: "every call stays",
     "once": "callees that are called from one place",

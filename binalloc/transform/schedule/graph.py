@@ -114,6 +114,7 @@ def _inside(fn: Function, index: int, target: int, path: str) -> int:
 
 
 def _link_calls(graph: InstrGraph, module: Module) -> None:
+    """Set callees, returns, call sites and drains. Raises MalformedInput for a call that enters no function."""
     numbers = {fn.address: n for n, fn in enumerate(module.functions) if fn.instrs}
     graph.callee = [-1] * len(graph.views)
     graph.returns = [[] for _ in module.functions]

@@ -2,11 +2,11 @@
 the window.
 
 It needs virtual code with the places of the input, and the demoted places, wide operands as a whole. It leaves the code
-with a reload before every line that reads a demoted place, and a store behind every line that writes one. The content
-of a thread's register in the input is now in one word of memory. So a line under a guard stores under its guard, and
-the word keeps the content that the register would have kept. Where the line changes its own guard, the place is
-reloaded before it and stored in any case. Then needless code is removed: within a block, reloads of places still in the
-window; copies, which become the reload or the store alone; stores that no reload can see any more.
+with a reload before every line that reads a demoted place, and a store behind every line writing one. The content of a
+thread's register in the input is now in one word of memory. So a line under a guard stores under its guard, and the
+word keeps the content that the register would have kept. Where the line changes its own guard, the place is reloaded
+before it and stored in any case. Then needless code is removed. Within a block, these are reloads of places still in
+the window; copies, which become the reload or the store alone; and stores not seen by any reload.
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ class _Demoting:
         self.held = [set() for _ in self.window]
 
     def _item(self, item: Item, out: list[Item]) -> None:
+        """Add an item to `out`, with its accesses to demoted places."""
         if any(o.field == KEEP for o in item.uses):  # a wish is always granted, as every place keeps its register
             item = item.of(item.defs, tuple(o for o in item.uses if o.field != KEEP))
         if item.kind == ENTRY:  # an unwritten place may have any content, and so may its word
@@ -141,6 +142,7 @@ class _Demoting:
     # -- lines
 
     def _line(self, item: Item, out: list[Item]) -> None:
+        """Add a line that accesses demoted places through the window, with its reloads and stores."""
         uses = dict.fromkeys(self._places(o) for o in item.uses if self._away(o))
         defs = dict.fromkeys(self._places(o) for o in item.defs if self._away(o))
         own = _changes_guard(item)
@@ -172,6 +174,8 @@ class _Demoting:
         return found
 
     def _fitted(self, operands: list[Places], *, liked: bool) -> dict[Places, int] | None:
+        """Choose places in the window for these operands, in this order; None if they do not fit. liked: prefer places
+        that hold them already."""
         taken: set[int] = set()
         out: dict[Places, int] = {}
         for places in operands:

@@ -2,7 +2,7 @@
 
 A value can be recomputed at an item under two conditions. The one instruction that defines it is pure and unguarded and
 cannot fault. Each operand either is still live there with the content it had (then it is a leaf), or can be recomputed
-itself, with up to MOST instructions in all. A carry that an instruction reads is recomputed by the instruction that
+itself, with up to MOST instructions in all. A carry read by an instruction is recomputed by the instruction that
 wrote it, into a free predicate. (Briggs, Cooper and Torczon, "Rematerialization", 1992, take single instructions whose
 operands are always available.)
 

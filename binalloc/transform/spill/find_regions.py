@@ -112,6 +112,8 @@ def find_regions(
 
 
 class _Finder:
+    """This pass opens regions block by block, and joins them across edges by a union-find."""
+
     def __init__(
         self,
         flat: Flat,
@@ -155,11 +157,13 @@ class _Finder:
     # -- regions within blocks
 
     def _open(self, v: int) -> int:
+        """Open a region of v and return its number."""
         self.value.append(v)
         self.points.append([])
         return len(self.value) - 1
 
     def _block(self, block: int) -> None:
+        """Open the regions of one block, and record its accesses."""
         flat, live, may = self.flat, self.live, self.may_leave
         first, end = flat.starts[block], flat.starts[block + 1]
         since: dict[int, tuple[int, int]] = {}  # value -> (region, point it begins at)
@@ -224,6 +228,7 @@ class _Finder:
     def _access(
         self, v: int, k: int, define: bool, use: bool, since: dict[int, tuple[int, int]], ends: list[int]
     ) -> _Opened:
+        """Close the region before item k, and open one behind it if the value lives on."""
         merges = define and v in self.live.kept.get(k, ())
         if use and not define and k in self.wishing and only_wished(self.flat.items[k], v):
             return self._wish(v, k, since, ends)

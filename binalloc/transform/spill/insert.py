@@ -151,6 +151,7 @@ class _Inserter:
         return region != NOWHERE and region not in self.away
 
     def _connect(self, k: int, access: RegionAccess) -> tuple[RegionAccess, int, int]:
+        """Create the nodes of an access, and join them with the regions beside it that stay in registers."""
         use = self.sets.new()
         define = use if access.merges or not access.define else self.sets.new()
         through = not access.define or access.merges
@@ -214,6 +215,7 @@ class _Inserter:
     # -- code
 
     def _rewrite(self) -> None:
+        """Rewrite all blocks, and put code on edges."""
         flat = self.flat
         for number, block in enumerate(self.code.blocks):
             out: list[Item] = []
@@ -252,6 +254,7 @@ class _Inserter:
         return (access.use and not access.wish) or (access.merges and self._comes_back(access, item))
 
     def _item(self, k: int, mine: list[tuple[RegionAccess, int, int]], out: list[Item]) -> None:
+        """Add item k to `out` with new names, its comebacks and its stores; leave it out if it is needless."""
         item = self.flat.items[k]
         add = _Additions()
         if self._needless(k, mine):
@@ -295,6 +298,7 @@ class _Inserter:
         (add.after if access.define else add.before).append(store)
 
     def _on_edge(self, edge: Edge, weight: float) -> list[Item]:
+        """Return the code on an edge: stores first, then comebacks, each after the comebacks of its operands."""
         items: list[Item] = []
         comes: dict[int, Value] = {}
         for v, out, into in self._across(edge):

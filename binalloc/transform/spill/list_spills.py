@@ -41,6 +41,8 @@ def list_spills(
 
 
 class _Listing:
+    """This pass fills the lists."""
+
     def __init__(self, flat: Flat, found: FoundRegions, comebacks: Comebacks, spills: Spills) -> None:
         self.flat, self.found, self.comebacks, self.spills = flat, found, comebacks, spills
 
@@ -54,6 +56,7 @@ class _Listing:
             self._edge(*self.found.sides(edge), first_item(self.flat, edge.target), weight)
 
     def _access(self, k: int, access: RegionAccess, needless: int, before: Mapping[int, tuple[int, ...]]) -> None:
+        """List the spill code around one access."""
         spills, item = self.spills, self.flat.items[k]
         if access.wish:
             spills.open.add(access.before)
@@ -72,6 +75,7 @@ class _Listing:
                 self._comeback(access.before, to, k, item.weight, before)
 
     def _edge(self, before: dict[int, int], behind: dict[int, int], k: int, weight: float) -> None:
+        """List the spill code on one edge."""
         both = {v: (before[v], into) for v, into in behind.items() if v in before}
         for v, (out, into) in both.items():
             if out != into:

@@ -30,6 +30,7 @@ from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallSite, Room, call_sites, room
 
 Choose = Callable[[Homes, NDArray[np.int32], NDArray[np.int32]], Choice]
+"""(homes, registers needed, registers available, by point) -> the choice of regions to spill"""
 
 _ROUNDS = 8  # One round suffices unless recomputation takes registers of its own; the limit bounds the time.
 

@@ -29,15 +29,15 @@ from binalloc.models.allocation.terms import Register, Value
 class ItemKind(StrEnum):
     """The kind of an item is an instruction, a copy of values, spill code, or a pseudo item at a function's border."""
 
-    INSTR = "instr"
-    COPY = "copy"
-    EXCHANGE = "exchange"
-    AGAIN = "again"
-    RELOAD = "reload"
-    STORE = "store"
-    ENTRY = "entry"
-    ARRIVE = "arrive"
-    PASS = "pass"
+    INSTR = "instr"  #: an instruction, calls included
+    COPY = "copy"  #: a copy of a value
+    EXCHANGE = "exchange"  #: an exchange of two values: each result takes the other's operand
+    AGAIN = "again"  #: an instruction executed once more, in place of a reload
+    RELOAD = "reload"  #: a load of a memory value
+    STORE = "store"  #: a store of a memory value
+    ENTRY = "entry"  #: pseudo item that defines the arguments
+    ARRIVE = "arrive"  #: pseudo item for an argument that a caller has stored
+    PASS = "pass"  #: a store of an argument, where the callee of the next call has it
 
 
 INSTR, COPY, EXCHANGE, AGAIN, RELOAD, STORE, ENTRY, ARRIVE, PASS = ItemKind
@@ -62,7 +62,7 @@ class VOperand:
     """An operand holds one or several values, which are in consecutive registers."""
 
     field: str  #: the instruction field to fill; or MOVED; or, for an implicit operand, "" or KEEP
-    values: tuple[Value, ...]
+    values: tuple[Value, ...]  #: in the order of their registers
     fixed: Register = ANYWHERE  #: the register that the callee's contract demands for an argument or result of a call
     location: Location = INSIDE  #: of an argument at `entry` and of a result at RET: the place that callers know it by
 
@@ -73,13 +73,9 @@ class VOperand:
 
 @dataclass(slots=True)
 class Item:
-    """An item is one line of virtual code.
+    """An item is one line of virtual code."""
 
-    In an EXCHANGE, each result takes the other's operand. An AGAIN executes an instruction once more, in place of a
-    reload.
-    """
-
-    kind: ItemKind
+    kind: ItemKind  #: what the line is
     instr: Instr | None = None
     origin: int = -1  #: index of the original instruction that the item stands for, or -1
     defs: tuple[VOperand, ...] = ()

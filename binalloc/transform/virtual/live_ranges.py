@@ -95,6 +95,7 @@ class _Crossing:
         return found
 
     def _mask(self, values: Iterable[int]) -> int:
+        """Return the crossing values among these as bits."""
         number = self.number
         raw = bytearray(len(number) // 8 + 1)
         for v in values:
@@ -104,6 +105,7 @@ class _Crossing:
         return int.from_bytes(raw, "little")
 
     def _solve(self) -> None:
+        """Compute `live`, the values live into each block, as a backward fixpoint over the blocks."""
         flat, live = self.flat, self.live
         gen = [self._mask(exposed) for exposed in self.exposed]
         keep = [self._kept(b) for b in flat.blocks()]
@@ -272,6 +274,7 @@ class _Block:
                 self._unreached(v, end)
 
     def _lines(self) -> None:
+        """Walk the lines of a block without guards."""
         flat, end_of, intervals = self.flat, self.end_of, self.out.intervals
         uses = flat.uses
         for k in range(self.end - 1, self.first - 1, -1):
@@ -288,6 +291,7 @@ class _Block:
                     end_of[v] = point
 
     def _lines_with_guards(self, part: dict[int, int]) -> None:
+        """Walk the lines of a block with guards. part: as in `_step_back`."""
         flat, end_of = self.flat, self.end_of
         for k in range(self.end - 1, self.first - 1, -1):
             defs, uses = flat.defs[k], flat.uses[k]
@@ -310,6 +314,7 @@ class _Block:
                     end_of[v] = point
 
     def _add(self, v: int, start: int, end: int) -> None:
+        """Add an interval to a value, joined with the interval behind it if they touch."""
         known = self.out.intervals[v]
         if known and known[-1][0] == end:
             known[-1] = start, known[-1][1]

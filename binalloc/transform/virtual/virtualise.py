@@ -76,6 +76,8 @@ def never_written(program: ProgramAnalysis, name: str) -> list[Location]:
 
 
 class _Virtualising:
+    """This pass translates one function."""
+
     def __init__(
         self,
         program: ProgramAnalysis,
@@ -173,6 +175,7 @@ class _Virtualising:
         return [*arriving, *loading]
 
     def _instruction(self, i: int, view: View, weight: float, out: list[Item]) -> None:
+        """Add the items of instruction i to `out`."""
         if view.control == Flow.CALL:
             self._call(i, weight, out)
             return
@@ -208,6 +211,7 @@ class _Virtualising:
     def _operands(
         self, i: int, refs: tuple[Ref, ...], lookup: Mapping[tuple[int, int, int], WebNumber]
     ) -> tuple[VOperand, ...]:
+        """Return the register operands of instruction i as values."""
         found: list[VOperand] = []
         value_of = self.value_of
         for k, ref in enumerate(refs):
@@ -247,6 +251,8 @@ class _Virtualising:
             u += 1
 
     def _call(self, i: int, weight: float, out: list[Item]) -> None:
+        """Add the items of call i to `out`: arguments passed in memory, the call, and copies of results that share a
+        register."""
         link = self.webs.calls[i]
         contract = self.contracts[link.callee]
         given = [(loc, self.value_of[web]) for loc, web in link.args if web in self.value_of]

@@ -90,9 +90,9 @@ def whole_cost(given: Analysed, available: int, contracts: Mapping[str, Contract
 
 
 def whole_cost_at_least(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> float:
-    """Return a lower bound of `whole_cost` that is faster to compute. Where registers are missing before an item or
-    inside of a call, that many of the values that live there and are none of its operands (or all of them) are spilled,
-    and come back at each use."""
+    """Return a lower bound of `whole_cost` that is faster to compute. Suppose n registers are missing before an item or
+    inside of a call. Then n of the values live there, except for the item's operands (or all of these values), are
+    spilled and come back at each use."""
     flat, live = given.flat, given.live
     sites = call_sites(flat, live, contracts)
     there = room(flat, live, sites, available)
