@@ -136,7 +136,7 @@ def test_expressions_read_numbers_in_structs() -> None:
         ({"set": "ps", "value": {"argument": "a", "element": 8, "at": 1}}, "beyond the end of a; found 33"),
         ({"set": "z", "value": [[1, 2, 3]]}, "not a complex number"),
         ({"set": "s", "value": "z[0]"}, "expressions have no complex"),
-        ({"set": "s", "value": "c"}, "unknown name"), ({"set": "s", "value": "x[0].p.c"}, "expressions have no complex"),
+        ({"set": "s", "value": "c"}, "unknown name"), ({"set": "s", "value": "x[0].p.c"}, "expressions have no"),
         ({"set": "s", "value": "x[0]"}, "a struct is no number in 'x\\[0\\]'"),
         ({"set": "s", "value": "x[0].p"}, "a struct is"),
         ({"set": "s", "value": "x[0].w"}, "an array is no number in 'x\\[0\\].w'.*expected 2, or one in C order"),
