@@ -39,7 +39,7 @@ itself, where that changes nothing (`inlined.py`).
 reserved; everything else about the kernel (parameters, shared and local layout, launch bounds, constants) is unchanged.
 The reconvergence stack suffices where the original's does (`depth.py`).
 
-**Surroundings** (`surroundings.py`). Other kernels do what they did, and functions that an indirect call may enter keep
+**Surroundings** (`surroundings.py`). Other kernels are unchanged, and functions that an indirect call may enter keep
 their addresses.
 
 **What is not.** The order in which lanes of a warp, or warps, come to an access: where a branch was inverted its sides
@@ -90,7 +90,7 @@ from binalloc.verify.values.lattice import State
 
 MAX_CHAIN = 64  # nested calls; chosen by hand: it keeps the checker's own recursion within Python's limit
 STEPS_PER_WORD = 300  # of the analysis; chosen by hand: it bounds the time on hostile code
-_CALLS = (Flow.CALL, Flow.CALL_INDIRECT)
+_CALLS = (Flow.CALL, Flow.CALL_INDIRECT)  # words that enter a function
 
 
 @no_collection()
@@ -436,8 +436,8 @@ def _spills(views: list[View]) -> bool:
 
 
 def _never_written(register: int, views: list[View]) -> int:
-    """`register`, if none of these instructions writes it or calls code that is not known, else NO_REGISTER: a local
-    stack register that holds 0 throughout."""
+    """Return `register`, a local stack register, if it holds 0 throughout, else NO_REGISTER: none of these instructions
+    may write it or call unknown code."""
     for v in views:
         if v.control == Flow.CALL_INDIRECT or any(d.file == REG and register in d.registers() for d in v.defs):
             return NO_REGISTER
