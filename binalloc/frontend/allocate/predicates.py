@@ -53,7 +53,7 @@ def _colour(
     occupied = np.zeros(flat.points, np.uint8)  # for each point, the bitset of places that are taken
     for k, node in enumerate(routine.nodes(), FIRST_LINE):
         if node.callee:
-            occupied[2 * k + 1] = clobbered.get(node.callee, 0)  # no predicate begins there, nor ends
+            occupied[2 * k + 1] = clobbered.get(node.callee, 0)  # no live range begins or ends at this point
     crowded = max(live.pressure(flat.points)) > PREDICATES
     colour: dict[int, int] = {}
     failed: list[int] = []

@@ -16,6 +16,7 @@ from binalloc.isa.interface.places import REG
 from binalloc.isa.table.opcodes import OpSpec
 
 WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
+"""The two summands of a 64-bit sum, each (low word, high word)."""
 
 
 class Known:

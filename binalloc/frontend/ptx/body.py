@@ -52,7 +52,7 @@ _SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({NAME}))?{SKIP}({_APART})", re
 _PIECES = re.compile(r"(?>(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?>(?:[^\[\]{}]|\{[^{}]*+\})*)\])+)")
 """This pattern matches one operand of a list with vectors or addresses."""
 _SPACES = re.compile(SKIP)
-_TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")
+_TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")  # directives behind a label
 _MAX_SCOPES = 200  # deepest nesting of scopes; lookups walk outwards, so that this bounds their time; chosen by hand
 _MAX_LOC = 10**9  # the regular expression takes nine digits for file and line
 

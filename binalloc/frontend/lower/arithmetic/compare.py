@@ -20,7 +20,7 @@ _ORDER = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"
 _UNSIGNED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}  # further comparisons of unsigned integers -> Loom's
 _UNORDERED = {**{f"{name}u": f"{text}U" for name, text in _ORDER.items()}, "num": "NUM", "nan": "NAN"}
 """Further comparisons of floats -> Loom's."""
-_COMPARISONS = (*_ORDER, *_UNSIGNED, *_UNORDERED)
+_COMPARISONS = (*_ORDER, *_UNSIGNED, *_UNORDERED)  # all suffixes of comparisons
 _EXCHANGED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "LTU": "GTU", "LEU": "GEU", "GTU": "LTU", "GEU": "LEU"}
 """Loom's comparison -> the one with exchanged operands."""
 
