@@ -46,7 +46,7 @@ def make_core(name: str, folder: Path) -> None:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "BINALLOC_"))}
     chosen = {"NUMBA_CPU_NAME": CPU, "NUMBA_CPU_FEATURES": ""}
     command = [sys.executable, "-m", __name__, name, str(folder.resolve())]
-    here = FOLDER.parents[2]  # where the child finds these very sources
+    here = FOLDER.parents[2]  # the child imports the same sources from here
     done = subprocess.run(command, cwd=here, env=kept | chosen, capture_output=True, text=True)
     if done.returncode:
         raise Refused("the compiled core cannot be made", found=(done.stderr or "no message").strip().splitlines()[-1])

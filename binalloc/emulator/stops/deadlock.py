@@ -194,7 +194,7 @@ def _at_barriers(block: Block) -> str:
                 warps = [w.warp for w in others if w.barrier == other]
                 places.append(f"{_numbers('warp', warps)} at barrier {other}")
             return f"warps of block {block.number} wait at different barriers, {' and '.join(places)}"
-        if ended and barrier.arrived > len(come):  # some came without waiting, and nobody knows any more who
+        if ended and barrier.arrived > len(come):  # some came without waiting, and which ones is unknown
             came = f"{barrier.arrived} came ({barrier.arrived - len(come)} without waiting)"
             return f"{at} of block {block.number}, {came}, and {_numbers('warp', ended)} ended"
         if ended:

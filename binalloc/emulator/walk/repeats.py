@@ -128,7 +128,7 @@ class Repeats:
 
         This is for addresses that have grown evenly up to the last round, which was walked.
         """
-        for left_out in reversed(self._left_out):  # so that places before it stay what they were
+        for left_out in reversed(self._left_out):  # the last first, so that the places of earlier ones stay valid
             left_out.fill(addresses[left_out.word])
 
     def _rounds(self, arrivals: Sequence[Arrival]) -> int:
