@@ -64,6 +64,8 @@ class _Virtualising:
         self.operands: dict[Ref, VOperand] = {}  #: reference -> its operand, made once
 
     def run(self) -> VCode:
+        """Make the virtual code: an entry block that defines the arguments, then the blocks of the function in
+        order."""
         entry = tuple(
             VOperand("", (_value(unit),), location=Location(k)) for k, unit in enumerate(self.routine.arguments)
         )

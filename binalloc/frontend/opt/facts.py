@@ -77,6 +77,7 @@ class Facts:
         return a == b or (self.enter[a] != _MANY and self.enter[a] <= self.enter[b] < self.leave[a])
 
     def _scan(self) -> None:
+        """Count writes and reads, and find the stable units."""
         where = [-1] * self.count
         for unit in self.routine.arguments:
             self._write(unit - FIRST_REGISTER, False, 0, where)

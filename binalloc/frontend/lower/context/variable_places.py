@@ -143,6 +143,8 @@ class VariablePlaces:
         return [("", v) for v in self.module.variables.values() if id(v) in seen] + local
 
     def _place_memory(self) -> None:
+        """Place the constant and global variables, and make their initial bytes. Raises NotSupported where they do not
+        fit."""
         const = 0
         address = GLOBALS_BASE
         placed: list[tuple[str, ast.Variable]] = []

@@ -135,6 +135,7 @@ def match(ctx: Context, ins: Instruction) -> None:
 
 
 def active_mask(ctx: Context, ins: Instruction) -> None:
+    """Lower activemask."""
     m = ctx.modifiers()
     m.type("b32")
     m.done()
