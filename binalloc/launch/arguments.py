@@ -63,7 +63,9 @@ _OF_A_SIZE: dict[str, tuple[str, ...]] = {
 }
 """By kind: the keys that a size may override."""
 _FIELD_KEYS = ("name", "dtype", "value", "argument", "at", "offset", "fields", "bytes")
+"""Keys of a field of a struct by value."""
 _COMPARES = (CompareMode.EXACT, CompareMode.UNORDERED, CompareMode.IGNORE)
+"""Ways of comparison that are written as text."""
 
 
 def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> tuple[Argument, ...]:

@@ -31,8 +31,10 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "bool": np.dtype("?"),
     POINTER: np.dtype("<u8"),
 }
+"""By name in launch files: NumPy's dtype of the elements."""
 NUMBERS = tuple(name for name in DTYPES if name != POINTER)  # the types whose elements are numbers
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items() if name not in (BF16, POINTER)}
+"""The reverse, without the types that NumPy does not have."""
 PART = {"c64": "f32", "c128": "f64"}  # the type of the two parts of a complex number
 POINTER_BYTES = DTYPES[POINTER].itemsize
 Number = int | float | complex

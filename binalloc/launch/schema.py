@@ -27,9 +27,9 @@ RUNTIME_BYTES = {"heap": (HEAP_BYTES, 1 << 10, 1 << 27), "printf_buffer": (PRINT
 """By key, bytes of the device runtime's memories: the default, the least and the most. The most bounds the host's
 memory."""
 
-_OWN = ("grid", "block", "dynamic_shared", *RUNTIME_BYTES, "cooperative", "argument")
-_TOP = ("kernel", *_OWN, "types", "reference", "sizes")
-_SIZE = _OWN
+_OWN = ("grid", "block", "dynamic_shared", *RUNTIME_BYTES, "cooperative", "argument")  # keys that a size may override
+_TOP = ("kernel", *_OWN, "types", "reference", "sizes")  # keys of the file
+_SIZE = _OWN  # keys of `[sizes.<name>]`
 
 
 def parse_launch(data: object, *, path: str = "", size: str | None = None) -> Launch:

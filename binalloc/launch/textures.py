@@ -20,10 +20,11 @@ TEXTURE_KEYS = (
     *SURFACE_KEYS, "filter", "address", "normalized", "read", "array", "levels", "level_filter", "level_init", "bias",
     "clamp",
 )  # fmt: skip
-_MIPMAP_KEYS = ("level_filter", "level_init", "bias", "clamp")
-_INHERITED = ("dtype", "shape", "channels", "layers")
-SURFACE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f16", "f32")
+_MIPMAP_KEYS = ("level_filter", "level_init", "bias", "clamp")  # keys of a texture with several levels alone
+_INHERITED = ("dtype", "shape", "channels", "layers")  # keys that a texture takes from the argument that it reads
+SURFACE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f16", "f32")  # types of a surface's channels, as in CUDA
 TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
+"""Types of a texture's channels; f16 is not read by TEX."""
 _SIDES = (1 << 27, 1 << 16, 1 << 14)  # longest side of textures of one, two and three dimensions, as in CUDA
 _LAYERED = {
     TextureLayers.ARRAY: ((2, 3), "[layers, width] or [layers, height, width]"),
@@ -136,7 +137,8 @@ def _mipmap(texture: Texture, entry: dict[str, Any], dtype: str, given: int, at:
     if levels == 1:
         for key in _MIPMAP_KEYS:
             if key in entry:
-                at.sub(key).fail("of a mipmap alone", key, f"levels = 2 to {most}" if most > 1 else "no such key")
+                expected = f"levels = 2 to {most}" if most > 1 else "no such key"
+                at.sub(key).fail("only a mipmap has this key", key, expected)
         return texture
     if not texture.normalized:
         at.sub("normalized").fail("coordinates of a mipmap are normalized", False, "normalized = true")

@@ -38,7 +38,7 @@ HEAP_BYTES = 8 << 20  # CUDA's default
 PRINTF_BYTES = 1 << 20  # CUDA's default
 HANDLE_BYTES = (8, 4)  # the parameter of a texture or surface is as long as the kernel declares it
 MOST_LEVELS = 28  # of a mipmap: the longest side has 2^27 texels
-_UNNAMED = re.compile(r".+_param_\d+")
+_UNNAMED = re.compile(r".+_param_\d+")  # names that compilers of PTX give to parameters without a name
 
 
 class ArgumentKind(StrEnum):
@@ -315,6 +315,7 @@ class Launch:
         return self._filled([a])[a.name]
 
     def _filled(self, arguments: Iterable[Argument]) -> dict[str, Array]:
+        """Return fresh contents of arguments, by name."""
         addresses, targets = self.addresses, targets_of(self.arguments)
         return {
             a.name: contents(a.init, a.element, a.shape, Setting(addresses, targets, f"argument {a.name}", self.path))

@@ -26,7 +26,7 @@ _KEEPING = {
 _KEEPING_CLEAR = {"L": (2, 4), "P": (4,), "RGB": (4,)}
 """By mode: the numbers of channels that keep the colour that a file marks as transparent."""
 _GREY = 0  # PNG's number of grey pictures
-_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"  # the signature of PNG files, and length and name of the first chunk
 _WIDTH_AT, _DEPTH_AT, _COLOUR_AT = 16, 24, 25  # bytes of a PNG file, as its specification has them
 
 

@@ -18,10 +18,10 @@ from binalloc.launch.dtypes import BF16, Array, copied, rounded
 from binalloc.launch.elements.layout import Element, Struct, numpy_of
 from binalloc.printable import quoted
 
-_MAGIC = b"\x93NUMPY"
+_MAGIC = b"\x93NUMPY"  # the beginning of every .npy file
 _LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}  # by version: bytes of the header's length
 _HEADER_LIMIT = 10_000  # bytes of a header: NumPy's own limit
-_KEYS = {"descr", "fortran_order", "shape"}
+_KEYS = {"descr", "fortran_order", "shape"}  # keys of the header, all required
 
 
 _REMEDY = "Save it with numpy.save from an array of that dtype and shape."

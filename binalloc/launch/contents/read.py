@@ -53,6 +53,7 @@ READERS: dict[FileFormat, Reader] = {
     ),
     FileFormat.PNG: lambda given, path, element, shape: read_png(path, _plain(element), shape),
 }
+"""By format: reads a file's array."""
 
 
 def read_input(given: InputFile, element: Element, shape: tuple[int, ...], place: str, launch_path: str) -> Array:

@@ -20,7 +20,8 @@ from binalloc.printable import quoted
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+", re.ASCII)
 _REAL = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
-_TRUTHS = {"0": False, "1": True, "false": False, "true": True}
+"""Decimal floats, infinities and NaN, as Python reads them without underlines."""
+_TRUTHS = {"0": False, "1": True, "false": False, "true": True}  # truth values by their text in lower case
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as Python's error handler surrogateescape reads them."""
 _LINE = 1 << 20  # characters of a line: bounds the memory for a file without newlines; chosen by hand

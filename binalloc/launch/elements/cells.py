@@ -21,6 +21,7 @@ from binalloc.launch.values import At, a_name, a_value
 from binalloc.printable import quoted
 
 POINTER_WORDS = '0, a name, or a table { argument = "name", at = byte } or { argument = "name", element = index }'
+"""A pointer's value in a file, for messages."""
 
 
 @dataclass(frozen=True, slots=True)

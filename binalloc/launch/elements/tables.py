@@ -15,8 +15,8 @@ from binalloc.launch.elements.layout import MAX_AXES, Element, Member, Struct, a
 from binalloc.launch.values import At, a_name
 from binalloc.printable import quoted
 
-TYPE_KEYS = ("fields", "bytes", "align", "packed")
-MEMBER_KEYS = ("name", "dtype", "shape", "offset")
+TYPE_KEYS = ("fields", "bytes", "align", "packed")  # keys of `[types.<name>]`
+MEMBER_KEYS = ("name", "dtype", "shape", "offset")  # keys of a member of such a type
 MAX_TYPE_BYTES = 1 << 28  # bytes of a struct: the limit of all buffers together
 MAX_ALIGN = 128  # bytes: CUDA's largest `__align__`
 MAX_NESTING = 16  # levels of structs in structs: bounds recursion; chosen by hand
@@ -37,7 +37,7 @@ class Types:
         for name in self._tables:
             where = at.sub(str(name))
             if a_name(name, where) in DTYPES:
-                where.fail("the name of a type that there is", name, "another name")
+                where.fail("the name of a built-in type", name, "another name")
         for name in self._tables:
             self._struct(name, ())
 
@@ -139,9 +139,9 @@ def _require_modest(made: Struct, at: At) -> None:
     for count, leaf in enumerate(made.leaves(), 1):
         if count > MAX_MEMBERS:
             found, expected = f"{count} or more", f"at most {MAX_MEMBERS}"
-            at.fail("too many fields, those of structs in it counted", found, expected)
+            at.fail("too many fields, with the fields of structs in it", found, expected)
         if leaf.axes >= MAX_AXES:
-            at.fail("too many dimensions, those of structs in it counted", leaf.axes, f"at most {MAX_AXES - 1}")
+            at.fail("too many dimensions, with the dimensions of structs in it", leaf.axes, f"at most {MAX_AXES - 1}")
 
 
 def struct_types(table: Mapping[str, Any], at: At) -> Types:

@@ -44,8 +44,8 @@ ROUNDS = 1_000_000
 """Most rounds of `repeat` where the file does not give a limit: a slip must not run for ever; chosen by hand."""
 MAX_ARGUMENTS = 4096  # arguments of a launch: more parameters than CUDA's 32,764 bytes hold of 8 bytes each
 
-_SIZE = ("constants", *RUNTIME_BYTES, "argument")
-_TOP = (*_SIZE, "types", "step", "reference", "sizes")
+_SIZE = ("constants", *RUNTIME_BYTES, "argument")  # keys of `[sizes.<name>]`
+_TOP = (*_SIZE, "types", "step", "reference", "sizes")  # keys of the file
 _VERBS: dict[str, tuple[str, ...]] = {
     "launch": ("grid", "block", "dynamic_shared", "cooperative", "arguments"),
     "set": ("value", "from", "count", "field"),
@@ -89,7 +89,8 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
         if a.name in constants:
             where.fail("an argument has the name of a constant", a.name, "distinct names")
         if a.name in FUNCTIONS:
-            where.fail("a name of expressions", a.name, f"another one than {', '.join(FUNCTIONS)}")
+            message = "the argument has the name of a function of expressions"
+            where.fail(message, a.name, f"a name other than {', '.join(FUNCTIONS)}")
     held = Launch(
         "", (1, 1, 1), (1, 1, 1), 0, arguments, parse_reference(table, at), size, at.file,
         **parse_runtime(table, override, at, over_at),  # type: ignore[arg-type]

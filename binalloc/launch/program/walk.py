@@ -79,6 +79,7 @@ class Walk:
     # the scope of expressions
 
     def number(self, name: str) -> Number:
+        """Return the present value of a loop variable, scalar or constant."""
         for numbers in (self.variables, self.scalars, self.program.constants):
             if name in numbers:
                 found = numbers[name]
@@ -87,6 +88,7 @@ class Walk:
         raise AssertionError(name)
 
     def element(self, name: str, index: tuple[int, ...], path: Path) -> Number:
+        """Return a present number in a buffer."""
         found = self.runner.array(name)
         for step in (index, *path):
             found = found[step] if isinstance(step, str) else _indexed(found, step)
@@ -98,6 +100,7 @@ class Walk:
     # steps
 
     def _steps(self, steps: tuple[ProgramStep, ...]) -> None:
+        """Execute steps, without those whose `when` is 0."""
         for step in steps:
             with self._told(step):
                 left_out = step.when is not None and not step.when.number(self)
@@ -177,7 +180,7 @@ class Walk:
             place: Any = inner if isinstance(inner, str) else (..., *inner)
             part = part[place]
         if 1 < len(values) > part.size:
-            step.at.sub("value").fail("more values than they go to", len(values), f"at most {part.size}")
+            step.at.sub("value").fail("more values than elements", len(values), f"at most {part.size}")
         with np.errstate(all="ignore"):
             given = rounded(values, dtype)
             part[...] = given[0] if len(given) == 1 else np.resize(given, part.shape)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from binalloc.emulator.accelsim.sass import BINARY_VERSION, SassLine
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW
 from binalloc.isa.interface.places import LANES
+from binalloc.laboratory.accelsim.sass import BINARY_VERSION, SassLine
 from binalloc.launch.types import Launch
 from binalloc.printable import one_line
 from binalloc.version import VERSION
