@@ -61,7 +61,7 @@ class _Walk:
     # -- substitution
 
     def _substitute(self, node: Node) -> None:
-        """Replace the values that a node reads by the sources of their copies: arguments, guard, operands and predicates."""
+        """Replace the values that a node reads by their copies' sources: arguments, guard, operands, predicates."""
         known = self.known
         if node.callee:
             node.args = tuple(known.unit(u) for u in node.args)
