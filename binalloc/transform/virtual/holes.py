@@ -50,7 +50,7 @@ def _holds_result(item: Item, operand: Sequence[int], left: Sequence[int], place
         if 1 < width < len(operand) and all(first + k not in left for k in range(width)):
             return True
         for i in left:
-            if operand[i] in result.values:  # it stands where it will
+            if operand[i] in result.values:  # part of the result already, it stays in place
                 at = result.values.index(operand[i]) - i + place
                 if 0 <= at < width:
                     return True
