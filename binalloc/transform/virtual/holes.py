@@ -2,7 +2,7 @@
 
 It needs virtual code and its live ranges. The values of a wide operand are in consecutive registers before its item. So
 are the parts that a wide result keeps of its old content, with the other parts beside them. Registers that are free
-elsewhere cannot take their places, so that many more registers are needed than values are live.
+elsewhere cannot take their places, so that correspondingly more are needed than values are live.
 """
 
 from __future__ import annotations
