@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from binalloc.printable import one_line, plain
 
-_PARAMETER = re.compile(r"\{(\w+)\}")
+_PARAMETER = re.compile(r"\{(\w+)\}")  # a name in braces
 
 
 class Hint(str):
@@ -138,17 +137,15 @@ class LimitHit(BinallocError):
     exit_code = 4
     #: what an emulated run had done before, a `Result` of `emulator.runs.run`; None where there is none
     partial: object = None
-    report: dict[str, Any] | None = None  #: the report on that run, as `--json` has it
     #: where a command runs several versions of a kernel: the one that ran, in words; else empty (`running`)
     version = ""
 
 
 class Interrupted(KeyboardInterrupt):
-    """An emulated run was interrupted by Ctrl-C, or by another request to end the process. partial, report and version
-    are as in `LimitHit`, program as in every error."""
+    """An emulated run was interrupted by Ctrl-C, or by another request to end the process. partial and version are as
+    in `LimitHit`, program as in every error."""
 
     program: object = None
-    report: dict[str, Any] | None = None
     version = ""
 
     def __init__(self, partial: object, exit_code: int = 130) -> None:

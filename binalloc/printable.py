@@ -17,7 +17,7 @@ _SCAN_LIMIT = 1 << 20  # characters of a text that are searched for long words: 
 _VALUE_LIMIT = 80  # characters of a quoted value: about one line of a terminal
 _INTEGER_BITS = 128  # longer integers are not shown in digits (up to 39 here), but as their number of bits
 
-_LONG_WORD = re.compile(rf"\S{{{WORD_LIMIT + 1},}}")
+_LONG_WORD = re.compile(rf"\S{{{WORD_LIMIT + 1},}}")  # a word to be cut
 # Printable by Unicode's categories, yet without any width of their own.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, pulsing
+from binalloc.cli.terminal import SCHEMA_VERSION, Ended, note, print_json, pulsing
 from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import count, one_line, plain, screen
 
@@ -128,10 +128,12 @@ class _Notes(logging.Handler):
 def _end(error: BaseException, as_json: bool) -> int:
     """Report an error of ours, of the command line, of the system, or a defect; its exit code. Raises nothing, whatever
     the error's own text does, except where a developer asks for the traceback."""
+    error, report = (error.error, error.report) if isinstance(error, Ended) else (error, None)
     if os.environ.get("BINALLOC_DEBUG") and not isinstance(error, BinallocError | click.ClickException):
         raise error
     try:
-        message, code = _describe(error)
+        report = _stopped(error) if report is None else report
+        message, code = _describe(error, report)
     except Exception:
         message, code = f"internal error: {type(error).__name__}, which cannot be shown", EXIT_DEFECT
     try:
@@ -139,7 +141,7 @@ def _end(error: BaseException, as_json: bool) -> int:
             details: dict[str, object] = {"message": message, "exit_code": code}
             if isinstance(error, BinallocError):
                 details |= error.details(SPELLINGS)
-            print_json({"schema_version": SCHEMA_VERSION, **_stopped(error), "error": details})
+            print_json({"schema_version": SCHEMA_VERSION, **(report or {}), "error": details})
     except Exception:
         code = code or EXIT_DEFECT  # stdout cannot take it; stderr still says what is wrong
     note(f"error: {message}")
@@ -150,12 +152,12 @@ def _end(error: BaseException, as_json: bool) -> int:
 
 
 def _stopped(error: BaseException) -> dict[str, Any]:
-    """The emulated run that was under way, {} where none was."""
-    if getattr(error, "partial", None) is None and getattr(error, "report", None) is None:
+    """Return the report on the emulated run that was under way, {} where none was."""
+    if getattr(error, "partial", None) is None:
         return {}
-    from binalloc.report.runs.run import stopped_to_dict
+    from binalloc.report.runs.facts import partial_json
 
-    return stopped_to_dict(error) or {}
+    return partial_json(error) or {}
 
 
 def _interruption(run: dict[str, Any]) -> str:
@@ -174,8 +176,8 @@ def _interruption(run: dict[str, Any]) -> str:
     return f"interrupted{where}; " + (f"written: {', '.join(map(one_line, files))}" if files else "nothing was written")
 
 
-def _describe(error: BaseException) -> tuple[str, int]:
-    """One line for a terminal, and the exit code."""
+def _describe(error: BaseException, report: dict[str, Any]) -> tuple[str, int]:
+    """Return one line for a terminal, and the exit code. report: on the emulated run under way, {} for none."""
     if isinstance(error, BinallocError):
         return error.text(SPELLINGS), error.exit_code
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
@@ -186,7 +188,7 @@ def _describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message(), 2
     if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
-        return _interruption(_stopped(error)), getattr(error, "exit_code", EXIT_INTERRUPTED)
+        return _interruption(report), getattr(error, "exit_code", EXIT_INTERRUPTED)
     if isinstance(error, RecursionError):
         return "the input nests too deeply", 3
     if isinstance(error, MemoryError):

@@ -15,7 +15,7 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.traces.trace import TraceOptions
-    from binalloc.report.runs.observed import TraceFile, Wanted
+    from binalloc.pipeline.running.observed import TraceFile, Wanted, WrittenTrace
 
 EXIT_STOPPED = 6
 _SHOWN = 1000
@@ -136,13 +136,14 @@ class Observed:
     def wanted(self, *, quiet: bool) -> Wanted:
         """The same for the library; UsageError where the options contradict each other, or the trace's file is none.
         quiet: accesses are for --json."""
-        from binalloc.report.runs.observed import Wanted
+        from binalloc.pipeline.running.observed import Wanted
+        from binalloc.report.runs.watched import access_line
 
         if "watch" in self.breaks and not self.watches:
             raise UsageError("--break watch stops at what --watch names", remedy="Give --watch BUFFER, too.")
         trace = self._trace()
         return Wanted(
-            trace, self.watches, self.breaks, self.watch_limit, note, not quiet,
+            trace, self.watches, self.breaks, self.watch_limit, lambda access: note(access_line(access)), not quiet,
             None if trace is None else lambda found: tell_left_out(found, trace.options),
         )  # fmt: skip
 
@@ -154,7 +155,7 @@ class Observed:
             raise UsageError("a trace goes to a file", place="--trace", found="-", expected="a file's name")
         from binalloc.emulator.traces.trace import TraceOptions
         from binalloc.emulator.traces.windows import Windows
-        from binalloc.report.runs.observed import TraceFile
+        from binalloc.pipeline.running.observed import TraceFile
 
         first, last = self.trace_window or (0, None)
         windows = Windows(first, last, self.trace_every or 0, _SHOWN)
@@ -164,16 +165,16 @@ class Observed:
 observe_options = gathered("observed", Observed, *_TRACE, *_WATCH)
 
 
-def tell_left_out(found: dict[str, Any], wanted: TraceOptions) -> None:
-    """On stderr, what a trace does not show."""
-    if not found["left_out"] and found["full_at_cycle"] is None:
+def tell_left_out(found: WrittenTrace, wanted: TraceOptions) -> None:
+    """Say on stderr what a trace does not show."""
+    if not found.left_out and found.full_at_cycle is None:
         return
-    total = found["left_out"] + found["instructions"]
-    text = f"{found['file']}: {found['left_out']:,} of {total:,} warp instructions are not in the trace"
-    if found["full_at_cycle"] is None:
+    total = found.left_out + found.instructions
+    text = f"{found.file}: {found.left_out:,} of {total:,} warp instructions are not in the trace"
+    if found.full_at_cycle is None:
         note(f"{text}, as they are in none of its windows")
     else:
         note(
-            f"{text}: it was full, {wanted.limit:,} events, in cycle {found['full_at_cycle']:,}; see --trace-limit, "
+            f"{text}: it was full, {wanted.limit:,} events, in cycle {found.full_at_cycle:,}; see --trace-limit, "
             "--trace-window, --trace-every"
         )

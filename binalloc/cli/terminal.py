@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -58,6 +58,14 @@ def to_stdout(data: bytes) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise
+
+
+class Ended(Exception):
+    """Ends a command by an error of which there is a report all the same: `cli.group` prints both as one object."""
+
+    def __init__(self, error: BaseException, report: dict[str, Any]) -> None:
+        super().__init__(str(error))
+        self.error, self.report = error, report
 
 
 class Pulse:

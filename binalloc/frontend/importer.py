@@ -20,10 +20,7 @@ from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
 from binalloc.frontend.units import Unit
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
-from binalloc.version import VERSION
-
-TOOL = "binalloc import-ptx"
-"""This name stands in the provenance record that an import writes into the binary."""
+from binalloc.version import IMPORTER, VERSION
 
 
 @dataclass
@@ -230,4 +227,4 @@ def _provenance(units: Sequence[Unit], machine: str, stack_bytes: int | None) ->
     digests = [unit.sha256 for unit in units]
     inputs: dict[str, object] = {"input_sha256": digests[0]} if len(digests) == 1 else {"inputs_sha256": digests}
     stack = {} if stack_bytes is None else {"stack_bytes": stack_bytes}
-    return {"tool": TOOL, "version": VERSION, **inputs, "machine": machine, **stack}
+    return {"tool": IMPORTER, "version": VERSION, **inputs, "machine": machine, **stack}

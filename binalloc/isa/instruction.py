@@ -30,7 +30,7 @@ class Control(NamedTuple):
     reuse: int = 0  #: mask of the operands to keep in the operand cache
 
 
-DEFAULT_CONTROL = Control()
+DEFAULT_CONTROL = Control()  # the control code that assembly has where none is written
 
 
 class Instr:
@@ -137,6 +137,7 @@ def default_fields(op: OpSpec, given: Mapping[str, int]) -> dict[str, int]:
 
 
 _FIELD_DEFAULTS = dict.fromkeys(("rd", "ra", "rb", "rc"), RZ) | dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), PT)
+"""Defaults of fields that are not 0."""
 
 
 @dataclass

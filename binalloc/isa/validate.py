@@ -25,7 +25,7 @@ from binalloc.isa.table.rules import shape_of
 MACHINE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,255}")
 """Names of machines and targets: printable text, of a length that messages can show."""
 MAX_FILE_NAME = 4096  # characters of a source file's name: PATH_MAX of Linux
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # characters that UTF-8 cannot encode
 PARAM_BYTES = 1 << 16  # bytes of constant bank 0: a constant's offset has 16 bits
 SHARED_LIMIT = 1 << 24  # bytes of shared memory: the length of its generic window
 _CAS = ATOMIC_OPS.index("CAS")
@@ -47,6 +47,7 @@ class _Check:
     def fail(
         self, place: str, message: str, found: object = None, expected: object = None, remedy: str | None = None
     ) -> NoReturn:
+        """Raise MalformedInput for a place in the function, or in the module without one."""
         where = f"function {self.fn.name}" if self.fn else ""
         place = ": ".join(p for p in (where, place) if p)
         raise MalformedInput(
@@ -232,7 +233,7 @@ def _names(fn: Function, check: _Check) -> None:
             check.fail(f"label {name}", "labels no instruction", index, f"0..{n - 1}")
     for index, (file, line) in fn.lines.items():
         if not 0 <= index < n or not 0 <= line < 1 << 31 or "\0" in file:
-            check.fail("line table", "entry for no instruction or line", (index, line), f"words 0..{n - 1}")
+            check.fail("line table", "an instruction or line out of range", (index, line), f"words 0..{n - 1}")
     files = {file for file, _ in fn.lines.values()}
     for file in sorted(files):
         if len(file) > MAX_FILE_NAME or _SURROGATE.search(file):
@@ -247,7 +248,7 @@ def _names(fn: Function, check: _Check) -> None:
         if len(fn.origin.index) != n or not all(-1 <= v < 1 << 24 for v in fn.origin.index):
             check.fail("instruction map", "does not fit the code", f"{len(fn.origin.index)} entries", f"{n}")
         if not all(0 <= v < 1 << 24 for v in fn.origin.inlined):
-            check.fail("instruction map", "an inlined call at no word", "a number out of range", "0 or more")
+            check.fail("instruction map", "an inlined call out of range", "a number out of range", "0..16777215")
 
 
 def _globals(module: Module, check: _Check) -> None:

@@ -1,1 +1,1 @@
-"""Launch files: grid, block, arguments and references of a kernel's run."""
+"""A launch file gives grid, block, arguments and reference of a kernel's run; launches are read and made here."""

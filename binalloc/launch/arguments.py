@@ -1,7 +1,7 @@
-"""The launch file's `[[argument]]` tables: from the plain dicts a TOML parser gives to checked `Argument`s.
+"""The launch file's `[[argument]]` tables become checked `Argument`s here, from the plain dicts of a TOML parser.
 
-Needs `types` and `values`. Leaves true: every argument's values fit their types, shapes and sizes are
-within bounds, and unknown keys have been refused.
+Needs `types` and `values`. Leaves true: every argument's values fit their types, shapes and sizes are within bounds,
+and unknown keys have been refused.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from binalloc.launch.types import (
 from binalloc.launch.values import At, a_name, a_number, a_value
 from binalloc.printable import plain, quoted
 
-MAX_BUFFER_BYTES = 1 << 28
-MAX_PARAMETER_BYTES = 32764
+MAX_BUFFER_BYTES = 1 << 28  # bytes of all buffers together: bounds the host's memory; chosen by hand
+MAX_PARAMETER_BYTES = 32764  # CUDA's limit, since compute capability 7.0 with CUDA 12.1
 
 _KEYS = {
     ArgumentKind.BUFFER: ("name", "kind", "dtype", "shape", "init", "compare", "parameter"),
@@ -51,6 +51,7 @@ _KEYS = {
     ArgumentKind.STRUCT: ("name", "kind", "fields", "bytes", "dtype", "value"),
     ArgumentKind.POINTER: ("name", "kind", "argument", "at"),
 }  # fmt: skip
+"""By kind: the keys of an argument."""
 _OF_A_SIZE: dict[str, tuple[str, ...]] = {
     ArgumentKind.BUFFER: ("shape", "init"),
     ArgumentKind.SYMBOL: ("shape", "init"),
@@ -60,14 +61,17 @@ _OF_A_SIZE: dict[str, tuple[str, ...]] = {
     ArgumentKind.STRUCT: ("fields", "bytes", "value"),
     ArgumentKind.POINTER: ("at",),
 }
+"""By kind: the keys that a size may override."""
 _FIELD_KEYS = ("name", "dtype", "value", "argument", "at", "offset", "fields", "bytes")
+"""Keys of a field of a struct by value."""
 _COMPARES = (CompareMode.EXACT, CompareMode.UNORDERED, CompareMode.IGNORE)
+"""Ways of comparison that are written as text."""
 
 
 def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> tuple[Argument, ...]:
-    """The arguments of the file's table `table` (at `at`) under the size `override` (at `over_at`).
+    """Return the arguments of the file's table `table` (at `at`) under the size `override` (at `over_at`).
 
-    Raises MalformedInput for whatever does not belong there.
+    Raises MalformedInput for everything that does not belong there.
     """
     entries = table.get("argument", [])
     if not isinstance(entries, list):
@@ -112,7 +116,7 @@ def parse_arguments(table: dict[str, Any], override: dict[str, Any], at: At, ove
 
 
 def _shell(entry: dict[str, Any], types: Types, at: At) -> Argument:
-    """An argument as far as pointers to it need: what it is and how large, not yet what it holds."""
+    """Return an argument without its contents. Type and size are known: that suffices to check pointers to it."""
     kind = at.sub("kind").one_of(at.required(entry, "kind"), tuple(_KEYS))
     at.only_keys(entry, _KEYS[kind])
     name = a_name(at.required(entry, "name"), at.sub("name"))
@@ -132,7 +136,7 @@ def _shell(entry: dict[str, Any], types: Types, at: At) -> Argument:
 def _filled(
     shell: Argument, entry: dict[str, Any], index: int, types: Types, targets: Mapping[str, Target], at: At
 ) -> Argument:
-    """The argument with what it holds. targets: what pointers may be to."""
+    """Return the argument with its contents. targets: the arguments that pointers may point to."""
     if shell.kind == ArgumentKind.SCALAR:
         return shell
     if shell.kind == ArgumentKind.STRUCT:
@@ -159,7 +163,7 @@ def _filled(
 
 
 def _struct(shell: Argument, entry: dict[str, Any], types: Types, targets: Mapping[str, Target], at: At) -> Argument:
-    """A struct passed by value, of a type of the file or by its fields."""
+    """Return a struct passed by value, of a type of the file or by its fields."""
     if "dtype" not in entry:
         at.only_keys(entry, ("name", "kind", "fields", "bytes"))
         fields, end, align = _fields(entry, types, targets, at)
@@ -178,8 +182,8 @@ def _struct(shell: Argument, entry: dict[str, Any], types: Types, targets: Mappi
 def _fields(
     entry: dict[str, Any], types: Types, targets: Mapping[str, Target], at: At
 ) -> tuple[list[Field], int, int]:
-    """Fields one behind the other, each aligned to its element, or where `offset` says; their end, and the largest
-    alignment."""
+    """Return fields one behind the other, each aligned to its element, or at its own `offset`; and their end, and the
+    largest alignment."""
     items = at.required(entry, "fields")
     if not isinstance(items, list) or not items:
         at.sub("fields").fail("not fields", quoted(items), "a list of tables { dtype, value }")
@@ -204,8 +208,8 @@ def _fields(
 def _field(
     entry: dict[str, Any], end: int, types: Types, targets: Mapping[str, Target], at: At
 ) -> tuple[list[Field], tuple[str, int, int], int]:  # fmt: skip
-    """One member, by default behind the first `end` bytes: its numbers and pointers, its name, offset and bytes, and
-    its alignment."""
+    """Return one member: its numbers and pointers; its name, offset and bytes; its alignment. By default it lies behind
+    the first `end` bytes."""
     at.only_keys(entry, _FIELD_KEYS)
     name = a_name(entry["name"], at.sub("name")) if "name" in entry else ""
     inside: list[Field] = []
@@ -231,7 +235,7 @@ def _field(
 def _typed(
     entry: dict[str, Any], name: str, types: Types, targets: Mapping[str, Target], at: At
 ) -> tuple[list[Field], int, int]:
-    """A field by its type: numbers and pointers, bytes and alignment. A list is an array of them."""
+    """Return a field with a type: numbers and pointers, bytes and alignment. A list is an array of them."""
     element = types.element(at.required(entry, "dtype"), at.sub("dtype"))
     given, where = at.required(entry, "value"), at.sub("value")
     if given == []:
@@ -248,7 +252,8 @@ def _typed(
 
 
 def _address(entry: dict[str, Any], offset: int, name: str, targets: Mapping[str, Target], at: At) -> Field:
-    """The address of a byte of a buffer, the first by default, or a texture's or surface's handle, at a byte offset."""
+    """Return a field with the address of a byte of a buffer, the first by default, or with a texture's or surface's
+    handle. offset: its byte offset."""
     other = a_name(entry["argument"], at.sub("argument"))
     if other not in targets:
         at.sub("argument").fail("no such buffer, texture or surface", other, ", ".join(targets) or "one of the launch")
@@ -257,6 +262,7 @@ def _address(entry: dict[str, Any], offset: int, name: str, targets: Mapping[str
 
 
 def _shape(value: object, element: Element, at: At) -> tuple[int, ...]:
+    """Return the sides of a buffer, within the limits of axes and bytes."""
     items = value if isinstance(value, list) else [value]
     inside = 0 if isinstance(element, str) else max(leaf.axes for leaf in element.leaves())
     most = MAX_AXES - inside
@@ -270,6 +276,7 @@ def _shape(value: object, element: Element, at: At) -> tuple[int, ...]:
 
 
 def _compare(value: object, at: At) -> Compare:
+    """Return the way in which a buffer is compared."""
     if isinstance(value, dict):
         at.only_keys(value, ("rtol", "atol"))
         bounds = {k: a_number(value.get(k, 0.0), at.sub(k)) for k in ("rtol", "atol")}

@@ -1,8 +1,9 @@
-"""Launches from Python values: NumPy arrays for buffers, numbers for scalars, one for each parameter of a kernel.
+"""Launches are made of Python values here: NumPy arrays for buffers, numbers for scalars, one for each parameter of a
+kernel.
 
-Needs the kernel's record in the binary, which has names, offsets and sizes of its parameters and nothing else: what has
-the right size is taken to be of the right type, as a driver does. Leaves true: the `Launch` has passed the checks of
-launch files, and every array's contents are at hand in the order of its memory.
+Needs the kernel's record in the binary, which has names, offsets and sizes of its parameters and nothing else. A value
+of the right size is taken to be of the right type, as a driver does. Leaves true: the `Launch` has passed the checks of
+launch files, and every array's contents are there in the order of its memory.
 """
 
 from __future__ import annotations
@@ -45,25 +46,24 @@ from binalloc.printable import count, quoted
 
 @dataclass(frozen=True)
 class ArrayLaunch:
-    """A launch with its contents. arrays: the caller's arrays by argument; one that was given twice is there once, and
-    those that only pointers are to are there, too. memory: the same as one axis, in their order. buffers: likewise what
-    the device gets, addresses in place of objects. textures: texels by argument. surfaces: as they were given."""
+    """This is a launch with its contents. An array that was given twice has one entry. Arrays that only pointers point
+    to have entries, too."""
 
     launch: Launch
-    buffers: dict[str, Array]
-    textures: dict[str, Array]
-    arrays: dict[str, Array]
-    memory: dict[str, Array]
-    surfaces: dict[str, SurfaceArray]
+    buffers: dict[str, Array]  #: by argument: the contents for the device, with addresses in place of objects
+    textures: dict[str, Array]  #: texels by argument
+    arrays: dict[str, Array]  #: the caller's arrays by argument
+    memory: dict[str, Array]  #: the same arrays along one axis, in the order of their memory
+    surfaces: dict[str, SurfaceArray]  #: by argument, as they were given
 
     @staticmethod
     def empty(kernel: str) -> ArrayLaunch:
-        """One of nothing yet."""
+        """Return a launch without contents."""
         return ArrayLaunch(Launch(kernel, (1, 1, 1), (1, 1, 1)), {}, {}, {}, {}, {})
 
     def write_back(self, left: Mapping[str, Array]) -> None:
-        """Put what a run left in the buffers into the caller's arrays. UsageError, and no array is changed, where the
-        kernel wrote to one that is read-only."""
+        """Put the contents that a run left in the buffers into the caller's arrays. UsageError, and no array is
+        changed, where the kernel wrote to one that is read-only."""
         changed = [name for name, before in self.buffers.items() if (before.view("u1") != left[name].view("u1")).any()]
         for name in changed:
             if not self.arrays[name].flags.writeable:
@@ -77,7 +77,8 @@ class ArrayLaunch:
                 self.memory[name].view("u1")[:] = left[name].view("u1")
 
     def _pointer(self, address: int) -> object:
-        """What a kernel's pointer is to: None for null, an address as it is where no array lies there."""
+        """Return the object for a pointer that a kernel wrote: None for null, the address itself where no array is
+        there."""
         found = self.launch.pointee(address)
         if found is None:
             return address or None
@@ -97,12 +98,12 @@ def bind_arrays(
     printf_buffer: int | None = None,
     symbols: Mapping[str, Array] | None = None,
 ) -> ArrayLaunch:
-    """The launch of `kernel`, whose record is `info`, with `args` for its parameters, in order.
+    """Return the launch of `kernel`, whose record is `info`, with `args` for its parameters, in order.
 
-    heap, printf_buffer: as in launch files; None: as many bytes as there. symbols: contents of variables of the binary.
-    Raises UsageError that names argument and parameter, what was given
-    and what is expected: for another number of arguments, one that does not fit its parameter, arrays that are not
-    contiguous or lie over one another in part, and whatever launch files refuse.
+    heap, printf_buffer: as in launch files; None: the default there. symbols: contents of variables of the binary.
+    Raises UsageError that names argument and parameter, the given value and the expected one. It is raised for another
+    number of arguments, for one that does not fit its parameter, for arrays that are not contiguous or overlap in part,
+    and for everything that launch files refuse.
     """
     _require_as_many(info, kernel, args)
     found = ArrayLaunch.empty(kernel)
@@ -136,15 +137,15 @@ def bind_arrays(
 
 
 def _is_linked(value: object) -> bool:
-    """Whether it is a pointer, or a struct that has some, for a parameter."""
+    """Return whether it is a pointer, or a struct that contains some, for a parameter."""
     return isinstance(value, Pointer) or (isinstance(value, np.void) and value.dtype.hasobject)
 
 
 def _pointed(
     found: ArrayLaunch, args: Sequence[tuple[str, object]], symbols: Mapping[str, Array], wheres: dict[str, str]
 ) -> list[Entry]:
-    """Entries of all arrays that only pointers are to, and those in them. wheres: of arguments, for messages; theirs
-    are added."""
+    """Return entries of all arrays that only pointers point to, also from within such arrays. wheres: names of
+    arguments for messages; the new ones are added."""
     waiting: list[tuple[str, Array]] = list(found.memory.items())
     for name, value in args:
         if isinstance(value, Pointer):
@@ -171,13 +172,13 @@ def _pointed(
 
 
 def _unused(name: str, used: Mapping[str, str]) -> str:
-    """The name, or with a number one that nothing has."""
+    """Return the name, or the name with a number that no other has."""
     name = "".join(c if c.isascii() and (c.isalnum() or c in "_$.") else "_" for c in name)
     return next(n for n in (name, *(f"{name}.{k}" for k in range(1, len(used) + 2))) if n not in used)
 
 
 def _located(found: ArrayLaunch, pointer: Pointer, where: str) -> tuple[str, int] | None:
-    """The argument whose memory a pointer's array is part of, and the byte there."""
+    """Return the argument whose memory contains a pointer's array, and the byte there; None where there is none yet."""
     array = pointer.array
     if not isinstance(array, np.ndarray):
         raise UsageError("a pointer to no array of the host", place=where, found=_described(array), expected="an array")
@@ -190,7 +191,7 @@ def _located(found: ArrayLaunch, pointer: Pointer, where: str) -> tuple[str, int
 
 
 def _place(found: ArrayLaunch, pointer: Pointer, symbols: Mapping[str, Array], where: str) -> tuple[str, int]:
-    """The argument and byte that a pointer is to, once all arrays are known."""
+    """Return the argument and byte that a pointer points to, once all arrays are known."""
     place = _located(found, pointer, where)
     assert place is not None
     name, byte = place[0], place[1] + pointer.at
@@ -204,6 +205,7 @@ def _place(found: ArrayLaunch, pointer: Pointer, symbols: Mapping[str, Array], w
 
 
 def _addressing(found: ArrayLaunch, launch: Launch, symbols: Mapping[str, Array]) -> Callable[[Pointer, str], int]:
+    """Return a function that gives the address of a pointer on the device."""
     def address(pointer: Pointer, where: str) -> int:
         name, byte = _place(found, pointer, symbols, where)
         return launch.addresses[name] + byte
@@ -212,7 +214,7 @@ def _addressing(found: ArrayLaunch, launch: Launch, symbols: Mapping[str, Array]
 
 
 def _linked(found: ArrayLaunch, value: Any, symbols: Mapping[str, Array], where: str) -> Entry:
-    """The entry of a pointer, or a struct by value that has some."""
+    """Return the entry of a pointer, or of a struct by value that contains some."""
     if isinstance(value, Pointer):
         name, byte = _place(found, value, symbols, where)
         return {"kind": "pointer", "argument": name, "at": byte}
@@ -231,13 +233,13 @@ def _linked(found: ArrayLaunch, value: Any, symbols: Mapping[str, Array], where:
 
 
 def array_on_device(value: object, where: str) -> Array:
-    """A copy of an array, in C order, if a kernel can make anything of its bytes; UsageError elsewhere."""
+    """Return a copy of an array, in C order, if its bytes mean something to a kernel; else raise UsageError."""
     return copied(require_array(value, where))
 
 
 def parsed(table: dict[str, Any], renamed: tuple[str, str] = ("", "")) -> Launch:
-    """The launch of a table. UsageError for whatever launch files refuse; renamed: what is called otherwise in places
-    of messages, and how."""
+    """Return the launch of a table. UsageError for everything that launch files refuse. renamed: text in places of
+    messages, and its replacement."""
     try:
         return parse_launch(table)
     except MalformedInput as e:
@@ -246,14 +248,14 @@ def parsed(table: dict[str, Any], renamed: tuple[str, str] = ("", "")) -> Launch
 
 
 def runtime_keys(heap: int | None, printf_buffer: int | None) -> dict[str, Any]:
-    """Keys of launch files for the device runtime's memories, where they are given."""
+    """Return keys of launch files for the device runtime's memories, where they are given."""
     given = {"heap": heap, "printf_buffer": printf_buffer}
     return {key: plain(value) for key, value in given.items() if value is not None}
 
 
 def handled_launch(name: str, value: TextureArray | SurfaceArray, base: Entry | None = None) -> tuple[Launch, Array]:
-    """A launch with a texture or surface as its argument `name`, and a copy of its texels, of which one that reads the
-    memory of the argument `base` has none. UsageError for whatever launch files refuse."""
+    """Return a launch with a texture or surface as its argument `name`, and a copy of its texels. base: entry of the
+    argument whose memory a texture reads; it then has no texels. UsageError for everything that launch files refuse."""
     what = "surface" if isinstance(value, SurfaceArray) else "texture"
     data = np.zeros(0) if base is not None else texels_of(value.data, f"{what}.data")
     if isinstance(value, SurfaceArray):
@@ -268,6 +270,7 @@ def handled_launch(name: str, value: TextureArray | SurfaceArray, base: Entry | 
 
 
 def _require_as_many(info: FunctionInfo, kernel: str, args: Sequence[object]) -> None:
+    """Refuse another number of arguments than of parameters."""
     if isinstance(args, str | bytes | np.ndarray) or not isinstance(args, Sequence):
         raise UsageError("args is no list of arguments", found=_described(args), expected="a list or tuple")
     if len(args) != len(info.params):
@@ -279,7 +282,7 @@ def _require_as_many(info: FunctionInfo, kernel: str, args: Sequence[object]) ->
 
 
 def _argument(found: ArrayLaunch, name: str, value: object, size: int, where: str) -> Entry:
-    """The entry of a value for a parameter of `size` bytes; what it holds goes to `found`."""
+    """Return the entry of a value for a parameter of `size` bytes; its contents are added to `found`."""
     if isinstance(value, TextureArray) and size in HANDLE_BYTES:
         return _texture(found, name, value, where)
     if isinstance(value, SurfaceArray) and size in HANDLE_BYTES:
@@ -301,7 +304,7 @@ def _argument(found: ArrayLaunch, name: str, value: object, size: int, where: st
 
 
 def _buffer(found: ArrayLaunch, name: str, value: object, kind: str, where: str) -> Entry:
-    """The entry of an array that a kernel may write to; one that was given before is the same memory."""
+    """Return the entry of an array that a kernel may write to. An array that was given before is the same memory."""
     array = require_array(value, where)
     flat = _in_memory_order(array, where)
     for other, given in found.memory.items():
@@ -325,8 +328,8 @@ def _buffer(found: ArrayLaunch, name: str, value: object, kind: str, where: str)
 
 
 def _in_memory_order(array: Array, where: str) -> Array:
-    """The elements as they lie in memory, one axis, no copy. UsageError for an array with gaps, or one that runs
-    backwards."""
+    """Return the elements in the order of memory, along one axis, without a copy. UsageError for an array with gaps, or
+    one that runs backwards."""
     plain = np.asarray(array)
     flat: Array = plain.ravel(order="K")
     if not np.may_share_memory(flat, plain):
@@ -339,17 +342,19 @@ def _in_memory_order(array: Array, where: str) -> Array:
 
 
 def _extent(flat: Array) -> tuple[int, int]:
+    """Return the first address and the bytes of an array."""
     return flat.__array_interface__["data"][0], flat.nbytes
 
 
 def _texture(found: ArrayLaunch, name: str, texture: TextureArray, where: str) -> Entry:
+    """Return the entry of a texture; its texels are added to `found`."""
     entry = texture_entry(texture, where)
     found.textures[name] = texels_of(texture.data, where)
     return entry
 
 
 def _of_surface(texture: TextureArray, info: FunctionInfo, args: Sequence[object], where: str) -> Entry:
-    """The entry of a texture that reads the memory of a surface among the arguments."""
+    """Return the entry of a texture that reads the memory of a surface among the arguments."""
     own = next((p.name for p, v in zip(info.params, args, strict=True) if v is texture.data), None)
     if own is None:
         raise UsageError(
@@ -360,7 +365,7 @@ def _of_surface(texture: TextureArray, info: FunctionInfo, args: Sequence[object
 
 
 def _surface(found: ArrayLaunch, name: str, surface: SurfaceArray, where: str) -> Entry:
-    """The entry of a surface, whose array changes in place; one that was given before has that one's handle."""
+    """Return the entry of a surface, whose array changes in place. One that was given before has the same handle."""
     known = next((other for other, given in found.surfaces.items() if given is surface), None)
     if known is not None:
         return {"kind": "struct", "fields": [{"argument": known}]}
@@ -376,11 +381,12 @@ def _surface(found: ArrayLaunch, name: str, surface: SurfaceArray, where: str) -
 
 
 def _dimensions(given: object) -> object:
+    """Return grid or block as launch files have it."""
     return [plain(v) for v in given] if isinstance(given, list | tuple | np.ndarray) else plain(given)
 
 
 def _described(value: object) -> str:
-    """What was given, in words."""
+    """Return what was given, in words."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}, whose pointer takes {POINTER_BYTES} bytes"
     if isinstance(value, Pointer):

@@ -1,7 +1,7 @@
-"""When two contents of a buffer count as the same, and what differs where they do not.
+"""Two contents of a buffer are compared here, and their differences are described.
 
-Needs launches. Leaves true: structs are compared field by field, and what lies between fields counts for nothing; a
-tolerance is for floats and complex numbers in them, all else has the same bits.
+Needs launches. Leaves true: structs are compared field by field, and the bytes between fields do not count. A tolerance
+applies to floats and complex numbers in them; all else must have the same bits.
 """
 
 from __future__ import annotations
@@ -16,31 +16,28 @@ from binalloc.launch.dtypes import POINTER, Array, kind_of, plain_bits, shown
 from binalloc.launch.elements.layout import Leaf, packed
 from binalloc.launch.types import Argument, ArgumentKind, Compare, CompareMode, Launch
 
-Shown = int | float | complex | str
-"""A value as it is told: of pointers, what they are to."""
+Shown = int | float | complex | str  # a value as messages show it; a pointer is shown with its target
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One buffer that differs. index: of the first differing element (for unordered: position in sorted bit patterns);
-    expected, actual: the values there, and their bits in `patterns` where both are NaN; count of `total` elements
-    differ. field: of a struct, which part of it; offset: its first byte in the element, bytes: its size."""
+    """This describes how one buffer differs: `count` of `total` elements are not the same."""
 
-    name: str
-    index: tuple[int, ...]
-    expected: Shown
-    actual: Shown
+    name: str  #: of the buffer
+    index: tuple[int, ...]  #: of the first differing element; for unordered: position in the sorted bit patterns
+    expected: Shown  #: the value there
+    actual: Shown  #: the value there
     count: int
     total: int
     mode: CompareMode
-    patterns: tuple[int, int] | None = None
-    field: str = ""
-    offset: int = 0
-    bytes: int | None = None
+    patterns: tuple[int, int] | None = None  #: the bits of both values, where both are NaN
+    field: str = ""  #: of a struct: the part that differs
+    offset: int = 0  #: of a struct: its first byte in the element
+    bytes: int | None = None  #: of a struct: its size
 
     @property
     def element(self) -> str:
-        """`x[3].pos`: what differs."""
+        """Return the part that differs: `x[3].pos`."""
         return f"{self.name}[{', '.join(map(str, self.index))}]{self.field}"
 
     def __str__(self) -> str:
@@ -53,9 +50,10 @@ class Difference:
 
 
 def compare(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, Array]) -> list[Difference]:
-    """The buffers named in `expected` whose contents in `actual` are not the same in the launch file's sense.
+    """Return a difference for each buffer in `expected` whose contents in `actual` are not the same in the launch
+    file's sense.
 
-    Empty where all are. Raises UsageError where `actual` lacks a buffer or holds another shape or dtype.
+    The list is empty where all are. Raises UsageError where `actual` lacks a buffer or has another shape or dtype.
     """
     out: list[Difference] = []
     for a in launch.buffers:
@@ -79,7 +77,7 @@ def compare(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, 
 
 
 def in_order(contents: Array, a: Argument) -> Array:
-    """The elements along one axis, in the order of their bits, those of padding left out."""
+    """Return the elements along one axis, in the order of their bits without padding."""
     flat = np.ascontiguousarray(contents).reshape(-1)
     if a.struct is None and flat.dtype.itemsize <= 8:
         return np.sort(plain_bits(flat)).view(flat.dtype)
@@ -89,12 +87,13 @@ def in_order(contents: Array, a: Argument) -> Array:
 
 
 def counted(contents: Array, a: Argument) -> bytes:
-    """The bytes of contents that count where bits are compared."""
+    """Return the bytes of contents without padding: these count where bits are compared."""
     return np.ascontiguousarray(contents).tobytes() if a.struct is None else packed(contents, a.struct).tobytes()
 
 
 def _difference(launch: Launch, a: Argument, want: Array, got: Array) -> Difference | None:
-    """What differs of one buffer: the first element, and of a struct the first of its fields."""
+    """Return the difference of one buffer: at its first wrong element, and of a struct at the first wrong field; None
+    where there is none."""
     parts = _parts(a)
     wrong = [_differs(_of(leaf, want), _of(leaf, got), dtype, a) for leaf, dtype in parts]
     axes = tuple(range(want.ndim))
@@ -121,23 +120,24 @@ def _difference(launch: Launch, a: Argument, want: Array, got: Array) -> Differe
 
 
 def _parts(a: Argument) -> list[tuple[Leaf | None, str]]:
-    """What is compared of its elements, each with its dtype: of structs their numbers and pointers."""
+    """Return the parts of an element that are compared, each with its dtype: of structs their numbers and pointers."""
     return [(None, a.dtype)] if a.struct is None else [(leaf, leaf.dtype) for leaf in a.struct.leaves()]
 
 
 def _of(leaf: Leaf | None, elements: Array) -> Array:
+    """Return a part of all elements."""
     return elements if leaf is None else leaf.of(elements)
 
 
 def _place(elements: Array, leaf: Leaf, index: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, int]:
-    """The first byte of a number in its element, and how many it has."""
+    """Return the first byte of a number in its element, and the number of its bytes."""
     part = leaf.of(elements)
     strides = part.strides[len(index) :]
     return leaf.offset + sum(i * stride for i, stride in zip(inner, strides, strict=True)), part.dtype.itemsize
 
 
 def _differs(want: Array, got: Array, dtype: str, a: Argument) -> Array:
-    """True where two numbers are not the same in the buffer's sense."""
+    """Return an array that is true where two numbers are not the same in the buffer's sense."""
     real = want.dtype.kind in "fc" or kind_of(dtype) == "f"
     if a.compare.mode == CompareMode.TOLERANCE and dtype != POINTER and (a.struct is None or real):
         return _tolerance(shown(want, dtype), shown(got, dtype), a.compare)
@@ -146,7 +146,7 @@ def _differs(want: Array, got: Array, dtype: str, a: Argument) -> Array:
 
 
 def _told(launch: Launch, value: Array, dtype: str) -> Shown:
-    """One value as it is told."""
+    """Return one value as messages show it."""
     plain: Shown = value[0].item()
     if dtype != POINTER or not isinstance(plain, int):
         return plain
@@ -157,14 +157,14 @@ def _told(launch: Launch, value: Array, dtype: str) -> Shown:
 
 
 def variable_name(name: str) -> str:
-    """What a global variable of the module is called among buffers."""
+    """Return the name of a global variable of the module among buffers."""
     return f".global {name}"
 
 
 def compare_globals(launch: Launch, expected: Mapping[str, Array], actual: Mapping[str, Array]) -> list[Difference]:
-    """The module's global variables that do not hold the same bits after two runs, as `compare` lists buffers.
+    """Return a difference for each global variable of the module that does not hold the same bits after two runs.
 
-    Those that the launch names are left out: `compare` judges them as the launch says.
+    Variables that the launch names are left out: `compare` compares them as the launch says.
     """
     out = []
     named = {a.name for a in launch.arguments if a.kind == ArgumentKind.SYMBOL}
@@ -185,9 +185,9 @@ def compare_globals(launch: Launch, expected: Mapping[str, Array], actual: Mappi
 
 
 def _tolerance(want: Array, got: Array, c: Compare) -> Array:
-    """True where the values differ by more than the tolerance; NaN equals NaN, an infinity only itself. Complex ones
-    are as far apart as they are in the plane; where the expected one has no finite size there, each part is judged by
-    itself."""
+    """Return an array that is true where the values differ by more than the tolerance. NaN equals NaN, an infinity only
+    itself. The distance of complex numbers is that in the plane; where the expected one is not finite, each part is
+    compared by itself."""
     if want.dtype.kind not in "fc":
         wide = want.astype(object), got.astype(object)  # Python integers: no overflow in 64 bits
         return np.asarray(abs(wide[1] - wide[0]) > c.atol + c.rtol * abs(wide[0]), bool)
@@ -202,7 +202,7 @@ def _tolerance(want: Array, got: Array, c: Compare) -> Array:
 
 
 def _near(a: Array, b: Array, c: Compare) -> Array:
-    """True where real numbers are within the tolerance of `a`, which is expected."""
+    """Return an array that is true where real numbers are within the tolerance of `a`, the expected ones."""
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.isfinite(a) & np.isfinite(b) & (np.abs(b - a) <= c.atol + c.rtol * np.abs(a))
     return np.asarray(near | (a == b) | (np.isnan(a) & np.isnan(b)))

@@ -1,7 +1,7 @@
-"""Floats as files write them: rounded to their type once, from the decimal digits.
+"""Floats of files are rounded to their type once, from the decimal digits that are written.
 
-Needs nothing but the sizes of types. Leaves true: a float of `rounds_once` gives, rounded to its type, the number of
-that type that is nearest to what was written.
+Needs nothing but the sizes of types. Leaves true: a float from `rounds_once`, rounded to its type, is the number of
+that type nearest to the written digits.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from decimal import Decimal
 
 from binalloc.launch.dtypes import BF16
 
-_DIGITS = {"f16": 11, BF16: 8, "f32": 24}
-"""Binary digits of the types that are narrower than Python's floats."""
+_DIGITS = {"f16": 11, BF16: 8, "f32": 24}  # binary digits of the types that are narrower than Python's floats
 
 
 class Written(float):
-    """A float that remembers the text it was written as."""
+    """This is a float that remembers its text in the file."""
 
     text: str
 
@@ -27,14 +26,14 @@ class Written(float):
 
     @property
     def beyond(self) -> bool:
-        """Whether digits stand for a number that is larger than any float."""
-        return math.isinf(self) and "n" not in self.text.lower()  # as inf and infinity have
+        """Return whether its digits stand for a number that is larger than any float."""
+        return math.isinf(self) and "n" not in self.text.lower()  # inf, infinity and nan have an n, digits have none
 
 
 def rounds_once(value: int | float, dtype: str) -> float:
-    """The value as a float that rounds to `dtype` as the number that was written does. Rounded to 53 bits, a number
-    may lie half way between two of a narrower type, to one side of which it was: there it is the next float to that
-    side."""
+    """Return the value as a float that rounds to `dtype` as the written digits do. Rounded to 53 bits, a number may
+    come to lie exactly half way between two of a narrower type, though it was to one side. There the result is the next
+    float to that side."""
     nearest = float(value)
     digits = _DIGITS.get(dtype)
     if digits is None or nearest == 0 or not math.isfinite(nearest):

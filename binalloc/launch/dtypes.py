@@ -1,7 +1,7 @@
-"""Types of elements as launch files name them, and how their bits stand for numbers.
+"""Types of elements have names in launch files, and their bits stand for numbers in the ways defined here.
 
-Needs nothing but NumPy. NumPy has no bfloat16: such elements are carried as their 16 bits, and `shown` and `rounded` go
-between these and the 32-bit floats that they are. A pointer (`ptr`) is the 8 bytes of an address.
+Needs nothing but NumPy. NumPy has no bfloat16: such elements are carried as their 16 bits. `shown` and `rounded`
+convert between these and 32-bit floats of their value. A pointer (`ptr`) is the 8 bytes of an address.
 """
 
 from __future__ import annotations
@@ -31,34 +31,35 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "bool": np.dtype("?"),
     POINTER: np.dtype("<u8"),
 }
-NUMBERS = tuple(name for name in DTYPES if name != POINTER)
-"""Those whose elements are numbers."""
+"""By name in launch files: NumPy's dtype of the elements."""
+NUMBERS = tuple(name for name in DTYPES if name != POINTER)  # the types whose elements are numbers
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items() if name not in (BF16, POINTER)}
-PART = {"c64": "f32", "c128": "f64"}
-"""Of complex numbers the type of their two parts."""
+"""The reverse, without the types that NumPy does not have."""
+PART = {"c64": "f32", "c128": "f64"}  # the type of the two parts of a complex number
 POINTER_BYTES = DTYPES[POINTER].itemsize
 Number = int | float | complex
 
 
 def kind_of(dtype: str) -> str:
-    """What an element is, by NumPy's letters: i, u, f, c, b; p for a pointer."""
+    """Return the kind of an element by NumPy's letters: i, u, f, c, b; p for a pointer."""
     return {BF16: "f", POINTER: "p"}.get(dtype, DTYPES[dtype].kind)
 
 
 def name_of(dtype: np.dtype[Any]) -> str:
-    """The type's name in launch files; NumPy's own for one that they do not have."""
+    """Return the type's name in launch files; NumPy's own for a type that they do not have."""
     return DTYPE_NAMES.get(dtype, str(dtype))
 
 
 def rounded(values: object, dtype: str) -> Array:
-    """Numbers as elements of a dtype; floats go to the nearest, ties to even, and beyond the largest to infinity."""
+    """Return numbers as elements of a dtype; floats are rounded to the nearest, ties to even, and beyond the largest to
+    infinity."""
     if dtype != BF16:
-        return np.array(values, DTYPES[dtype])  # at once: large integers among others would become floats
+        return np.array(values, DTYPES[dtype])  # in one step: large integers among others would else become floats
     with np.errstate(all="ignore"):
         given = np.asarray(values)
         given = given if given.dtype.kind == "f" else given.astype("<f8")
         wide = given.astype("<f4")
-        if given.dtype.itemsize > 4:  # rounded once, not twice: to odd first, which keeps on which side it was
+        if given.dtype.itemsize > 4:  # to odd first, so that rounding twice is as rounding once
             bits = wide.view("<u4")
             back = wide.astype(given.dtype)
             beyond = np.abs(back) > np.abs(given)
@@ -72,21 +73,22 @@ def rounded(values: object, dtype: str) -> Array:
 
 
 def shown(elements: Array, dtype: str) -> Array:
-    """Elements as numbers that one may compute with: bf16 as f32, all others as they are."""
+    """Return elements as numbers to compute with: bf16 as f32, all others as they are."""
     if dtype != BF16:
         return elements
     return np.asarray(elements.astype("<u4") << np.uint32(16)).view("<f4")
 
 
 def copied(array: Array) -> Array:
-    """A copy in C order with all its bytes: NumPy's own copies of structs leave those of padding to chance."""
+    """Return a copy in C order with all its bytes: NumPy's own copies of structs leave the bytes of padding
+    undefined."""
     if array.dtype.names is None or array.dtype.hasobject:
         return np.array(array, order="C")
     return np.array(array.view(f"V{array.dtype.itemsize}"), order="C").view(array.dtype)
 
 
 def plain_bits(elements: Array) -> Array:
-    """Elements as unsigned integers of their size, those of 16 bytes as pairs of such along one more axis."""
+    """Return elements as unsigned integers of their size; an element of 16 bytes becomes a pair along one more axis."""
     whole = np.ascontiguousarray(elements)
     if whole.dtype.itemsize <= 8:
         return whole.view(f"<u{whole.dtype.itemsize}")

@@ -1,8 +1,8 @@
-"""Launch files: how a kernel is launched, what its buffers hold, and what it should leave in them.
+"""A launch file has a kernel's grid and arguments, the contents of its buffers, and the results expected there.
 
 Needs a TOML file (see `schema` for its keys) or a dict of the same shape. Leaves true: `load_launch` returns a
-checked, immutable `Launch` or raises; `compare` judges buffers as the launch file says; the reference's Python file is
-executed only by `reference_outputs`.
+checked, immutable `Launch` or raises. `compare` compares buffers in the way that the launch file gives. Only
+`reference_outputs` executes the reference's Python file.
 
     kernel = "scale"            # name of the kernel in the binary
     grid = [64, 2]              # blocks; an integer or up to three
@@ -72,23 +72,23 @@ def load_launch(path: str | Path, size: str | None = None) -> Launch:
 
 
 def read_table(path: str | Path) -> dict[str, Any]:
-    """The table in a launch file, floats with their text. Raises as `read_toml` does."""
+    """Return the table in a launch file, floats with their text. Raises as `read_toml` does."""
     return read_toml(path, "launch file", Written)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What the kernel should leave.
+# The results that the kernel should leave.
 
 
 def reference_outputs(
     launch: Launch, buffers: Mapping[str, Array], constants: Mapping[str, int | float] | None = None
 ) -> dict[str, Array]:
-    """Run the launch's reference on copies of `buffers` (contents before the launch) and check what it returns.
+    """Run the launch's reference on copies of `buffers` (contents before the launch) and check its results.
 
-    The function is called as f(inputs, launch): inputs maps each buffer and texture to its array, each scalar to a
-    number and each struct to a dict of its named fields; constants, to their numbers, are among them. It returns a dict
-    from buffer names to arrays of the buffer's shape and dtype; buffers left out are not checked. Raises UsageError
-    where the launch has no reference or it raises, MalformedInput for outputs that fit no buffer.
+    The function is called as f(inputs, launch). inputs maps each buffer and texture to its array, each scalar to a
+    number and each struct to a dict of its named fields; `constants` are among them. It returns a dict from buffer
+    names to arrays of the buffer's shape and dtype; buffers left out are not checked. Raises UsageError where the
+    launch has no reference or it raises, MalformedInput for outputs that fit no buffer.
     """
     if launch.reference is None:
         raise UsageError("the launch file has no [reference]", file=launch.path or None)
@@ -131,17 +131,18 @@ def reference_outputs(
 
 
 def _allowed(a: Argument) -> list[str]:
-    """What a result for that buffer may be, in words: of bf16 floats or bits."""
+    """Return the results that fit a buffer, in words: of bf16 these are floats or bits."""
     dtypes = [a.numpy_dtype] if a.dtype != BF16 else [np.dtype("<f4"), a.numpy_dtype]
     return [_described(np.broadcast_to(np.empty((), dtype), a.shape)) for dtype in dtypes]
 
 
 def _described(data: Array) -> str:
+    """Return dtype and shape of an array, in words."""
     return f"{data.dtype} {list(data.shape)}"
 
 
 def _ordered(data: Any) -> Any:
-    """Structs with their fields in the order of their offsets, all else as it is."""
+    """Return structs with their fields in the order of their offsets, all else as it is."""
     if not isinstance(data, np.ndarray) or data.dtype.names is None or data.dtype.hasobject:
         return data
     ordered = by_offset(data.dtype)
@@ -149,12 +150,13 @@ def _ordered(data: Any) -> Any:
 
 
 def _as_elements(data: Array, a: Argument) -> Array:
+    """Return a result as the buffer's elements: floats for bf16 are rounded to it."""
     return rounded(data, BF16) if a.dtype == BF16 and data.dtype.kind == "f" else data
 
 
 def load_function(file: str, name: str, what: str, remedy: str) -> Any:
-    """The function of a Python file, which is executed. what: what it is to the launch file, for messages. remedy:
-    where that says so.
+    """Return a function of a Python file, which is executed. what: its part in the launch file, for messages. remedy:
+    the place that names the file, for messages.
 
     Raises UsageError where the file cannot be read, MalformedInput where it does not load or has no such function.
     """
@@ -183,12 +185,12 @@ def load_function(file: str, name: str, what: str, remedy: str) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Against the binary.
+# Checks against the binary.
 
 
 def complete(launch: Launch, wanted: Iterable[Argument], given: Mapping[str, Array], place: str) -> Mapping[str, Array]:
-    """Contents that somebody gives in place of the launch's own: of every one of the arguments `wanted`, of their
-    sizes. UsageError where one lacks, is of another size or unknown; place: what they were given as."""
+    """Return the contents that replace the launch's own: each of the arguments `wanted` must be there, of its size.
+    UsageError where one is missing, of another size or unknown. place: the name of `given`, for messages."""
     known = {a.name: a for a in wanted}
     listed = ", ".join(known) or "none"
     for name in known:
@@ -201,7 +203,7 @@ def complete(launch: Launch, wanted: Iterable[Argument], given: Mapping[str, Arr
     for name, value in given.items():
         data = np.asarray(value)
         if name not in known:
-            message = "contents for what is no such argument"
+            message = "contents for an unknown argument"
             raise UsageError(message, file=launch.path or None, place=place, found=quoted(name), expected=listed)
         if data.nbytes != known[name].bytes:
             raise UsageError(
@@ -215,7 +217,7 @@ def complete(launch: Launch, wanted: Iterable[Argument], given: Mapping[str, Arr
 def check_against(launch: Launch, info: FunctionInfo, binary: str | None = None) -> None:
     """Refuse a launch that contradicts the kernel's record in the binary: block size, launch bound, parameters.
 
-    Raises UsageError naming what the launch says and what the binary (path `binary`) requires.
+    Raises UsageError, which names the launch's value and the requirement of the binary (path `binary`).
     """
     file = launch.path or None
     binary = binary or "the binary"

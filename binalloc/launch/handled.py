@@ -1,6 +1,6 @@
-"""Textures and surfaces from Python values: NumPy arrays for texels, and how they are read.
+"""Textures and surfaces of Python values are described here: NumPy arrays of texels, and how they are read.
 
-Leaves true: what is made of them passes the checks of launch files, where it goes as entries of `[[argument]]`.
+Leaves true: their entries of `[[argument]]` go through the checks of launch files.
 """
 
 from __future__ import annotations
@@ -17,59 +17,52 @@ from binalloc.launch.linked import require_array
 from binalloc.launch.textures import level_shape
 from binalloc.launch.types import MOST_LEVELS, Launch
 
-Entry = dict[str, Any]
-"""An `[[argument]]` of a launch file, without its name."""
+Entry = dict[str, Any]  # an `[[argument]]` of a launch file, without its name
 _MIPMAP = {"levels": 1, "level_filter": "point", "bias": 0.0, "clamp": [0.0, float(MOST_LEVELS)]}
-"""What a mipmap has, by default."""
+"""Keys of a mipmap, with their defaults."""
 
 
 @dataclass(frozen=True, eq=False)
 class SurfaceArray:
-    """A surface object for a kernel's parameter: texels that the kernel may write to.
+    """A surface object for a kernel's parameter has texels that the kernel may write to."""
 
-    data: one to three axes, outermost first, then the channels where there are several, in C order. It changes in
-    place. channels: 1, 2 or 4; layers: none, array or cube.
-    """
-
+    #: texels: one to three axes, outermost first, then the channels where there are several, in C order; it changes in
+    #: place
     data: Array
-    channels: int = 1
-    layers: str = "none"
+    channels: int = 1  #: 1, 2 or 4
+    layers: str = "none"  #: none, array or cube
 
 
 @dataclass(frozen=True, eq=False)
 class TextureArray:
-    """A texture object for a kernel's parameter: texels, and how they are read.
+    """A texture object for a kernel's parameter has texels, and attributes that say how they are read. These are as in
+    launch files."""
 
-    data: one to three axes, outermost first, then the channels where there are several, which are copied; or a surface
-    of the same launch, whose memory is read (of a `Device`, a surface or an array of it). The rest as in launch files:
-    channels 1, 2 or 4; filter point or linear; address clamp, border, wrap or mirror, or one of these per axis, x
-    first; normalized: coordinates run from 0 to 1; read: element or normalized_float; layers: none, array or cube. Of a
-    mipmap: levels, `data` among them; level_data: texels of level 1, 2 and so on, those left are made from the level
-    below; level_filter point or linear; bias, clamp: of the level of detail.
-    """
-
+    #: texels, which are copied: one to three axes, outermost first, then the channels where there are several. Or a
+    #: surface of the same launch, whose memory is read; of a `Device`, a surface or an array of it.
     data: Any
-    channels: int | None = None
-    filter: str = "point"
-    address: str | Sequence[str] = "clamp"
-    normalized: bool = False
-    read: str = "element"
-    layers: str | None = None
-    levels: int = 1
+    channels: int | None = None  #: 1, 2 or 4
+    filter: str = "point"  #: point or linear
+    address: str | Sequence[str] = "clamp"  #: clamp, border, wrap or mirror, or one of these per axis, x first
+    normalized: bool = False  #: coordinates run from 0 to 1
+    read: str = "element"  #: element or normalized_float
+    layers: str | None = None  #: none, array or cube
+    levels: int = 1  #: of a mipmap: levels, `data` among them
+    #: of a mipmap: texels of level 1, 2 and so on; each further level is made from the one below
     level_data: Sequence[Array] = ()
-    level_filter: str = "point"
-    bias: float = 0.0
-    clamp: tuple[float, float] = (0.0, float(MOST_LEVELS))
+    level_filter: str = "point"  #: point or linear
+    bias: float = 0.0  #: added to the level of detail
+    clamp: tuple[float, float] = (0.0, float(MOST_LEVELS))  #: range of the level of detail
 
 
 def texels_of(value: object, where: str) -> Array:
-    """An array of texels in C order; a copy where it is not."""
+    """Return an array of texels in C order; a copy where it is not in C order. where: its name, for messages."""
     return np.ascontiguousarray(require_array(value, where))
 
 
 def texture_entry(texture: TextureArray, where: str, array: str = "") -> Entry:
-    """The entry of a texture, but for its contents; array: the argument whose memory it reads, instead of its own.
-    UsageError for texels of levels that are none."""
+    """Return the entry of a texture, without its contents. array: the argument whose memory it reads, instead of its
+    own. UsageError for levels whose texels are of another type."""
     out: Entry = {
         "kind": "texture", "filter": texture.filter, "normalized": texture.normalized, "read": texture.read,
         "address": texture.address if isinstance(texture.address, str) else list(texture.address),
@@ -97,7 +90,7 @@ def texture_entry(texture: TextureArray, where: str, array: str = "") -> Entry:
 
 
 def surface_entry(surface: SurfaceArray, data: Array) -> Entry:
-    """The entry of a surface with these texels."""
+    """Return the entry of a surface with these texels."""
     return {
         "kind": "surface", "dtype": name_of(data.dtype), "shape": list(data.shape), "channels": surface.channels,
         "layers": surface.layers,
@@ -105,7 +98,7 @@ def surface_entry(surface: SurfaceArray, data: Array) -> Entry:
 
 
 def require_levels(launch: Launch, name: str, texture: TextureArray, where: str) -> None:
-    """UsageError for texels of a mipmap's levels in another shape than theirs."""
+    """Raise UsageError for texels of a mipmap's level in another shape than the level's."""
     made = launch.argument(name).texture
     for i, data in enumerate(texture.level_data):
         assert made is not None
@@ -118,7 +111,7 @@ def require_levels(launch: Launch, name: str, texture: TextureArray, where: str)
 
 
 def plain(value: object) -> object:
-    """NumPy's numbers as Python's, tuples as lists; all else as it is: the schema says what is wrong with it."""
+    """Return NumPy's numbers as Python's, tuples as lists, and all else as it is: the schema refuses what is wrong."""
     if isinstance(value, np.generic):
         return value.item()
     return [plain(v) for v in value] if isinstance(value, list | tuple) else value

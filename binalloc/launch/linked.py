@@ -1,8 +1,8 @@
-"""Pointers in arrays from Python: fields of objects, which have the 8 bytes of a pointer and its alignment.
+"""Arrays from Python may contain pointers: objects with the 8 bytes of a pointer and its alignment.
 
-In a NumPy structured array whose dtype has fields "O", or in an array of objects, each object is None for null, an
+They are fields "O" of a NumPy structured array, or elements of an array of objects. Each object is None for null, an
 array for the address of its first byte, or a `Pointer`. Needs nothing of launches. Leaves true: an array without
-objects, of the same offsets and size, stands for one that has them.
+objects, of the same offsets and size (its plain array), stands for one that has them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from binalloc.launch.dtypes import DTYPES, POINTER, POINTER_BYTES, Array
 from binalloc.launch.scalars import KINDS
 from binalloc.printable import quoted
 
-Path = tuple[str, ...]
+Path = tuple[str, ...]  # names of members from the outside in
 _EXPECTED = "None, an array, or binalloc.Pointer(array, byte)"
 
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """The address of byte `at` of an array, of the host or of a `Device`, for a pointer in a buffer or a struct."""
+    """This is the address of byte `at` of an array, of the host or of a `Device`, for a pointer in a buffer or a
+    struct."""
 
     array: Any
     at: int = 0
@@ -35,7 +36,7 @@ class Pointer:
 
 
 def plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype with addresses in place of objects, all else where it was."""
+    """Return the dtype with addresses in place of objects, and all else at the same offsets."""
     if dtype.names is None or dtype.fields is None:
         return DTYPES[POINTER] if dtype.hasobject else dtype
     fields = [dtype.fields[name] for name in dtype.names]
@@ -46,7 +47,7 @@ def plain_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @lru_cache(maxsize=1000)
 def _paths(dtype: np.dtype[Any]) -> tuple[tuple[Path, bool], ...]:
-    """Names of members from the outside in for all that has no members of its own, and whether that is an object."""
+    """Return the paths of all members without members of their own, each with whether it is an object."""
     if dtype.names is None or dtype.fields is None:
         return (((), bool(dtype.hasobject)),)
     found = []
@@ -57,13 +58,15 @@ def _paths(dtype: np.dtype[Any]) -> tuple[tuple[Path, bool], ...]:
 
 
 def _at(array: Array, path: Path) -> Array:
+    """Return the member at a path of all elements; a view."""
     for name in path:
         array = array[name]
     return array
 
 
 def require_array(value: object, where: str) -> Array:
-    """The array, if a kernel can make anything of its bytes. UsageError for others; where: what it is, for messages."""
+    """Return the array, if its bytes mean something to a kernel. UsageError for others. where: its name, for
+    messages."""
     if not isinstance(value, np.ndarray):
         raise UsageError("not an array", place=where, found=_described(value), expected="a NumPy array")
     dtype = plain_dtype(value.dtype)
@@ -78,14 +81,14 @@ def require_array(value: object, where: str) -> Array:
 
 
 def without_objects(array: Array) -> Array:
-    """A copy with null in place of all objects."""
+    """Return a copy with null in place of all objects."""
     out = np.zeros(array.shape, plain_dtype(array.dtype))
     _copy(array, out, array.dtype)
     return out
 
 
 def _copy(source: Array, target: Array, dtype: np.dtype[Any]) -> None:
-    """All but pointers. dtype: that of the two arrays that has objects."""
+    """Copy all but pointers. dtype: the dtype with objects, of one of the two arrays."""
     for path, is_object in _paths(dtype):
         if not is_object:
             inner = _at(target, path[:-1])
@@ -96,8 +99,8 @@ def _copy(source: Array, target: Array, dtype: np.dtype[Any]) -> None:
 
 
 def objects(array: Array, where: str) -> Iterator[tuple[Path, tuple[int, ...], Pointer]]:
-    """Pointers that are not null: names of members, index there, and what it is. UsageError for other objects. where:
-    what the array is, for messages."""
+    """Yield the pointers that are not null: names of members, index there, and the pointer. UsageError for other
+    objects. where: the array's name, for messages."""
     for path, is_object in _paths(array.dtype):
         if not is_object:
             continue
@@ -116,18 +119,20 @@ def objects(array: Array, where: str) -> Iterator[tuple[Path, tuple[int, ...], P
 
 
 def _described(value: object) -> str:
+    """Return what was given, in words."""
     return quoted(value) if isinstance(value, bool | int | float | str) else type(value).__name__
 
 
 def put_addresses(array: Array, plain: Array, where: str, address: Callable[[Pointer, str], int]) -> None:
-    """Put the addresses of an array's pointers into the one that stands for it."""
+    """Put the addresses of an array's pointers into its plain array. address: returns the address of a pointer, for
+    whose messages it gets a place."""
     for path, index, pointer in objects(array, where):
         _at(plain, path)[index] = address(pointer, where + "".join(f".{name}" for name in path))
 
 
 def take_back(array: Array, before: Array, after: Array, pointer: Callable[[int], object]) -> None:
-    """Put what a kernel left in `after`, which was `before`, into the array with objects. pointer: what an address is
-    to; it is asked for those that have changed."""
+    """Put the contents that a kernel left into the array with objects. before, after: its plain array at both times.
+    pointer: returns the object for an address, and is called for changed ones alone."""
     _copy(after, array, array.dtype)
     for path, is_object in _paths(array.dtype):
         if is_object:
@@ -137,7 +142,7 @@ def take_back(array: Array, before: Array, after: Array, pointer: Callable[[int]
 
 
 def owner_of(array: Array) -> tuple[Array, int]:
-    """The array whose memory another one is part of, and from which byte on."""
+    """Return the array that owns the memory of another one, and the byte where the other one begins in it."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -145,8 +150,8 @@ def owner_of(array: Array) -> tuple[Array, int]:
 
 
 def pointers_at(plain: Array, dtype: np.dtype[Any], start: int = 0) -> Iterator[tuple[int, int]]:
-    """Offsets of all pointers of one struct, and what is in their places in the array that stands for it. dtype: the
-    struct's, with objects."""
+    """Yield the offsets of all pointers of one struct, each with the integer in its place in the plain array. dtype:
+    the struct's, with objects."""
     if dtype.names is None or dtype.fields is None:
         if dtype.hasobject:
             yield from ((start + POINTER_BYTES * k, int(v)) for k, v in enumerate(plain.reshape(-1)))
@@ -159,8 +164,8 @@ def pointers_at(plain: Array, dtype: np.dtype[Any], start: int = 0) -> Iterator[
 
 
 def struct_fields(plain: Array, pointers: dict[int, tuple[str, int]]) -> list[dict[str, Any]]:
-    """The bytes of one struct as fields of a launch file. pointers: by their offsets the argument and byte they are
-    to."""
+    """Return the bytes of one struct as fields of a launch file. pointers: by their offsets, the argument and byte that
+    they point to."""
     raw = plain.reshape(1).view(np.uint8).tolist()
     out: list[dict[str, Any]] = []
     start = 0

@@ -1,4 +1,4 @@
-"""The words in which launch files say how a texture is read."""
+"""Launch files describe with these words how a texture is read."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class TextureFilter(StrEnum):
-    """What a fetch gives between texels."""
+    """This decides the value of a fetch between texels."""
 
-    POINT = "point"
-    LINEAR = "linear"
+    POINT = "point"  #: the nearest texel
+    LINEAR = "linear"  #: interpolated
 
 
 class AddressMode(StrEnum):
-    """What a fetch outside the texture gives."""
+    """This decides the texel of a fetch outside the texture."""
 
     CLAMP = "clamp"
     BORDER = "border"
@@ -22,7 +22,7 @@ class AddressMode(StrEnum):
 
 
 class TextureLayers(StrEnum):
-    """Whether the first side counts layers, or the faces of cubes; in the order of TEX's modifier."""
+    """This says whether the first side counts layers, or the faces of cubes; in the order of TEX's modifier."""
 
     NONE = "none"
     ARRAY = "array"
@@ -30,7 +30,7 @@ class TextureLayers(StrEnum):
 
 
 class TextureRead(StrEnum):
-    """What a fetch gives of an element."""
+    """This decides the value of an element that is fetched."""
 
-    ELEMENT = "element"
-    NORMALIZED_FLOAT = "normalized_float"
+    ELEMENT = "element"  #: the element as it is
+    NORMALIZED_FLOAT = "normalized_float"  #: an integer as a float of [0, 1] or [-1, 1]

@@ -1,8 +1,8 @@
-"""The launch file's schema: from the plain dict a TOML parser gives to a checked `Launch`.
+"""The schema of launch files is here: it turns the plain dict of a TOML parser into a checked `Launch`.
 
-Needs `arguments` and `values`. Leaves true: nothing a `Launch` says is out of range; every unknown key,
-wrong type, wrong rank and excessive size has been refused with MalformedInput naming key, found, expected and the
-nearest known key.
+Needs `arguments` and `values`. Leaves true: nothing in a `Launch` is out of range. Every unknown key, wrong type, wrong
+rank and excessive size has been refused with MalformedInput, which names key, found, expected and the nearest known
+key.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
 
 _Built = TypeVar("_Built")
-MAX_THREADS_PER_BLOCK = 1024
-MAX_DYNAMIC_SHARED = 1 << 20
-GRID_LIMITS = (2**31 - 1, 65535, 65535)
-BLOCK_LIMITS = (1024, 1024, 64)
+MAX_THREADS_PER_BLOCK = 1024  # CUDA's limit, since compute capability 2.0
+MAX_DYNAMIC_SHARED = 1 << 20  # bytes: more than any GPU has in an SM
+GRID_LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's limits in x, y and z, since compute capability 3.0
+BLOCK_LIMITS = (1024, 1024, 64)  # CUDA's limits in x, y and z
 
 RUNTIME_BYTES = {"heap": (HEAP_BYTES, 1 << 10, 1 << 27), "printf_buffer": (PRINTF_BYTES, 1 << 10, 1 << 26)}
-"""Of the device runtime's memories the bytes by default, the fewest and the most."""
+"""By key, bytes of the device runtime's memories: the default, the least and the most. The most bounds the host's
+memory."""
 
-_OWN = ("grid", "block", "dynamic_shared", *RUNTIME_BYTES, "cooperative", "argument")
-_TOP = ("kernel", *_OWN, "types", "reference", "sizes")
-_SIZE = _OWN
+_OWN = ("grid", "block", "dynamic_shared", *RUNTIME_BYTES, "cooperative", "argument")  # keys that a size may override
+_TOP = ("kernel", *_OWN, "types", "reference", "sizes")  # keys of the file
+_SIZE = _OWN  # keys of `[sizes.<name>]`
 
 
 def parse_launch(data: object, *, path: str = "", size: str | None = None) -> Launch:
-    """Check a launch given as a dict and build it. `path` names the file, for messages and relative paths.
+    """Check a launch that is given as a dict, and build it. path: the file, for messages and relative paths.
 
     Every `[sizes.<name>]` is checked, not only the chosen one. size: None for the file's own numbers; "full" means the
-    same where the file defines no `[sizes.full]`. Raises MalformedInput, and UsageError for a size the file lacks.
+    same where the file defines no `[sizes.full]`. Raises MalformedInput, and UsageError for a size that the file lacks.
     """
     at = At(path, "")
     table = At(path, "launch file").table(data)
@@ -50,10 +51,11 @@ def parse_launch(data: object, *, path: str = "", size: str | None = None) -> La
 
 
 def of_size(table: dict[str, Any], at: At, size: str | None, build: Callable[[dict[str, Any], str], _Built]) -> _Built:
-    """What `build` makes of the size asked for, from its table of overrides and its name; it is called for each.
+    """Return the result of `build` for the chosen size. It is called for each size, with its table of overrides and its
+    name.
 
     size: None for the file's own numbers; "full" means the same where the file defines no `[sizes.full]`. Raises
-    UsageError for a size the file lacks, and what `build` does.
+    UsageError for a size that the file lacks, and all errors of `build`.
     """
     sizes = at.sub("sizes").table(table.get("sizes", {}))
     built = {"": build({}, "")}
@@ -72,6 +74,7 @@ def of_size(table: dict[str, Any], at: At, size: str | None, build: Callable[[di
 
 
 def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -> Launch:
+    """Build the launch of one size, "" for the file's own numbers."""
     over_at = at.sub("sizes").sub(size) if size else at
     if size:
         over_at.only_keys(override, _SIZE)
@@ -103,7 +106,7 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
 
 
 def parse_runtime(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> dict[str, int]:
-    """Bytes of the device runtime's memories, by the names of `RUNTIME_BYTES`."""
+    """Return the bytes of the device runtime's memories, by the names of `RUNTIME_BYTES`."""
     found = {}
     for key, (default, least, most) in RUNTIME_BYTES.items():
         where, where_at = (override, over_at) if key in override else (table, at)
@@ -112,7 +115,7 @@ def parse_runtime(table: dict[str, Any], override: dict[str, Any], at: At, over_
 
 
 def parse_reference(table: dict[str, Any], at: At) -> Reference | None:
-    """`[reference]` of the file's table, which is at `at`."""
+    """Return `[reference]` of the file's table. at: the table's place."""
     if "reference" not in table:
         return None
     at = at.sub("reference")
@@ -123,6 +126,7 @@ def parse_reference(table: dict[str, Any], at: At) -> Reference | None:
 
 
 def _dimensions(value: object, limits: tuple[int, int, int], at: At) -> tuple[int, int, int]:
+    """Return one to three sizes as three; missing ones are 1."""
     items = value if isinstance(value, list) else [value]
     if not 1 <= len(items) <= 3:
         at.fail("wrong rank", f"{len(items)} dimensions", "an integer or a list of up to 3")

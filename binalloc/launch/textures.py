@@ -1,6 +1,6 @@
-"""Textures and surfaces of launch files: what their keys say, and the levels of mipmaps.
+"""Textures and surfaces of launch files are read here: their keys, and the levels of mipmaps.
 
-Leaves true: what goes together in a CUDA texture or surface object does.
+Leaves true: attributes of a texture or surface are combined only as CUDA allows.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ TEXTURE_KEYS = (
     *SURFACE_KEYS, "filter", "address", "normalized", "read", "array", "levels", "level_filter", "level_init", "bias",
     "clamp",
 )  # fmt: skip
-_MIPMAP_KEYS = ("level_filter", "level_init", "bias", "clamp")
-_INHERITED = ("dtype", "shape", "channels", "layers")
-SURFACE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f16", "f32")
+_MIPMAP_KEYS = ("level_filter", "level_init", "bias", "clamp")  # keys of a texture with several levels alone
+_INHERITED = ("dtype", "shape", "channels", "layers")  # keys that a texture takes from the argument that it reads
+SURFACE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f16", "f32")  # types of a surface's channels, as in CUDA
 TEXTURE_DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "f32")
-_SIDES = (1 << 27, 1 << 16, 1 << 14)  # of textures of one, two and three dimensions
+"""Types of a texture's channels; f16 is not read by TEX."""
+_SIDES = (1 << 27, 1 << 16, 1 << 14)  # longest side of textures of one, two and three dimensions, as in CUDA
 _LAYERED = {
     TextureLayers.ARRAY: ((2, 3), "[layers, width] or [layers, height, width]"),
     TextureLayers.CUBE: ((3,), "[faces, side, side]"),
 }
-"""Numbers of sides of textures with layers or faces, and what they are."""
-_LAYERS = 2048
-_FACES = 6
+"""The numbers of sides of textures with layers or faces, and the meaning of the sides."""
+_LAYERS = 2048  # most layers, as in CUDA
+_FACES = 6  # faces of a cube
 
 
 def inherited(entry: dict[str, Any], entries: list[Any], changes: dict[str, Any], at: At) -> dict[str, Any]:
-    """The table of a texture that names an `array`, with what that argument says of its contents where it is silent."""
+    """Return the table of a texture that names an `array`. Where the table lacks a key for the contents, that
+    argument's key is used."""
     if "init" in entry:
         at.sub("init").fail("the texture has no contents of its own", "init", "an init of the argument it names")
     other = a_name(entry["array"], at.sub("array"))
@@ -50,7 +52,7 @@ def inherited(entry: dict[str, Any], entries: list[Any], changes: dict[str, Any]
 
 
 def require_fits(argument: Argument, arguments: Sequence[Argument], at: At) -> None:
-    """A texture that reads another argument's contents is no larger than they are."""
+    """Refuse a texture that reads another argument's contents and is larger than they are."""
     array = "" if argument.texture is None else argument.texture.array
     for other in arguments:
         if other.name == array and argument.bytes > other.bytes:
@@ -59,7 +61,7 @@ def require_fits(argument: Argument, arguments: Sequence[Argument], at: At) -> N
 
 
 def parse_surface(entry: dict[str, Any], shape: tuple[int, ...], at: At) -> Texture:
-    """What a surface's array is like."""
+    """Return the shape of a surface's array."""
     channels, sides, layers, _ = _array(entry, shape, at)
     return Texture(sides, channels, layers=layers)
 
@@ -67,8 +69,8 @@ def parse_surface(entry: dict[str, Any], shape: tuple[int, ...], at: At) -> Text
 def parse_texture(
     entry: dict[str, Any], dtype: str, shape: tuple[int, ...], given: int, at: At
 ) -> Texture:
-    """How a texture is read: the attributes of a CUDA texture object, with CUDA's rules on which go together. given:
-    how many levels of a mipmap above the first have contents of their own."""
+    """Return the attributes of a CUDA texture object, checked by CUDA's rules on their combination. given: how many
+    levels of a mipmap above the first have contents of their own."""
     at.sub("dtype").one_of(dtype, TEXTURE_DTYPES)
     channels, sides, layers, axes = _array(entry, shape, at)
     normalized = at.sub("normalized").typed(entry.get("normalized", False), bool)
@@ -97,7 +99,7 @@ def parse_texture(
 def _array(
     entry: dict[str, Any], shape: tuple[int, ...], at: At
 ) -> tuple[int, tuple[int, ...], TextureLayers, int]:
-    """Channels, sides, layers and number of axes (without layers) of a CUDA array."""
+    """Return channels, sides, layers and number of axes (without layers) of a CUDA array."""
     channels = at.sub("channels").integer(entry.get("channels", 1), 1, 4)
     if channels == 3:
         at.sub("channels").fail("no texture has three channels", 3, "1, 2 or 4")
@@ -116,7 +118,7 @@ def _array(
 
 
 def _layers(sides: tuple[int, ...], layers: TextureLayers, at: At) -> None:
-    """What the sides of a texture with layers or faces must be."""
+    """Check the sides of a texture with layers or faces."""
     cube = layers == TextureLayers.CUBE
     ranks, expected = _LAYERED[layers]
     if len(sides) not in ranks:
@@ -128,14 +130,15 @@ def _layers(sides: tuple[int, ...], layers: TextureLayers, at: At) -> None:
 
 
 def _mipmap(texture: Texture, entry: dict[str, Any], dtype: str, given: int, at: At) -> Texture:
-    """The texture with the levels that its table gives it."""
+    """Return the texture with the levels of its table."""
     axes = texture.sides[texture.layers != TextureLayers.NONE :]
     most = max(axes).bit_length()
     levels = at.sub("levels").integer(entry.get("levels", 1), 1, most)
     if levels == 1:
         for key in _MIPMAP_KEYS:
             if key in entry:
-                at.sub(key).fail("of a mipmap alone", key, f"levels = 2 to {most}" if most > 1 else "no such key")
+                expected = f"levels = 2 to {most}" if most > 1 else "no such key"
+                at.sub(key).fail("only a mipmap has this key", key, expected)
         return texture
     if not texture.normalized:
         at.sub("normalized").fail("coordinates of a mipmap are normalized", False, "normalized = true")
@@ -153,6 +156,7 @@ def _mipmap(texture: Texture, entry: dict[str, Any], dtype: str, given: int, at:
 
 
 def _clamp(value: object, at: At) -> tuple[float, float]:
+    """Return a range of levels of detail."""
     if not isinstance(value, list) or len(value) != 2:
         at.fail("not two levels", value, "[least, most]")
     low, high = (_finite(v, at) for v in value)
@@ -162,13 +166,13 @@ def _clamp(value: object, at: At) -> tuple[float, float]:
 
 
 def _finite(value: object, at: At) -> float:
-    """A number that is finite in a row of the table of textures, too, which has f32."""
+    """Return a number that is finite as f32, too: the table of textures has f32."""
     return float(a_value(a_number(value, at), "f32", at).real)
 
 
 def level_shape(texture: Texture, level: int) -> tuple[int, ...]:
-    """The shape of a level's contents: each side is half the one below, rounded down, but 1 at least; layers are as
-    many at each."""
+    """Return the shape of a level's contents: each side is half the one of the level below, rounded down, but 1 at
+    least. Each level has the same number of layers."""
     fixed = int(texture.layers != TextureLayers.NONE)
     sides = texture.sides[:fixed] + tuple(max(n >> level, 1) for n in texture.sides[fixed:])
     return (*sides, texture.channels) if texture.channels > 1 else sides
@@ -177,8 +181,8 @@ def level_shape(texture: Texture, level: int) -> tuple[int, ...]:
 def upper_levels(
     argument: Argument, first: Array, contents_of: Callable[[Argument], Array] | None = None
 ) -> list[Array]:
-    """Contents of a texture's levels above the first, which is `first`. contents_of: the launch's, for levels that have
-    an init.
+    """Return the contents of a texture's levels above the first, which is `first`. contents_of: makes contents of the
+    levels with an init.
 
     Raises MalformedInput as `Launch.make_textures` does.
     """
@@ -194,8 +198,8 @@ def upper_levels(
 
 
 def _halved(below: Array, axes: int, texture: Texture) -> Array:
-    """A level from the one below: each texel the mean of the 2 texels along each axis that it stands for (of an axis of
-    one texel that one), in f64; rounded to f32, or to an integer, halves up."""
+    """Return a level from the one below, in f64. Each texel is the mean of 2 texels along each axis (of an axis of one
+    texel, that one). It is rounded to f32, or to an integer, halves up."""
     fixed = len(texture.sides) - axes
     total: Array = below.astype(np.float64)
     count = 1

@@ -1,7 +1,8 @@
-"""What a launch is: immutable records of grid, block, arguments, reference and comparison, and their buffers.
+"""A launch consists of these immutable records: grid, block, arguments, reference and comparison. Its buffers are made
+here.
 
-Needs nothing but NumPy. Leaves true: a `Launch` has passed every check of `schema`, so whoever holds one may use
-its numbers without asking again; `make_buffers` gives the same bytes for the same launch on every host.
+Needs nothing but NumPy. Leaves true: a `Launch` has passed every check of `schema`, so that its users need not check
+its numbers again; `make_buffers` gives the same bytes for the same launch on every host.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from binalloc.launch.sampling import TextureFilter as TextureFilter
 from binalloc.launch.sampling import TextureLayers as TextureLayers
 from binalloc.launch.sampling import TextureRead as TextureRead
 
-HEAP_BYTES = 8 << 20  # CUDA's defaults
-PRINTF_BYTES = 1 << 20
-HANDLE_BYTES = (8, 4)  # a texture's or surface's parameter is as long as the kernel declares it
-MOST_LEVELS = 28  # of a mipmap: of the longest side that there is
-_UNNAMED = re.compile(r".+_param_\d+")
+HEAP_BYTES = 8 << 20  # CUDA's default
+PRINTF_BYTES = 1 << 20  # CUDA's default
+HANDLE_BYTES = (8, 4)  # the parameter of a texture or surface is as long as the kernel declares it
+MOST_LEVELS = 28  # of a mipmap: the longest side has 2^27 texels
+_UNNAMED = re.compile(r".+_param_\d+")  # names that compilers of PTX give to parameters without a name
 
 
 class ArgumentKind(StrEnum):
-    """What an argument is; see `Argument`. A pointer is read as a struct of one field."""
+    """Arguments are of these kinds; see `Argument`. A pointer is read as a struct of one field."""
 
     BUFFER = "buffer"
     SYMBOL = "symbol"
@@ -57,18 +58,17 @@ HELD = (ArgumentKind.BUFFER, ArgumentKind.SYMBOL, ArgumentKind.TEXTURE, Argument
 
 
 class CompareMode(StrEnum):
-    """When contents count as the same; see `Compare`."""
+    """Contents are compared in these ways; see `Compare`."""
 
-    EXACT = "exact"
-    TOLERANCE = "tolerance"
-    UNORDERED = "unordered"
-    IGNORE = "ignore"
+    EXACT = "exact"  #: bit by bit
+    TOLERANCE = "tolerance"  #: |a-b| <= atol + rtol*|b|, b the expected value, NaN equals NaN
+    UNORDERED = "unordered"  #: the same multiset of bit patterns
+    IGNORE = "ignore"  #: not compared
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """When two contents of a buffer count as the same. mode: exact (bit by bit), tolerance (|a-b| <= atol + rtol*|b|,
-    b the expected value, NaN equals NaN), unordered (same multiset of bit patterns), ignore."""
+    """This record says when two contents of a buffer count as the same."""
 
     mode: CompareMode = CompareMode.EXACT
     rtol: float = 0.0
@@ -77,54 +77,46 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """How a texture is read. sides: texels per axis, outermost first (depth, height, width). channels: 1, 2 or 4.
+    """This record says how a texture is read. A surface has sides, channels and layers alone."""
 
-    filter: point or linear. address: per axis in the order x, y, z: clamp, border, wrap or mirror. normalized: float
-    coordinates run from 0 to 1. read: element, or normalized_float. layers: none, or what the first side
-    counts. levels: of a mipmap, 1 for none; blend: how a fetch goes between them; bias, clamp: of the level of detail.
-    given: contents of the levels above the first; those left are made from the ones below. array: the argument whose
-    contents it reads, "" for its own. A surface has sides, channels and layers.
-    """
-
-    sides: tuple[int, ...]
-    channels: int = 1
+    sides: tuple[int, ...]  #: texels per axis, outermost first (depth, height, width)
+    channels: int = 1  #: 1, 2 or 4
     filter: TextureFilter = TextureFilter.POINT
-    address: tuple[AddressMode, ...] = (AddressMode.CLAMP,)
-    normalized: bool = False
+    address: tuple[AddressMode, ...] = (AddressMode.CLAMP,)  #: per axis in the order x, y, z
+    normalized: bool = False  #: float coordinates run from 0 to 1
     read: TextureRead = TextureRead.ELEMENT
-    layers: TextureLayers = TextureLayers.NONE
-    levels: int = 1
-    blend: TextureFilter = TextureFilter.POINT
-    bias: float = 0.0
-    clamp: tuple[float, float] = (0.0, MOST_LEVELS)
-    given: tuple[Init, ...] = ()
-    array: str = ""
+    layers: TextureLayers = TextureLayers.NONE  #: whether the first side counts layers
+    levels: int = 1  #: of a mipmap, 1 for none
+    blend: TextureFilter = TextureFilter.POINT  #: how a fetch is made between levels
+    bias: float = 0.0  #: added to the level of detail
+    clamp: tuple[float, float] = (0.0, MOST_LEVELS)  #: range of the level of detail
+    given: tuple[Init, ...] = ()  #: contents of levels 1, 2 and so on; each further one is made from the level below
+    array: str = ""  #: the argument whose contents it reads, "" for its own
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One kernel argument. kind: buffer (8-byte pointer), scalar, texture or surface (handle of 8 or 4 bytes; `texture`
-    says what it is like), struct (by value, `size` bytes of `fields`), symbol (no argument, but the contents of a
-    global or constant variable of the binary). shape: () for scalars and structs. struct: what its elements are where
-    they are no `dtype`, or what a struct by value is where it has a type. parameter: whether a buffer takes one; None:
-    unless others have pointers to it."""
+    """This is one argument of a launch; most kinds take a parameter of the kernel."""
 
     name: str
+    #: buffer (8-byte pointer), scalar, texture or surface (handle of 8 or 4 bytes), struct (by value), or symbol (no
+    #: parameter, but the contents of a global or constant variable of the binary)
     kind: ArgumentKind
     dtype: str
-    shape: tuple[int, ...] = ()
-    value: Number = 0
-    init: Init = field(default_factory=Init)
+    shape: tuple[int, ...] = ()  #: () for scalars and structs
+    value: Number = 0  #: of a scalar
+    init: Init = field(default_factory=Init)  #: contents before the launch
     compare: Compare = field(default_factory=Compare)
-    texture: Texture | None = None
-    fields: tuple[Field, ...] = ()
-    size: int = 0
+    texture: Texture | None = None  #: of a texture or surface
+    fields: tuple[Field, ...] = ()  #: of a struct by value: its contents
+    size: int = 0  #: of a struct by value: its bytes
+    #: type of its elements where they have no `dtype`, or type of a struct by value where it has one
     struct: Struct | None = None
-    parameter: bool | None = None
+    parameter: bool | None = None  #: whether a buffer takes a parameter; None: unless others have pointers to it
 
     @property
     def element(self) -> Element:
-        """What it has many of."""
+        """Return the type of its elements."""
         return self.struct or self.dtype
 
     @property
@@ -133,33 +125,34 @@ class Argument:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the contents: the whole buffer, texture or struct, or the scalar."""
+        """Return the bytes of the contents: the whole buffer, texture or struct, or the scalar."""
         return self.size or math.prod(self.shape) * size_of(self.element)
 
     @property
     def parameter_bytes(self) -> int:
-        """Bytes the argument takes among the kernel's parameters."""
+        """Return the bytes that the argument takes among the kernel's parameters."""
         if self.kind == ArgumentKind.BUFFER:
             return POINTER_BYTES
         return HANDLE_BYTES[0] if self.texture is not None else self.bytes
 
     @property
     def has_contents(self) -> bool:
-        """Whether there is memory of its own: a texture may read another argument's."""
+        """Return whether it has memory of its own: a texture may read another argument's."""
         return self.kind in HELD and (self.texture is None or not self.texture.array)
 
     def fits(self, size: int) -> bool:
-        """Whether a parameter of `size` bytes can take the argument."""
+        """Return whether a parameter of `size` bytes can take the argument."""
         return size in HANDLE_BYTES if self.texture is not None else size == self.parameter_bytes
 
     def pointed(self) -> set[str]:
-        """The arguments whose addresses or handles it has."""
+        """Return the arguments whose addresses or handles it contains."""
         return {f.argument for f in self.fields if f.argument} | set(self.init.pointed())
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A Python function `function(inputs, launch) -> outputs` in `file` that says what the kernel should compute."""
+    """A Python function `function(inputs, launch) -> outputs` in `file` computes the results that the kernel should
+    leave."""
 
     file: str
     function: str
@@ -167,22 +160,19 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One checked launch. grid, block: blocks and threads in x, y, z. dynamic_shared in bytes. size: name of the chosen
-    `[sizes.<name>]`, "" for the file's own numbers. path: the launch file ("" when parsed from a dict). heap,
-    printf_buffer: bytes for what kernels allocate and print. cooperative: all blocks are resident at once, and may wait
-    for one another."""
+    """This is one launch that has passed all checks."""
 
     kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    dynamic_shared: int = 0
+    grid: tuple[int, int, int]  #: blocks in x, y, z
+    block: tuple[int, int, int]  #: threads in x, y, z
+    dynamic_shared: int = 0  #: bytes
     arguments: tuple[Argument, ...] = ()
     reference: Reference | None = None
-    size: str = ""
-    path: str = ""
-    heap: int = HEAP_BYTES
-    printf_buffer: int = PRINTF_BYTES
-    cooperative: bool = False
+    size: str = ""  #: name of the chosen `[sizes.<name>]`, "" for the file's own numbers
+    path: str = ""  #: the launch file ("" when parsed from a dict)
+    heap: int = HEAP_BYTES  #: bytes that kernels can allocate
+    printf_buffer: int = PRINTF_BYTES  #: bytes for what kernels print
+    cooperative: bool = False  #: all blocks are resident at once, and may wait for one another
 
     @property
     def blocks(self) -> int:
@@ -194,35 +184,35 @@ class Launch:
 
     @property
     def buffers(self) -> tuple[Argument, ...]:
-        """What a run leaves: the buffers, surfaces, and the variables that the launch names."""
+        """Return the arguments in which a run leaves contents: buffers, surfaces, and variables of the binary."""
         return tuple(a for a in self.arguments if a.kind in HELD and a.kind != ArgumentKind.TEXTURE)
 
     @property
     def handled(self) -> tuple[Argument, ...]:
-        """The textures, then the surfaces: their numbers in this order, from 1 on, are their handles."""
+        """Return the textures, then the surfaces: their numbers in this order, from 1, are their handles."""
         kinds = (ArgumentKind.TEXTURE, ArgumentKind.SURFACE)
         return tuple(a for kind in kinds for a in self.arguments if a.kind == kind)
 
     @property
     def textures(self) -> tuple[Argument, ...]:
-        """The textures that have contents of their own."""
+        """Return the textures that have contents of their own."""
         return tuple(a for a in self.arguments if a.kind == ArgumentKind.TEXTURE and a.has_contents)
 
     @property
     def passed(self) -> tuple[Argument, ...]:
-        """The arguments that take a parameter or are reached through one."""
+        """Return the arguments that take a parameter, or whose address another argument contains."""
         return tuple(a for a in self.arguments if a.kind != ArgumentKind.SYMBOL)
 
     @property
     def scalars(self) -> dict[str, bytes]:
-        """Little-endian bytes of each scalar argument, as they stand in the parameter bank."""
+        """Return the little-endian bytes of each scalar argument, as in the parameter bank."""
         scalars = [a for a in self.arguments if a.kind == ArgumentKind.SCALAR]
         return {a.name: rounded(a.value, a.dtype).tobytes() for a in scalars}
 
     @property
     def values(self) -> dict[str, Any]:
-        """The scalar arguments as Python numbers (an f32 already rounded to f32), structs of a type as NumPy's records,
-        other structs as dicts of their named numbers."""
+        """Return scalar arguments as Python numbers (an f32 already rounded to f32), structs of a type as NumPy's
+        records, other structs as dicts of their named numbers."""
         out: dict[str, Any] = {}
         for a in self.arguments:
             if a.kind == ArgumentKind.SCALAR:
@@ -236,19 +226,20 @@ class Launch:
 
     @property
     def addresses(self) -> dict[str, int]:
-        """Where the buffers lie on the device, and handles of textures and surfaces, by argument."""
+        """Return the addresses of buffers on the device, and handles of textures and surfaces, by argument."""
         placed = {a.name: a.bytes for a in self.buffers if a.kind != ArgumentKind.SYMBOL}
         return place_buffers(placed)[0] | {a.name: i for i, a in enumerate(self.handled, 1)}
 
     def address(self, name: str, at: int = 0, element: int = 0) -> int:
-        """The address of a byte of a buffer, so many elements behind its first. KeyError where there is no such."""
+        """Return the address of byte `at` of an element of a buffer. KeyError where there is no such buffer."""
         a = self.argument(name)
         if a.kind != ArgumentKind.BUFFER:
             raise KeyError(name)
         return self.addresses[name] + at + element * size_of(a.element)
 
     def pointee(self, address: int) -> tuple[str, int] | None:
-        """The buffer that an address is of, and the byte in it; the one behind its last counts. None for others."""
+        """Return the buffer at an address, and the byte in it, where the one behind its last counts. None for addresses
+        outside of all buffers."""
         addresses = self.addresses
         for a in self.arguments:
             if a.kind == ArgumentKind.BUFFER and 0 <= address - addresses[a.name] <= a.bytes:
@@ -256,11 +247,12 @@ class Launch:
         return None
 
     def bind(self, names: Sequence[str]) -> dict[str, Argument]:
-        """The argument of each parameter in `names`; parameters left over are left out, see `unbound` for arguments.
+        """Return the argument of each parameter in `names`. Parameters without one are left out; `unbound` has the
+        arguments without a parameter.
 
         An argument goes to the parameter of its name. The rest go in file order to the parameters that have no name of
-        their own, `<kernel>_param_<n>` as compilers of PTX write them. Buffers and textures that others point to are
-        reached through these and are no parameters, unless one has their name or they say so.
+        their own, `<kernel>_param_<n>` as compilers of PTX write them. A buffer or texture that others point to takes
+        no parameter, unless one has its name or its argument says so.
         """
         known = set(names)
         out = {a.name: a for a in self.passed if a.name in known}
@@ -270,18 +262,20 @@ class Launch:
         return out | dict(zip(unnamed, rest, strict=False))
 
     def unbound(self, names: Sequence[str]) -> list[Argument]:
-        """Arguments that no parameter in `names` takes and nothing else points to."""
+        """Return the arguments that no parameter in `names` takes and nothing else points to."""
         bound = {a.name for a in self.bind(names).values()}
         taking = self._taking()
         return [a for a in self.passed if a.name not in bound and a.name in taking]
 
     def _taking(self) -> set[str]:
-        """Arguments that want a parameter: those that say so, and those that nothing but themselves points to."""
+        """Return the arguments that want a parameter: by their own word, or because nothing but themselves points to
+        them."""
         reached = {name for a in self.arguments for name in a.pointed() if name != a.name}
         return {a.name for a in self.passed if (a.name not in reached if a.parameter is None else a.parameter)}
 
     def left_out(self) -> str | None:
-        """What to do about a parameter that has no argument, where buffers take none since others point to them."""
+        """Return a remedy for a parameter without an argument, where buffers take none because others point to them;
+        else None."""
         taking = self._taking()
         lost = [a.name for a in self.passed if a.parameter is None and a.name not in taking]
         if not lost:
@@ -293,14 +287,15 @@ class Launch:
         )
 
     def argument(self, name: str) -> Argument:
-        """The argument of that name; KeyError if there is none."""
+        """Return the argument of that name; KeyError if there is none."""
         for a in self.arguments:
             if a.name == name:
                 return a
         raise KeyError(name)
 
     def make_buffers(self) -> dict[str, Array]:
-        """Fresh, writable, C-contiguous contents of every one of `buffers`, in argument order; the same on every call.
+        """Return fresh, writable, C-contiguous contents of every one of `buffers`, in argument order; the same on every
+        call.
 
         Pointers in them are the addresses that buffers have on the device. Raises MalformedInput where a file is
         missing, unreadable or of another shape or dtype.
@@ -308,18 +303,19 @@ class Launch:
         return self._filled(self.buffers)
 
     def make_textures(self) -> dict[str, Array]:
-        """Contents of every texture that has its own in argument order, as `make_buffers` makes them."""
+        """Return contents of every texture that has its own in argument order, as `make_buffers` does."""
         return self._filled(self.textures)
 
     def make_symbols(self) -> dict[str, Array]:
-        """Contents of the variables that the launch names, as `make_buffers` makes them."""
+        """Return contents of the variables that the launch names, as `make_buffers` does."""
         return self._filled([a for a in self.arguments if a.kind == ArgumentKind.SYMBOL])
 
     def contents_of(self, a: Argument) -> Array:
-        """Fresh contents of one buffer, symbol, texture or surface, as `make_buffers` makes them."""
+        """Return fresh contents of one buffer, symbol, texture or surface, as `make_buffers` does."""
         return self._filled([a])[a.name]
 
     def _filled(self, arguments: Iterable[Argument]) -> dict[str, Array]:
+        """Return fresh contents of arguments, by name."""
         addresses, targets = self.addresses, targets_of(self.arguments)
         return {
             a.name: contents(a.init, a.element, a.shape, Setting(addresses, targets, f"argument {a.name}", self.path))
@@ -327,9 +323,9 @@ class Launch:
         }
 
     def parameters(self, params: list[tuple[str, int, int]], addresses: Mapping[str, int]) -> bytes:
-        """The parameter part of constant bank 0.
+        """Return the parameter part of constant bank 0.
 
-        params: (name, byte offset, bytes) per kernel parameter; addresses: device address of each buffer, handle of
+        params: (name, byte offset, bytes) per kernel parameter. addresses: device address of each buffer, handle of
         each texture and surface. Bytes between parameters are zero. Raises UsageError for a parameter without an
         argument.
         """
@@ -343,7 +339,7 @@ class Launch:
 
 
 def targets_of(arguments: Iterable[Argument]) -> dict[str, Target]:
-    """What pointers may be to, by argument."""
+    """Return the arguments that pointers may point to, by name."""
     out = {}
     for a in arguments:
         if a.kind == ArgumentKind.BUFFER:
@@ -354,7 +350,8 @@ def targets_of(arguments: Iterable[Argument]) -> dict[str, Target]:
 
 
 def parameter_bytes(a: Argument, size: int, addresses: Mapping[str, int]) -> bytes:
-    """The bytes of one argument in the parameter bank, for a parameter of `size`. addresses: as in `parameters`."""
+    """Return the bytes of one argument in the parameter bank, for a parameter of `size`. addresses: as in
+    `parameters`."""
     if a.kind == ArgumentKind.BUFFER or a.texture is not None:
         return addresses[a.name].to_bytes(size, "little")
     if a.kind == ArgumentKind.SCALAR:

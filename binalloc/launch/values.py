@@ -1,6 +1,7 @@
-"""Single values of a launch file: each checked and returned, or refused with its place, what was found and expected.
+"""Single values of a launch file are checked here: each is returned, or refused with its place, what was found and
+expected.
 
-Needs the dtypes. Leaves true: what a function returns has the type and range it was asked for.
+Needs the dtypes. Leaves true: a returned value has the type and range that was asked for.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from binalloc.toml_values import TomlPlace
 _LIMITS = {
     "f16": 2**16 - 2**4, BF16: 2**128 - 2**119, "f32": 2**128 - 2**103, "f64": 2**1024 - 2**970,
 }  # fmt: skip
-"""By type of a float the number from which on it rounds to infinity."""
-_SPELLING_LIMIT = 4096
+"""By float type: the least number that rounds to infinity."""
+_SPELLING_LIMIT = 4096  # characters of a C++ name: the demangler reads no longer ones (`names.spelling.LONGEST`)
 HUGE = 2.0**1023  # bounds whose difference is still a finite f64
 
 
 class At(TomlPlace):
-    """A place in a launch file; the nearest known key or value is the remedy."""
+    """This is a place in a launch file; its errors propose the nearest known key or value."""
 
     def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
         key = unknown[0]
@@ -52,25 +53,29 @@ _KINDS = {
     int: ("not an integer", "an integer"),
     bool: ("not a truth value", "true or false"),
 }
+"""By type: the message for another one, and the expected type in words."""
 
 
 def _nearest(word: str, known: Collection[str]) -> str | None:
+    """Return a remedy that proposes the known word most like `word`, if one is like it."""
     near = difflib.get_close_matches(word, known, 1)
     return f"Did you mean {str(near[0])!r}?" if near else None
 
 
 def a_number(value: object, at: At) -> float:
+    """Return a finite number as a float."""
     if not is_number(value) or not abs(value) < HUGE:
         at.fail("not a finite number", quoted(value), "a number")
     return float(value)
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether it is an integer or a float; truth values are neither."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def a_name(value: object, at: At) -> str:
-    """A name as binaries have them, of parameters, kernels and variables: it may become a file's name."""
+    """Return a name as binaries have them, of a parameter, kernel or variable. It may become a file's name."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
         expected = f"letters, digits, _ $ . and no digit first, at most {NAME_LIMIT} characters"
         at.fail("not a name", quoted(value), expected)
@@ -78,21 +83,23 @@ def a_name(value: object, at: At) -> str:
 
 
 def a_spelling(value: object, at: At) -> str:
-    """A name as sources may write it, `ns::scale<float>(float *)`: one line, and no file's name."""
+    """Return a name as sources may write it, `ns::scale<float>(float *)`: one line of text. It never becomes a file's
+    name."""
     if not isinstance(value, str) or not 1 <= len(value) <= _SPELLING_LIMIT or not value.isprintable():
         at.fail("not a name", quoted(value), f"one line of text, at most {_SPELLING_LIMIT} characters")
     return value
 
 
 def a_path(value: object, at: At) -> Path:
-    """The path of a file beside the launch file, or an absolute one."""
+    """Return the path of a file beside the launch file, or an absolute one."""
     if not isinstance(value, str) or not value or "\0" in value:
         at.fail("not a file name", quoted(value), "a path relative to the launch file")
     return Path(at.file).parent / value
 
 
 def a_value(value: object, dtype: str, at: At) -> Number:
-    """A number of a dtype; a complex one is a number, Python's too, or a list of its two parts."""
+    """Return a number of a dtype. A complex one is given as a number, Python's complex too, or as a list of its two
+    parts."""
     kind, bits = kind_of(dtype), DTYPES[dtype].itemsize * 8
     if kind == "c":
         if isinstance(value, complex):

@@ -162,6 +162,7 @@ class _Parser:
         return parts, "", False
 
     def nested(self, outermost: bool) -> tuple[tuple[Part, ...], str, bool]:
+        """Return the parts of a name with scopes, N ... E; the rest as `name`."""
         qualifiers = ""
         while self.peek() in "rVK" and self.peek():
             qualifiers = {"r": " restrict", "V": " volatile", "K": " const"}[self.peek()] + qualifiers
@@ -199,6 +200,7 @@ class _Parser:
             self.remember(named(parts))
 
     def local(self) -> tuple[Part, ...]:
+        """Return the parts of a name inside a function, Z ... E."""
         outer, self.arguments = self.arguments, []
         scope = str(self.encoding())
         self.arguments = outer
@@ -242,6 +244,7 @@ class _Parser:
         return Part(text)
 
     def with_arguments(self, parts: tuple[Part, ...], outermost: bool) -> tuple[Part, ...]:
+        """Return the parts with template arguments for the last one. outermost: T_ may name them from now on."""
         if not parts or parts[-1].args is not None:
             raise NoName
         found = self.template_arguments()
@@ -274,6 +277,7 @@ class _Parser:
         return self.type()
 
     def literal(self) -> Type:
+        """Return a template argument that is a value, L ... E."""
         self.need("L")
         if self.take("_Z"):
             found = str(self.encoding())

@@ -16,9 +16,10 @@ from binalloc.errors import UsageError
 from binalloc.names.demangle import demangle
 from binalloc.names.spelling import Name, Part
 
-_ANONYMOUS = "(anonymous namespace)"
-_SPACES = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
+_ANONYMOUS = "(anonymous namespace)"  # the name that c++filt gives to unnamed namespaces
+_SPACES = re.compile(r"(?<!\w)\s+|\s+(?!\w)")  # blanks that do not separate two words
 _LITERAL = re.compile(r"(?<=[<,])(?:\([\w: ]+\))?(-?\d+)(?:u|l|ul|ll|ull)?(?=[,>])")
+"""An integer among template arguments, with its cast and suffix."""
 
 
 def choose_kernel(wanted: str, kernels: Sequence[str], file: str | None = None) -> str:

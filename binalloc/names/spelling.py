@@ -16,25 +16,30 @@ BUILTINS = {
     "y": "unsigned long long", "n": "__int128", "o": "unsigned __int128", "f": "float", "d": "double",
     "e": "long double", "g": "__float128", "z": "...",
 }  # fmt: skip
+"""Codes of builtin types, by the grammar of the ABI (as all tables below), with their names in C++."""
 BUILTINS_D = {
     "Dd": "decimal64", "De": "decimal128", "Df": "decimal32", "Dh": "_Float16", "Di": "char32_t", "Ds": "char16_t",
     "Du": "char8_t", "Da": "auto", "Dc": "decltype(auto)", "Dn": "decltype(nullptr)",
 }  # fmt: skip
 SUFFIXES = {"int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul", "long long": "ll",
              "unsigned long long": "ull"}  # fmt: skip
+"""Suffixes of integer literals, by type."""
 STD = {
     "Sa": ("std", "allocator"), "Sb": ("std", "basic_string"), "Ss": ("std", "string"), "Si": ("std", "istream"),
     "So": ("std", "ostream"), "Sd": ("std", "iostream"),
 }  # fmt: skip
+"""Abbreviations of names in namespace std."""
 BINARY = {
     "pl": "+", "mi": "-", "ml": "*", "dv": "/", "rm": "%", "an": "&", "or": "|", "eo": "^", "ls": "<<", "rs": ">>",
     "eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "aa": "&&", "oo": "||",
 }  # fmt: skip
-UNARY = {"ng": "-", "nt": "!", "co": "~", "ad": "&", "ps": "+", "de": "*"}
+"""Operators between two operands."""
+UNARY = {"ng": "-", "nt": "!", "co": "~", "ad": "&", "ps": "+", "de": "*"}  # operators in front of one operand
 OPERATORS = BINARY | {
     "nt": "!", "co": "~", "cl": "()", "ix": "[]", "aS": "=", "pL": "+=", "mI": "-=", "mL": "*=", "dV": "/=", "pp": "++",
     "mm": "--", "pt": "->", "ng": "-", "ps": "+", "ad": "&", "de": "*", "cm": ",",
 }  # fmt: skip
+"""Operators that can be names of functions."""
 
 
 class NoName(Exception):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from binalloc.cli.commands.run_program import LISTED, Told, refuse_for_program, run_a_program
+from binalloc.cli.commands.run_program import LISTED, ready, refuse_for_program, run_all
 from binalloc.cli.files import apart, check_folder, check_output, not_over
 from binalloc.cli.gather import gathered
 from binalloc.cli.inputs import machine_of, told_machine
@@ -17,13 +19,19 @@ from binalloc.cli.observe import EXIT_STOPPED, Observed, observe_options, refuse
 from binalloc.cli.options import integer, json_option, refuse_for_one_launch
 from binalloc.cli.run_options import run_options
 from binalloc.cli.source import Source, source_options
-from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
-from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
-from binalloc.errors import Interrupted, KernelFault, LimitHit
+from binalloc.cli.terminal import SCHEMA_VERSION, Ended, note, print_json, progress, say
+from binalloc.errors import KernelFault
+from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.isa.instruction import Module
+    from binalloc.launch.program.types import Program
     from binalloc.launch.types import Launch
+    from binalloc.pipeline.running.observed import Wanted
+    from binalloc.pipeline.running.run import KernelRun, MakeRecorder
+    from binalloc.report.runs.facts import Annotate
+    from binalloc.report.runs.files import Files
 
 EVERY = 10_000
 """Cycles of an interval where none are asked for."""
@@ -54,8 +62,8 @@ def _check_series(series: str | None) -> None:
         check_output(series, as_json=False, option="--series")
 
 
-def _tell_rest(found: dict[str, Any]) -> None:
-    """On stderr, what a series does not show."""
+def _say_rest(found: dict[str, Any]) -> None:
+    """Say on stderr what a series does not show."""
     series = found.get("series", {})
     if series.get("full_at_cycle") is not None:
         note(
@@ -75,7 +83,9 @@ _SHOWN = (
         help="Show what each instruction did and waited for, beside its source line; with =N the N hottest alone.",
     ),
     click.option(
-        "--source", "sources", type=click.Path(exists=True, file_okay=False),
+        "--source",
+        "sources",
+        type=click.Path(exists=True, file_okay=False),
         help="Folder of the source files, for --annotate.",
     ),
     click.option(
@@ -153,16 +163,31 @@ class Shown:
         check_folder(self.accelsim_trace)
         apart(outputs | {"--save": self.save, "--accelsim-trace": self.accelsim_trace})
 
-    def asked(self) -> dict[str, Any]:
-        """The same for the library: arguments of `run_to_dict`."""
-        from binalloc.report.runs.run import Annotate
+    @property
+    def files(self) -> Files:
+        """The files to write."""
+        from binalloc.report.runs.files import Files
 
-        most = None if self.annotate in (None, "all") else int(str(self.annotate))
-        return {
-            "accelsim": None if self.accelsim_trace is None else (self.accelsim_trace, self.accelsim_limit << 20),
-            "series": self.series, "profile": self.profile,
-            "annotate": None if self.annotate is None else Annotate(most, self.sources),
-        }  # fmt: skip
+        return Files(self.series, self.profile, self.save, self.accelsim_trace)
+
+    @property
+    def instructions(self) -> Annotate | None:
+        """Which single instructions are shown."""
+        from binalloc.report.runs.facts import Annotate
+
+        if self.annotate is None:
+            return None
+        return Annotate(None if self.annotate == "all" else int(self.annotate), self.sources)
+
+    @property
+    def recorder(self) -> MakeRecorder | None:
+        """What makes the recorder of a trace for Accel-Sim."""
+        if self.accelsim_trace is None:
+            return None
+        from binalloc.laboratory.accelsim.trace import AccelsimTrace
+
+        folder, most = self.accelsim_trace, self.accelsim_limit << 20
+        return lambda module, kernel, launch: AccelsimTrace(folder, module, kernel, launch, most)
 
 
 @click.command()
@@ -185,52 +210,75 @@ def run(source: Source, as_json: bool, options: RunOptions, shown: Shown, observ
     shown.check(source, observed.trace)
     wanted = observed.wanted(quiet=as_json)
     loaded = source.required()
-    if shown.series is not None:
-        options = replace(options, every=shown.every or EVERY)
-    seen = {"wanted": wanted, **shown.asked()}
+    every = None if shown.series is None else shown.every or EVERY
+    options = replace(options, every=every, profile=shown.annotate is not None)
     if isinstance(loaded, Program):
         refuse_for_program(context, loaded, shown.step)
-        told = Told(shown.reference, shown.save, shown.timeline, shown.step, seen, as_json)
-        run_a_program(source, loaded, options, told)
-        return
-    refuse_for_one_launch(context)
-    _run_one(source, loaded, options, shown, seen, as_json=as_json)
+        module, chosen, options = ready(source, loaded, options)
+        if shown.step is None:
+            run_all(module, loaded, options, shown.reference, shown.save, shown.timeline, chosen, as_json=as_json)
+            return
+        number = shown.step
+        show = partial(_run_one_of_many, module, loaded, options, number, wanted, shown)
+    else:
+        refuse_for_one_launch(context)
+        named = loaded.kernel if source.kernel is None else source.kernel
+        module, _ = load_or_import(source.file, source.machine, named)
+        model = machine_of(module, named, source.machine, runs=True)
+        chosen = told_machine(module, named, source.machine, model)
+        show = partial(_run_alone, module, source.kernel, loaded, replace(options, machine=model), wanted, shown)
+    _print(_run(show, as_json=as_json), shown, chosen, as_json=as_json)
 
 
-def _run_one(
-    source: Source, launch: Launch, options: RunOptions, shown: Shown, seen: dict[str, Any], *, as_json: bool
-) -> None:
-    """Run one launch and print what there is to tell; ends with the exit code."""
+def _run_alone(
+    module: Module, kernel: str | None, launch: Launch, options: RunOptions, wanted: Wanted, shown: Shown,
+    progress: Callable[[str], None],
+) -> KernelRun:  # fmt: skip
+    from binalloc.pipeline.running.run import run_kernel
+
+    return run_kernel(
+        module, kernel, launch, options, progress=progress, wanted=wanted, reference=shown.reference,
+        recorder=shown.recorder,
+    )  # fmt: skip
+
+
+def _run_one_of_many(
+    module: Module, program: Program, options: RunOptions, number: int, wanted: Wanted, shown: Shown,
+    progress: Callable[[str], None],
+) -> KernelRun:  # fmt: skip
+    from binalloc.pipeline.running.program import run_step
+
+    return run_step(module, program, options, number, progress=progress, wanted=wanted, recorder=shown.recorder)
+
+
+def _run(go: Callable[[Callable[[str], None]], KernelRun], *, as_json: bool) -> KernelRun:
+    """Run; what a kernel that faults had printed by then is shown."""
     from binalloc.report.runs.printed import render_output
-    from binalloc.report.runs.run import render_run, run_to_dict, stopped_to_dict
 
-    named = launch.kernel if source.kernel is None else source.kernel
-    module, _ = load_or_import(source.file, source.machine, named)
-    model = machine_of(module, named, source.machine, runs=True)
     try:
         with progress(as_json) as show:
-            found = run_to_dict(
-                module, source.kernel, launch, replace(options, machine=model), reference=shown.reference,
-                save=shown.save, progress=show, **seen,
-            )  # fmt: skip
-    except (LimitHit, Interrupted) as stopped:
-        partial = stopped_to_dict(stopped)
-        if partial is not None:
-            _tell_rest(partial)
-            if not as_json:
-                say(render_run(partial))
-        raise
+            return go(show)
     except KernelFault as fault:
         if not as_json:
             say(render_output(fault.printed))
         raise
-    _tell_rest(found)
-    if as_json:
-        chosen = told_machine(module, named, source.machine, model)
-        print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
-    else:
+
+
+def _print(done: KernelRun, shown: Shown, chosen: dict[str, str], *, as_json: bool) -> None:
+    """Write the files of a run and print it; ends with the exit code."""
+    from binalloc.report.runs.facts import run_json
+    from binalloc.report.runs.files import write_files
+    from binalloc.report.runs.run import render_run
+
+    found = run_json(done, write_files(done, shown.files), shown.instructions) | chosen
+    _say_rest(found)
+    if not as_json:
         say(render_run(found))
-    if found.get("break") is not None:
+    if done.ended is not None:
+        raise Ended(done.ended, found)
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **found})
+    if done.stopped_at is not None:
         sys.exit(EXIT_STOPPED)
-    if found.get("reference") == "differs":
+    if done.reference is not None and not done.reference.same:
         sys.exit(1)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from binalloc.cli.inputs import machine_of, told_machine
 from binalloc.cli.load import load_or_import
-from binalloc.cli.observe import EXIT_STOPPED
-from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
-from binalloc.errors import Interrupted, LimitHit, UsageError
+from binalloc.cli.terminal import SCHEMA_VERSION, Ended, print_json, progress, say
+from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.cli.source import Source
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.isa.instruction import Module
     from binalloc.launch.program.types import Program
 
 LISTED = 50
@@ -26,19 +26,6 @@ _OF_ONE = {
     "profile": "--profile", "accelsim_trace": "--accelsim-trace",
 }  # fmt: skip
 """Options that show one launch, by parameter."""
-
-
-
-class Told(NamedTuple):
-    """What is to be told of the run. timeline: launches that are listed, None for all. step: the one launch that is
-    told of, None for all. seen: what is to be seen of it, for `run_to_dict`."""
-
-    reference: bool
-    save: str | None
-    timeline: int | None
-    step: int | None
-    seen: dict[str, Any]
-    as_json: bool
 
 
 def refuse_for_program(context: click.Context, program: Program, step: int | None) -> None:
@@ -61,49 +48,38 @@ def refuse_for_program(context: click.Context, program: Program, step: int | Non
         raise UsageError("--reference compares what all launches leave", expected="no --step")
 
 
-def run_a_program(source: Source, program: Program, options: RunOptions, asked: Told) -> None:
-    """Run it, or up to one launch, and print what there is to tell; ends with the exit code."""
+def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module, dict[str, str], RunOptions]:
+    """Return the binary with the program's kernels, the fields on its machine, and options with that machine. Raises
+    UsageError for host steps without leave to run them."""
     from binalloc.emulator.runs.program import require_leave
     from binalloc.pipeline.program import kernels_of
-    from binalloc.report.runs.program import launch_to_dict, program_run_to_dict, render_program
-    from binalloc.report.runs.run import render_run
 
     require_leave(program, options.host_steps)
     module, _ = load_or_import(source.file, source.machine, program.kernels)
     kernels = list(kernels_of(module, program).values())
     first = kernels[0].name if kernels else None
     model = machine_of(module, first, source.machine, runs=True)
-    options = replace(options, machine=model)
-    chosen = told_machine(module, first, source.machine, model)
-    if asked.step is not None:
-        with progress(asked.as_json) as show:
-            found = launch_to_dict(
-                module, program, options, asked.step, reference=False, save=asked.save, progress=show, **asked.seen
-            )
-        _print(asked, found, chosen, render_run)
-        if found.get("break") is not None:
-            sys.exit(EXIT_STOPPED)
-        return
+    return module, told_machine(module, first, source.machine, model), replace(options, machine=model)
 
-    def render(found: dict[str, Any]) -> str:
-        return render_program(found, asked.timeline)
 
-    try:
-        with progress(asked.as_json) as show:
-            found = program_run_to_dict(
-                module, program, options, reference=asked.reference, save=asked.save, progress=show
-            )  # fmt: skip
-    except (LimitHit, Interrupted) as stopped:
-        if stopped.report is not None and not asked.as_json:
-            say(render(stopped.report))
-        raise
-    _print(asked, found, chosen, render)
-    if found.get("reference") == "differs":
+def run_all(
+    module: Module, program: Program, options: RunOptions, reference: bool, save: str | None, timeline: int | None,
+    chosen: dict[str, str], *, as_json: bool,
+) -> None:  # fmt: skip
+    """Run all launches and print what they did; ends with the exit code. timeline: launches that are listed, None for
+    all. chosen: the fields on the machine."""
+    from binalloc.pipeline.running.program import run_whole_program
+    from binalloc.report.runs.program import render_program
+    from binalloc.report.runs.program_facts import program_json, save_program
+
+    with progress(as_json) as show:
+        done = run_whole_program(module, program, options, progress=show, reference=reference)
+    found = program_json(done, save_program(done, save)) | chosen
+    if not as_json:
+        say(render_program(found, timeline))
+    if done.ended is not None:
+        raise Ended(done.ended, found)
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, **found})
+    if done.reference is not None and not done.reference.same:
         sys.exit(1)
-
-
-def _print(asked: Told, found: dict[str, Any], chosen: dict[str, str], render: Any) -> None:
-    if asked.as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
-    else:
-        say(render(found))

@@ -75,8 +75,9 @@ def verify(
     """
     from binalloc.emulator.runs.program import require_leave
     from binalloc.launch.program.types import Program
-    from binalloc.report.proofs.limits import Limits
-    from binalloc.report.proofs.verify import render_verification, verify_to_dict
+    from binalloc.pipeline.proving.limits import Limits
+    from binalloc.pipeline.proving.verify import verify_rewrite
+    from binalloc.report.verify import render_verification, verification_json
 
     if max_slowdown is not None and launch is None:
         raise UsageError("--max-slowdown compares emulated runs", remedy="Give --launch FILE, too.")
@@ -92,10 +93,11 @@ def verify(
     ran_on = machine_of(new, first if kernel is None else kernel, machine, runs=loaded is not None)
     limits = Limits(max_slowdown, max_local_bytes)
     with progress(as_json) as show:
-        found = verify_to_dict(old, new, kernel, loaded, replace(options, machine=ran_on), show, limits)
+        done = verify_rewrite(old, new, kernel, loaded, replace(options, machine=ran_on), show, limits)
+    found = verification_json(done)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     else:
         say(render_verification(found))
-    if not found["verified"] or found["within_limits"] is False:
+    if not done.verified or done.within_limits is False:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""Bit patterns and fused multiply-add stand here, because the common subset of Python and Numba cannot express them.
+"""Bit patterns and fused multiply-add are here, because the common subset of Python and Numba cannot express them.
 
 The plain functions here serve the `python` engine and are the definition. `bits_numba.py` holds functions of the same
 names for the `numba` engine, whose loader substitutes them. Nothing else may differ between the engines.

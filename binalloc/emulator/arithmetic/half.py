@@ -234,8 +234,8 @@ def i2h(lo: int, hi: int, hfmt: int, ityp: int, rnd: int) -> int:
 
 @device
 def hadd2_atomic(old: int, operand: int, hfmt: int) -> int:
-    """Return the word that an atomic addition stores: both halves, each as in HADD2. A half to which -0 is added keeps
-    its pattern, so that an addition to one half leaves the other unchanged."""
+    """Return the word that an atomic addition stores: both halves, each as in HADD2. A half keeps its pattern where -0
+    is added to it, so that an addition to one half leaves the other unchanged."""
     low, high = old & HALF, old >> 16
     if operand & HALF != SIGN16:
         low = hadd(low, operand & HALF, hfmt, 0, 0)

@@ -1,5 +1,5 @@
-"""LDSM loads matrices of 8 by 8 halves. The functions here say which lanes give the addresses of rows, and which halves
-a lane gets."""
+"""LDSM loads matrices of 8 by 8 halves. The functions here find the lanes that give addresses of rows, and the halves
+of each lane."""
 
 from __future__ import annotations
 

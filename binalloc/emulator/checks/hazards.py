@@ -1,4 +1,4 @@
-"""Hazard detection: the machine has no interlocks, so every premature use is a fault that names both instructions.
+"""Hazards are detected here: the machine has no interlocks, so a premature use is a fault that names both instructions.
 
 Per warp and row (register or predicate) the table separates three kinds of things in flight:
 

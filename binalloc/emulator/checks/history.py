@@ -36,7 +36,7 @@ class Before(Codes):
 
 
 READS = 8  # first column behind those of `History`
-LANE_READS = READS + MAX_BLOCK_WARPS
+LANE_READS = READS + MAX_BLOCK_WARPS  # first column of the lanes' reads
 HISTORY_COLUMNS = LANE_READS + LANES
 
 

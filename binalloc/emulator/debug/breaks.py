@@ -12,6 +12,7 @@ from binalloc.errors import Hint, UsageError
 from binalloc.isa.instruction import Function, Module
 
 WATCH = "watch"  # the word that stops the run at each access to watched bytes
+# 0xWORD of 64 bits, FUNCTION[+INDEX] and FILE:LINE; an index or line has at most 9 digits, as no code is longer
 _WORD = re.compile(r"0[xX]([0-9a-fA-F]{1,16})\Z")
 _INDEX = re.compile(r"(.+?)(?:\+([0-9]{1,9}))?\Z", re.DOTALL)
 _LINE = re.compile(r"(.+):([0-9]{1,9})\Z", re.DOTALL)

@@ -12,10 +12,11 @@ from binalloc.emulator.runs.watch import Span
 from binalloc.errors import Hint, UsageError
 from binalloc.launch.file import variable_name
 
+# numbers of at most 64 bits; [+OFFSET][:SIZE] behind a buffer's name; 0xADDRESS[:SIZE]
 _NUMBER = r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})"
 _REST = re.compile(rf"(?:\+{_NUMBER})?(?::{_NUMBER})?\Z")
 _ADDRESS = re.compile(rf"(0[xX][0-9a-fA-F]{{1,16}})(?::{_NUMBER})?\Z")
-_PREFIX = variable_name("")
+_PREFIX = variable_name("")  # in front of a variable's name in `LaunchedDevice.places`; users leave it out
 
 
 def known_places(device: LaunchedDevice) -> dict[str, tuple[int, int]]:

@@ -16,7 +16,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import MATRIX_ROWS
 
-HALF_BITS, HALF = 16, 0xFFFF
+HALF_BITS, HALF = 16, 0xFFFF  # a half's bits in a word, and their mask
 
 
 @device(apart=True)

@@ -1,5 +1,4 @@
-"""Loads, stores and atomics: addresses, bounds, spill rules, then the data. Their timing: `memory.coalescing`,
-`.banks`.
+"""Loads, stores and atomics execute here: addresses, bounds, spill rules, data. Timing: `memory.coalescing`, `.banks`.
 
 Data moves at issue: execution and timing are one. By the hazard rules results are used only after their scoreboard.
 Lanes act in ascending order, so the highest lane wins a conflicting store.

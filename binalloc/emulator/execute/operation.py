@@ -60,6 +60,7 @@ class Operation:
     taint: int = L.Taint.ANY  #: the sources whose poison the result gets, of `L.Taint`
 
 
+# how the generated code writes an argument: from staged arrays, from rows, and from neither
 _STAGED = {
     "a": "s.a[t]", "a.lo": "s.a[t]", "a.hi": "s.ah[t]",
     "b": "s.b[t]", "b.lo": "s.b[t]", "b.hi": "s.bh[t]",
@@ -76,7 +77,8 @@ _LANE = {
     "ps0": "(ps0 >> t) & 1", "ps1": "(ps1 >> t) & 1",
 }  # fmt: skip
 _PREDICATES = {"ps0": (L.Column.PS0, L.Column.PS0_XOR), "ps1": (L.Column.PS1, L.Column.PS1_XOR)}
-_WHOLE = (Result.WARP, Result.PREDICATES)
+"""Columns of a predicate source and of its negation."""
+_WHOLE = (Result.WARP, Result.PREDICATES)  # results of functions for the whole warp
 _SUMS = (Result.SUM, Result.DOUBLE_SUM)
 
 
@@ -164,6 +166,7 @@ _KEPT_IN_ROWS = {
     Result.COMPARISONS: "r = int({}); bits |= (r & 1) << t; others |= (r >> 1) << t",
     Result.PAIR: "rows[d, t], rows[d + 1, t] = {}",
 }
+"""The statement for the function's result, {}, where it is not one word."""
 
 
 def _staged_body(row: Operation) -> Iterator[str]:

@@ -128,7 +128,7 @@ _ROWS = (
     *(Operation(name, L.ExecGroup.NOT_EXECUTED) for name in ("BAR.ALLOC", "BAR.FREE", "RELSSP")),
 )  # fmt: skip
 
-OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}
+OPERATIONS: dict[str, Operation] = {row.name: row for row in _ROWS}  # the rows by opcode
 assert OPERATIONS.keys() == BY_NAME.keys(), (
     f"only in one of isa.table.opcodes and emulator.execute.table: {sorted(OPERATIONS.keys() ^ BY_NAME.keys())}"
 )
@@ -145,6 +145,7 @@ _FUNCTIONS = {
     "exec_int": _INT, "exec_f32": _F32, "exec_f64": _F64, "exec_half": _HALF, "exec_conv": _CONV, "exec_pred": _PRED,
     "exec_warp": _WARP, "exec_special": _SPECIAL,
 }  # fmt: skip
+# functions that the generated code calls
 _CALLED: list[Callable[..., object]] = [finish_sum, first_row, lane_predicates, stage_signs, write_back]
 _CALLED += [write_comparisons, write_nonzero, write_rows]
 _CALLED += [function for row in _ROWS for function in (row.function, row.plain) if function is not None]
@@ -160,4 +161,4 @@ def number_of(name: str) -> int:
     return [other.name for other in _ROWS if other.group == row.group].index(name)
 
 
-NUMBERS: dict[str, int] = {name: number_of(name) for name in OPERATIONS}
+NUMBERS: dict[str, int] = {name: number_of(name) for name in OPERATIONS}  # `number_of` for every opcode

@@ -35,7 +35,7 @@ from binalloc.isa.table.opcodes import TEXTURE_LAYERS
 FARTHEST = 2.0**40  # ISA.md's limit of coordinates in texels: their floor fits an integer
 FARTHEST_NORMALIZED = 2.0**24  # f32 numbers beyond it are even integers, and give the same texel as it does
 ONE = 0x3F800000  # the pattern of f32 1
-CUBE = TEXTURE_LAYERS.index("CUBE")
+CUBE = TEXTURE_LAYERS.index("CUBE")  # the value of field tlay for cubes
 WHOLE = 256  # the weight of a mipmap level that is not blended with the next
 
 

@@ -13,6 +13,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 
+# special registers by the names in `Special`
 _SPECIAL = {name.removeprefix("SR_").replace(".", "_").lower(): i for i, name in enumerate(SPECIAL_REGISTERS)}
 
 

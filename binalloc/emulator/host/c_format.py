@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 _BETWEEN = frozenset(b"-+ #0123456789.*hljzt")  # flags, widths, precisions and length modifiers, as in runtime.cu
 _WIDE = frozenset(b"ljzt")  # length modifiers that make an integer 64 bits wide, as in runtime.cu
-_INTEGERS = frozenset("diuoxXc")
-_FLOATS = frozenset("fFeEgGaA")
+_INTEGERS = frozenset("diuoxXc")  # conversions of integers, for which the runtime hands over a word
+_FLOATS = frozenset("fFeEgGaA")  # conversions of doubles
 _DIRECTIVE = re.compile(r"%([-+ #0]*)(\*|[0-9]*)(?:\.(\*|[0-9]*))?(hh|h|ll|l|j|z|t)?([a-zA-Z])")
 MOST = 4095
 """Upper limit of a field's width and of a precision: C promises that many characters per conversion. More are cut

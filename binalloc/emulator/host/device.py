@@ -73,7 +73,7 @@ class Sampler(Protocol):
         """Look at the device, all of whose cycles before `due` are over, and set `due` to a later cycle."""
 
     def end(self) -> None:
-        """End the series: the launch has ended."""
+        """Finish the samples: the launch has ended."""
 
 
 class LaunchedDevice:

@@ -36,8 +36,8 @@ _LINES = ("l2_line", "l2_valid", "l2_dirty", "l2_age", "l2_coming")  # fields of
 
 
 class Spare(NamedTuple):
-    """A record that a launch has ended with. Of the large fields the launch wrote only to the rows of its requests and
-    of its lines of L2."""
+    """A Spare is a record that a launch has ended with. Of the large fields the launch wrote only to the rows of its
+    requests and of its lines of L2."""
 
     record: NDArray[np.void]  #: the record
     requests: int  #: rows of requests that the launch used

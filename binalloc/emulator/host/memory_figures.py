@@ -1,4 +1,4 @@
-"""The memory system of a machine, for a number of its SMs, as numbers of the device record.
+"""The figures of a machine's memory system, for a number of its SMs, become numbers of the device record here.
 
 If a run has fewer SMs than the machine, they get their share of what all SMs use together. Of DRAM they get as many
 whole channels as the share needs, each with less bandwidth, so that the total is exactly the share. Of L2 they get

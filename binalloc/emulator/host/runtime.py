@@ -81,8 +81,8 @@ class HeapUse:
 
 
 class Runtime:
-    """The device runtime's memory in one launch. spans: name -> first address and the one behind the last. end: the
-    address behind all spans."""
+    """A Runtime is the device runtime's memory in one launch. spans: name -> first address and the one behind the last.
+    end: the address behind all spans."""
 
     def __init__(self, module: Module, launch: Launch, start: int) -> None:
         (self.variable,) = [v.address for v in module.globals if v.name == VARIABLE]

@@ -162,6 +162,7 @@ def check_registers(functions: list[Function], kernel: Function, path: str) -> i
     return claimed or max(most, 1)
 
 
+# a row before anything is staged: absent predicates are PT
 _BLANK = [0] * L.COLUMNS
 for _name in ("pd0", "pd1", "ps0", "ps1", "ps2"):
     _BLANK[L.FIELD_COLUMNS[_name]] = PT

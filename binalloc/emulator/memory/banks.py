@@ -1,4 +1,4 @@
-"""Shared memory: how many passes through its banks an access needs, and the time that they take.
+"""Shared memory serves an access in passes through its banks; their number and the time that they take are found here.
 
 Words of 4 bytes are distributed over the banks one by one, or two by two in the 8-byte mode of banks of 8 bytes. One
 round over all banks is a row. In a pass each bank serves one row of its own, to any number of lanes. Banks of 8 bytes

@@ -1,4 +1,4 @@
-"""DRAM: channels of banks with row buffers, which serve requests first ready, first come (FR-FCFS).
+"""DRAM has channels of banks with row buffers, which serve requests first ready, first come (FR-FCFS).
 
 A channel issues at most one command per tick of its clock. With two command buses, as HBM has, it issues one that moves
 data and one that opens or closes a row. Of the requests that wait at a bank, one is next: the oldest one to the open

@@ -1,4 +1,4 @@
-"""L1 and the requests that an SM has outstanding: lines of an access go through L1 or bypass it, one after the other.
+"""An SM's L1 takes the lines of an access one after the other; some bypass it. Outstanding requests are counted here.
 
 An access is made at issue: each of its lines is found in L1, joins a line on its way, or is sent for. Where a line
 finds no room (no load or store may be sent, no way of its set is free, no waiter), it is *held* with those behind it.

@@ -1,4 +1,4 @@
-"""L2: slices by address, each a set-associative write-back cache whose loads wait in MSHRs for lines on their way.
+"""L2 has slices by address, each a set-associative write-back cache with loads that wait for lines in flight (MSHRs).
 
 A slice takes one request a cycle, in order of arrival; it looks at its lines when the request arrives. A request may be
 unable to go on: every way of its set waits for its line, no MSHR is free, none of the line's places to wait, or there

@@ -13,7 +13,8 @@ from binalloc.emulator.state.parts.queue import QueueRecord
 
 @device(inline=True)
 def entered(q: QueueRecord, queue: int, now: int, held: int, places: int) -> None:
-    """Count an item that has come into one of the queues of that kind in cycle `now`. held: how many are in it now."""
+    """Count an item that has come into one of the queues of that kind in cycle `now`. held: items in it now. places:
+    items that it has room for."""
     q.queue_area[queue] -= now
     q.queue_most[queue] = max(q.queue_most[queue], held)
     if held == places:
@@ -22,7 +23,8 @@ def entered(q: QueueRecord, queue: int, now: int, held: int, places: int) -> Non
 
 @device(inline=True)
 def left(q: QueueRecord, queue: int, now: int, held: int, places: int) -> None:
-    """Count an item that has left one of the queues of that kind in cycle `now`. held: how many are still in it."""
+    """Count an item that has left one of the queues of that kind in cycle `now`. held: items still in it. places: items
+    that it has room for."""
     q.queue_area[queue] += now
     if held == places - 1:
         q.queue_full[queue] += now

@@ -7,7 +7,7 @@ from binalloc.emulator.state.memory_layout import LINE_WORDS
 from binalloc.emulator.state.scan import count_bits
 
 SECTOR_WORDS = 8  # 32 bytes, the unit in which lines are fetched
-SECTORS = LINE_WORDS // SECTOR_WORDS
+SECTORS = LINE_WORDS // SECTOR_WORDS  # of a line
 SECTOR = (1 << SECTOR_WORDS) - 1  # the words of the first sector
 LINE = (1 << LINE_WORDS) - 1  # the words of a line
 GATHER = 0x01020408

@@ -1,1 +1,1 @@
-"""One launch of a kernel from start to end, and what may look on: log, watches, profile."""
+"""This package runs one launch of a kernel from start to end, with what may look on: log, watches, profile."""

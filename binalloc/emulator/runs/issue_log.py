@@ -1,4 +1,4 @@
-"""The log of what the SMs of a run do, as batches of NumPy arrays: for traces, watchpoints, whoever wants every issue.
+"""This module hands batches of the log of a run's SMs, as NumPy arrays, to traces, watchpoints, or any other listener.
 
     def receive(batch: Batch) -> None:
         issues = batch.of(LogKind.ISSUE)
@@ -6,11 +6,11 @@
 
     run(module, kernel, launch, machine, log=IssueLog([Listener(receive, addresses=True)]))
 
-Device code writes rows (`state.parts.log` says what they mean); after every quantum, which ends early when there are
-many, they are taken out here, put into one order and handed on, so that memory is bounded however long a run is. The
-rows are the same in both engines, and in the event-skipping and the per-cycle mode: rows of a cycle come SM by SM, in
-each first what falls due (scoreboards, ends of blocks, held lines that go on) by warp slot, then a new block, then what
-the schedulers issue, in the order in which it executes.
+Device code writes rows, whose meaning is in `state.parts.log`. After every quantum they are taken out here, ordered and
+handed on. A quantum ends early when there are many rows, so memory is bounded however long a run is. The rows are the
+same in both engines, and in the event-skipping and the per-cycle mode. Rows of a cycle come SM by SM. For each SM the
+events that fall due come first (scoreboards, ends of blocks, held lines that go on), by warp slot. Then come a new
+block and the issues of the schedulers, in the order of execution.
 """
 
 from __future__ import annotations
@@ -35,31 +35,30 @@ from binalloc.errors import LimitHit, Refused
 
 Ints = NDArray[np.int64]
 DRAIN_AT = 1 << 14
-"""Rows after which a quantum ends, if others may be written in the cycle before it does."""
+"""Rows after which a quantum ends, at the end of the cycle. More take more memory, fewer make more batches; chosen by
+hand."""
 _DUE = (LogKind.SCOREBOARD, LogKind.RESUME, LogKind.BLOCK_END, LogKind.GO_ON)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of the log in their order.
+    """A batch has rows of the log in their order."""
 
-    rows: int64 [row, `LogColumn`]. addresses: int64 [access, lane], of memory instructions that some lane executes, but
-    not of texture fetches; a row's LANES says which is its own, -1 none. Addresses of shared and local memory are bytes
-    from its start, those of constants offsets in their bank. Lanes that do not execute have addresses that mean
-    nothing. data: int64 [access, `DATA_WORDS`, lane], where asked for: the words that a store stores (narrower ones in
-    the first); of an atomic operand B in the first two, C in the others; the rest is 0.
-    """
-
-    rows: Ints
+    rows: Ints  #: int64 [row, `LogColumn`]
+    #: int64 [access, lane], of memory instructions with an executing lane, without texture fetches. A row's LANES is
+    #: the index of its access, -1 for none. Addresses of shared and local memory are bytes from its start, addresses of
+    #: constants are offsets in their bank. Those of lanes that do not execute mean nothing
     addresses: Ints
+    #: int64 [access, `DATA_WORDS`, lane], where asked for. For a store: the stored words, of which narrow ones are in
+    #: the first. For an atomic: operand B in the first two, C in the others. The rest is 0
     data: Ints
 
     def column(self, number: int) -> Ints:
-        """A column of all rows, by its number in `LogColumn`."""
+        """Return a column of all rows, by its number in `LogColumn`."""
         return self.rows[:, number]
 
     def of(self, kind: int) -> Batch:
-        """The rows of one kind, with the same addresses."""
+        """Return the rows of one kind, with the same addresses."""
         return Batch(self.rows[self.column(LogColumn.KIND) == kind], self.addresses, self.data)
 
     def __len__(self) -> int:
@@ -68,31 +67,30 @@ class Batch:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who wants batches. addresses, data: what of accesses' lanes it needs. begin: called with the device before the
-    first cycle."""
+    """A listener receives batches."""
 
     receive: Callable[[Batch], None]
-    addresses: bool = False
-    data: bool = False
-    begin: Callable[[LaunchedDevice], None] | None = None
+    addresses: bool = False  #: whether it needs the addresses of accesses' lanes
+    data: bool = False  #: whether it needs the data of accesses' lanes
+    begin: Callable[[LaunchedDevice], None] | None = None  #: called with the device before the first cycle
 
     @property
     def keep(self) -> int:
-        """As `g.log_keep` says it."""
+        """Return the value of `g.log_keep` for this listener."""
         return Keep.DATA if self.data else Keep.ADDRESSES if self.addresses else Keep.NOTHING
 
 
 @dataclass
 class IssueLog:
-    """The log of one run: what `run` takes. everything: False logs accesses to what is watched alone."""
+    """An object is the log of one run, for the option `log` of `run`."""
 
     listeners: Sequence[Listener]
-    everything: bool = True
+    everything: bool = True  #: False logs only accesses to watched bytes
     drain_at: int = DRAIN_AT
     device: LaunchedDevice | None = field(default=None, init=False)
 
     def begin(self, device: LaunchedDevice) -> None:
-        """Switch the log of `device` on. Refused for a device of which one cycle could fill the log."""
+        """Switch the log of `device` on. Raises Refused for a device of which one cycle could fill the log."""
         self.device = device
         marks = _marks(device)
         for name, most, room in (("rows of the log", marks[0], LOG_ROWS), ("accesses of it", marks[1], LOG_ACCESSES)):
@@ -109,7 +107,7 @@ class IssueLog:
                 each.begin(device)
 
     def drain(self) -> None:
-        """Hand on the rows that wait: to all listeners, also where one has had enough (LimitHit)."""
+        """Hand the waiting rows to all listeners, even where one of them raises LimitHit."""
         device = self.device
         assert device is not None
         n, lanes = device.get("logged"), device.get("logged_lanes")
@@ -133,16 +131,19 @@ class IssueLog:
 
 
 def _marks(device: LaunchedDevice) -> tuple[int, int]:
-    """The most rows, and accesses, that one cycle of the device writes: a warp ends, waits, goes on, is told of a
-    barrier once each, a block comes and goes, and an issue says itself, that it waits, and that lines are held."""
+    """Return the most rows, and the most accesses, that one cycle of the device writes.
+
+    A warp ends, waits, goes on, comes to a barrier and leaves it once each. A block comes and goes. An issue has up to
+    three rows: itself, its wait, and its held lines.
+    """
     issues = device.machine.schedulers.count * device.machine.schedulers.issue_width
     sm = 3 * issues + 5 * device.get("warp_limit") + 2 * device.get("resident_limit") + 2
     return device.sms_count * sm, device.sms_count * issues
 
 
 def in_order(rows: Ints) -> Ints:
-    """Rows of whole cycles in the order that both modes share: within an SM's cycle what is due stands in front of the
-    first block or issue, by warp slot and kind."""
+    """Return rows of whole cycles in the order of both modes. Within an SM's cycle the events that are due come before
+    the first block or issue, by warp slot and kind."""
     kind = rows[:, LogColumn.KIND]
     group = np.lexsort((rows[:, LogColumn.SM], rows[:, LogColumn.CYCLE]))
     rows, kind = rows[group], kind[group]

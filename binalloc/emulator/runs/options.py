@@ -1,7 +1,8 @@
-"""How a launch is run: one record, made once at the command line or in Python and handed whole to whoever reads it.
+"""This module has the options of a run in one record. It is made once, at the command line or in Python, and handed on
+whole to the code that reads it.
 
-An option of runs is a field here, with its meaning beside it; one place reads it. What stands between hands the record
-on without a look at it.
+An option of runs is a field here, with its meaning beside it. One place reads it, and the code in between hands the
+record on without a look at it.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ if TYPE_CHECKING:
 
 NUMBA, PYTHON = "numba", "python"
 ENGINES = (NUMBA, PYTHON)
-"""By name: the emulator compiled and cached, and the same source as Python, which is slow and for small cases."""
+"""The emulator compiled and cached, and the same source as Python, which is slow and for small cases."""
 Watcher = Callable[[int, int, int], None]
-"""Hears how far a run is: cycles so far, blocks ended, blocks of the grid."""
+"""Is called with the progress of a run: cycles so far, blocks ended, blocks of the grid."""
 Observer = Callable[["LaunchedDevice", int], None]
-"""Sees the device after each cycle with events, and that cycle; the run is ten times slower."""
+"""Is called with the device after each cycle with events, and with that cycle. The run is ten times slower."""
 _UNNAMED = ""
 
 
 class _MachineField:
-    """A machine, given as one, by name or by the path of its file; the default machine where none is."""
+    """The field is a machine, which is given as one, by name or by the path of its file. It is the default machine
+    where none is given."""
 
     def __get__(self, options: object, owner: type | None = None) -> Machine:
         if options is None:
@@ -54,7 +56,7 @@ class _MachineField:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a launch, or each launch of a program, is run."""
+    """The record says how a launch, or each launch of a program, is run."""
 
     machine: _MachineField = _MachineField()
     """The emulated machine: a model, its name or the path of its file."""
@@ -69,13 +71,13 @@ class RunOptions:
     pages: str = DEFAULT_PAGES
     """Where in L2 and DRAM a line of memory lies: a row of `pages.table`, by name."""
     listeners: tuple[str, ...] = ()
-    """Who hears of events besides: rows of `listeners.table`, by name."""
+    """Further policies that only hear of events: rows of `listeners.table`, by name."""
     sms: int = 1
     """SMs that are emulated. One runs the whole grid with 1/machine.chip.sms of the bandwidth; n have n shares."""
     max_cycles: int | None = DEFAULT_MAX_CYCLES
     """Upper limit in cycles, of all launches of a program together. None: none, an endless loop runs for ever."""
     check: bool = False
-    """Whether poison of uninitialised registers and shared words is followed, and faults where it matters."""
+    """Whether uninitialised registers and shared words are tracked as poison, which faults where it matters."""
     race: bool = False
     """Whether shared-memory races between barriers are looked for."""
     skews: int = 0
@@ -91,34 +93,35 @@ class RunOptions:
     ideal_blocks: int | None = None
     """Resident blocks as if registers and shared memory were free: a what-if run."""
     hazards: bool = True
-    """Whether code has to be scheduled for the machine. Without, results are exact and cycles mean nothing."""
+    """Whether code has to be scheduled for the machine. Otherwise results are exact, but cycles mean nothing."""
     reference: bool = False
-    """Whether each cycle is computed plainly; the usual event-skipping mode agrees with it on every counter."""
+    """Whether every cycle is computed on its own; the usual event-skipping mode agrees with it on every counter."""
     skew: int | None = None
-    """The seed of small delays with which blocks start. None: none starts late."""
+    """The seed of the small delays of the starts of blocks. None: no delays."""
     only: range | None = None
-    """The blocks of the grid, by number, that are run, those before and after left out. None: all."""
+    """Numbers of the blocks of the grid that are run. None: all."""
     progress: Watcher | None = field(default=None, compare=False)
     """Called now and then during a long run."""
     observer: Observer | None = field(default=None, compare=False)
     """Called after each cycle with events."""
     log: IssueLog | None = field(default=None, compare=False)
-    """Receives all that the SMs do (`issue_log`)."""
+    """Log that receives what the SMs do (`issue_log`)."""
 
     @property
     def names_machine(self) -> bool:
-        """Whether a machine was given."""
+        """Return whether a machine was given."""
         return bool(vars(self)["_named"])
 
     @property
     def checking(self) -> bool:
-        """Whether the build of the engine is needed that looks for mistakes, or counts instructions."""
+        """Return whether the run needs the build of the engine that looks for mistakes or counts instructions."""
         return self.check or self.race or self.profile
 
     def figures(self) -> dict[str, Any]:
-        """All that the outcome of a run follows from beside binary, launch and machine, by name: plain values."""
+        """Return all that determines the outcome of a run beside binary, launch and machine, as plain values by
+        name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.compare and f.name != "machine"}
 
 
 USUAL = RunOptions()
-"""Of a run that nobody says anything of."""
+"""The options of a run for which nothing is chosen."""

@@ -1,4 +1,4 @@
-"""What a profiled run counted of single instructions, read back from the further columns of its program."""
+"""This module reads the counts of single instructions of a profiled run from the further columns of its program."""
 
 from __future__ import annotations
 
@@ -18,23 +18,20 @@ REASONS = tuple(name for i, name in enumerate(STALL_NAMES) if i != Stall.NO_WARP
 
 @dataclass(frozen=True)
 class Profile:
-    """A function's instructions: arrays with an entry for each, summed over the SMs.
+    """A profile has arrays with an entry for each instruction of a function, summed over the SMs."""
 
-    stalls: lost issue slots held against the instruction, by reason; over all instructions of a module they add up to
-    the run's, but for `no_warp`, which is nobody's. counters: what the instruction added to each counter of the run,
-    likewise. latencies: its accesses of which is known when all their data was there; latency_sum: cycles from issue
-    until then, over them; latency_max: the most.
-    """
-
+    #: lost issue slots held against the instruction, by reason; over all instructions of a module they add up to the
+    #: run's. `no_warp` has no instruction
     stalls: dict[str, Array]
+    #: what the instruction added to each counter of the run; the sums are those of the run, too
     counters: dict[str, Array]
-    latencies: Array
-    latency_sum: Array
-    latency_max: Array
+    latencies: Array  #: accesses of the instruction with a known time at which all their data was there
+    latency_sum: Array  #: sum of their cycles from issue until then
+    latency_max: Array  #: the most cycles of one of them
 
 
 def collect_profile(device: LaunchedDevice) -> dict[str, Profile]:
-    """Per function of the module. Needs a device that was told to `profile`."""
+    """Return the profile of each function of the module. Needs a device with `profile` on."""
     table = device.memories.program
     out = {}
     for fn in device.module.functions:

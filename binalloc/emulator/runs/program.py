@@ -1,7 +1,8 @@
-"""A program run from its first step to its last: launches of several kernels over kept buffers, and what each took.
+"""This module runs a program from its first step to its last: launches of several kernels over kept buffers, and the
+figures of each.
 
-Needs a module scheduled for the machine, which has all kernels that the program launches. Leaves true: what a `Ran`
-says follows from module, program and machine alone.
+Needs a module scheduled for the machine, with all kernels that the program launches. Leaves true: a `Ran` follows from
+module, program and machine alone.
 """
 
 from __future__ import annotations
@@ -30,44 +31,42 @@ FIGURES = (
     "global_store_sectors", "local_bytes_moved", "bank_conflict_cycles", "l1_global_hits", "l1_global_misses",
     "l2_hits", "l2_misses", "dram_bytes", "dram_utilisation",
 )  # fmt: skip
-"""Counters that are kept of each launch; of all launches of a kernel together all are."""
+"""Counters that are kept of each launch. Of all launches of a kernel together, all counters are kept."""
 
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch that has ended. number: from 0 on. step: its place in the file; rounds: of the loops around it, the
-    outermost first. start: cycles of all launches before it. occupancy: as in `Result`, of an SM with all the blocks
-    that it may have. registers, slots: per thread. figures: counters, `FIGURES`."""
+    """An object is one launch that has ended."""
 
-    number: int
-    step: str
-    rounds: tuple[int, ...]
+    number: int  #: number of the launch, from 0 on
+    step: str  #: its place in the file
+    rounds: tuple[int, ...]  #: rounds of the loops around it, the outermost first
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     dynamic_shared: int
-    start: int
+    start: int  #: cycles of all launches before it
     cycles: int
     blocks_per_sm: int
-    occupancy: float
+    occupancy: float  #: as `Result.resident_occupancy`, of an SM with all the blocks that it may have
     achieved_occupancy: float
-    registers: int
-    slots: int
-    figures: Stats = field(repr=False)
+    registers: int  #: per thread
+    slots: int  #: per thread
+    figures: Stats = field(repr=False)  #: the counters of `FIGURES`
 
 
 @dataclass
 class Total:
-    """All launches of a kernel. stats: their counters together, those that add up."""
+    """An object sums all launches of a kernel."""
 
     calls: int = 0
     cycles: int = 0
-    least: int = 0
-    most: int = 0
-    stats: Stats = field(default_factory=dict, repr=False)
+    least: int = 0  #: cycles of the shortest launch
+    most: int = 0  #: cycles of the longest launch
+    stats: Stats = field(default_factory=dict, repr=False)  #: sums of the counters that add up
 
     def add(self, result: Result) -> None:
-        """One launch more."""
+        """Add one launch."""
         self.least = min(self.least, result.cycles) if self.calls else result.cycles
         self.most = max(self.most, result.cycles)
         self.calls += 1
@@ -76,7 +75,7 @@ class Total:
 
 
 def _add(total: Stats, more: Stats) -> None:
-    """Integers add up; quotients and queues do not."""
+    """Add the integers of `more` to `total`. Quotients and queues do not add up."""
     for name, value in more.items():
         if isinstance(value, int) and not isinstance(value, bool):
             total[name] = total.get(name, 0) + value
@@ -86,25 +85,24 @@ def _add(total: Stats, more: Stats) -> None:
 
 @dataclass
 class Ran:
-    """What a program did. cycles: of all its launches, which run one after the other. totals: by kernel, in the order
-    in which they were first launched. buffers, globals: as in `Result`, at the end; scalars: values of scalar arguments
-    then. largest: by kernel the launch that takes most of an SM, by threads of a block and dynamic shared memory, the
-    first of such. partial: it was stopped, and this is what was so by then. printed: by the number of
-    the launch, where one printed something. heap: at the end."""
+    """A `Ran` is what a program did. Its launches ran one after the other."""
 
     machine: str
     engine: str
     scheduler: str
     sms: int
     launches: list[Launched] = field(default_factory=list)
-    totals: dict[str, Total] = field(default_factory=dict)
-    buffers: dict[str, Array] = field(default_factory=dict, repr=False)
-    globals: dict[str, Array] = field(default_factory=dict, repr=False)
+    totals: dict[str, Total] = field(default_factory=dict)  #: by kernel, in the order of their first launches
+    buffers: dict[str, Array] = field(default_factory=dict, repr=False)  #: as in `Result`, at the end
+    globals: dict[str, Array] = field(default_factory=dict, repr=False)  #: as in `Result`, at the end
+    #: by kernel, the launch that takes most of an SM by threads of a block and dynamic shared memory, of several the
+    #: first
     largest: dict[str, Launch] = field(default_factory=dict, repr=False)
-    scalars: dict[str, Number | complex] = field(default_factory=dict)
-    partial: bool = False
+    scalars: dict[str, Number | complex] = field(default_factory=dict)  #: values of scalar arguments at the end
+    partial: bool = False  #: whether the program was stopped; the rest is then what was true at that time
+    #: output by number of the launch, where there is some
     printed: list[tuple[int, Printed]] = field(default_factory=list, repr=False)
-    heap: HeapUse | None = None
+    heap: HeapUse | None = None  #: at the end
 
     @property
     def cycles(self) -> int:
@@ -112,7 +110,7 @@ class Ran:
 
     @property
     def said(self) -> Printed:
-        """All that was printed, launch after launch."""
+        """Return all output, launch after launch."""
         return Printed(
             tuple(text for _, printed in self.printed for text in printed.texts),
             sum(printed.lost for _, printed in self.printed),
@@ -120,7 +118,7 @@ class Ran:
 
 
 class Reached(Exception):
-    """The launch asked for comes next: of this session, with these parameters."""
+    """It is raised in front of the launch that was asked for, with its session and parameters."""
 
     def __init__(self, session: Session, launch: Launch, parameters: bytes) -> None:
         super().__init__(launch.kernel)
@@ -128,7 +126,7 @@ class Reached(Exception):
 
 
 Teller = Callable[[int, str, int], None]
-"""Told how far a program is: launches that have ended, the kernel that runs, cycles so far."""
+"""Reports how far a program is: launches that have ended, the running kernel, cycles so far."""
 
 
 def run_steps(
@@ -144,14 +142,14 @@ def run_steps(
     """Run all steps of `program` with kernels of `module`.
 
     Args:
-        options: how. Without leave for host steps, a program that has some is refused.
+        options: how it runs. A program with host steps is refused unless the options allow them.
         kernels: the module's, by the names that the program has for them.
-        buffers: contents in place of `program.held.make_buffers()`, of all of them; not changed.
+        buffers: contents instead of `program.held.make_buffers()`, for all buffers; not changed.
         stop_at: raise Reached in front of the launch of that number.
         progress: called now and then.
 
-    Raises what `run_launch` does, and what a `Walk`. LimitHit, Interrupted and KernelFault hold in `partial` the Ran so
-    far.
+    Raises the errors of `run_launch` and of `Walk`. LimitHit, Interrupted and KernelFault have the Ran so far in
+    `partial`.
     """
     require_leave(program, options.host_steps)
     held = program.held
@@ -187,7 +185,7 @@ def _room(launch: Launch) -> tuple[int, int]:
 
 
 def require_leave(program: Program, host_steps: bool) -> None:
-    """UsageError for a program with host steps that may not run."""
+    """Raise UsageError for a program with host steps that may not run."""
     if program.host_files and not host_steps:
         raise UsageError(
             "the program has host steps, which execute Python code", file=program.path or None,
@@ -197,7 +195,7 @@ def require_leave(program: Program, host_steps: bool) -> None:
 
 
 class _Runner:
-    """Has the memory of a walk, and runs its launches."""
+    """A runner has the memory of a walk, and runs its launches."""
 
     def __init__(
         self, session: Session, ran: Ran, kernels: Mapping[str, Function], stop_at: int | None,
@@ -252,7 +250,7 @@ class _Runner:
             self.progress(number + 1, fn.name, self.cycles)
 
     def _left(self) -> int | None:
-        """Cycles that the next launch may take."""
+        """Return the cycles that the next launch may take, None for no limit."""
         if self.left is None:
             return None
         if self.cycles >= self.left:

@@ -1,8 +1,9 @@
-"""Run one launch of a kernel: stage it, place its buffers, drive the device loop, collect the result.
+"""This module runs one launch of a kernel: it stages it, places its buffers, drives the device loop and collects the
+result.
 
-The driver calls device code in bounded quanta, so Ctrl-C and limits work: a run that is stopped between two of them
-leaves what is known by then; faults come back as codes and are raised
-here."""
+The driver calls device code in bounded quanta, so that Ctrl-C and limits work. A run that is stopped between two quanta
+gives the result so far. Faults come back as codes and are raised here.
+"""
 
 from __future__ import annotations
 
@@ -47,47 +48,43 @@ from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 
 QUANTUM = {"numba": 20_000, "python": 50}
-REPORT_QUANTA = 16  # progress is told once in so many quanta
-SPIN_CYCLES = 1_000_000  # first look for endless loops; then each time at four times the cycle
+"""Cycles with events per call of device code, by engine. A longer quantum delays Ctrl-C, a shorter one costs more
+calls. Chosen by hand."""
+REPORT_QUANTA = 16  # progress is reported once in so many quanta; more reports cost time and show nothing new
+SPIN_CYCLES = 1_000_000
+"""The cycle of the first search for endless loops, and each later one at four times the cycle. A search costs far more
+than a cycle, so there are few. Chosen by hand."""
 
 
 @dataclass
 class Result:
-    """What a launch did.
+    """A result is what a launch did. A partial result has what was true when the run was stopped."""
 
-    cycles: core cycles from first dispatch to last retirement. buffers: global buffers after the grid ended. stats:
-    plain numbers, see `stats.collect`. blocks_per_sm: resident blocks allowed. occupancy: achieved, average resident
-    warps over the most an SM holds. counts: per function, warp instructions executed per instruction. one_for_all:
-    one SM stood for the whole device, with its share of the bandwidth. globals: the module's global variables after
-    the grid ended, as u32 where size and alignment allow it, else as u8. resident_occupancy: of an SM that has all the
-    blocks that it may. partial: the run was stopped before its end, all of this is what was so by then, and
-    `blocks_ended` of its `blocks` had ended. profile: per function, what was counted of
-    single instructions, if that was asked for. series: what each interval of cycles added, see `series.intervals`;
-    series_full_at: first cycle of its last one, where that has all that was left of too long a run. printed: what
-    printf wrote. heap: what is left in the heap, where the binary has the device runtime."""
-
-    cycles: int
-    buffers: dict[str, Array]
-    stats: Stats
-    blocks_per_sm: int
-    occupancy: float
-    counts: dict[str, Array] = field(default_factory=dict)
+    cycles: int  #: core cycles from first dispatch to last retirement
+    buffers: dict[str, Array]  #: global buffers after the grid ended
+    stats: Stats  #: plain numbers, see `stats.collect`
+    blocks_per_sm: int  #: resident blocks allowed
+    occupancy: float  #: achieved: average resident warps, divided by the most that an SM holds
+    counts: dict[str, Array] = field(default_factory=dict)  #: per function, warp instructions executed per instruction
     sms: int = 1
-    one_for_all: bool = False
+    one_for_all: bool = False  #: whether one SM stood for the whole device, with its share of the bandwidth
     machine: str = ""
     engine: str = ""
+    #: the module's global variables after the grid ended, as u32 where size and alignment allow it, else as u8
     globals: dict[str, Array] = field(default_factory=dict)
     kernel: str = ""
     scheduler: str = ""
-    resident_occupancy: float = 0.0
-    blocks: int = 0
-    blocks_ended: int = 0
-    partial: bool = False
+    resident_occupancy: float = 0.0  #: occupancy of an SM with all the blocks that it may have
+    blocks: int = 0  #: blocks of the grid
+    blocks_ended: int = 0  #: how many of them have ended
+    partial: bool = False  #: whether the run was stopped before its end
+    #: per function, the counts of single instructions, if they were asked for
     profile: dict[str, Profile] = field(default_factory=dict)
-    series: list[Stats] = field(default_factory=list)
+    series: list[Stats] = field(default_factory=list)  #: what each interval of cycles added, see `series.intervals`
+    #: first cycle of the last interval, where that has all the rest of too long a run
     series_full_at: int | None = None
-    printed: Printed = field(default_factory=Printed)
-    heap: HeapUse | None = None
+    printed: Printed = field(default_factory=Printed)  #: output of printf
+    heap: HeapUse | None = None  #: what is left in the heap, where the binary has the device runtime
 
 
 def run(
@@ -117,15 +114,17 @@ def run_launch(
     """Run `kernel` of `module` as `launch` says.
 
     Args:
-        options: how.
-        buffers: contents in place of `launch.make_buffers()`, of all of them; not changed. textures: likewise, in
-            place of `launch.make_textures()`.
+        options: how it runs.
+        buffers: contents instead of `launch.make_buffers()`, for all buffers; not changed.
+        textures: likewise, instead of `launch.make_textures()`.
 
     Raises:
-        KernelFault: the kernel did what the machine forbids. LimitHit: max_cycles, or a listener of the log has had
-        enough. Interrupted: Ctrl-C. Stopped: a listener of the log asked for it. The last three hold the Result so far.
-        Refused: not scheduled for this machine, or no block fits on an SM. UsageError: launch and kernel contradict
-        each other, or contents are given that are not the launch's.
+        KernelFault: the kernel did what the machine forbids.
+        LimitHit: max_cycles is reached, or a listener of the log has had enough.
+        Interrupted: Ctrl-C.
+        Stopped: a listener of the log asked for it. This and the two above have the Result so far.
+        Refused: the code is not scheduled for this machine, or no block fits on an SM.
+        UsageError: launch and kernel contradict each other, or contents are given that are not the launch's.
     """
     machine = options.machine
     fn = find_function(module, kernel)
@@ -145,7 +144,8 @@ def run_launch(
 
 
 def registers_of(module: Module, fn: Function, options: RunOptions) -> int:
-    """Registers per thread of a kernel, after the checks that need no launch. Raises as `run_launch` does."""
+    """Return the registers per thread of a kernel, after the checks that need no launch. Raises as `run_launch`
+    does."""
     functions = module.reached(fn)
     if options.hazards:
         check_scheduled(functions, options.machine, module.path)
@@ -153,8 +153,11 @@ def registers_of(module: Module, fn: Function, options: RunOptions) -> int:
 
 
 def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, contents: bool = True) -> Result:
-    """Run the launch that a device has been set up for. resident: blocks an SM may hold. contents: whether the result
-    has what memory holds. Raises as `run_launch` does."""
+    """Run the launch of a device that is ready for it.
+
+    resident: blocks that an SM may hold. contents: whether the result has the contents of memory. Raises as
+    `run_launch` does.
+    """
     require_together(device.machine, device.launch, resident, device.sms_count)
     _choose(device, options)
     device.put("hazards", int(options.hazards))
@@ -185,7 +188,7 @@ def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, co
 
 
 def _choose(device: LaunchedDevice, options: RunOptions) -> None:
-    """The policies that the options name."""
+    """Put the policies that the options name into the device's record."""
     chosen = {
         "policy": policy_number(options.scheduler),
         "dispatcher": dispatcher_number(options.dispatcher),
@@ -200,7 +203,7 @@ def _choose(device: LaunchedDevice, options: RunOptions) -> None:
 
 
 def _leave_out(device: LaunchedDevice, only: range) -> None:
-    """No block before or behind `only` is run."""
+    """Have only the blocks of `only` run."""
     blocks = math.prod(device.launch.grid)
     if only.step != 1 or not 0 <= only.start < only.stop <= blocks:
         expected = f"at least one of {blocks}, in a row"
@@ -210,7 +213,7 @@ def _leave_out(device: LaunchedDevice, only: range) -> None:
 
 
 def _skew(seed: int | None) -> int:
-    """What the record says for a seed."""
+    """Return the value of the record's field for a seed: the seed + 1, 0 for none."""
     if seed is None:
         return 0
     if not 0 <= seed < L.MOST_SEED:
@@ -219,12 +222,13 @@ def _skew(seed: int | None) -> int:
 
 
 def engine_of(options: RunOptions) -> Engine:
-    """The engine that the options ask for, of the build that they need."""
+    """Return the engine of the options, in the build that they need."""
     return engine(options.engine, checking=options.checking)
 
 
 def find_function(module: Module, name: str) -> Function:
-    """The kernel of that name in the binary. UsageError where there is none, or nobody could run it."""
+    """Return the kernel of that name in the binary. Raises UsageError where there is none, or where the emulator does
+    not execute the binary's instruction set."""
     if module.isa != LOOM.name:
         raise UsageError(
             "the emulator executes one instruction set alone", file=module.path or None, found=module.isa,
@@ -238,12 +242,12 @@ def find_function(module: Module, name: str) -> Function:
 
 
 def last_cycle(max_cycles: int | None) -> int:
-    """The cycle that a run does not reach."""
+    """Return the first cycle that a run must not reach."""
     return L.CLOCK_END if max_cycles is None else min(max_cycles, L.CLOCK_END)
 
 
 def drive(device: LaunchedDevice, options: RunOptions) -> None:
-    """Run to the end of the grid, or raise. Times stay exact up to `CLOCK_END`: no run goes on beyond it."""
+    """Run to the end of the grid, or raise. Times stay exact up to `CLOCK_END`, so no run goes on beyond it."""
     limit, observer, progress = last_cycle(options.max_cycles), options.observer, options.progress
     blocks = math.prod(device.launch.grid)
     status, checked, quanta = GOES_ON, SPIN_CYCLES, 0
@@ -275,7 +279,7 @@ def drive(device: LaunchedDevice, options: RunOptions) -> None:
 
 
 def _until_now(device: LaunchedDevice, resident: int, options: RunOptions) -> Result:
-    """What a launch has done that goes no further; one that had come to its end is not partial."""
+    """Return the result so far of a launch that is stopped. It is not partial if the launch had come to its end."""
     ended = device.get("retired") == device.get("blocks") and device.get("unfinished") == 0
     cycle = device.get("cycle") if ended else min(device.get("cycle"), last_cycle(options.max_cycles))
     device.put("cycle", cycle)
@@ -286,12 +290,12 @@ def _until_now(device: LaunchedDevice, resident: int, options: RunOptions) -> Re
 
 
 def _result(device: LaunchedDevice, resident: int, contents: bool) -> Result:
-    """Collect what a launch did that has ended."""
+    """Return the result of a launch that has ended."""
     return _so_far(device, resident, contents=contents)
 
 
 def _so_far(device: LaunchedDevice, resident: int, *, contents: bool = True) -> Result:
-    """Collect what the launch did."""
+    """Collect the result of the launch."""
     buffers, variables = device.contents() if contents else ({}, {})
     machine = device.machine
     stats = collect(device.engine, device.g, device.sms, machine)

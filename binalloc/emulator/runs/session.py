@@ -1,8 +1,8 @@
-"""A device that is kept: kernels of one module launched one after the other over memory that stays.
+"""This module keeps a device: kernels of one module are launched one after the other over memory that stays.
 
-Needs a module scheduled for the machine, and what its buffers hold at first. Leaves true: a first launch is to the
-cycle what `run` makes of it; each later one finds global memory and L2 as the one before left them, and everything else
-empty. Time between launches does not pass.
+Needs a module scheduled for the machine, and the first contents of its buffers. Leaves true: a first launch takes
+exactly the cycles of `run`. Each later launch finds global memory and L2 as the one before left them, and everything
+else empty. No time passes between launches.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from binalloc.launch.dtypes import copied
 from binalloc.launch.types import Launch
 
 Shape = tuple[str, int, int]
-"""Of a launch, what its resources follow from: kernel, threads of a block, bytes of dynamic shared memory."""
+"""Properties of a launch that determine its resources: kernel, threads of a block, bytes of dynamic shared memory."""
 
 
 class Session:
-    """One device with its memory. held: the arguments that have contents; buffers, textures: those. options: of every
-    launch. launched: how many launches have ended."""
+    """A session is one device with its memory.
+
+    held: a launch with the arguments that have contents. buffers, textures: these contents. options: of every launch.
+    launched: how many launches have ended.
+    """
 
     def __init__(
         self, module: Module, held: Launch, buffers: Mapping[str, Array], textures: Mapping[str, Array],
@@ -44,15 +47,15 @@ class Session:
         self._needs: dict[Shape, tuple[Resources, int]] = {}
 
     def addresses(self) -> dict[str, int]:
-        """Where buffers lie now, and the handles of textures and surfaces, by argument."""
+        """Return the present addresses of buffers and the handles of textures and surfaces, by argument."""
         return self.memory.addresses | self.memory.handles
 
     def changed(self, name: str) -> None:
-        """What `memory.view` gives of the argument has been changed: a constant bank takes it over."""
+        """Copy the changed contents of `memory.view` of the argument into its constant bank, if it has one."""
         self.memory.symbols.fill(name, self.memory.view(name))
 
     def registers(self, fn: Function) -> int:
-        """Registers per thread of a kernel, after the checks that need no launch."""
+        """Return the registers per thread of a kernel, after the checks that need no launch."""
         if fn.name not in self._registers:
             self._registers[fn.name] = registers_of(self.module, fn, self.options)
         return self._registers[fn.name]
@@ -60,9 +63,12 @@ class Session:
     def launch(
         self, launch: Launch, parameters: bytes, options: RunOptions | None = None, *, contents: bool = False
     ) -> Result:
-        """Run one launch to its end. launch: grid, block and dynamic shared memory of the kernel, named as in the
-        binary; parameters: their bytes in constant bank 0. options: in place of the session's, of the same machine,
-        engine and number of SMs. Raises as `run_launch` does; memory is then what the launch made of it until then."""
+        """Run one launch to its end.
+
+        launch: grid, block and dynamic shared memory of the kernel, which is named as in the binary. parameters: their
+        bytes in constant bank 0. options: instead of the session's, with the same machine, engine and number of SMs.
+        contents: as in `run_device`. Raises as `run_launch` does; memory is then what the launch made of it until then.
+        """
         asked = self.options if options is None else options
         fn = find_function(self.module, launch.kernel)
         key = (fn.name, launch.threads_per_block, launch.dynamic_shared)

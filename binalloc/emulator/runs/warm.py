@@ -1,4 +1,4 @@
-"""Compiles the emulator, or loads it from its cache, before it is needed."""
+"""This module compiles the emulator, or loads it from its cache, before it is needed."""
 
 from __future__ import annotations
 

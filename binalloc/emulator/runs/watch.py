@@ -1,8 +1,8 @@
-"""Watchpoints: every load, store and atomic operation of a run on bytes of global memory, lane by lane, in the order in
-which they happen, with what the bytes were before and after.
+"""This module has watchpoints. They report every load, store and atomic operation of a run on watched bytes of global
+memory: lane by lane, in the order of execution, with the bytes before and after.
 
-The log of the run says who accesses what and with which data; the watched bytes are computed from it here, by the
-instructions' own rules, and compared with memory when the run is over (`Watch.check`).
+The log of the run has the accesses and their data. The watched bytes are computed from it here, by the instructions'
+own rules, and compared with memory when the run is over (`Watch.check`).
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ _SPACES = (L.Space.GLOBAL, L.Space.GENERIC)
 
 @dataclass(frozen=True)
 class Span:
-    """Watched bytes: `size` of them from address `start` on, which are those from `offset` on of what is called
-    `name`."""
+    """A span is a range of watched bytes."""
 
-    name: str
-    start: int
-    offset: int
-    size: int
+    name: str  #: name of the buffer or variable
+    start: int  #: address of the first byte
+    offset: int  #: offset of that byte in the buffer or variable
+    size: int  #: number of bytes
 
     @property
     def end(self) -> int:
@@ -48,25 +47,27 @@ class Span:
 
 @dataclass(frozen=True)
 class Touch:
-    """An access of one lane to a span. address, before, after: of the bytes of the span that it touches. pc: its code
-    word; access: an `AccessCode`; in_block: the warp in the block."""
+    """A touch is an access of one lane to a span."""
 
     span: Span
     cycle: int
     sm: int
     block: int
-    in_block: int
+    in_block: int  #: number of the warp in the block
     lane: int
-    pc: int
-    access: int
-    address: int
-    before: bytes
-    after: bytes
+    pc: int  #: code word
+    access: int  #: an `AccessCode`
+    address: int  #: address of the bytes of the span that the access touches
+    before: bytes  #: these bytes before the access
+    after: bytes  #: these bytes after it
 
 
 class Watch:
-    """Tells of every access to some spans. find: which, once the device is there. stop: the run stops in front of the
-    first instruction that accesses one."""
+    """A watch reports every access to some spans.
+
+    find: returns the spans when the device is there. tell: is called for each access. stop: whether the run stops in
+    front of the first instruction that accesses a span.
+    """
 
     def __init__(
         self, find: Callable[[LaunchedDevice], Sequence[Span]], tell: Callable[[Touch], None], *, stop: bool = False
@@ -76,18 +77,18 @@ class Watch:
         self._known: list[_Known] = []
 
     def listener(self) -> Listener:
-        """For an `IssueLog`."""
+        """Return the listener for an `IssueLog`."""
         return Listener(self._receive, data=True, begin=self._begin)
 
     def check(self) -> None:
-        """The run is over: its memory holds what was computed here."""
+        """Assert that memory at the end of the run has the bytes computed here."""
         for known in self._known:
             span = known.span
             found = bytes(known.data[span.start - known.low :][: span.size])
             assert found == _bytes(self._require(), span.start, span.size), span
 
     def place(self, pc: int) -> tuple[Function, int] | None:
-        """Function and index of a code word."""
+        """Return function and index of a code word."""
         return self._require().program.place(pc)
 
     def _require(self) -> LaunchedDevice:
@@ -119,7 +120,7 @@ class Watch:
             self._access(row, lanes, batch.data[row[LogColumn.LANES]])
 
     def _executed(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Without the instruction that faulted: it is logged as it issues, and has changed nothing."""
+        """Return the rows without the instruction that faulted: it is logged as it issues, and has changed nothing."""
         device = self._require()
         if device.get("fault") in (L.Fault.NONE, L.Fault.BREAK, L.Fault.DEADLOCK) or not len(rows):
             return rows
@@ -127,7 +128,7 @@ class Watch:
         return rows[:-1] if last == [device.get(f"fault_{name}") for name in ("sm", "warp", "pc")] else rows
 
     def _access(self, row: NDArray[np.int64], addresses: NDArray[np.int64], data: NDArray[np.int64]) -> None:
-        """One instruction, lane by lane as it executes."""
+        """Report the accesses of one instruction, lane by lane in their order."""
         cycle, sm, block, in_block, pc, mask = (
             int(row[c])
             for c in (
@@ -146,7 +147,8 @@ class Watch:
 
 @dataclass
 class _Known:
-    """What a span holds, and as much around it as atomic operations reach: bytes from `low` up to `high`."""
+    """An object has the bytes of a span, and the bytes around it that an atomic operation on the span may access: from
+    `low` up to `high`."""
 
     span: Span
     low: int
@@ -159,8 +161,8 @@ class _Known:
         return _Known(span, low, high, bytearray(_bytes(device, low, high - low)))
 
     def access(self, instruction: NDArray[np.int64], address: int, data: list[int]) -> tuple[int, bytes, bytes] | None:
-        """Let a lane access memory at `address`: where it touches the span, and what is there before and after; None
-        where it does not."""
+        """Perform a lane's access at `address`. Return the first address in the span and the bytes there before and
+        after, None if the access does not touch the span."""
         size = int(instruction[L.Column.SIZE])
         first, last = max(address, self.low), min(address + size, self.high)
         if first >= last:
@@ -173,7 +175,7 @@ class _Known:
         return (from_, before, bytes(self.data[from_ - self.low : to - self.low])) if from_ < to else None
 
     def _stored(self, instruction: NDArray[np.int64], address: int, size: int, data: list[int]) -> bytes | None:
-        """What the instruction leaves at `address`; None for a load."""
+        """Return the bytes that the instruction leaves at `address`, None for a load."""
         access = instruction[L.Column.ACCESS]
         if access == L.AccessCode.LOAD:
             return None
@@ -193,22 +195,21 @@ class _Known:
 
 
 def _bytes(device: LaunchedDevice, address: int, size: int) -> bytes:
-    """Global memory; zeros behind its end."""
+    """Return bytes of global memory, zeros beyond its end."""
     at = address - device.base
     return device.memories.global_.view(np.uint8)[at : at + size].tobytes().ljust(size, b"\0")
 
 
 @dataclass(frozen=True)
 class Store:
-    """The first store to a watched element: function, word index and text of the instruction; block, warp in the block
-    and lane of the thread."""
+    """An object is the first store to a watched element."""
 
-    function: str
-    index: int
-    instruction: str
-    block: int
-    warp: int
-    lane: int
+    function: str  #: name of the function
+    index: int  #: word index of the instruction in it
+    instruction: str  #: text of the instruction
+    block: int  #: block of the thread
+    warp: int  #: warp of the thread in its block
+    lane: int  #: lane of the thread
 
     def __str__(self) -> str:
         where = f"block {self.block}, warp {self.warp}, lane {self.lane}"
@@ -216,14 +217,15 @@ class Store:
 
 
 class _Found(Exception):
-    """The store that was looked for has happened: the run need not go on."""
+    """It is raised when the wanted store has happened, so that the run need not go on."""
 
 
 def first_store(
     module: Module, kernel: str, launch: Launch, buffer: str, offset: int, size: int, options: RunOptions
 ) -> Store | None:
-    """The first store to bytes offset to offset+size-1 of `buffer` (for a variable, its `variable_name`); where a load
-    comes before it, the first store that changes them. None where there is none."""
+    """Return the first store to the bytes offset to offset + size - 1 of `buffer` (for a variable, its
+    `variable_name`). Where a load comes before it, return the first store that changes them. Return None where there is
+    none."""
     touches: list[Touch] = []
 
     def find(device: LaunchedDevice) -> list[Span]:

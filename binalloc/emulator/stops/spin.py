@@ -2,8 +2,8 @@
 
 The launch is a deterministic machine. The search compares everything that a program can see (registers, predicates,
 stacks, all memories) at two moments far apart. If all is the same, if every warp has either issued in between or waited
-at a closed barrier, and if some have issued, then nothing will ever change: the spin is a deadlock. A warp that has
-ended counts as busy while something is on its way to it, as another block may come in the place of its own. The driver
+at a closed barrier, and if some have issued, then nothing will ever change: the spin is a deadlock. It is none yet while
+something is on its way to a warp that has ended, as another block may then come in the place of its own. The driver
 rarely looks for spins, so they cost the device loop nothing.
 """
 

@@ -1,1 +1,1 @@
-"""What an emulated run did, cycle by cycle, as a file for trace viewers."""
+"""This package writes what an emulated run did, cycle by cycle, as a file for trace viewers."""

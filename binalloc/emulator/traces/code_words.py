@@ -1,5 +1,4 @@
-"""Code words by what a trace says of them: where an instruction stands, what it is, how long its warp sleeps behind
-it."""
+"""This module has what a trace says of a code word: its place, its text, and how long its warp sleeps after it."""
 
 from __future__ import annotations
 
@@ -13,20 +12,19 @@ from binalloc.emulator.traces.event_file import Fragment, fragment
 
 @dataclass(frozen=True)
 class CodeWord:
-    """An instruction. place: function and index. source: file and line, where the binary knows them. sleeps: cycles
-    from its issue until its warp may go on, if it does not wait at a barrier. sets: its scoreboards."""
+    """An object is an instruction as a trace shows it."""
 
-    place: str
+    place: str  #: function and index
     mnemonic: str
     text: str
-    source: str | None
-    sleeps: int
-    sets: tuple[int, ...]
-    fields: Fragment
+    source: str | None  #: file and line, where the binary knows them
+    sleeps: int  #: cycles from its issue until its warp may go on, if it does not wait at a barrier
+    sets: tuple[int, ...]  #: scoreboards that it sets
+    fields: Fragment  #: the constant fields of its events
 
 
 class CodeWords:
-    """Those of a device's program, each made when it is first asked for."""
+    """The mapping has the code words of a device's program by number. Each is made when it is first asked for."""
 
     def __init__(self, device: LaunchedDevice) -> None:
         self._device, self._context = device, Context(device)
@@ -50,7 +48,7 @@ class CodeWords:
         return CodeWord(place, mnemonic, text, source, self._sleeps(pc), sets, fields)
 
     def _sleeps(self, pc: int) -> int:
-        """As `issue.end_issue` says."""
+        """Return the cycles that the warp sleeps, as in `issue.end_issue`."""
         row = self._device.program.table[pc]
         stall = max(int(row[L.Column.STALL]), 1)
         if row[L.Column.CONTROL] == L.NO_CONTROL:

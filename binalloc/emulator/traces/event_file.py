@@ -1,8 +1,8 @@
-"""A file in the Trace Event Format, as Perfetto and chrome://tracing read it, written as its events come.
+"""This module writes a file in the Trace Event Format of Perfetto and chrome://tracing, event by event.
 
-The object form: `traceEvents`, then the metadata. Times are given in thousandths of a cycle and written as
-microseconds, one for a cycle: that is the format's unit, and viewers know no other clock. Numbers of processes and
-threads begin with 1, as Perfetto takes a process or thread 0 for the idle one.
+It is the object form: `traceEvents`, then the metadata. Times are given in thousandths of a cycle and written as
+microseconds, one for a cycle, because the format has this unit and viewers know no other clock. Numbers of processes
+and threads begin with 1, as Perfetto takes a process or thread 0 for the idle one.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Callable, Mapping
 from typing import NewType
 
 CYCLE = 1000
-"""Thousandths of a cycle."""
+"""Times are in thousandths of a cycle, so that several instructions of one cycle can divide it."""
 Fragment = NewType("Fragment", str)
 """Fields of an event as JSON, without braces: name, category and arguments."""
-_FLUSH = 1 << 16
+_FLUSH = 1 << 16  # characters that are collected for one write; fewer would mean more writes. Chosen by hand
 
 
 def fragment(name: str, category: str, arguments: Mapping[str, object]) -> Fragment:
-    """An event's name, category, and arguments that stay the same."""
+    """Return the JSON fields of an event's name, category, and constant arguments."""
     return Fragment(_fields(name=name, cat=category, args=arguments))
 
 
 def with_arguments(fields: Fragment, more: str) -> Fragment:
-    """Further arguments, as JSON without braces, behind those that `fields` ends with."""
+    """Return `fields`, which end with arguments, with further ones added. more: as JSON without braces."""
     return Fragment(f"{fields[:-1]},{more}}}")
 
 
 def _fields(**values: object) -> str:
-    """Fields as JSON, without braces."""
+    """Return fields as JSON, without braces."""
     return json.dumps(values, separators=(",", ":"))[1:-1]
 
 
@@ -39,9 +39,9 @@ def _time(thousandths: int) -> str:
 
 
 class EventFile:
-    """Events as they are written. limit: how many, but for names of tracks; who writes asks `full` first.
+    """An object is a file of events that is being written.
 
-    events, bytes: written so far.
+    limit: most events, without names of tracks; writers ask `full` first. events, bytes: written so far.
     """
 
     def __init__(self, write: Callable[[bytes], object], limit: int) -> None:
@@ -55,28 +55,28 @@ class EventFile:
 
     @property
     def full(self) -> bool:
-        """Whether there is no room for another event."""
+        """Return whether there is no room for another event."""
         return self.events >= self._limit
 
     def slice(self, process: int, thread: int, start: int, end: int, fields: Fragment) -> None:
-        """A stretch of time on a track; stretches of one track do not overlap."""
+        """Write a stretch of time on a track. Stretches of one track do not overlap."""
         times = f'"ts":{_time(start)},"dur":{_time(end - start)}'
         self._event(f'{{"ph":"X","pid":{process},"tid":{thread},{times},{fields}}}')
 
     def counter(self, process: int, time: int, name: str, values: Mapping[str, int | float]) -> None:
-        """Values that hold from `time` on."""
+        """Write values that hold from `time` on."""
         fields = _fields(name=name, args=dict(values))
         self._event(f'{{"ph":"C","pid":{process},"tid":1,"ts":{_time(time)},{fields}}}')
 
     def name(self, process: int, thread: int | None, name: str, order: int) -> None:
-        """What a process, or a thread of it, is called, and where among its like it stands."""
+        """Write the name of a process, or of a thread of it, and its place in the order of its like."""
         kind = "process" if thread is None else "thread"
         for what, value in (("name", name), ("sort_index", order)):
             fields = _fields(name=f"{kind}_{what}", args={what: value})
             self._item(f'{{"ph":"M","pid":{process},"tid":{thread or 1},"ts":0,{fields}}}')
 
     def end(self, metadata: Mapping[str, object]) -> None:
-        """Close the list of events; metadata stands behind it."""
+        """Close the list of events, and write the metadata after it."""
         self._put(f'\n], "otherData": {json.dumps(metadata, indent=1, allow_nan=False)}}}\n')
         self._flush()
 

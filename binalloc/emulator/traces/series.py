@@ -1,4 +1,5 @@
-"""Counters of a trace: occupancy, issue rate, what is under way, bytes per cycle, looked at every so many cycles."""
+"""This module writes the counters of a trace at a fixed interval: occupancy, issue rate, what is under way, bytes per
+cycle."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ Values = dict[str, int | float]
 
 
 class Series:
-    """Takes a sample in front of every `interval`-th cycle: levels as they are then, rates over the cycles since the
-    last one. A counter is written where its values change."""
+    """A series takes a sample in front of every `interval`-th cycle: levels at that time, and rates over the cycles
+    since the last sample. A counter is written when its values change."""
 
     def __init__(self, device: LaunchedDevice, out: EventFile, interval: int) -> None:
         self._device, self._out, self._interval = device, out, interval
@@ -30,18 +31,18 @@ class Series:
         out.name(self._shared, None, "L2 and DRAM", device.sms_count)
 
     def take(self) -> None:
-        """All cycles before `due` are over."""
+        """Take a sample: all cycles before `due` are over."""
         self._sample(self.due)
         self.due += self._interval
 
     def end(self) -> None:
-        """The run has ended, or stopped."""
+        """Take the last sample: the run has ended, or stopped."""
         cycle = self._device.get("cycle")
         if cycle > self._from:
             self._sample(cycle)
 
     def _sample(self, cycle: int) -> None:
-        """Rates stand at the beginning of the time that they are of, levels at its end."""
+        """Write a sample: rates at the beginning of their time, levels at its end."""
         device = self._device
         since, cycles = self._from, cycle - self._from
         rates = self._rates()
@@ -71,7 +72,7 @@ class Series:
         self._write(sm + 1, cycle, "stores under way", {"stores": of("stores_out")})
 
     def _rates(self) -> list[int]:
-        """What has been counted since the last time: DRAM reads and writes, bytes to L2 and from it, each SM's warp
+        """Return the counts since the last call: DRAM reads and writes, bytes to L2 and from it, each SM's warp
         instructions."""
         device = self._device
         shared = device.engine.view(device.g, 0, "memory_stat")
@@ -94,7 +95,7 @@ def _rounded(**values: float) -> Values:
 
 
 def described(interval: int) -> Mapping[str, str]:
-    """What the counters say."""
+    """Return descriptions of the counters."""
     return {
         "warps": "of resident blocks, and those of them that have ended",
         "MSHRs in use": "loads and atomics of the SM that have not been answered",

@@ -1,10 +1,10 @@
-"""The log of a run as stretches of time: what each warp slot does, which blocks are resident, when the path to memory
-is closed.
+"""This module draws the log of a run as stretches of time: the activity of each warp slot, the resident blocks, and the
+times in which the path to memory is closed.
 
 An instruction lasts from its issue until its warp may go on: for its stall count, or the latency of a control
-instruction; several of one cycle divide that cycle among them. What is between two instructions is a wait, whose end
-the log says; the time from when a warp may issue until it does is called `ready`: its scheduler chose others, or all
-ports were taken.
+instruction. Several instructions of one cycle divide the cycle among them. A gap between two instructions is a wait;
+the log has its end. The time from when a warp may issue until it does is called `ready`: its scheduler chose others, or
+all ports were taken.
 """
 
 from __future__ import annotations
@@ -20,33 +20,36 @@ from binalloc.emulator.traces.event_file import CYCLE, EventFile, Fragment, frag
 from binalloc.emulator.traces.windows import Windows
 
 FIRST_WARP, FIRST_BLOCK, PATH = 1, 1001, 2001
-"""Threads of an SM's process: warp slots, block slots, the path to memory."""
+"""First thread numbers in an SM's process of warp slots, block slots and the path to memory. The numbers are far enough
+apart for all slots of an SM."""
 _READY = fragment("ready", "wait", {})
 _ENDED = fragment("ended", "wait", {})
 _CLOSED = fragment("path to memory closed", "memory", {})
-UNKNOWN = -1
+UNKNOWN = -1  # in the place of a cycle or of a window
 
 
 @dataclass(slots=True)
 class _Warp:
-    """A warp slot. group: words and lanes of what it has issued in cycle `at`, not drawn yet; brief: that ends with
-    that cycle. drawn: up to which cycle its track is drawn. wait: what it has waited for since `since`. setters: for
-    each scoreboard the word that set it last, the latest one last."""
+    """An object is the state of a warp slot's track."""
 
     block: int = 0
     in_block: int = 0
+    #: words and lanes of the instructions issued in cycle `at`, which are not drawn yet
     group: list[tuple[int, int]] = field(default_factory=list)
     at: int = 0
-    brief: bool = False
-    drawn: int = UNKNOWN
-    wait: Fragment | None = None
-    since: int = 0
+    brief: bool = False  #: whether the last of them ends with that cycle
+    drawn: int = UNKNOWN  #: the cycle up to which the track is drawn
+    wait: Fragment | None = None  #: what the warp has waited for
+    since: int = 0  #: the cycle since which it waits
+    #: for each scoreboard the word that set it last; the latest entry is the last one
     setters: dict[int, int] = field(default_factory=dict)
 
 
 class Timeline:
-    """Draws the batches of a log. issued, drawn: instructions seen, and drawn. cut: the cycle in which the file was
-    full, None if it never was."""
+    """A timeline draws the batches of a log.
+
+    issued, drawn: instructions seen, and drawn. cut: the cycle in which the file was full, None if it never was.
+    """
 
     def __init__(self, device: LaunchedDevice, out: EventFile, windows: Windows) -> None:
         self._out, self._windows = out, windows
@@ -78,7 +81,7 @@ class Timeline:
             self._row(row)
 
     def end(self, cycle: int) -> None:
-        """The run ends, or the trace does: draw what is under way."""
+        """Draw what is under way, as the run or the trace ends."""
         for key, warp in self._warps.items():
             self._draw_group(key, warp)
             self._draw_wait(key, warp, cycle)
@@ -89,7 +92,7 @@ class Timeline:
         self._warps, self._blocks, self._closed = {}, {}, {}
 
     def _enter(self, window: int) -> None:
-        """Another window begins, or a gap: what warps have issued since the last one is not known."""
+        """Begin another window, or a gap: the instructions that warps have issued since the last window are unknown."""
         self._window = window
         for key, warp in self._warps.items():
             self._draw_group(key, warp)
@@ -138,7 +141,7 @@ class Timeline:
             warp.setters[board] = pc
 
     def _scoreboards(self, warp: _Warp, pc: int, boards: int) -> Fragment:
-        """The wait for scoreboards, called after the latest instruction that set one of them."""
+        """Return the wait for scoreboards, named after the latest instruction that set one of them."""
         numbers = [b for b in range(SCOREBOARDS) if boards >> b & 1]
         setters = [self._words[setter] for b, setter in warp.setters.items() if b in numbers]
         what = setters[-1].mnemonic if setters else "scoreboard"
@@ -150,14 +153,14 @@ class Timeline:
         return fragment(f"wait: {what}", "wait", arguments)
 
     def _begin_block(self, row: list[int]) -> None:
-        """A block has come: its warps are ready."""
+        """Begin a block, whose warps are ready."""
         _, cycle, sm, first, block, _, _, warps, slot, _ = row
         self._blocks[sm, slot] = block, cycle
         for i in range(warps):
             self._warps[sm, first + i] = _Warp(block, i, drawn=cycle)
 
     def _end_block(self, sm: int, slot: int, cycle: int) -> None:
-        """A block has gone; its last EXIT may have taken this very cycle."""
+        """End a block. Its last EXIT may have taken this very cycle."""
         end = cycle
         for w in range(slot * self._warps_per_block, (slot + 1) * self._warps_per_block):
             warp = self._warps.pop((sm, w), None)
@@ -169,14 +172,14 @@ class Timeline:
         self._draw_block(sm, slot, block, start, end)
 
     def _path(self, kind: int, cycle: int, sm: int) -> None:
-        """The SM's path to memory is closed, or open again."""
+        """Enter that the SM's path to memory is closed, or open again."""
         if kind == LogKind.HOLD:
             self._closed[sm] = cycle
         elif sm in self._closed:
             self._draw(sm, PATH, "path to memory", self._closed.pop(sm), cycle, _CLOSED)
 
     def _draw_group(self, key: tuple[int, int], warp: _Warp) -> None:
-        """What was issued in one cycle; the last one until its warp may go on."""
+        """Draw the instructions issued in one cycle. The last one lasts until its warp may go on."""
         n = len(warp.group)
         for i, (pc, mask) in enumerate(warp.group):
             word = self._words[pc]
@@ -193,13 +196,13 @@ class Timeline:
         warp.brief = False
 
     def _draw_ready(self, key: tuple[int, int], warp: _Warp, cycle: int) -> None:
-        """The warp might have issued since what is drawn of it, but has not up to `cycle`."""
+        """Draw that the warp might have issued since its last stretch, but has not up to `cycle`."""
         if 0 <= warp.drawn < cycle:
             self._on_warp(key, warp.drawn * CYCLE, cycle * CYCLE, _READY)
             warp.drawn = cycle
 
     def _draw_wait(self, key: tuple[int, int], warp: _Warp, cycle: int) -> None:
-        """The wait, if there is one, ends."""
+        """End the wait, if there is one, and draw it."""
         if warp.wait is not None:
             if warp.since < cycle:
                 self._on_warp(key, warp.since * CYCLE, cycle * CYCLE, warp.wait)
@@ -211,7 +214,8 @@ class Timeline:
         self._draw(sm, FIRST_BLOCK + slot, f"block slot {slot}", start, end, fields)
 
     def _on_warp(self, key: tuple[int, int], start: int, end: int, fields: Fragment) -> bool:
-        """A stretch of a warp slot's track, in thousandths, if a window shows some of it."""
+        """Draw a stretch of a warp slot's track, in thousandths, if a window shows some of it. Return whether it is
+        drawn."""
         if not self._windows.touch(start // CYCLE, -(-end // CYCLE)):
             return False
         self._track(key[0], FIRST_WARP + key[1], f"warp slot {key[1]}")
@@ -219,13 +223,13 @@ class Timeline:
         return True
 
     def _draw(self, sm: int, thread: int, name: str, start: int, end: int, fields: Fragment) -> None:
-        """A stretch of cycles on another track, windows or not."""
+        """Draw a stretch of cycles on another track, whatever the windows are."""
         if start < end:
             self._track(sm, thread, name)
             self._out.slice(sm + 1, thread, start * CYCLE, end * CYCLE, fields)
 
     def _track(self, sm: int, thread: int, name: str) -> None:
-        """The track has its name; blocks and path stand above the warps."""
+        """Name the track, if it has no name. Blocks and the path are above the warps."""
         if (sm, thread) not in self._named:
             self._named.add((sm, thread))
             self._out.name(sm + 1, thread, name, thread if thread < FIRST_BLOCK else thread - 2 * PATH)

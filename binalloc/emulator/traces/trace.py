@@ -1,17 +1,19 @@
-"""A trace of one run for Perfetto or chrome://tracing: give its `log` to `run`, then `end` it.
+"""This module makes a trace of one run for Perfetto or chrome://tracing: give its `log` to `run`, then `end` it.
 
     with written_whole("t.json") as write:
         trace = Trace(write, TraceOptions())
         run(module, kernel, launch, machine, log=IssueLog([trace.listener()]))
         trace.end("the grid ended")
 
-Memory is bounded, whatever the run: events leave as they come. The same run makes the same bytes in both engines.
+Memory is bounded, whatever the run, as events are written when they come. The same run makes the same bytes in both
+engines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
@@ -24,7 +26,7 @@ from binalloc.version import VERSION
 DEFAULT_LIMIT = 1_000_000
 """Events: 150 to 250 MB, about what viewers take."""
 DEFAULT_INTERVAL = 100
-"""Cycles between samples of the counters."""
+"""Cycles between samples of the counters. A shorter interval shows more and makes a larger file; chosen by hand."""
 _READING = {
     "time": "1 us is one core cycle; a pair of instructions issued by a warp in one cycle shares it",
     "processes": "process n + 1 is SM n, its thread w + 1 warp slot w; the last process is what all SMs share",
@@ -36,15 +38,15 @@ _READING = {
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """What a trace shows: cycles, at most how many events, cycles between samples of counters."""
+    """The options say what a trace shows."""
 
-    windows: Windows = field(default_factory=Windows)
-    limit: int = DEFAULT_LIMIT
-    interval: int = DEFAULT_INTERVAL
+    windows: Windows = field(default_factory=Windows)  #: cycles
+    limit: int = DEFAULT_LIMIT  #: most events
+    interval: int = DEFAULT_INTERVAL  #: cycles between samples of counters
 
 
 class Trace:
-    """The trace of the run that its listener is given to."""
+    """An object is the trace of the run that gets its listener."""
 
     def __init__(self, write: Callable[[bytes], object], options: TraceOptions) -> None:
         self._options = options
@@ -54,11 +56,11 @@ class Trace:
         self._series: Series | None = None
 
     def listener(self) -> Listener:
-        """For an `IssueLog`."""
+        """Return the listener for an `IssueLog`."""
         return Listener(self._receive, begin=self._begin)
 
-    def end(self, how: str) -> dict[str, object]:
-        """Complete the file; how: how the run ended. What the file holds and what was left out of it."""
+    def end(self, how: str) -> dict[str, Any]:
+        """Complete the file, and return its counts. how: how the run ended."""
         device, timeline, series = self._device, self._timeline, self._series
         assert device is not None
         assert timeline is not None
@@ -81,7 +83,7 @@ class Trace:
         self._timeline.receive(batch)
 
     def _found(self, timeline: Timeline) -> dict[str, object]:
-        """What was drawn and what was not."""
+        """Return the counts of drawn and left-out events."""
         return {
             "events": self._file.events,
             "instructions": timeline.drawn,
@@ -90,7 +92,7 @@ class Trace:
         }
 
     def _about(self, device: LaunchedDevice, how: str) -> dict[str, object]:
-        """Metadata: whose trace it is and how to read it."""
+        """Return the metadata: the source of the trace, and how to read it."""
         w = self._options.windows
         shown = "every cycle" if w.whole else f"from cycle {w.first}" + ("" if w.last is None else f" up to {w.last}")
         shown += f", the first {w.length} of every {w.every}" if w.every else ""

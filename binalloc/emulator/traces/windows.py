@@ -1,4 +1,4 @@
-"""Which cycles of a run a trace shows."""
+"""This module defines which cycles of a run a trace shows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Windows:
-    """Cycles from `first` up to `last` (None: to the end); with `every`, of each so many of them the first `length`."""
+    """An object is a set of cycles, in windows."""
 
-    first: int = 0
-    last: int | None = None
-    every: int = 0
-    length: int = 1000
+    first: int = 0  #: the first cycle
+    last: int | None = None  #: the cycle after the last one; None: to the end
+    every: int = 0  #: if not 0, each period of so many cycles has one window, at its beginning
+    length: int = 1000  #: cycles of such a window
 
     def numbers(self, cycles: Ints) -> Ints:
-        """The number of the window that each cycle is in, -1 for none."""
+        """Return the number of the window of each cycle, -1 for none."""
         since = cycles - self.first
         inside = since >= 0
         if self.last is not None:
@@ -30,7 +30,7 @@ class Windows:
         return np.where(inside & (since % self.every < self.length), since // self.every, -1)
 
     def touch(self, start: int, end: int) -> bool:
-        """Whether some cycle from `start` up to `end` is in a window."""
+        """Return whether some cycle from `start` up to `end` is in a window."""
         start = max(start, self.first)
         if self.last is not None:
             end = min(end, self.last)
@@ -43,5 +43,5 @@ class Windows:
 
     @property
     def whole(self) -> bool:
-        """Whether that is every cycle."""
+        """Return whether the windows have every cycle."""
         return self.first == 0 and self.last is None and not self.every

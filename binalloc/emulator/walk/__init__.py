@@ -1,1 +1,1 @@
-"""One thread at a time, followed as far as its values are known: nothing is run, no memory is there."""
+"""This package follows single threads as far as their values are known. Nothing is run, and there is no memory."""

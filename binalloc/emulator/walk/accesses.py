@@ -1,7 +1,8 @@
-"""Where the threads of a block access memory, from the walks of a few of them; what such accesses ask for.
+"""This module finds the addresses of the threads of a block, from the walks of a few of them, and what the accesses ask
+for.
 
-Needs a `Setting`. Addresses are taken to grow evenly with a thread's place in its block; where the warp's last thread
-says otherwise, all threads of the warp are walked, and nothing is known of the block's other warps.
+Needs a `Setting`. Addresses are assumed to grow evenly with a thread's place in its block. Where the warp's last thread
+contradicts this, all threads of the warp are walked, and nothing is known of the block's other warps.
 """
 
 from __future__ import annotations
@@ -25,27 +26,30 @@ Places = NDArray[np.int64]
 """Addresses in bytes, or numbers of sectors."""
 T = TypeVar("T")
 GROUP = 8
-"""Blocks that run at about the same time and find in L2 what one of them asked for."""
+"""Blocks that run at about the same time, so that one of them finds in L2 what another has asked for. Chosen by
+hand."""
 
 
 @dataclass(frozen=True)
 class Accesses:
-    """Of one instruction, each time that it is executed: addresses of the threads. block: of all threads of the block,
-    else of one warp."""
+    """An object has the addresses of one instruction, each time that it is executed."""
 
-    times: list[Places]
-    block: bool
+    times: list[Places]  #: addresses of the threads, by execution
+    block: bool  #: whether they are of all threads of the block; otherwise they are of one warp
 
 
 def inner(threads: Sequence[T]) -> T:
-    """One that stands at no edge of a tile, be it two, four, eight or sixteen threads wide: at its edges threads may
-    have nothing to do."""
+    """Return a thread that is at no edge of a tile of two, four, eight or sixteen threads. Threads at an edge may have
+    nothing to do."""
     return threads[len(threads) * 2 // 3]
 
 
 class Probes:
-    """Threads whose addresses tell those of all threads of their block: the first and the last of a warp and one
-    between, and the first one's neighbours along x, y and z. walks: theirs, in the middle block."""
+    """Probes are threads whose addresses determine the addresses of all threads of their block: the first and the last
+    thread of a warp, one between, and the first one's neighbours along x, y and z.
+
+    threads: their numbers. walks: their walks, in the middle block.
+    """
 
     def __init__(self, setting: Setting, warp: range) -> None:
         self._setting, self._warp = setting, warp
@@ -63,15 +67,16 @@ class Probes:
         ]  # fmt: skip
 
     def _neighbour(self, axis: int, distance: int) -> int | None:
-        """The number of a thread one further along an axis, or one before; None where the block has no such."""
+        """Return the number of a thread one further along an axis, or one before. Return None where the block has
+        neither."""
         for t in (self._first + distance, self._first - distance):
             if 0 <= t < self._away.shape[1] and abs(self._away[axis, t]) == 1 == np.abs(self._away[:, t]).sum():
                 return t
         return None
 
     def _blocks(self, setting: Setting, here: Walked) -> list[tuple[int, Walked, Walked]]:
-        """How many blocks further, and the walks of the first thread in the middle block (`here`) and in that: the next
-        ones along x and along y."""
+        """Return distances in blocks, with the walks of the first thread in the middle block (`here`) and in the block
+        at the distance: the next ones along x and along y."""
         middle, found = setting.blocks // 2, list[tuple[int, Walked, Walked]]()
         x, y, _ = setting.grid or (1, 1, 1)
         for side, distance in ((x, 1), (y, x)):
@@ -80,7 +85,8 @@ class Probes:
         return found
 
     def blocks_away(self, word: int) -> NDArray[np.int64]:
-        """Of GROUP blocks in a row, how far their addresses at a code word are from the first one's, in bytes."""
+        """Return how far the addresses of GROUP successive blocks at a code word are from the first block's, in
+        bytes."""
         number = np.arange(GROUP)
         away = np.zeros(GROUP, np.int64)
         row = self._along[-1][0] if len(self._along) > 1 else GROUP
@@ -95,7 +101,7 @@ class Probes:
         return [self._setting.walk(self._setting.blocks // 2, t) for t in self._warp]
 
     def accesses(self, word: int) -> Accesses | None:
-        """Those of a code word; None where nothing is known of them."""
+        """Return the accesses of a code word, None where nothing is known of them."""
         times = _times(self.walks, word)
         if not any(a is not None for known in times for a in known):
             return None
@@ -106,7 +112,8 @@ class Probes:
         return Accesses([np.array(known, np.int64) for known in warp if known], False)
 
     def _over_block(self, known: Sequence[int | None]) -> NDArray[np.int64] | None:
-        """The addresses of all the block's threads, from those of the walked ones; None where they do not follow."""
+        """Return the addresses of all the block's threads, from the known ones. Return None where they do not
+        follow."""
         found = dict(zip(self.threads, known, strict=True))
         start, last = found[self._first], found[self._last]
         if start is None or last is None:
@@ -123,12 +130,12 @@ class Probes:
 
 
 def _times(walks: Sequence[Walked], word: int) -> list[tuple[int | None, ...]]:
-    """By time that a code word is executed, what is known of each thread's address."""
+    """Return the known addresses of each thread, by execution of a code word."""
     return list(zip_longest(*(walked.addresses.get(word, []) for walked in walks)))
 
 
 def pieces(addresses: NDArray[np.int64], size: int, of: int = SECTOR_BYTES) -> list[NDArray[np.int64]]:
-    """By warp, the pieces of so many bytes (sectors, lines) that its lanes' accesses of `size` bytes touch."""
+    """Return, by warp, the pieces of `of` bytes (sectors, lines) that its lanes' accesses of `size` bytes touch."""
     found = []
     for at in range(0, len(addresses), LANES):
         lanes = addresses[at : at + LANES]
@@ -138,8 +145,8 @@ def pieces(addresses: NDArray[np.int64], size: int, of: int = SECTOR_BYTES) -> l
 
 
 def passes(addresses: NDArray[np.int64], size: int, shared: SharedMemory, givers: int = LANES) -> float:
-    """How often banks have to serve an access of so many bytes by each of the first `givers` lanes, on average over the
-    warps: as TIMING.md says of shared memory."""
+    """Return how often banks have to serve an access of `size` bytes by each of the first `givers` lanes, on average
+    over the warps. TIMING.md has the rule, in "Shared memory"."""
     size, warps = max(size, WORD), -(-len(addresses) // LANES)
     addresses = addresses[np.arange(len(addresses)) % LANES < givers]
     words = addresses[:, None] + np.arange(0, size, WORD)

@@ -1,8 +1,9 @@
-"""Rounds of a loop that need not be walked: those that go the way of the last ones, with values that grow evenly.
+"""This module finds rounds of a loop that need not be walked: they go the way of the last ones, with values that grow
+evenly.
 
-Needs the state of a walk each time that it goes back the same branch, and what predicates were made from since. Of
-three rounds that are alike, in which all integer comparisons see numbers that change by the same amounts, follows how
-many more there are before one of them comes out otherwise.
+Needs the state of a walk each time that it goes back the same branch, and the sources of the predicates since. Three
+rounds are alike if all integer comparisons in them see numbers that change by the same amounts. The number of further
+rounds follows from that: they go on until one of the comparisons has another outcome.
 """
 
 from __future__ import annotations
@@ -15,53 +16,52 @@ from binalloc.emulator.state.layout import FULL
 from binalloc.emulator.walk.values import Known, Values
 
 Test = tuple[int, tuple[int, ...], bool]
-"""What a predicate was made from: the code word, the numbers, and whether it compares the first with the second."""
+"""The source of a predicate: the code word, the numbers, and whether it compares the first number with the second."""
 ROUNDS = 3
-"""Of which nothing may differ but by what it grows."""
+"""Rounds that are compared; two steps of growth must be equal, for which three are the fewest."""
 MOST_NOTED = 120
-"""Addresses of one code word."""
+"""Addresses noted of one code word; more cost time and memory, and say little more. Chosen by hand."""
 
 
 @dataclass(frozen=True)
 class Again:
-    """A part of the way, from a place in it to another, gone so many times more."""
+    """An object is a part of the way that is gone again."""
 
-    start: int
-    end: int
-    times: int
+    start: int  #: place in the way at which the part begins
+    end: int  #: place at which it ends
+    times: int  #: how many times more it is gone
 
 
 Going = int | Again
-"""A code word that is executed, or what is gone once more."""
+"""A code word that is executed, or a part of the way that is gone again."""
 
 
 @dataclass
 class Arrival:
-    """The state on the way back: registers, local memory, how often each code word was executed, predicates tested,
-    how long the way was, and how many addresses of each code word were noted."""
+    """An arrival is the state of a walk on the way back of a loop."""
 
     registers: list[Known]
     local: dict[int, Known]
-    counts: list[float]
-    tests: int
-    way: int
-    accesses: dict[int, int]
+    counts: list[float]  #: how often each code word was executed
+    tests: int  #: how many predicates were tested
+    way: int  #: length of the way
+    accesses: dict[int, int]  #: how many addresses of each code word were noted
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Accesses of a code word in rounds that were left out. at: where in the word's addresses they belong; last: those
-    of the round before; growth: by which each has grown in the rounds before."""
+    """An object has the accesses of a code word in rounds that were left out."""
 
     word: int
-    at: int
-    rounds: int
-    last: list[int]
-    growth: list[int]
+    at: int  #: their place among the word's addresses
+    rounds: int  #: how many rounds were left out
+    last: list[int]  #: the addresses in the round before
+    growth: list[int]  #: how much each of them grew in each of the rounds before
 
     @staticmethod
     def of(addresses: dict[int, list[Known]], arrivals: Sequence[Arrival], rounds: int) -> Iterator[LeftOut]:
-        """Of the words whose addresses are known and grew evenly in all rounds between these arrivals."""
+        """Yield an object for each word whose addresses are known and grew evenly in all rounds between these
+        arrivals."""
         for word, known in addresses.items():
             ends = [arrival.accesses.get(word, 0) for arrival in arrivals]
             each = [[x for x in known[start:end] if x is not None] for start, end in pairwise(ends)]
@@ -72,7 +72,8 @@ class LeftOut:
                 yield LeftOut(word, ends[-1], rounds, each[-1], newer)
 
     def fill(self, known: list[Known]) -> None:
-        """Rings and toggles grow evenly for some rounds only: the last round tells."""
+        """Insert the addresses, if the round after them has those that follow. Rings and toggles grow evenly for some
+        rounds only."""
         after = [x + (self.rounds + 1) * more for x, more in zip(self.last, self.growth, strict=True)]
         if known[self.at : self.at + len(after)] != after:
             return
@@ -83,7 +84,7 @@ class LeftOut:
 
 
 class Repeats:
-    """Of one walk."""
+    """An object finds the repeats of one walk."""
 
     def __init__(self) -> None:
         self.tests: list[Test] = []
@@ -99,8 +100,10 @@ class Repeats:
         way: list[Going],
         addresses: dict[int, list[Known]],
     ) -> None:
-        """The walk goes back `branch`, `depth` calls deep: adds to values, counts and way all rounds that it may leave
-        out; the addresses of these are for `fill`."""
+        """Skip rounds as the walk goes back `branch`, `depth` calls deep.
+
+        Adds all rounds that may be left out to values, counts and way. Their addresses are for `fill`.
+        """
         before = self._arrivals.setdefault((branch, depth), [])
         noted = {word: len(known) for word, known in addresses.items()}
         there = values.registers.copy(), values.local.copy(), counts.copy()
@@ -121,13 +124,15 @@ class Repeats:
         del self._arrivals[branch, depth]
 
     def fill(self, addresses: dict[int, list[Known]]) -> None:
-        """At the end of the walk: note the addresses of the first of the rounds that were left out, where they have
-        grown evenly up to the last round, which was walked."""
+        """Add the addresses of the first left-out rounds, at the end of the walk.
+
+        This is for addresses that have grown evenly up to the last round, which was walked.
+        """
         for left_out in reversed(self._left_out):  # so that places before it stay what they were
             left_out.fill(addresses[left_out.word])
 
     def _rounds(self, arrivals: Sequence[Arrival]) -> int:
-        """How many rounds like the last ones follow for sure; 0 too where that cannot be told."""
+        """Return how many rounds like the last ones surely follow; 0 also where that is unknown."""
         a, b, c = arrivals[-3:]
         older, newer = self.tests[a.tests : b.tests], self.tests[b.tests : c.tests]
         if len(older) != len(newer):
@@ -148,7 +153,7 @@ class Repeats:
 
 
 def _same_sign(before: int, now: int) -> int:
-    """How many more steps of the same size leave the sign as it is; many, where all do."""
+    """Return how many more steps of the same size leave the sign as it is; a large number where all do."""
     step = now - before
     if now == 0 or step == 0 or (before > 0) != (now > 0):
         return 0 if step else FULL
@@ -158,8 +163,8 @@ def _same_sign(before: int, now: int) -> int:
 
 
 def _advance(values: Values, arrivals: Sequence[Arrival], rounds: int) -> None:
-    """The values after so many more rounds: those that grew by the same twice go on so, others that changed are
-    unknown."""
+    """Change the values to those after `rounds` more rounds. A value that grew twice by the same goes on growing; any
+    other changed value becomes unknown."""
     a, b, c = arrivals[-3:]
     each = zip(a.registers, b.registers, c.registers, strict=True)
     values.registers = [_later(x, y, z, rounds) for x, y, z in each]

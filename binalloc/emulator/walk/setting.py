@@ -1,7 +1,7 @@
-"""What a thread that is walked finds: staged code, constants, its place in block and grid.
+"""This module has the surroundings of a thread that is walked: staged code, constants, its place in block and grid.
 
-Needs a module, and a launch or, without one, the threads of a block alone. No contents of buffers are looked at: what a
-launch says is sizes, scalars and where its buffers would lie. Without a launch parameters are unknown.
+Needs a module, and a launch or, without one, only the threads of a block. Contents of buffers are not used: a launch
+gives sizes, scalars and the addresses that its buffers would have. Without a launch parameters are unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from binalloc.models.machines.model import Machine
 
 
 class Setting:
-    """A kernel as it is launched. threads: of a block, where no launch and no `block` says how they are laid out."""
+    """A setting is a kernel as it is launched.
+
+    threads: of a block, where neither a launch nor `block` says how they are laid out.
+    """
 
     def __init__(
         self, module: Module, kernel: str, launch: Launch | None, threads: int, machine: Machine,
@@ -35,27 +38,27 @@ class Setting:
 
     @property
     def warps(self) -> int:
-        """Of a block."""
+        """Return the warps of a block."""
         x, y, z = self.block
         return -(-x * y * z // LANES)
 
     @property
     def blocks(self) -> int:
-        """Of the grid; one where nothing is known of it."""
+        """Return the blocks of the grid, 1 where it is unknown."""
         x, y, z = self.grid or (1, 1, 1)
         return x * y * z
 
     def threads(self, warp: int) -> range:
-        """Numbers of a warp's threads in their block."""
+        """Return the numbers of a warp's threads in their block."""
         x, y, z = self.block
         return range(warp * LANES, min(x * y * z, (warp + 1) * LANES))
 
     def place(self, thread: int) -> Three:
-        """Of a thread in its block."""
+        """Return the place of a thread in its block, in x, y and z."""
         return _place(thread, self.block)
 
     def walk(self, block: int, thread: int) -> Walked:
-        """The thread of that number in the block of that number; walked once."""
+        """Return the walk of a thread of a block, by their numbers. It is walked only once."""
         if (block, thread) not in self._walked:
             there = None if self.grid is None else _place(block, self.grid)
             special = special_values(self.place(thread), there, self.block, self.grid)
@@ -63,19 +66,19 @@ class Setting:
         return self._walked[block, thread]
 
     def where(self, word: int) -> tuple[Function, int]:
-        """The function and instruction that a code word is."""
+        """Return the function and the index of a code word's instruction."""
         found = self._program.place(word)
         assert found is not None
         return found
 
     def view(self, word: int) -> View:
-        """The instruction at a code word."""
+        """Return the view of the instruction at a code word."""
         step = self._code.step(word)
         assert step is not None
         return step.seen
 
     def _constants(self) -> Constants:
-        """Parameters, and variables that the launch fills."""
+        """Return the constants: parameters, and variables that the launch fills."""
         launch = self.launch
         if launch is None:
             return Constants.build(dict(self.module.constants))
@@ -83,7 +86,7 @@ class Setting:
         return Constants.build(filled.banks(self.kernel, launch, launch.addresses, {}))
 
     def _textures(self) -> list[list[int]]:
-        """Rows of the table of textures, each of which begins at address 0."""
+        """Return the rows of the table of textures. Each texture begins at address 0."""
         return [] if self.launch is None else [texture_row(a, 0) for a in self.launch.handled]
 
 

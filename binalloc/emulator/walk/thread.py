@@ -1,9 +1,9 @@
-"""One thread through the code of a kernel, as far as its values are known.
+"""This module walks one thread through the code of a kernel, as far as its values are known.
 
-Needs staged code and the thread's `Values`; leaves how often each code word is executed, and the addresses that are
-known. Where a branch hangs on something unknown, the thread goes both ways up to where they meet and knows then what it
-knows on both; such a loop is left after ten rounds, as in the estimate without a walk (`analysis.loops`). Rounds that
-are alike are counted, not walked (`repeats`).
+Needs staged code and the thread's `Values`. Leaves how often each code word is executed, and the known addresses. Where
+a branch depends on something unknown, the thread goes both ways up to where they meet. After that only those values are
+known that are the same on both. Such a loop is left after ten rounds, as in the estimate without a walk
+(`analysis.loops`). Rounds that are alike are counted, not walked (`repeats`).
 """
 
 from __future__ import annotations
@@ -34,65 +34,61 @@ from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import view
 
 MOST_STEPS = 30_000
-"""Of a thread."""
+"""Steps of a thread. More make estimates of long kernels slower; chosen by hand."""
 WALKED = 2
-"""Rounds of a loop behind the first that are walked where nothing is known of its end."""
+"""Rounds of a loop behind the first that are walked where nothing is known of its end. The others count like the last
+one. Chosen by hand."""
 _C = L.Column
 
 
 @dataclass
 class WalkStep:
-    """A code word made ready. plain: always executed, with the next word behind it. tested: what it makes predicates
-    from, and whether it compares two numbers."""
+    """An object is a code word that is ready for a walk."""
 
     seen: View
     flow: Flow
-    plain: bool
-    effect: Effect
-    forget: Effect
-    guard: int
+    plain: bool  #: whether it is always executed, and the next word follows it
+    effect: Effect  #: changes the values
+    forget: Effect  #: makes the results unknown
+    guard: int  #: predicate of its guard
     negated: int
     target: int
-    meets: int | None
+    meets: int | None  #: word at which the ways of a branch meet
     address: Source | None
+    #: the numbers that it makes predicates from, and whether it compares two numbers
     tested: tuple[Callable[[Values], tuple[int, ...] | Comparison | None], bool] | None
 
 
 @dataclass
 class Split:
-    """A branch that may go either way. first: where the side begins that is walked first; other: the other; depth: of
-    calls; start: the values there; end: those at the end of the first side. rounds: how often the walk came
-    back; bounded: whether since then a loop around the branch was gone round for a reason that is known; counts:
-    as they were then."""
+    """A split is a branch that may go either way."""
 
-    branch: int
-    first: int
-    other: int
-    meets: int
-    depth: int
-    start: Values
-    end: Values | None = None
-    rounds: int = 0
-    bounded: bool = False
-    counts: list[float] = field(default_factory=list)
-    way: int = 0
+    branch: int  #: code word of the branch
+    first: int  #: start of the side that is walked first
+    other: int  #: start of the other side
+    meets: int  #: code word at which the sides meet
+    depth: int  #: calls that the branch is deep
+    start: Values  #: values at the branch
+    end: Values | None = None  #: values at the end of the first side
+    rounds: int = 0  #: how often the walk came back
+    bounded: bool = False  #: whether a loop around the branch has since been gone round for a known reason
+    counts: list[float] = field(default_factory=list)  #: counts of the walk at the last return
+    way: int = 0  #: length of the way then
 
 
 @dataclass
 class Walked:
-    """counts: how often each code word was executed; addresses: by code word, in order, where they are known. way: the
-    words one after the other. complete: the thread came to its end; guessed: a loop whose end is unknown was left after
-    so many rounds."""
+    """An object is the result of a walk."""
 
-    counts: list[float]
-    addresses: dict[int, list[Known]] = field(default_factory=dict)
-    way: list[Going] = field(default_factory=list)
-    complete: bool = True
-    guessed: bool = False
+    counts: list[float]  #: how often each code word was executed
+    addresses: dict[int, list[Known]] = field(default_factory=dict)  #: known addresses by code word, in order
+    way: list[Going] = field(default_factory=list)  #: the executed words one after the other
+    complete: bool = True  #: whether the thread came to its end
+    guessed: bool = False  #: whether a loop with an unknown end was left after a fixed number of rounds
 
 
 class Code:
-    """A staged program whose words are made ready when they are first reached."""
+    """An object is a staged program whose words are made ready when they are first reached."""
 
     def __init__(self, program: Program, constants: Constants, textures: Sequence[Sequence[int]]) -> None:
         self._program, self._constants, self._textures = program, constants, textures
@@ -100,7 +96,7 @@ class Code:
         self.words = len(program.table)
 
     def step(self, word: int) -> WalkStep | None:
-        """None where there is no code."""
+        """Return the step of a code word, None where there is no code."""
         try:
             return self._steps[word]
         except KeyError:
@@ -131,7 +127,7 @@ class Code:
 
 
 class Walk:
-    """One thread's way from the first word of the kernel on."""
+    """A walk is one thread's way from the first word of the kernel on."""
 
     def __init__(self, code: Code, start: int, values: Values) -> None:
         self.code, self.values, self.word = code, values, start
@@ -141,13 +137,16 @@ class Walk:
         self._repeats = Repeats()
 
     def run(self) -> Walked:
-        """Until the thread ends, or has gone too far."""
+        """Walk until the thread ends, or has gone too far."""
         self.found.complete = self._to_its_end()
         self._repeats.fill(self.found.addresses)
         return self.found
 
     def _to_its_end(self) -> bool:
-        """Whether it came so far. (Plain steps are told apart here: this is where the time goes.)"""
+        """Walk on, and return whether the thread came to its end.
+
+        Plain steps are handled in the loop itself, as most of the time is spent here.
+        """
         counts, way, ready = self.found.counts, self.found.way, self.code.step
         for _ in range(MOST_STEPS):
             while self._splits and self._meet():
@@ -166,7 +165,10 @@ class Walk:
         return False
 
     def _meet(self) -> bool:
-        """At the point where the ways of the last split meet, if there is one: the other way, or both are done."""
+        """Go the other way of the last split, or end the split, if the walk is at the point where the two ways meet.
+
+        Returns whether the point may be that of a further split, too.
+        """
         split = self._splits[-1]
         if self.word != split.meets or len(self._calls) != split.depth:
             return False
@@ -182,7 +184,7 @@ class Walk:
         return True
 
     def _execute(self, step: WalkStep) -> bool:
-        """One word; whether the thread has ended."""
+        """Execute one word. Return whether the thread has ended."""
         guard = self.values.predicates[step.guard]
         holds = None if guard is None else bool(guard ^ step.negated)
         word, self.word = self.word, self.word + 1
@@ -219,7 +221,7 @@ class Walk:
         step.effect(values)
 
     def _leave(self, flow: Flow) -> bool:
-        """Out of the function, or to its end: of a way that was chosen, to where that ends."""
+        """Leave the function, or end the thread. On one of two ways of a split go to the end of that way."""
         if flow == Flow.RETURN and self._calls and (not self._splits or len(self._calls) > self._splits[-1].depth):
             self.word = self._calls.pop()
             return False
@@ -253,11 +255,11 @@ class Walk:
         return None
 
     def _fork(self, word: int, first: int, other: int, meets: int, depth: int) -> None:
-        """From here on both ways, one after the other."""
+        """Go both ways from here on, one after the other."""
         self._splits.append(Split(word, first, other, meets, depth, self.values.copy()))
 
     def _may_return(self, word: int) -> None:
-        """Out of the function perhaps: what is known behind the call is known on either way."""
+        """Leave the function perhaps: behind the call only the values are known that are the same on both ways."""
         back, depth = self._calls[-1], len(self._calls) - 1
         split = self._split_at(word, depth)
         if split is not None:
@@ -266,8 +268,10 @@ class Walk:
             self._fork(word, self.word, back, back, depth)
 
     def _again(self, split: Split) -> None:
-        """Back at a branch that may go either way: the way that led here again, unless that has been often enough and
-        nothing else bounds the loop."""
+        """Go on from a branch with an unknown outcome, to which the walk has come back.
+
+        It goes the way that led here again, unless that has been often enough and nothing else bounds the loop.
+        """
         while self._splits[-1] is not split:
             self._splits.pop()
         split.start.forget_others(self.values)

@@ -1,8 +1,8 @@
-"""What an instruction makes of one thread's values, as far as they are known.
+"""This module computes what an instruction makes of one thread's values, as far as they are known.
 
-Needs staged rows (`host.staging`) and the functions of the table of operations; leaves for each instruction a function
-that changes a `Values`. A word of memory is known where the thread itself stored it (local memory) or where it is a
-constant; what other lanes give is not, but for votes, which are taken to be unanimous.
+Needs staged rows (`host.staging`) and the functions of the table of operations. Leaves for each instruction a function
+that changes a `Values`. A word of memory is known where the thread itself stored it (local memory), or where it is a
+constant. Values from other lanes are unknown, but for votes, which are assumed to be unanimous.
 """
 
 from __future__ import annotations
@@ -25,30 +25,29 @@ from binalloc.isa.kinds import Access, Space
 Known = int | None
 """A word, or the bit of a predicate; None: unknown."""
 Row = list[int]
-"""Of the staged table."""
+"""A row of the staged table."""
 _C = L.Column
 _HIGH = 8 * L.WORD
 _PAIR = 2
 _TEXTURE_SHIFT = 48
 _SLOTS = 1 << 28
-"""Where slots lie: beyond all words of local memory, which they are kept with."""
+"""Address of the slots: beyond all words of local memory, which are in the same dictionary."""
 
 
 @dataclass
 class Values:
-    """What is known of a thread. registers: by number, the last of them zero; predicates: by number, the last of them
-    true; local: words of local memory by their bytes' number; special: by number of the special register."""
+    """An object is what is known of a thread."""
 
-    special: Mapping[int, int]
-    registers: list[Known] = field(default_factory=lambda: [*[None] * L.RZ, 0])
-    predicates: list[Known] = field(default_factory=lambda: [*[None] * L.PT, 1])
-    local: dict[int, Known] = field(default_factory=dict)
+    special: Mapping[int, int]  #: values of special registers by number
+    registers: list[Known] = field(default_factory=lambda: [*[None] * L.RZ, 0])  #: by number; the last one is zero
+    predicates: list[Known] = field(default_factory=lambda: [*[None] * L.PT, 1])  #: by number; the last one is true
+    local: dict[int, Known] = field(default_factory=dict)  #: words of local memory by address in bytes
 
     def copy(self) -> Values:
         return Values(self.special, self.registers.copy(), self.predicates.copy(), self.local.copy())
 
     def forget_others(self, other: Values) -> None:
-        """Know only what the other knows, too."""
+        """Forget what the other does not know, or knows differently."""
         for mine, theirs in (self.registers, other.registers), (self.predicates, other.predicates):
             for k in compress(count(), map(ne, mine, theirs)):
                 mine[k] = None
@@ -58,11 +57,11 @@ class Values:
 Source = Callable[[Values], Known]
 Effect = Callable[[Values], None]
 Comparison = tuple[int, int]
-"""What an integer comparison looked at, as numbers."""
+"""The numbers of an integer comparison."""
 
 
 def effect_of(instr: Instr, row: Row, constants: Constants) -> Effect:
-    """What the instruction does to the values, its guard apart; control flow does nothing."""
+    """Return the effect of the instruction on the values, without its guard. Control flow has none."""
     operation = OPERATIONS[instr.op.name]
     forget = forgetting(instr, row)
     if row[_C.GROUP] == L.ExecGroup.OUTSIDE:  # a constant that nobody gave
@@ -77,8 +76,8 @@ def effect_of(instr: Instr, row: Row, constants: Constants) -> Effect:
 
 
 def address_of(instr: Instr, row: Row, textures: Sequence[Sequence[int]]) -> Source:
-    """The address of a memory instruction, as far as it is known; of a fetch that of its first texel, textures apart
-    from one another and from memory."""
+    """Return a function for the address of a memory instruction. For a fetch it is the address of its first texel;
+    textures are apart from one another and from memory."""
     if instr.op.space == Space.TEXTURE:
         return _texel(row, textures)
     low, offset = _word(row, "a", 0), row[_C.OFFSET]
@@ -94,7 +93,7 @@ def address_of(instr: Instr, row: Row, textures: Sequence[Sequence[int]]) -> Sou
 
 
 def comparison_of(instr: Instr, row: Row) -> Callable[[Values], Comparison | None] | None:
-    """The two numbers that an integer comparison looks at; None for other instructions."""
+    """Return a function for the two numbers of an integer comparison, None for other instructions."""
     if instr.op.name != "ISETP" or row[L.FIELD_COLUMNS["ex"]]:
         return None
     a, b = _word(row, "a", 0), _word(row, "b", 0)
@@ -132,7 +131,7 @@ def _texel(row: Row, textures: Sequence[Sequence[int]]) -> Source:
 
 
 def operands_of(row: Row) -> Callable[[Values], tuple[int, ...] | None]:
-    """The words of the operands A, B and C."""
+    """Return a function for the words of the operands A, B and C."""
     units = {"a": row[_C.A_UNITS], "b": row[_C.B_UNITS], "c": row[_C.C_UNITS]}
     sources = [_word(row, name, unit) for name, n in units.items() for unit in range(n)]
 
@@ -153,7 +152,7 @@ _OPERAND = {
 
 
 def _word(row: Row, name: str, unit: int) -> Source:
-    """One word of operand A, B or C. Sign modifiers act on its highest."""
+    """Return a function for one word of operand A, B or C. Sign modifiers act on its highest word."""
     units, reg, value, keep, flip = _OPERAND[name]
     register = row[reg]
     k, f = (row[keep], row[flip]) if unit == max(row[units], 1) - 1 else (L.FULL, 0)
@@ -173,7 +172,7 @@ def _predicate(row: Row, number: int, flip: int) -> Source:
 
 
 def _mask(row: Row) -> Source:
-    """The predicates that P2R takes, as bits."""
+    """Return a function for the predicates that P2R takes, as bits."""
     wanted = [p for p in range(L.PT) if row[_C.PMASK] >> p & 1]
 
     def bits(v: Values) -> Known:
@@ -189,7 +188,7 @@ def _mask(row: Row) -> Source:
 
 
 def _sources(operation: Operation, row: Row) -> list[Source]:
-    """What the operation's function takes, in its order."""
+    """Return functions for the arguments of the operation's function, in its order."""
     found: list[Source] = []
     for name in operation.arguments.split():
         if name.split(".")[0] in _OPERAND:
@@ -217,7 +216,7 @@ def _constant(word: int) -> Source:
 
 
 def forgetting(instr: Instr, row: Row) -> Effect:
-    """What the instruction writes is unknown."""
+    """Return the effect that the results of the instruction become unknown."""
     if instr.op.access in (Access.STORE, Access.ATOMIC) and (_own(instr, row) or instr.op.space == Space.GENERIC):
         return lambda v: v.local.clear()
     defs = row[L.FIRST_DEF : L.FIRST_DEF + row[_C.N_DEFS]]
@@ -234,7 +233,7 @@ def forgetting(instr: Instr, row: Row) -> Effect:
 
 
 def _store(row: Row) -> Callable[[Values, int, int], None]:
-    """Writes the words of a result into its destination."""
+    """Return a function that writes the words of a result into its destination."""
     rd, pair = row[_C.RD], row[_C.RD_UNITS] == _PAIR
     if rd == L.RZ:
         return lambda v, low, high: None
@@ -253,7 +252,7 @@ def _set(v: Values, predicate: int, bit: Known) -> None:
 
 
 def _computed(operation: Operation, row: Row, forget: Effect) -> Effect:
-    """The operation's own function, where all that it takes is known."""
+    """Return the effect of the operation's own function, where all its arguments are known."""
     function, sources, kind = operation.function, _sources(operation, row), operation.result
     assert function is not None
     store, pd0, pd1, bop = _store(row), row[_C.PD0], row[_C.PD1], row[_C.BOP]
@@ -289,7 +288,7 @@ def _computed(operation: Operation, row: Row, forget: Effect) -> Effect:
 
 
 def _combined(r: int, p: Known, bop: int) -> Known:
-    """A comparison's result with a predicate, which may not matter."""
+    """Return a comparison's result combined with a predicate. It may be known although the predicate is not."""
     if p is not None:
         return bool_op(r, p, bop)
     both = {bool_op(r, p, bop) for p in (0, 1)}
@@ -355,12 +354,13 @@ _OTHERS: dict[str, Callable[[Row, Effect], Effect]] = {
 
 
 def _own(instr: Instr, row: Row) -> bool:
-    """Whether an access is to words of the thread alone: local memory, or slots."""
+    """Return whether an access is to words of the thread alone: local memory, or slots."""
     return instr.op.space == Space.LOCAL or bool(row[_C.SPILL])
 
 
 def _memory(instr: Instr, row: Row, constants: Constants, forget: Effect) -> Effect:
-    """Constants are read where they lie, words of local memory are what was stored there last."""
+    """Return the effect of a memory instruction. Constants are read from their bank; words of local memory are what was
+    stored last."""
     space, words = instr.op.space, row[_C.SIZE] // L.WORD
     address, whole = address_of(instr, row, ()), words > 0
     if space == Space.CONST and whole:
@@ -403,8 +403,11 @@ Three = tuple[int, int, int]
 
 
 def special_values(thread: Three, block: Three | None, threads: Three, blocks: Three | None) -> dict[int, int]:
-    """The special registers of a thread that follow from where it stands: its numbers in the block, its block's in the
-    grid, threads of a block and blocks of the grid, x, y and z of each; None for what is unknown."""
+    """Return the special registers of a thread that follow from its place, by number.
+
+    thread: its numbers in the block. block: its block's numbers in the grid. threads: of a block. blocks: of the grid.
+    All are in x, y and z; None for what is unknown.
+    """
     x, y, z = thread
     number = x + threads[0] * (y + threads[1] * z)
     lane, warp = number % L.LANES, number // L.LANES

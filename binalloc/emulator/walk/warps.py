@@ -1,8 +1,9 @@
-"""What a launch's warps do, from a few threads that are walked: what they execute, and what their accesses ask for.
+"""This module walks a few threads of a launch, and infers what its warps execute and their accesses ask for.
 
-Needs a `Setting`. Walked are three threads each of some warps, spread over the grid and over their blocks, and of one
-in the middle as many more as tell how addresses hang on a thread's place in its block: they are taken to grow evenly
-with it, which the warp's last thread confirms or not. A warp executes what any of its threads does.
+Needs a `Setting`. Three threads each of some warps are walked, spread over the grid and over their blocks. Of a warp in
+the middle more threads are walked, so that the dependence of addresses on a thread's place in its block is known.
+Addresses are assumed to grow evenly with that place, which the warp's last thread confirms or not. A warp executes what
+any of its threads does.
 """
 
 from __future__ import annotations
@@ -20,40 +21,39 @@ from binalloc.isa.kinds import Flow, Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
 
 COMMON = (Space.GLOBAL, Space.GENERIC, Space.TEXTURE)
-"""Memory off the chip that all threads have in common."""
+"""Memory off the chip that all threads share."""
 OTHER_WARPS = 5
-"""Warps of which only some threads are walked, at most."""
+"""Most warps of which only some threads are walked. More warps cost time for each; chosen by hand."""
 KNOWN = 0.75
-"""The least share of a warp's accesses off the chip whose addresses are known, where they are said to be."""
+"""Addresses of off-chip accesses count as known if at least this share of a warp's accesses has known ones. Chosen by
+hand."""
 STRIDE = 2
-"""Has no factor in common with that: neighbouring blocks give warps that are apart."""
+"""It has no factor in common with OTHER_WARPS, so that neighbouring blocks give warps that are apart."""
 
 
 @dataclass
 class Seen:
-    """counts: per function, how often a warp executes each instruction, on average. sectors: per function and
-    instruction, how many 32-byte sectors an access of a warp asks for, on average, where its addresses are known;
-    lines: likewise how many lines of L1; passes: likewise how often banks of shared memory have to serve one.
-    fresh: of the sectors that a block asks for those that it has not asked for before, as a share; first: of those that
-    GROUP blocks in a row ask for, those that none of them has. thread: block and
-    thread of one that does about as much as a warp does on average; threads: likewise of each warp of a block, where
-    warps wait for one another and have been seen to do different things, else of one for all. sure: every thread came
-    to its end, no loop of them hangs on data, and of the accesses off the chip at least a share of KNOWN have known
-    addresses."""
+    """An object is what the warps of a launch do. Figures are per function and instruction, on average."""
 
-    counts: dict[str, list[float]]
-    thread: tuple[int, int]
+    counts: dict[str, list[float]]  #: how often a warp executes each instruction, by function
+    thread: tuple[int, int]  #: block and thread of one that does about as much as a warp does on average
+    #: such a thread for each warp of a block, where warps wait for one another and differ; else one for all
     threads: list[tuple[int, int]]
+    #: whether every thread came to its end, no loop of them depends on data, and at least a share KNOWN of the off-chip
+    #: accesses has known addresses
     sure: bool
+    #: 32-byte sectors that an access of a warp asks for, where its addresses are known
     sectors: dict[tuple[str, int], float] = field(default_factory=dict)
-    lines: dict[tuple[str, int], float] = field(default_factory=dict)
+    lines: dict[tuple[str, int], float] = field(default_factory=dict)  #: lines of L1 that it asks for
+    #: how often banks of shared memory have to serve it
     passes: dict[tuple[str, int], float] = field(default_factory=dict)
-    fresh: float = 1.0
+    fresh: float = 1.0  #: share of the sectors that a block asks for that it has not asked for before
+    #: share of the sectors that GROUP successive blocks ask for that none of them has asked for before
     first: float = 1.0
 
 
 def look_at(setting: Setting) -> Seen:
-    """Of the launch as a whole."""
+    """Look at the launch as a whole."""
     blocks, warps = setting.blocks, setting.warps
     probes = Probes(setting, setting.threads(warps // 2))
     whole = [((blocks // 2, t), walked) for t, walked in zip(probes.threads, probes.walks, strict=True)]
@@ -74,9 +74,12 @@ def look_at(setting: Setting) -> Seen:
 
 
 def _each_warp(setting: Setting) -> list[tuple[int, int]]:
-    """Block and thread of one thread of each warp of a block, where barriers make warps wait for one another and they
-    differ: looked at are the first two, the middle and the last one, others do as the one of these before them. Empty
-    where all do the same, and where a thread's walk is too long."""
+    """Return block and thread of one thread of each warp of a block, where barriers make warps wait for one another and
+    the warps differ.
+
+    The first two warps, the middle and the last one are walked. The others do as the walked one before them. The list
+    is empty where all do the same, and where a thread's walk is too long.
+    """
     words = (fn.address + index for fn in setting.module.reached(setting.kernel) for index in range(len(fn.instrs)))
     if setting.warps == 1 or not any(setting.view(word).control == Flow.BARRIER for word in words):
         return []
@@ -95,7 +98,7 @@ def _each_warp(setting: Setting) -> list[tuple[int, int]]:
 
 
 def _find_sectors(seen: Seen, setting: Setting, probes: Probes) -> None:
-    """Fill in what accesses ask for, those of one warp where it executes them and of its block if all did."""
+    """Fill in what accesses ask for: for one warp if that executes them, for its block as if all its warps did."""
     tally = _Tally()
     for fn in setting.module.reached(setting.kernel):
         for index in range(len(fn.instrs)):
@@ -121,8 +124,10 @@ def _find_sectors(seen: Seen, setting: Setting, probes: Probes) -> None:
 
 
 class _Tally:
-    """What the accesses of a block ask for together. known, accesses: of a warp, those whose addresses are known and
-    all."""
+    """A tally sums what the accesses of a block ask for together.
+
+    known, accesses: accesses of a warp with known addresses, and all.
+    """
 
     def __init__(self) -> None:
         self.known = self.accesses = 0.0
@@ -132,12 +137,13 @@ class _Tally:
         self._around: list[Places] = []
 
     def weigh(self, times: float, known: bool) -> None:
-        """An instruction that a warp executes so often."""
+        """Count an instruction that a warp executes `times` times."""
         self.accesses += times
         self.known += times * known
 
     def add(self, found: Accesses, size: int, warps: int, away: Places) -> float:
-        """Accesses of so many bytes by a block of so many warps; sectors that a warp asks for, on average."""
+        """Add accesses of `size` bytes by a block of `warps` warps. Return the sectors that a warp asks for, on
+        average."""
         by_warp = [warp for addresses in found.times for warp in pieces(addresses, size)]
         asked, different = sum(map(len, by_warp)), np.unique(np.concatenate(by_warp))
         if found.block:
@@ -151,8 +157,8 @@ class _Tally:
         return asked / len(by_warp)
 
     def shares(self) -> tuple[float, float]:
-        """Of the sectors asked for those that the block has not asked for before, and those that no block near it
-        has."""
+        """Return two shares of the sectors asked for: the new ones for the block, and the new ones for it and the
+        blocks near it."""
         if not self._asked:
             return 1.0, 1.0
         apart = _different(self._apart) * self._warps
@@ -170,15 +176,15 @@ def _length(one: tuple[tuple[int, int], Walked]) -> float:
 
 
 def _share(k: int, many: int) -> int:
-    """The middle of the k-th of OTHER_WARPS equal shares of so many."""
+    """Return the middle of the k-th of OTHER_WARPS equal shares of `many`."""
     return (2 * k + 1) * many // (2 * OTHER_WARPS)
 
 
 def _some(threads: Sequence[T]) -> list[T]:
-    """The first, the last, and one between."""
+    """Return the first thread, the last, and one between."""
     return list(dict.fromkeys([threads[0], inner(threads), threads[-1]]))
 
 
 def _most(walked: list[Walked]) -> list[float]:
-    """What a warp of these threads executes."""
+    """Return what a warp of these threads executes."""
     return [max(each) for each in zip(*(one.counts for one in walked), strict=True)]

@@ -31,15 +31,13 @@ def combine(routine: Routine) -> None:
 
 
 class _Walk:
-    """This is the state of the walk over a routine.
-
-    seen: expression -> (position of the block, node) that computed it last.
-    """
+    """This is the state of the walk over a routine."""
 
     def __init__(self, routine: Routine) -> None:
         self.routine = routine
         self.facts = Facts(routine)
         self.known = Known(routine, self.facts)
+        #: expression -> (position of the block, node) that computed it last
         self.seen: dict[tuple[object, ...], tuple[int, Node]] = {}
 
     def run(self) -> None:

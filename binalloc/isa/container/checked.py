@@ -8,7 +8,7 @@ from construct import ConstructError, Struct
 
 from binalloc.errors import MalformedInput
 
-DAMAGED = "The file is truncated, damaged, or not a Loom binary."
+DAMAGED = "The file is truncated, damaged, or not a Loom binary."  # the remedy where nothing better is known
 
 
 class Checked:

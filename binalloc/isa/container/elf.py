@@ -26,9 +26,10 @@ from construct import (
     this,
 )
 
-ISA_VERSION = 1
+ISA_VERSION = 1  # in the header's e_flags; a binary of another version is refused
 INFO_VERSIONS = (1, 2)  # versions of info records: the second one has the facts of its source
 E_MACHINE = 0x4C4D  # "LM"; not a number any ABI has registered
+# By the names and values of the ELF specification (System V gABI).
 ET_EXEC = 2
 EV_CURRENT = 1
 
@@ -36,8 +37,8 @@ SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOTE, SHT_NOBITS = 0, 1, 2, 
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK = 1, 2, 4, 0x40
 STB_LOCAL, STB_GLOBAL = 0, 1
 STT_NOTYPE, STT_OBJECT, STT_FUNC = 0, 1, 2
-NOTE_OWNER = b"Loom\0"
-NOTE_PROVENANCE = 1
+NOTE_OWNER = b"Loom\0"  # owner of the notes of .note.loom, as ELF asks for one
+NOTE_PROVENANCE = 1  # the only type of note that Loom has
 
 EHDR = Struct(
     "ident" / Bytes(16),
@@ -78,11 +79,12 @@ SYM = Struct(
     "st_size" / Int64ul,
 )
 
-EHDR_BYTES, SHDR_BYTES, SYM_BYTES = 64, 64, 24
+EHDR_BYTES, SHDR_BYTES, SYM_BYTES = 64, 64, 24  # bytes of an ELF header, a section header and a symbol, as above
 IDENT = b"\x7fELF" + bytes([2, 1, 1, 0]) + bytes(8)
+"""The e_ident: 64 bits, little-endian, ELF version 1, no particular system."""
 BEGINNING = IDENT + Int16ul.build(ET_EXEC) + Int16ul.build(E_MACHINE)  # the file of every module begins so
 
-NAME_STRING = PascalString(Int16ul, "utf8")
+NAME_STRING = PascalString(Int16ul, "utf8")  # a string with its length in front
 
 SOURCE = Struct(  # the facts of the source in an info record of version 2
     "memory_model" / Int8ul,

@@ -10,7 +10,7 @@ from binalloc.isa.container.checked import Checked
 from binalloc.isa.instruction import Function, FunctionInfo, Param
 from binalloc.isa.source_facts import MEMORY_MODELS, SourceFacts
 
-_FACTS = tuple(vars(SourceFacts()))
+_FACTS = tuple(vars(SourceFacts()))  # names of the fields that version 2 adds
 
 
 def parse_info(checked: Checked, name: str, data: bytes) -> Any:

@@ -51,7 +51,7 @@ class _Parts:
     by_prefix: dict[str, _Section] = field(default_factory=dict)  #: sections by prefix of their names
 
 
-# prefix or name -> (type, flags, entry size); prefixes end in the function's name
+# By prefix or name of a section: (type, flags, entry size). The function's name follows a prefix.
 _PER_FUNCTION = {
     ".text.": (elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_EXECINSTR, 0),
     ".loom.info.": (elf.SHT_PROGBITS, elf.SHF_INFO_LINK, 0),
@@ -366,7 +366,7 @@ class Reader(Checked):
                 self.module.constant_vars.append(ConstantVar(name, bank, sym.st_value, sym.st_size))
             else:
                 self.fail(
-                    place, "symbol of no kind that Loom has", f"section {sym.st_shndx}, st_info {sym.st_info:#x}",
+                    place, "not a kind of symbol that Loom has", f"section {sym.st_shndx}, st_info {sym.st_info:#x}",
                     "a function, a label in its code, a shared, global or constant variable",
                 )  # fmt: skip
         for fn in self.module.functions:

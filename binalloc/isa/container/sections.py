@@ -6,7 +6,7 @@ from construct import Array
 
 from binalloc.isa.container import elf
 
-_TYPES = {1: "PROGBITS", 2: "SYMTAB", 3: "STRTAB", 7: "NOTE", 8: "NOBITS"}
+_TYPES = {1: "PROGBITS", 2: "SYMTAB", 3: "STRTAB", 7: "NOTE", 8: "NOBITS"}  # names of section types, as in ELF
 
 
 def sections(data: bytes) -> list[dict[str, object]]:

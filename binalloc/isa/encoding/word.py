@@ -30,7 +30,7 @@ from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS, WOR
 from binalloc.isa.table.opcodes import OPCODES
 from binalloc.isa.table.rules import check_fields, no_scoreboard, shape, shape_of
 
-_SCOREBOARDS = ("wbar", "rbar")
+_SCOREBOARDS = ("wbar", "rbar")  # fields that hold a scoreboard's number, or the one for none
 
 
 def _bits(names: tuple[str, ...], limits: dict[str, int]) -> Any:

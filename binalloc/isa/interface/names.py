@@ -8,6 +8,7 @@ NAME_LIMIT = 0xFFFF
 """Characters of a name: the length of a string in a binary has 16 bits. Names of C++ templates have thousands."""
 
 NAME = re.compile(rf"[A-Za-z_$][\w$.]{{0,{NAME_LIMIT - 1}}}", re.ASCII)
+"""Names as compilers of PTX make them; a dot never comes first: labels begin so."""
 
 
 def of_the_compiler(variable: str) -> bool:

@@ -20,9 +20,9 @@ MOST_REGISTERS = NO_REGISTER
 """Registers of a thread that have numbers: 0 to 254, as a field of 8 bits has one more for RZ."""
 PREDICATES = 7  # predicates that have numbers: 0 to 6, as a field of 3 bits has one more for PT
 TRUE = 7  # in a guard, the predicate that always holds
-ALL_PREDICATES = (1 << PREDICATES) - 1
-PRED_BASE = MOST_REGISTERS + 1
-LOCAL_BASE = PRED_BASE + TRUE + 1
+ALL_PREDICATES = (1 << PREDICATES) - 1  # mask of all of them
+PRED_BASE = MOST_REGISTERS + 1  # bit of predicate 0 in a set of places, behind those of all registers
+LOCAL_BASE = PRED_BASE + TRUE + 1  # bit of word 0 of local memory, behind those of all predicates and of TRUE
 
 STACK_ENTRIES = 64  # entries of a warp's reconvergence stack (ISA.md, Control flow)
 DEEP_STACK_ENTRIES = 1024

@@ -8,7 +8,7 @@ from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import FORM_IMM, SPECIAL_REGISTERS, WIDTHS
 
-_WORD = WIDTHS.index("32")
+_WORD = WIDTHS.index("32")  # value of the field `width`: 32 bits
 _XOR = 0xF0 ^ 0xCC  # table of LOP3 for the exclusive or of its first two operands
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
 

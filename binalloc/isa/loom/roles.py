@@ -34,7 +34,9 @@ _NUMBERS = {
     ".": _N.BITS, "i": _N.INTEGER, "m": _N.MASK, "-": _N.SIGNED, "+": _N.UNSIGNED, "f": _N.FLOAT,
     "h": _N.HALF, "t": _N.HANDLE,
 }  # fmt: skip
+"""Types of operands by their mark in the table."""
 _WAYS = {"=": _W.WHOLE, "+": _W.SUM, "*": _W.FACTOR, "~": _W.PART, "/": _W.NONE}
+"""Ways of operands by their mark in the table."""
 _TABLE = {
     "IADD3": "i ra:i+ b:i+ c:i+", "IMAD": "i ra:i* b:i* c:i+", "IMAD.WIDE": "i ra:s* b:s* c:i+",
     "IMAD.HI": "i ra:s~ b:s~ c:i+", "LEA": "i ra:i~ b:i+", "LEA.HI": "i ra:i~ b:i+ c:i~", "SHF": "i ra:s~ b:i~ c:s~",
@@ -55,7 +57,7 @@ _TABLE = {
 _ROWS = {name: text.split() for name, text in _TABLE.items()}
 _SHIFTS = MODIFIERS["dir"].values
 _WORD_BITS = 31  # of a shift count: the bits that count for a word
-_EQUAL = frozenset((ICMPS.index("EQ"), ICMPS.index("NE")))
+_EQUAL = frozenset((ICMPS.index("EQ"), ICMPS.index("NE")))  # comparisons for which signs do not matter
 
 
 def roles(instr: Instr) -> Roles:

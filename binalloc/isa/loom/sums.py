@@ -19,6 +19,7 @@ from binalloc.isa.table.opcodes import FORM_IMM, MODIFIERS, WIDTHS, operand_fiel
 
 _LEFT = MODIFIERS["dir"].values.index("L")
 _WORDS = {WIDTHS.index("32"): 1, WIDTHS.index("64"): 2, WIDTHS.index("128"): 4}
+"""By the value of `width`: whole words that a load writes."""
 
 
 def sums(instr: Instr) -> tuple[Sum, ...]:
@@ -134,3 +135,4 @@ _RULES: dict[str, Callable[[Instr], tuple[Sum, ...]]] = {
     "S2R": _special,
     "CS2R": _special,
 }
+"""By operation: returns its sums; the result of any other is unknown."""

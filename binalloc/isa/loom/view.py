@@ -31,17 +31,18 @@ from binalloc.isa.table.opcodes import (
 
 _CONST, _TEXTURE = Space.CONST, Space.TEXTURE
 _FIXED = frozenset((Faults.NEVER, Faults.BANK))
+"""Faults that happen everywhere in a kernel or nowhere: no state decides them."""
 _READS_CLOCK = frozenset((22, 23, 30, 31))  # SR_CLOCKLO, SR_CLOCKHI, SR_TIMERLO, SR_TIMERHI: reads differ
 _CONVERGENT = frozenset(("SHFL", "VOTE", "MATCH", "WARPSYNC", "LDSM.16"))
 """Operations whose result depends on the lanes that execute them together."""
 _FILES = dict.fromkeys(("rd", "ra", "rb", "rc"), (REG, RZ))
 _FILES |= dict.fromkeys(("pd0", "pd1", "ps0", "ps1", "ps2"), (PRED, PT))
 """Fields that name a register or a predicate: its file, and the number that stands for a constant there."""
-_WRITTEN = frozenset(("rd", "pd"))
+_WRITTEN = frozenset(("rd", "pd"))  # kinds of operands that are written
 _ORDERED = frozenset((CACHE_OPS.index("CG"), CACHE_OPS.index("CV")))
 """Cache operations of ordered accesses: volatile and relaxed ones have them (ISA.md, Memory model)."""
 _REUSED = {"ra": 0, "b": 1, "c": 2}  # bits of the control code's `reuse`, by operand
-_LINK_FIELDS = frozenset(("target", "reconv"))
+_LINK_FIELDS = frozenset(("target", "reconv"))  # fields that hold distances: no part of a signature
 
 
 def view(instr: Instr) -> View:

@@ -16,6 +16,7 @@ from binalloc.isa.sets.loom import LOOM
 from binalloc.rows import by_name
 
 SETS: dict[str, InstructionSet] = by_name((LOOM,))
+"""The instruction sets by name; the first one takes files that none recognises."""
 
 
 def set_of(what: Instr | Module) -> InstructionSet:

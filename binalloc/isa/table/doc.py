@@ -198,6 +198,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "opcodes": opcodes_table,
     "faults": faults_table,
 }
+"""By name of a table's markers: makes the table."""
 
 
 def render(text: str) -> str:

@@ -17,9 +17,9 @@ from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_CONST, OPCODES, TEXTURE_QUERIES, OpSpec
 
-_CONST_FORMS = frozenset((FORM_CONST, FORM_C_CONST))
-_KIND = TEXTURE_QUERIES.index("KIND")
-_MEMORY = (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC)
+_CONST_FORMS = frozenset((FORM_CONST, FORM_C_CONST))  # forms with a constant operand
+_KIND = TEXTURE_QUERIES.index("KIND")  # the query that answers for any handle
+_MEMORY = (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC)  # spaces in which an address can be wrong
 
 
 class Faults(StrEnum):

@@ -48,6 +48,7 @@ class Field:
         return (value & ((1 << self.width) - 1)) << self.lo
 
 
+# (name, first bit, bits), and whether it is signed.
 _LAYOUT: tuple[tuple[str, int, int] | tuple[str, int, int, bool], ...] = (
     # present in every word
     ("opcode", 0, 12),
@@ -158,8 +159,9 @@ _LAYOUT: tuple[tuple[str, int, int] | tuple[str, int, int, bool], ...] = (
 )
 
 FIELDS: dict[str, Field] = {row[0]: Field(*row) for row in _LAYOUT}
-COMMON_FIELDS: tuple[str, ...] = ("opcode", "guard", "guardn")
+COMMON_FIELDS: tuple[str, ...] = ("opcode", "guard", "guardn")  # fields of every word, in front
 CONTROL_FIELDS: tuple[str, ...] = ("stall", "yield", "wbar", "rbar", "wait", "reuse")
+"""Fields of the control code, in the order of `Control`."""
 
 RZ = 255  # the register that reads zero and keeps nothing: the last number of 8 bits
 PT = 7  # the predicate that is always true: the last number of 3 bits

@@ -25,7 +25,7 @@ from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.table.fields import COMMON_FIELDS, CONTROL_FIELDS, FIELDS
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Modifiers: a name, the field that holds it, and the texts of its values ("" = not printed).
+# Modifiers: the texts of each field's values, by value ("" = not printed). The encoding follows from their order.
 
 FORM_REG, FORM_IMM, FORM_CONST, FORM_C_IMM, FORM_C_CONST = range(5)
 FORM_NAMES = ("register", "immediate B", "constant B", "immediate C", "constant C")
@@ -274,7 +274,7 @@ def operand_fields(o: Operand, form: int, f: Mapping[str, int] | None) -> list[s
 
 OPCODES: dict[int, OpSpec] = {}
 BY_NAME: dict[str, OpSpec] = {}
-_R, _B, _BC = (FORM_REG,), (0, 1, 2), (0, 1, 2, 3, 4)
+_R, _B, _BC = (FORM_REG,), (0, 1, 2), (0, 1, 2, 3, 4)  # operand forms of operations without B, with B, and with B and C
 
 
 def _op(

@@ -64,8 +64,10 @@ def assemble_file(path: str | Path) -> Module:
 
 
 _RAW = re.compile(r"\s*\.(provenance|origin|inlined)\b\s*(.*)")
+"""Directives whose argument is no list of tokens, and that argument."""
 _RUN = re.compile(r"-(?:\*(\d{1,9}))?$|(\d{1,9})(?:\.\.(\d{1,9}))?$", re.ASCII)
-_WORD = re.compile(r"\d{1,9}", re.ASCII)
+"""A run of an instruction map. Up to 9 digits: longer numbers are refused here, before they are converted."""
+_WORD = re.compile(r"\d{1,9}", re.ASCII)  # the number of a word
 _NEWLINE = re.compile(r"\r\n|\r|\n")  # unlike str.splitlines: a form feed or U+2028 does not end a line
 
 
@@ -151,6 +153,7 @@ class _Assembler(InfoDirectives):
     # -- directives ----------------------------------------------------------------------------------------------
 
     def _directive(self, line: Line) -> None:
+        """Read a directive by its method."""
         tok = line.tok
         name = tok.text[1:]
         handler: Callable[[Line], None] | None = getattr(self, f"_do_{name}", None) if name.isidentifier() else None
@@ -257,6 +260,7 @@ class _Assembler(InfoDirectives):
         self.module.constant_vars.append(ConstantVar(tok.text, *numbers))
 
     def _do_global(self, line: Line) -> None:
+        """Read a global variable, and open its initial data."""
         if self.body is not None:
             self.place.fail(1, "a global variable inside a function", remedy="Move it out of .kernel/.func ... .end.")
         tok = self._name(line, "the variable's name")

@@ -10,8 +10,8 @@ from binalloc.isa.text.lexer import Token
 from binalloc.isa.text.line import Line
 
 BANK_LIMIT = 1 << 16  # bytes of a constant bank: a constant's offset has 16 bits
-_SIZES = {"byte": 1, "half": 2, "word": 4, "quad": 8}
-_FLOATS = {"float": 4, "double": 8}
+_SIZES = {"byte": 1, "half": 2, "word": 4, "quad": 8}  # bytes of an integer, by directive
+_FLOATS = {"float": 4, "double": 8}  # bytes of a float, by directive
 
 
 class DataBank:

@@ -47,7 +47,7 @@ class _Names(dict[int, str]):
 _R = _Names([f"R{i}" for i in range(RZ)] + ["RZ"], "V")
 _P = _Names([f"P{i}" for i in range(7)] + ["PT"], "Q")
 _BRANCH, _CALL = Flow.BRANCH, Flow.CALL
-_BARE = re.compile(r"[A-Za-z_$][\w$.]*", re.ASCII)
+_BARE = re.compile(r"[A-Za-z_$][\w$.]*", re.ASCII)  # names that a directive takes without quotes
 
 
 def disassemble(module: Module) -> str:

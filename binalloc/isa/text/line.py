@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.text.lexer import AssemblyPlace, Token
 
-REGISTERS = {f"R{i}": i for i in range(RZ)} | {"RZ": RZ}
-PREDICATES = {f"P{i}": i for i in range(PT)} | {"PT": PT}
+REGISTERS = {f"R{i}": i for i in range(RZ)} | {"RZ": RZ}  # registers by the names of assembly
+PREDICATES = {f"P{i}": i for i in range(PT)} | {"PT": PT}  # predicates likewise
 
 
 class Line:
@@ -86,6 +86,7 @@ class Line:
                 return base, total
 
     def _product(self) -> int:
+        """Return the value of factors and `*`."""
         column = self.tok.column
         value = self._factor()
         while self.take("*"):
@@ -95,6 +96,7 @@ class Line:
         return value
 
     def _factor(self) -> int:
+        """Return the value of a number, a name, a negation or parentheses."""
         tok = self.tok
         if tok.kind == "int":
             self.at += 1

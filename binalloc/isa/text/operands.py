@@ -29,7 +29,7 @@ from binalloc.isa.table.rules import check_fields, shape_of
 from binalloc.isa.text.arguments import Arg, float_bits, parse_float
 from binalloc.isa.text.line import Line
 
-_SPECIAL = {name: i for i, name in enumerate(SPECIAL_REGISTERS)}
+_SPECIAL = {name: i for i, name in enumerate(SPECIAL_REGISTERS)}  # numbers of special registers by name
 UNIFORM = "uniform"  # written as a reconvergence point: all lanes agree on the branch
 
 

@@ -10,7 +10,7 @@ from binalloc.isa.text.line import PREDICATES, Line
 from binalloc.isa.text.operands import Builder, Fixup
 from binalloc.isa.timing import LONGEST_STALL, SCOREBOARDS
 
-_LAST = SCOREBOARDS - 1
+_LAST = SCOREBOARDS - 1  # the last scoreboard
 
 
 def parse_control(line: Line) -> Control:

@@ -1,2 +1,1 @@
-"""What buffers and textures hold before a launch: how launch files say it, how it is made, and the files it is read
-from."""
+"""Contents of buffers and textures before a launch are described in launch files, made, and read from files here."""

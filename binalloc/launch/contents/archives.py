@@ -1,7 +1,7 @@
-"""Arrays of .npz files, and raw bytes: read without trusting them, and no more of them than the argument takes.
+"""Arrays of .npz files, and raw bytes, are read here without trust, and no more of them than the argument takes.
 
-Needs the reader of .npy files. Nothing is ever unpickled; of an archive only what is stored plainly or deflated is
-read, whose decompression can be stopped.
+Needs the reader of .npy files. Nothing is ever unpickled. Of an archive only stored or deflated entries are read: their
+decompression can be stopped.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from binalloc.launch.elements.layout import Element, numpy_of, size_of
 from binalloc.printable import quoted
 
 _UNDERSTOOD = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_LISTED = 20
+"""Methods of compression that numpy.savez and savez_compressed use."""
+_LISTED = 20  # names of arrays in a message: more would not be read
 
 
 def read_npz(path: Path, name: str, element: Element, shape: tuple[int, ...]) -> Array:
-    """The array of that name in an archive as `numpy.savez` writes it. Raises MalformedInput where there is none, or
-    one of other elements or another shape."""
+    """Return the array of that name in an archive of `numpy.savez`. Raises MalformedInput where there is none, or one
+    of other elements or another shape."""
     try:
         with zipfile.ZipFile(path) as archive:
             known = [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
@@ -47,7 +48,7 @@ def read_npz(path: Path, name: str, element: Element, shape: tuple[int, ...]) ->
 
 
 def read_raw(path: Path, offset: int, element: Element, shape: tuple[int, ...]) -> Array:
-    """Elements that lie in a file from byte `offset` on, little-endian; what follows them counts for nothing."""
+    """Return elements from byte `offset` of a file, little-endian. The bytes behind them do not count."""
     size = math.prod(shape) * size_of(element)
     with path.open("rb") as stream:
         length = stream.seek(0, 2)

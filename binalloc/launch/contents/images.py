@@ -1,7 +1,7 @@
-"""Texels of PNG files, by way of Pillow, which is wanted only where there is such a file.
+"""Texels of PNG files are read here with Pillow, which is needed only for such a file.
 
-Leaves true: channels have the bits that the file has; one that has fewer channels than the argument gets more of them
-without loss, and one that has more is refused. The first row is the uppermost.
+Leaves true: channels have the bits of the file's. A picture that has fewer channels than the argument gets the missing
+ones without loss; one that has more is refused. The first row is the uppermost.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.launch.dtypes import Array
 from binalloc.printable import quoted
 
-_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # by number of channels: Pillow's mode to convert to
 _KEEPING = {
     1: ("1", "L"), 2: ("1", "L", "LA"), 3: ("1", "L", "P", "RGB"), 4: ("1", "L", "LA", "P", "PA", "RGB", "RGBA"),
 }  # fmt: skip
-"""By the number of channels asked for, Pillow's modes of files that lose nothing."""
+"""By number of channels asked for: Pillow's modes of files that lose nothing in the conversion."""
 _KEEPING_CLEAR = {"L": (2, 4), "P": (4,), "RGB": (4,)}
-"""By mode, the numbers of channels that keep which colour is said to be transparent."""
-_GREY = 0
-_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
-_WIDTH_AT, _DEPTH_AT, _COLOUR_AT = 16, 24, 25  # in a PNG file, behind signature, length, name, width and height
+"""By mode: the numbers of channels that keep the colour that a file marks as transparent."""
+_GREY = 0  # PNG's number of grey pictures
+_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"  # the signature of PNG files, and length and name of the first chunk
+_WIDTH_AT, _DEPTH_AT, _COLOUR_AT = 16, 24, 25  # bytes of a PNG file, as its specification has them
 
 
 def read_png(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
-    """The picture as [height, width] or [height, width, channels]. Raises MalformedInput for one of another size, or
-    with more channels or bits; UsageError where Pillow is not installed."""
+    """Return the picture as [height, width] or [height, width, channels]. Raises MalformedInput for one of another
+    size, or with more channels or bits; UsageError where Pillow is not installed."""
     if dtype not in ("u8", "u16"):
         raise MalformedInput("a .png file has 8 or 16 bits a channel", found=dtype, expected="u8 or u16")
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in _MODES):
@@ -53,7 +53,7 @@ def read_png(path: Path, dtype: str, shape: tuple[int, ...]) -> Array:
 
 
 def _deep(image: Any, colour: int, dtype: str, shape: tuple[int, ...]) -> Array:
-    """A picture with 16 bits a channel: grey ones alone are read to the bit."""
+    """Return a picture with 16 bits a channel. Pillow keeps all bits of grey ones alone."""
     clear = "transparency" in image.info
     if dtype != "u16" or colour != _GREY or clear or (len(shape) == 3 and shape[2] != 1):
         found = "16 bits of grey" if colour == _GREY else "16 bits of several channels"
@@ -64,18 +64,19 @@ def _deep(image: Any, colour: int, dtype: str, shape: tuple[int, ...]) -> Array:
 
 
 def _bits(path: Path) -> tuple[int, int]:
-    """Bits of a channel, and PNG's number of what channels there are."""
+    """Return the bits of a channel, and PNG's number for the kind of channels."""
     head = _head(path)
     return head[_DEPTH_AT], head[_COLOUR_AT]
 
 
 def _head(path: Path) -> bytes:
-    """The file's beginning."""
+    """Return the file's beginning."""
     with path.open("rb") as stream:
         return stream.read(_COLOUR_AT + 1)
 
 
 def _require_size(height: int, width: int, shape: tuple[int, ...]) -> None:
+    """Refuse a picture of another height or width than the argument's."""
     if (height, width) != shape[:2]:
         raise MalformedInput(
             "the picture has another size", found=f"height {height}, width {width}",
@@ -85,7 +86,7 @@ def _require_size(height: int, width: int, shape: tuple[int, ...]) -> None:
 
 @contextmanager
 def _of_any_size(module: Any) -> Iterator[None]:
-    """Pillow without a limit of its own: an argument has one, and the picture has its size."""
+    """Disable Pillow's own limit of size in the body: the argument has a limit, and the picture has its size."""
     limit, module.MAX_IMAGE_PIXELS = module.MAX_IMAGE_PIXELS, None
     try:
         yield
@@ -94,7 +95,7 @@ def _of_any_size(module: Any) -> Iterator[None]:
 
 
 def _opened(path: Path, shape: tuple[int, ...]) -> Any:
-    """The picture, of the size that the argument has."""
+    """Return the picture, which has the argument's size."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -102,7 +103,7 @@ def _opened(path: Path, shape: tuple[int, ...]) -> Any:
             "Pillow, which reads .png files, is not installed", remedy="Install binalloc[png]."
         ) from error
     head = _head(path)
-    if head.startswith(_START) and len(head) > _COLOUR_AT:  # before Pillow sees it, which has other words for huge ones
+    if head.startswith(_START) and len(head) > _COLOUR_AT:  # before Pillow, which words huge sizes otherwise
         width, height = (int.from_bytes(head[at : at + 4]) for at in (_WIDTH_AT, _WIDTH_AT + 4))
         _require_size(height, width, shape)
     try:
@@ -116,6 +117,7 @@ def _opened(path: Path, shape: tuple[int, ...]) -> Any:
 
 
 def _loaded(image: Any) -> Any:
+    """Return the picture with its pixels read."""
     try:
         image.load()
     except (OSError, SyntaxError, ValueError, EOFError) as error:

@@ -1,4 +1,4 @@
-"""How contents are made: records, and the arrays that follow from them.
+"""Contents are described by these records, and the arrays are made from them here.
 
 Needs layouts and the files' readers. Leaves true: the same record gives the same bytes on every host.
 """
@@ -22,38 +22,29 @@ from binalloc.launch.placing import Target
 
 
 class InitKind(StrEnum):
-    """How contents are made; see `Init`."""
+    """Contents are made in these ways; see `Init`."""
 
     ZEROS = "zeros"
     ONES = "ones"
-    CONSTANT = "constant"
-    ARANGE = "arange"
+    CONSTANT = "constant"  #: `low` is the value
+    ARANGE = "arange"  #: `low` + `step` * flat index
     RANDOM = "random"
-    VALUES = "values"
-    FIELDS = "fields"
+    VALUES = "values"  #: `cells`
+    FIELDS = "fields"  #: `parts`
     FILE = "file"
 
 
 class Distribution(StrEnum):
-    """Of random contents; see `Init`."""
+    """Random contents have one of these distributions."""
 
-    UNIFORM = "uniform"
-    NORMAL = "normal"
-    INTEGERS = "integers"
+    UNIFORM = "uniform"  #: real numbers of [low, high)
+    NORMAL = "normal"  #: with `mean` and `std`
+    INTEGERS = "integers"  #: low to high - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Init:
-    """How a buffer is filled before the launch.
-
-    kind: zeros, ones, constant (`low` is the value), arange (`low` + `step` * flat index), random, values (`cells`),
-    fields (`parts`), file.
-    distribution (random): uniform over [low, high), normal with `mean` and `std`, integers over low..high-1.
-    file: what is read, its path resolved against the launch file's folder.
-    cells: values by their byte offsets in the whole buffer. parts: of structs, how each member is filled; of a file of
-    structs, what replaces what is in it. argument: of pointers, the buffer to whose elements they are, with these
-    numbers; negative ones are null.
-    """
+    """This record says how a buffer is filled before the launch."""
 
     kind: InitKind = InitKind.ZEROS
     distribution: Distribution = Distribution.UNIFORM
@@ -63,13 +54,15 @@ class Init:
     mean: float = 0.0
     std: float = 1.0
     seed: int = 0
-    file: InputFile | None = None
-    cells: tuple[Field, ...] = ()
+    file: InputFile | None = None  #: the file to read; its path is resolved against the launch file's folder
+    cells: tuple[Field, ...] = ()  #: values by their byte offsets in the whole buffer
+    #: of structs: how each member is filled; of a file of structs: members that replace the file's
     parts: tuple[tuple[str, Init], ...] = ()
+    #: of pointers: the buffer to whose elements they point, by the numbers that are made; negative ones are null
     argument: str = ""
 
     def pointed(self) -> Iterator[str]:
-        """The arguments that pointers in it are to."""
+        """Yield the arguments that pointers in it point to."""
         yield from (f.argument for f in self.cells if f.argument)
         if self.argument:
             yield self.argument
@@ -79,23 +72,23 @@ class Init:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What contents hang on beside their own record: addresses and sizes of what pointers are to, and whose contents
-    they are, in which launch file, for messages."""
+    """Contents depend on this beside their own record."""
 
-    addresses: Mapping[str, int]
-    targets: Mapping[str, Target]
-    place: str
-    launch_path: str
+    addresses: Mapping[str, int]  #: of buffers, and handles, by argument
+    targets: Mapping[str, Target]  #: the arguments that pointers may point to
+    place: str  #: the argument, for messages
+    launch_path: str  #: the launch file, for messages
 
 
 def contents(init: Init, element: Element, shape: tuple[int, ...], setting: Setting) -> Array:
-    """Fresh contents, in C order. Numbers beyond the dtype become infinite without a word. Raises MalformedInput for
-    files that are missing, unreadable or hold something else, and for pointers beyond a buffer."""
+    """Return fresh contents, in C order. Numbers beyond the dtype become infinite without a message. Raises
+    MalformedInput for files that are missing, unreadable or of other contents, and for pointers beyond a buffer."""
     with np.errstate(all="ignore"):
         return _contents(init, element, shape, setting)
 
 
 def _contents(init: Init, element: Element, shape: tuple[int, ...], setting: Setting) -> Array:
+    """Return contents of the kind that `init` names."""
     if init.kind == InitKind.VALUES:
         raw = np.zeros(math.prod(shape) * size_of(element), np.uint8)
         put(init.cells, raw, setting.addresses)
@@ -115,7 +108,7 @@ def _contents(init: Init, element: Element, shape: tuple[int, ...], setting: Set
 
 
 def _structs(init: Init, element: Struct, shape: tuple[int, ...], setting: Setting) -> Array:
-    """Structs from a file, or of zeros, and then what single members are said to hold."""
+    """Return structs from a file, or of zeros, and then with the contents of single members."""
     out = np.zeros(shape, numpy_of(element))
     if init.file is not None:
         out = read_input(init.file, element, shape, setting.place, setting.launch_path)
@@ -135,7 +128,7 @@ def _structs(init: Init, element: Struct, shape: tuple[int, ...], setting: Setti
 
 
 def _pointers(init: Init, shape: tuple[int, ...], setting: Setting) -> Array:
-    """Addresses of elements of a buffer by their numbers, null for negative ones."""
+    """Return addresses of elements of a buffer by their numbers, null for negative ones."""
     if init.kind == InitKind.FILE:
         assert init.file is not None
         index = read_input(init.file, "i64", shape, setting.place, setting.launch_path)
@@ -153,6 +146,7 @@ def _pointers(init: Init, shape: tuple[int, ...], setting: Setting) -> Array:
 
 
 def _numbers(init: Init, dtype: str, shape: tuple[int, ...]) -> Array:
+    """Return numbers of the kind that `init` names."""
     count = math.prod(shape)
     kind, made = kind_of(dtype), numpy_of(dtype)
     if init.kind == InitKind.ZEROS:
@@ -164,17 +158,17 @@ def _numbers(init: Init, dtype: str, shape: tuple[int, ...]) -> Array:
             ramp = init.low + init.step * np.arange(count, dtype=np.float64)
             return ramp.astype(made).reshape(shape)
         index = np.arange(count, dtype=np.uint64)
-        # Two's complement on purpose: the schema has checked both ends.
+        # Wraps around in two's complement on purpose: the schema has checked both ends.
         step, start = (int(v.real) & _U64 for v in (init.step, init.low))
         return (index * np.uint64(step) + np.uint64(start)).astype(made).reshape(shape)
     return _random(init, dtype, shape)
 
 
-_U64 = (1 << 64) - 1
+_U64 = (1 << 64) - 1  # mask of 64 bits
 
 
 def _random(init: Init, dtype: str, shape: tuple[int, ...]) -> Array:
-    """Real numbers of complex ones come first, then their imaginary parts."""
+    """Return random numbers. Of complex ones all real parts are drawn first, then all imaginary parts."""
     rng = np.random.default_rng(init.seed)
     if kind_of(dtype) != "c":
         return _within(init, _drawn(rng, init, dtype, shape), dtype)
@@ -185,7 +179,7 @@ def _random(init: Init, dtype: str, shape: tuple[int, ...]) -> Array:
 
 
 def _drawn(rng: np.random.Generator, init: Init, dtype: str, shape: tuple[int, ...]) -> Array:
-    """Numbers as the generator gives them, rounded to the type; bf16 by way of f32."""
+    """Return numbers from the generator, rounded to the type; bf16 by way of f32."""
     made = numpy_of("f32" if dtype == BF16 else dtype)
     if init.distribution == Distribution.INTEGERS:
         low, high = int(init.low.real), int(init.high)
@@ -199,7 +193,7 @@ def _drawn(rng: np.random.Generator, init: Init, dtype: str, shape: tuple[int, .
 
 
 def _within(init: Init, elements: Array, dtype: str) -> Array:
-    """Floats that were drawn from a range, none of them outside of it."""
+    """Return floats that were drawn from a range, none of them outside of it."""
     if kind_of(dtype) != "f" or init.distribution == Distribution.NORMAL:
         return elements
     return held(elements, init.low.real, init.high, dtype)

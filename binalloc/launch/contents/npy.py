@@ -1,7 +1,7 @@
-"""Reads .npy files without trusting them: the header is taken as a literal, the data as plain numbers.
+"""Files in the .npy format are read here without trust: the header is parsed as a literal, the data as plain numbers.
 
-Nothing is ever unpickled and nothing mapped; a header's shape is compared with the one expected before any memory is
-taken for it. Understands versions 1.0 and 2.0 of the format, which is what `numpy.save` writes for plain arrays.
+Nothing is ever unpickled and nothing mapped. A header's shape is compared with the expected one before any memory is
+allocated for it. Understands versions 1.0 and 2.0 of the format: `numpy.save` writes these for plain arrays.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from binalloc.launch.dtypes import BF16, Array, copied, rounded
 from binalloc.launch.elements.layout import Element, Struct, numpy_of
 from binalloc.printable import quoted
 
-_MAGIC = b"\x93NUMPY"
-_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}
-_HEADER_LIMIT = 10_000
-_KEYS = {"descr", "fortran_order", "shape"}
+_MAGIC = b"\x93NUMPY"  # the beginning of every .npy file
+_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}  # by version: bytes of the header's length
+_HEADER_LIMIT = 10_000  # bytes of a header: NumPy's own limit
+_KEYS = {"descr", "fortran_order", "shape"}  # keys of the header, all required
 
 
 _REMEDY = "Save it with numpy.save from an array of that dtype and shape."
 
 
 def read_npy(path: Path, element: Element, shape: tuple[int, ...]) -> Array:
-    """The array in the file, in C order. Raises MalformedInput where it is not one of those elements and that shape."""
+    """Return the array in the file, in C order. Raises MalformedInput where it does not have those elements and that
+    shape."""
     with path.open("rb") as stream:
         return read_npy_stream(stream, element, shape)
 
 
 def read_npy_stream(stream: IO[bytes], element: Element, shape: tuple[int, ...]) -> Array:
-    """The same of a stream, from its beginning to its end. Of bf16 there are 16 bits in the file, or floats of 32."""
+    """Return the same from a stream, from its beginning to its end. For bf16 the file has 16 bits each, or floats of
+    32."""
     try:
         header = _header(stream)
         dtype = _compare(header, element, shape)
@@ -54,7 +56,7 @@ def read_npy_stream(stream: IO[bytes], element: Element, shape: tuple[int, ...])
 
 
 def _header(stream: IO[bytes]) -> dict[str, Any]:
-    """The header's dictionary, each of its three values of its type."""
+    """Return the header's dictionary, each of its three values of its type."""
     start = stream.read(len(_MAGIC) + 2)
     if start[:-2] != _MAGIC:
         raise MalformedInput("not an .npy file", found=quoted(start), expected=quoted(_MAGIC))
@@ -81,8 +83,8 @@ def _header(stream: IO[bytes]) -> dict[str, Any]:
 
 
 def _compare(header: dict[str, Any], element: Element, shape: tuple[int, ...]) -> np.dtype[Any]:
-    """The elements' dtype in the file. MalformedInput where the header tells of another array. Objects have a dtype of
-    their own, so they end here."""
+    """Return the elements' dtype in the file. MalformedInput where the header describes another array. Objects have a
+    dtype of their own, so they are refused here."""
     allowed = [numpy_of(element), *([np.dtype("<f4")] if element == BF16 else [])]
     for dtype in allowed:
         if header["shape"] == shape and _names(header["descr"], dtype):
@@ -95,7 +97,7 @@ def _compare(header: dict[str, Any], element: Element, shape: tuple[int, ...]) -
 
 
 def _names(descr: object, dtype: np.dtype[Any]) -> bool:
-    """Whether a header's words are of that dtype."""
+    """Return whether a header's words describe that dtype."""
     if dtype.names is None:
         return descr in (dtype.str, dtype.str.replace("<", "="), dtype.str[1:], dtype.name)
     if not isinstance(descr, list):
@@ -107,12 +109,13 @@ def _names(descr: object, dtype: np.dtype[Any]) -> bool:
 
 
 def _described(element: Element) -> str:
+    """Return an element as messages name it."""
     if isinstance(element, Struct):
         return f"structs {quoted(np.lib.format.dtype_to_descr(numpy_of(element)))}"
     return "bfloat16 as uint16 or float32" if element == BF16 else str(numpy_of(element))
 
 
 def _dtype_name(descr: object) -> str:
-    """A plain dtype by its usual name, anything else as it stands."""
+    """Return a plain dtype by its usual name, anything else as it is."""
     known = {np.dtype(code).str: str(np.dtype(code)) for code in "bBhHiIlLqQefd?FD"}
     return known.get(descr, quoted(descr)) if isinstance(descr, str) else quoted(descr)

@@ -1,7 +1,7 @@
-"""Files that fill buffers: which format one has, and the array that is in it.
+"""Files that fill buffers are read here: the format of each, and its array.
 
-Needs the formats' readers. Leaves true: what is returned has the argument's elements and shape, and no file made us
-take more memory than these need.
+Needs the formats' readers. Leaves true: a returned array has the argument's elements and shape, and no file makes us
+allocate more memory than these need.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from binalloc.launch.elements.layout import Element, Struct
 
 
 class FileFormat(StrEnum):
-    """What a file is; its name says so by its end unless the launch file does."""
+    """A file has one of these formats. The end of its name decides unless the launch file does."""
 
     NPY = "npy"
     NPZ = "npz"
@@ -33,15 +33,14 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file and how it is read. array: name in an .npz file. offset: bytes in front of raw ones. delimiter, skip:
-    between numbers of a line, and lines in front of those with numbers, of text."""
+    """This is a file, and how it is read."""
 
     path: str
     format: FileFormat = FileFormat.NPY
-    array: str = ""
-    offset: int = 0
-    delimiter: str = ","
-    skip: int = 0
+    array: str = ""  #: name in an .npz file
+    offset: int = 0  #: bytes in front of raw elements
+    delimiter: str = ","  #: of text: between numbers of a line
+    skip: int = 0  #: of text: lines in front of those with numbers
 
 
 Reader = Callable[[InputFile, Path, Element, tuple[int, ...]], Array]
@@ -54,10 +53,11 @@ READERS: dict[FileFormat, Reader] = {
     ),
     FileFormat.PNG: lambda given, path, element, shape: read_png(path, _plain(element), shape),
 }
+"""By format: reads a file's array."""
 
 
 def read_input(given: InputFile, element: Element, shape: tuple[int, ...], place: str, launch_path: str) -> Array:
-    """The array in the file. place: whose contents it is, for messages. MalformedInput where it is no array of those
+    """Return the array in the file. place: the argument, for messages. MalformedInput where it is no array of those
     elements and that shape."""
     path = Path(given.path)
     try:
@@ -83,7 +83,7 @@ def read_input(given: InputFile, element: Element, shape: tuple[int, ...], place
 
 
 def _truths(found: Array, element: Element) -> Iterator[Array]:
-    """The truth values in it, those of structs member by member."""
+    """Yield the truth values in it; of structs member by member."""
     if element == "bool":
         yield found
     if isinstance(element, Struct):
@@ -96,6 +96,6 @@ def _truths(found: Array, element: Element) -> Iterator[Array]:
 
 
 def _plain(element: Element) -> str:
-    """A dtype: the schema lets no structs come here."""
+    """Return a dtype. The schema lets no structs come here."""
     assert isinstance(element, str)
     return element

@@ -1,6 +1,6 @@
-"""`init` of launch files: from the plain values that a TOML parser gives to a checked `Init`.
+"""`init` of launch files becomes a checked `Init` here, from the plain values of a TOML parser.
 
-Needs `init` and `values`. Leaves true: what is made of it fits the argument's elements, as far as no file is read.
+Needs `init` and `values`. Leaves true: its contents fit the argument's elements, as far as no file is read.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ INIT_KEYS: dict[InitKind, tuple[str, ...]] = {
     InitKind.VALUES: ("values",),
     InitKind.FIELDS: ("fields",),
 }
+"""By kind: its keys."""
 DISTRIBUTIONS = {
     Distribution.UNIFORM: ("low", "high"),
     Distribution.NORMAL: ("mean", "std"),
     Distribution.INTEGERS: ("low", "high"),
 }
+"""By distribution: its keys."""
 FILE_KEYS: dict[FileFormat, tuple[str, ...]] = {
     FileFormat.NPY: (),
     FileFormat.NPZ: ("array",),
@@ -41,31 +43,34 @@ FILE_KEYS: dict[FileFormat, tuple[str, ...]] = {
     FileFormat.CSV: ("delimiter", "skip"),
     FileFormat.PNG: (),
 }
+"""By format: its keys."""
 _ENDS = {
     ".npy": FileFormat.NPY, ".npz": FileFormat.NPZ, ".csv": FileFormat.CSV, ".png": FileFormat.PNG,
     ".raw": FileFormat.RAW,
 }
+"""By end of a file's name: its format."""
 _OF_POINTERS = (InitKind.CONSTANT, InitKind.ARANGE, InitKind.RANDOM)
-_LONGEST = 1 << 40
+"""Kinds that can make numbers of elements for pointers."""
+_LONGEST = 1 << 40  # bytes or lines to leave out: more than any file has; chosen by hand
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What is to be filled: so many elements of an argument, and what pointers may be to. index: the argument's place
-    in the file, its seed by default."""
+    """This is to be filled."""
 
-    element: Element
-    shape: tuple[int, ...]
-    index: int
-    targets: Mapping[str, Target]
+    element: Element  #: type of the elements
+    shape: tuple[int, ...]  #: of all of them
+    index: int  #: the argument's place in the file, its seed by default
+    targets: Mapping[str, Target]  #: the arguments that pointers may point to
 
     @property
     def count(self) -> int:
+        """Return the number of elements."""
         return math.prod(self.shape)
 
 
 def parse_init(value: object, to: Filled, at: At) -> Init:
-    """How contents are made. Raises MalformedInput for whatever does not belong there."""
+    """Return the record of contents. Raises MalformedInput for everything that does not belong there."""
     if isinstance(value, str):
         value = {"kind": value}
     table = at.table(value)
@@ -85,15 +90,16 @@ def parse_init(value: object, to: Filled, at: At) -> Init:
         at.only_keys(table, ("kind",))
         return Init(kind)
     if isinstance(to.element, Struct):
-        at.sub("kind").fail(f"structs are not filled so ({to.element.name})", kind, "zeros, values, fields, or a file")
+        message = f"structs cannot be filled in this way ({to.element.name})"
+        at.sub("kind").fail(message, kind, "zeros, values, fields, or a file")
     if to.element == POINTER:
         expected = 'zeros, values, or numbers of elements, with `argument = "name"`'
-        at.sub("kind").fail("pointers are not filled so", kind, expected)
+        at.sub("kind").fail("pointers cannot be filled in this way", kind, expected)
     return _numbers(kind, table, to.element, to, at)
 
 
 def _kind(table: dict[str, Any], at: At) -> InitKind:
-    """Which it is; `values` and `fields` say so themselves."""
+    """Return the kind; the keys `values` and `fields` stand for theirs."""
     for own in (InitKind.VALUES, InitKind.FIELDS):
         if own in table and "kind" not in table:
             return own
@@ -101,7 +107,7 @@ def _kind(table: dict[str, Any], at: At) -> InitKind:
 
 
 def _pointers(table: dict[str, Any], to: Filled, at: At) -> Init:
-    """Pointers to elements of one buffer, by their numbers."""
+    """Return the record of pointers to elements of one buffer, by their numbers."""
     name = a_name(table["argument"], at.sub("argument"))
     target = a_target(name, to.targets, at.sub("argument"))
     rest = {key: value for key, value in table.items() if key != "argument"}
@@ -121,7 +127,7 @@ def _pointers(table: dict[str, Any], to: Filled, at: At) -> Init:
 
 
 def _listed(table: dict[str, Any], name: str, target: Target, to: Filled, at: At) -> Init:
-    """Pointers to elements of one buffer by a list of their numbers, negative ones for null."""
+    """Return the record of pointers to elements of one buffer, from a list of their numbers, negative ones for null."""
     at.only_keys(table, ("kind", "values"))
     kind = at.sub("kind").one_of(table.get("kind", InitKind.VALUES), (InitKind.VALUES, *_OF_POINTERS))
     if kind != InitKind.VALUES:
@@ -136,7 +142,7 @@ def _listed(table: dict[str, Any], name: str, target: Target, to: Filled, at: At
 
 
 def _parts(value: object, to: Filled, at: At) -> tuple[tuple[str, Init], ...]:
-    """How single members of structs are filled."""
+    """Return the records of single members of structs."""
     if not isinstance(to.element, Struct):
         at.fail("only structs have fields", to.element, "an `init` of numbers")
     table = at.table(value)
@@ -150,6 +156,7 @@ def _parts(value: object, to: Filled, at: At) -> tuple[tuple[str, Init], ...]:
 
 
 def _file(table: dict[str, Any], to: Filled, at: At) -> Init:
+    """Return the record of contents from a file."""
     path = a_path(table["file"], at.sub("file"))
     if "format" in table:
         format_ = at.sub("format").one_of(table["format"], tuple(FileFormat))
@@ -168,23 +175,27 @@ def _file(table: dict[str, Any], to: Filled, at: At) -> Init:
         given = replace(given, skip=at.sub("skip").integer(table["skip"], 0, _LONGEST))
     parts = _parts(table["fields"], to, at.sub("fields")) if "fields" in table else ()
     if format_ in (FileFormat.CSV, FileFormat.PNG) and isinstance(to.element, Struct):
-        at.sub("format").fail("such a file has no structs", format_, "npy, npz or raw, or files for single `fields`")
+        expected = "npy, npz or raw, or files for single `fields`"
+        at.sub("format").fail("a file of this format has no structs", format_, expected)
     return Init(InitKind.FILE, file=given, parts=parts)
 
 
 def _array_name(value: object, at: At) -> str:
+    """Return the name of an array in an archive."""
     if not isinstance(value, str) or not value or len(value) > 1024 or not value.isprintable():
         at.fail("not the name of an array", quoted(value), "the one that numpy.savez was given")
     return value
 
 
 def _delimiter(value: object, at: At) -> str:
+    """Return a character that separates numbers."""
     if not isinstance(value, str) or len(value) != 1 or value in "\r\n\"" or value.isalnum() or value in "+-.#":
         at.fail("not a delimiter", quoted(value), "one character that no number has, \",\" or \"\\t\"")
     return value
 
 
 def _numbers(kind: InitKind, table: dict[str, Any], dtype: str, to: Filled, at: At) -> Init:
+    """Return the record of numbers of one kind."""
     if kind == InitKind.RANDOM:
         return _random(table, dtype, to.index, at)
     at.only_keys(table, ("kind", *INIT_KEYS[kind]))
@@ -196,6 +207,7 @@ def _numbers(kind: InitKind, table: dict[str, Any], dtype: str, to: Filled, at: 
 
 
 def _ramp(table: dict[str, Any], dtype: str, count: int, at: At) -> Init:
+    """Return the record of numbers that begin at `start` and rise by `step`; both ends fit the type."""
     if kind_of(dtype) == "b":
         at.sub("kind").fail("truth values are not counted", InitKind.ARANGE, "zeros, ones, constant, values or random")
     start = a_value(table.get("start", 0), dtype, at.sub("start"))
@@ -206,12 +218,13 @@ def _ramp(table: dict[str, Any], dtype: str, count: int, at: At) -> Init:
     elif isinstance(start, complex):
         step = a_value(step, dtype, at.sub("step"))
     else:
-        # As it is written: what is counted is rounded to the type once, at the end.
+        # As they are written: each number is rounded to the type once, at the end.
         start, step = float(table.get("start", 0)), a_number(step, at.sub("step"))
     return Init(InitKind.ARANGE, low=start, step=step)
 
 
 def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
+    """Return the record of random numbers. index: the seed by default."""
     usual = Distribution.INTEGERS if kind_of(dtype) == "b" else Distribution.UNIFORM
     choice = at.sub("distribution").one_of(table.get("distribution", usual), tuple(DISTRIBUTIONS))
     at.only_keys(table, ("kind", "distribution", "seed", *DISTRIBUTIONS[choice]))
@@ -232,7 +245,7 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
         a_value(int(low), part, at.sub("low"))
         a_value(int(high) - 1, part, high_at)
         if dtype == "bool" and high > 2:
-            high_at.fail("more than truth values have", high, "at most 2")
+            high_at.fail("out of the range of truth values", high, "at most 2")
     else:
         low = _real(a_number(table.get("low", 0.0), at.sub("low")), part, at.sub("low"))
         high = _real(a_number(table.get("high", 1.0), at.sub("high")), part, at.sub("high"))
@@ -244,4 +257,5 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
 
 
 def _real(value: float, dtype: str, at: At) -> float:
+    """Return a number that fits the type."""
     return float(a_value(value, dtype, at).real)

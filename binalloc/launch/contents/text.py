@@ -1,4 +1,4 @@
-"""Numbers of text files, line by line: each in its place, or refused with its line.
+"""Numbers of text files are read here, line by line. One that does not fit is refused with its line.
 
 Needs the checks of single values. Leaves true: a number fits the argument's type, and no more of a file is read than
 the argument takes.
@@ -20,16 +20,18 @@ from binalloc.printable import quoted
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+", re.ASCII)
 _REAL = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
-_TRUTHS = {"0": False, "1": True, "false": False, "true": True}
+"""Decimal floats, infinities and NaN, as Python reads them without underlines."""
+_TRUTHS = {"0": False, "1": True, "false": False, "true": True}  # truth values by their text in lower case
 _ESCAPED = re.compile("[\udc80-\udcff]")
-"""Bytes that are no UTF-8, as Python reads them."""
-_LINE = 1 << 20
-_DIGITS = 400
+"""Bytes that are not UTF-8, as Python's error handler surrogateescape reads them."""
+_LINE = 1 << 20  # characters of a line: bounds the memory for a file without newlines; chosen by hand
+_DIGITS = 400  # characters of a number: no value of 64 bits needs as many, and longer ones take time to convert
 
 
 def read_text(path: Path, delimiter: str, skip: int, dtype: str, shape: tuple[int, ...]) -> Array:
-    """The numbers of a text file in C order, each line's apart by a delimiter; where the array has more axes than one,
-    each line has as many as the last axis. Empty lines, and those that begin with #, are left out."""
+    """Return the numbers of a text file in C order, in each line separated by a delimiter. Where the array has more
+    than one axis, each line has as many numbers as the last axis. Empty lines, and those that begin with #, are
+    skipped."""
     count, width = math.prod(shape), shape[-1] if len(shape) > 1 else None
     numbers: list[Number] = []
     for line, text in _lines(path, skip):
@@ -46,7 +48,7 @@ def read_text(path: Path, delimiter: str, skip: int, dtype: str, shape: tuple[in
 
 
 def _lines(path: Path, skip: int) -> Iterator[tuple[int, str]]:
-    """Numbers of lines, from 1, and their text."""
+    """Yield numbers of lines, from 1, and their text."""
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as stream:
         line = 0
         while text := stream.readline(_LINE):
@@ -61,7 +63,7 @@ def _lines(path: Path, skip: int) -> Iterator[tuple[int, str]]:
 
 
 def _number(text: str, dtype: str, line: int, column: int) -> Number:
-    """The number that a text is, of the argument's type."""
+    """Return the number in a text, of the argument's type."""
     kind = kind_of(dtype)
     value: Number | list[float] | None = None
     if len(text) <= _DIGITS:
@@ -76,7 +78,7 @@ def _number(text: str, dtype: str, line: int, column: int) -> Number:
         elif kind in "iu" and _HEXADECIMAL.fullmatch(text):
             value = int(text, 16)
         elif kind in "iu" and _REAL.fullmatch(text):
-            value = float(text)  # which is refused as such
+            value = float(text)  # refused later, with a message for floats
     if value is None:
         raise MalformedInput(
             f"line {line}, value {column}: not a number", found=quoted(text), expected=f"one of type {dtype}"
@@ -89,7 +91,7 @@ def _number(text: str, dtype: str, line: int, column: int) -> Number:
 
 
 def _complex(text: str) -> list[float] | None:
-    """The two parts of a number as Python has them, `1+2j` or `(1+2j)`, in plain digits."""
+    """Return the two parts of a complex number as Python writes it, `1+2j` or `(1+2j)`, in plain digits."""
     if not text.isascii() or "_" in text:
         return None
     try:

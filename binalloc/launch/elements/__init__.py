@@ -1,1 +1,1 @@
-"""What buffers and structs consist of: layouts in memory as C has them, and single values in their places."""
+"""Elements of buffers and structs have layouts in memory as in C, and single values at their places."""

@@ -1,7 +1,8 @@
-"""Single values in their places: numbers and pointers of structs and buffers, as a launch file gives them.
+"""Single values at their places are read here: numbers and pointers of structs and buffers, as a launch file gives
+them.
 
-Needs layouts, and what pointers may be to. Leaves true: a `Field` fits its type, and a pointer is to a byte of a buffer
-of the launch, or to the one behind its last.
+Needs layouts, and the possible targets of pointers. Leaves true: a `Field` fits its type, and a pointer points to a
+byte of a buffer of the launch, or to the one behind its last.
 """
 
 from __future__ import annotations
@@ -20,25 +21,24 @@ from binalloc.launch.values import At, a_name, a_value
 from binalloc.printable import quoted
 
 POINTER_WORDS = '0, a name, or a table { argument = "name", at = byte } or { argument = "name", element = index }'
+"""A pointer's value in a file, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Values at a byte offset, of one dtype, or the buffer or texture (`argument`) whose address or handle stands
-    there. listed: the file gives its value as a list. name: "" where it has none; path: names of the structs around it,
-    and places in arrays of such. at: the byte of the buffer that the address is of."""
+    """A field has values of one dtype at a byte offset, or an address or handle there."""
 
     offset: int
     dtype: str = "u64"
     values: tuple[Number, ...] = (0,)
-    argument: str = ""
-    name: str = ""
-    listed: bool = False
-    at: int = 0
-    path: tuple[str | int, ...] = ()
+    argument: str = ""  #: the buffer or texture whose address or handle is there; "" for values
+    name: str = ""  #: "" where it has none
+    listed: bool = False  #: the file gives its value as a list
+    at: int = 0  #: the byte of the buffer at the address
+    path: tuple[str | int, ...] = ()  #: names of the structs around it, and indices in arrays of such
 
     def data(self, addresses: Mapping[str, int]) -> bytes:
-        """Its bytes. addresses: of buffers, and handles of textures, by argument."""
+        """Return its bytes. addresses: of buffers, and handles of textures, by argument."""
         if self.argument:
             return (addresses[self.argument] + self.at).to_bytes(DTYPES[self.dtype].itemsize, "little")
         with np.errstate(all="ignore"):
@@ -46,14 +46,15 @@ class Field:
 
 
 def put(fields: Iterable[Field], raw: Array, addresses: Mapping[str, int]) -> None:
-    """Put values in their places in bytes."""
+    """Put values at their places in bytes."""
     for field in fields:
         data = field.data(addresses)
         raw[field.offset : field.offset + len(data)] = np.frombuffer(data, np.uint8)
 
 
 def by_name(fields: Iterable[Field]) -> dict[str, Any]:
-    """Numbers of fields that have names as Python's, by these; lists where the file gives lists, dicts for structs."""
+    """Return the numbers of fields that have names as Python's, by these names; lists where the file gives lists, dicts
+    for structs."""
     out: dict[Any, Any] = {}
     for f in fields:
         if f.name and not f.argument:
@@ -66,7 +67,7 @@ def by_name(fields: Iterable[Field]) -> dict[str, Any]:
 
 
 def _lists(value: Any) -> Any:
-    """Dicts whose keys count from 0 on as lists."""
+    """Return dicts whose keys count from 0 as lists."""
     if not isinstance(value, dict):
         return value
     items = {key: _lists(item) for key, item in value.items()}
@@ -74,7 +75,7 @@ def _lists(value: Any) -> Any:
 
 
 def a_pointer(value: object, offset: int, targets: Mapping[str, Target], at: At, name: str = "") -> Field:
-    """A pointer in a file: null, the first byte of an argument's buffer, or another one."""
+    """Return a pointer in a file: null, the first byte of an argument's buffer, or another byte."""
     if value == 0 and not isinstance(value, bool | float):
         return Field(offset, POINTER, name=name)
     if isinstance(value, str):
@@ -94,7 +95,7 @@ def a_pointer(value: object, offset: int, targets: Mapping[str, Target], at: At,
 
 
 def a_target(name: str, targets: Mapping[str, Target], at: At) -> Target:
-    """What a pointer to `name` is to, which must be a buffer."""
+    """Return the target of a pointer to `name`, which must be a buffer."""
     found = targets.get(name)
     if found is None or found.texture:
         expected = ", ".join(n for n, t in targets.items() if not t.texture) or "one of the launch"
@@ -108,8 +109,9 @@ def cells(
     value: object, element: Element, shape: tuple[int, ...], offset: int, targets: Mapping[str, Target], at: At,
     path: tuple[str | int, ...] = (), name: str = "",
 ) -> Iterator[Field]:  # fmt: skip
-    """The values of an element, or of an array of them, at a byte offset: a number, a pointer, a table by members'
-    names or a list of them all, and for arrays lists of these, in C order or nested as the array is."""
+    """Yield the values of an element, or of an array of them, at a byte offset. An element is a number, a pointer, or
+    for a struct a table by members' names or a list of all members. Arrays are lists of these, in C order or nested as
+    the array is."""
     if isinstance(element, str) and element != POINTER:
         values = tuple(a_value(v, element, where) for v, where in _spread(value, shape, at))
         yield Field(offset, element, values, name=name, listed=bool(shape), path=path)
@@ -126,6 +128,7 @@ def cells(
 def _members(
     value: object, element: Struct, offset: int, targets: Mapping[str, Target], at: At, path: tuple[str | int, ...]
 ) -> Iterator[Field]:
+    """Yield the values of a struct."""
     if isinstance(value, list):
         if len(value) != len(element.members):
             listed = ", ".join(m.name for m in element.members)
@@ -141,7 +144,7 @@ def _members(
 
 
 def _spread(value: object, shape: tuple[int, ...], at: At) -> list[tuple[object, At]]:
-    """The values of an array in C order, with their places."""
+    """Return the values of an array in C order, with their places."""
     if not shape:
         return [(value, at)]
     if not isinstance(value, list):

@@ -1,6 +1,6 @@
-"""Structs as they lie in memory: members in order, each at a multiple of its alignment, as C lays them out.
+"""Structs are laid out in memory here as in C: members in order, each at a multiple of its alignment.
 
-Needs the dtypes. Leaves true: members do not overlap, and none sticks out of its struct; NumPy's dtype of a struct has
+Needs the dtypes. Leaves true: members do not overlap, and each lies inside of its struct; NumPy's dtype of a struct has
 its offsets and size. A complex number is aligned to its size, as CUDA's are.
 """
 
@@ -16,20 +16,19 @@ import numpy as np
 
 from binalloc.launch.dtypes import DTYPE_NAMES, DTYPES, Array, plain_bits
 
-Element: TypeAlias = "str | Struct"
-"""What a buffer has many of: a dtype by its name, or a struct."""
+Element: TypeAlias = "str | Struct"  # the type of a buffer's elements: a dtype by its name, or a struct
 MAX_AXES = 32
-"""Axes of a buffer, those of its elements' array members included."""
+"""Axes of a buffer, with those of array members of its elements: NumPy 1 has no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a struct: one `element` at a byte offset, or an array of them (shape)."""
+    """A member of a struct is one `element` at a byte offset, or an array of them."""
 
     name: str
     element: Element
     offset: int
-    shape: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()  #: of an array; () for one element
 
     @property
     def bytes(self) -> int:
@@ -38,25 +37,25 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A number or pointer in a struct, or an array of such. path: names of members from the outside in, each with how
-    many axes it has."""
+    """A leaf is a number or pointer in a struct, or an array of such."""
 
-    path: tuple[tuple[str, int], ...]
+    path: tuple[tuple[str, int], ...]  #: names of members from the outside in, each with its number of axes
     dtype: str
-    offset: int
+    offset: int  #: bytes; in arrays of structs, of the first
 
     @property
     def axes(self) -> int:
+        """Return the number of its axes, with the axes of arrays around it."""
         return sum(axes for _, axes in self.path)
 
     def of(self, elements: Array) -> Array:
-        """This leaf of all elements, its own axes behind theirs; a view."""
+        """Return this leaf of all elements, its own axes behind theirs; a view."""
         for name, _ in self.path:
             elements = elements[name]
         return elements
 
     def spelled(self, index: tuple[int, ...]) -> str:
-        """`.pos[2].x`: which one of its elements."""
+        """Return the text of one of its elements: `.pos[2].x`."""
         out, at = "", 0
         for name, axes in self.path:
             own = ", ".join(map(str, index[at : at + axes]))
@@ -66,19 +65,19 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct: its members, its size and its alignment in bytes."""
+    """This is a struct type."""
 
     name: str
     members: tuple[Member, ...]
-    bytes: int
-    align: int
+    bytes: int  #: its size
+    align: int  #: its alignment in bytes
 
     def member(self, name: str) -> Member | None:
-        """The member of that name."""
+        """Return the member of that name, None where there is none."""
         return next((m for m in self.members if m.name == name), None)
 
     def leaves(self) -> Iterator[Leaf]:
-        """All numbers and pointers in it, in the order of members."""
+        """Yield all numbers and pointers in it, in the order of members."""
         for m in self.members:
             here = (m.name, len(m.shape))
             if isinstance(m.element, str):
@@ -89,19 +88,19 @@ class Struct:
 
 
 def size_of(element: Element) -> int:
-    """Bytes of an element."""
+    """Return the bytes of an element."""
     return DTYPES[element].itemsize if isinstance(element, str) else element.bytes
 
 
 def align_of(element: Element) -> int:
-    """What the address of an element is a multiple of."""
+    """Return the alignment of an element in bytes."""
     return DTYPES[element].itemsize if isinstance(element, str) else element.align
 
 
 @lru_cache(maxsize=1024)
 def numpy_of(element: Element) -> np.dtype[Any]:
-    """NumPy's dtype of an element. Fields are in the order of their offsets, whatever order the struct has its members
-    in: .npy files know no other."""
+    """Return NumPy's dtype of an element. Its fields are in the order of their offsets, whatever the order of the
+    struct's members: .npy files have no other order."""
     if isinstance(element, str):
         return DTYPES[element]
     given = np.dtype(
@@ -116,7 +115,7 @@ def numpy_of(element: Element) -> np.dtype[Any]:
 
 
 def by_offset(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype with its fields, and theirs, in the order of their offsets."""
+    """Return the dtype with its fields, and their fields, in the order of their offsets."""
     if dtype.names is None or dtype.fields is None:
         return dtype
     fields = sorted((dtype.fields[name][1], name, dtype.fields[name][0]) for name in dtype.names)
@@ -131,7 +130,7 @@ def by_offset(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def element_of(dtype: np.dtype[Any], name: str = "struct") -> Element | None:
-    """The element that NumPy's dtype is; None where it is none of numbers, truth values and structs of them."""
+    """Return the element for NumPy's dtype; None where it is not made of numbers, truth values and structs of them."""
     if dtype.names is None or dtype.fields is None:
         return DTYPE_NAMES.get(dtype)
     members = []
@@ -145,7 +144,7 @@ def element_of(dtype: np.dtype[Any], name: str = "struct") -> Element | None:
 
 
 def number_at(dtype: np.dtype[Any], offset: int, size: int) -> np.dtype[Any] | None:
-    """The dtype of the number that is `size` bytes from byte `offset` of an element on; None where there is none."""
+    """Return the dtype of the number of `size` bytes at byte `offset` of an element; None where there is none."""
     offset %= dtype.itemsize
     if dtype.names is None or dtype.fields is None:
         return dtype if offset == 0 and size == dtype.itemsize else None
@@ -157,7 +156,7 @@ def number_at(dtype: np.dtype[Any], offset: int, size: int) -> np.dtype[Any] | N
 
 
 def inside(element: Element, path: Iterable[str | tuple[int, ...]]) -> Element:
-    """What is at the end of a path from an element: names of members, and indices, which lead on in arrays of one
+    """Return the element at the end of a path from an element: names of members, and indices. Indices do not change the
     type."""
     for step in path:
         if isinstance(step, str) and not isinstance(element, str):
@@ -168,7 +167,7 @@ def inside(element: Element, path: Iterable[str | tuple[int, ...]]) -> Element:
 
 
 def packed(elements: Array, element: Element) -> Array:
-    """What counts of elements when bits are compared: bytes along a new last axis, without those of padding."""
+    """Return the bytes of elements that count when bits are compared, along a new last axis: all but padding."""
     if isinstance(element, str):
         return plain_bits(elements).view("u1").reshape(*elements.shape, -1)
     parts = [packed(leaf.of(elements), leaf.dtype).reshape(*elements.shape, -1) for leaf in element.leaves()]

@@ -1,7 +1,7 @@
-"""The launch file's `[types.<name>]` tables: structs by their members, from the plain dicts a TOML parser gives.
+"""The launch file's `[types.<name>]` tables become structs here, from the plain dicts of a TOML parser.
 
-Needs `layout` and `values`. Leaves true: every struct has a size, its members lie apart from each other inside of it,
-and no struct holds itself.
+Needs `layout` and `values`. Leaves true: every struct has a size, its members do not overlap and lie inside of it, and
+no struct contains itself.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from binalloc.launch.elements.layout import MAX_AXES, Element, Member, Struct, a
 from binalloc.launch.values import At, a_name
 from binalloc.printable import quoted
 
-TYPE_KEYS = ("fields", "bytes", "align", "packed")
-MEMBER_KEYS = ("name", "dtype", "shape", "offset")
-MAX_TYPE_BYTES = 1 << 28
-MAX_ALIGN = 128
-MAX_NESTING = 16
-MAX_MEMBERS = 4096
-MAX_TYPES = 1000
+TYPE_KEYS = ("fields", "bytes", "align", "packed")  # keys of `[types.<name>]`
+MEMBER_KEYS = ("name", "dtype", "shape", "offset")  # keys of a member of such a type
+MAX_TYPE_BYTES = 1 << 28  # bytes of a struct: the limit of all buffers together
+MAX_ALIGN = 128  # bytes: CUDA's largest `__align__`
+MAX_NESTING = 16  # levels of structs in structs: bounds recursion; chosen by hand
+MAX_MEMBERS = 4096  # numbers and pointers of a struct: each is compared by itself; chosen by hand
+MAX_TYPES = 1000  # types of a file: bounds its check; chosen by hand
 
 
 class Types:
-    """The types of a launch file by their names, those of numbers and pointers among them. Raises MalformedInput for
-    whatever does not belong into the table."""
+    """These are the types of a launch file by their names, with the types of numbers and pointers. Raises
+    MalformedInput for everything that does not belong into the table."""
 
     def __init__(self, table: object, at: At) -> None:
         self._tables, self._at = at.table(table), at
@@ -37,21 +37,21 @@ class Types:
         for name in self._tables:
             where = at.sub(str(name))
             if a_name(name, where) in DTYPES:
-                where.fail("the name of a type that there is", name, "another name")
+                where.fail("the name of a built-in type", name, "another name")
         for name in self._tables:
             self._struct(name, ())
 
     def names(self) -> tuple[str, ...]:
-        """What `dtype` may be of an element."""
+        """Return the names that `dtype` of an element may have."""
         return (*DTYPES, *self._tables)
 
     def element(self, value: object, at: At) -> Element:
-        """The type that `value` spells."""
+        """Return the type that `value` names."""
         name = at.one_of(value, self.names())
         return name if name in DTYPES else self._made[name]
 
     def _struct(self, name: str, around: tuple[str, ...]) -> Struct:
-        """A struct, after those that it holds. around: what it is a member of, and so on."""
+        """Return a struct, after the structs in it. around: the struct that it is a member of, and so on."""
         if name in self._made:
             return self._made[name]
         at = self._at.sub(name)
@@ -87,6 +87,7 @@ class Types:
         return struct
 
     def _member_type(self, item: dict[str, Any], around: tuple[str, ...], at: At) -> Element:
+        """Return the type of a member."""
         at.only_keys(item, MEMBER_KEYS)
         name = at.sub("dtype").one_of(at.required(item, "dtype"), self.names())
         return name if name in DTYPES else self._struct(name, around)
@@ -95,7 +96,8 @@ class Types:
 def _member(
     item: dict[str, Any], element: Element, offset: int, end: int, before: Mapping[str, Member], at: At
 ) -> Member:
-    """One member, at that offset unless the file says another. before: those that are there, up to byte `end`."""
+    """Return one member, at that offset unless the file gives another. before: the members before it, which end at byte
+    `end`."""
     name = a_name(at.required(item, "name"), at.sub("name"))
     if name in before:
         at.sub("name").fail("two fields have the same name", name, "distinct names")
@@ -116,7 +118,7 @@ def _member(
 
 
 def require_apart(offset: int, size: int, others: list[tuple[str, int, int]], at: At) -> None:
-    """Refuses a field that lies over another one. others: their names, offsets and bytes."""
+    """Refuse a field that overlaps another one. others: their names, offsets and bytes."""
     for name, start, length in others:
         if offset < start + length and start < offset + size:
             end = max(start + length for _, start, length in others)
@@ -125,6 +127,7 @@ def require_apart(offset: int, size: int, others: list[tuple[str, int, int]], at
 
 
 def _alignment(value: object, least: int, at: At) -> int:
+    """Return an alignment, at least `least`."""
     number = at.integer(value, least, MAX_ALIGN)
     if number & (number - 1):
         at.fail("not an alignment", number, "a power of two")
@@ -132,15 +135,15 @@ def _alignment(value: object, least: int, at: At) -> int:
 
 
 def _require_modest(made: Struct, at: At) -> None:
-    """So few members, and so few axes, that everybody may go over them."""
+    """Refuse too many members or axes: others loop over them."""
     for count, leaf in enumerate(made.leaves(), 1):
         if count > MAX_MEMBERS:
             found, expected = f"{count} or more", f"at most {MAX_MEMBERS}"
-            at.fail("too many fields, those of structs in it counted", found, expected)
+            at.fail("too many fields, with the fields of structs in it", found, expected)
         if leaf.axes >= MAX_AXES:
-            at.fail("too many dimensions, those of structs in it counted", leaf.axes, f"at most {MAX_AXES - 1}")
+            at.fail("too many dimensions, with the dimensions of structs in it", leaf.axes, f"at most {MAX_AXES - 1}")
 
 
 def struct_types(table: Mapping[str, Any], at: At) -> Types:
-    """The types of a launch file whose top level is `table`, at `at`."""
+    """Return the types of a launch file. table: its top level, at `at`."""
     return Types(table.get("types", {}), at.sub("types"))

@@ -1,1 +1,1 @@
-"""Launch files with a sequence of launches: their steps, read, checked and walked through."""
+"""Launch files with a sequence of launches are programs: their steps are read, checked and walked through here."""

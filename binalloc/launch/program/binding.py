@@ -1,7 +1,7 @@
-"""One launch of a program: its grid, and the bytes of the kernel's parameters.
+"""One launch of a program is made here: its grid, and the bytes of the kernel's parameters.
 
 Needs the kernel's record in the binary, which has names, offsets and sizes of its parameters, and no types. Leaves
-true: every parameter has its argument, of its size.
+true: every parameter has an argument of its size.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from binalloc.launch.values import At, a_value
 from binalloc.printable import quoted
 
 _SIZES = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
+"""By bytes of a parameter: the type of an integer that is passed for it."""
 
 
 def bind_step(
     step: LaunchStep, info: FunctionInfo, kernel: str, held: Launch, scope: Scope, addresses: Mapping[str, int],
     binary: str | None,
 ) -> tuple[Launch, bytes]:  # fmt: skip
-    """The launch that a step is now, whose arguments have the names of the kernel's parameters, behind them the buffers
-    that some of them point into, and the parameters' bytes.
+    """Return the launch of a step with present values, and the parameters' bytes. Its arguments have the names of the
+    kernel's parameters; behind them come the buffers that some of them point into.
 
-    kernel: its name in the binary (path `binary`), info: its record. held: the program's arguments. addresses: where
-    buffers lie, and handles of textures, by argument. Raises MalformedInput for values that are out of range,
-    UsageError where the launch contradicts the binary.
+    kernel: its name in the binary (path `binary`). info: its record. held: the program's arguments. addresses: of
+    buffers, and handles of textures, by argument. Raises MalformedInput for values that are out of range, UsageError
+    where the launch contradicts the binary.
     """
     grid, block = (
         _dimensions(dims, limits, scope)
@@ -62,7 +63,8 @@ def bind_step(
 
 
 def _pointed_at(passed: Sequence[Argument], held: Launch) -> tuple[Argument, ...]:
-    """The buffers whose addresses are in fields of what is passed, but for those that are passed by their own name."""
+    """Return the buffers whose addresses are in fields of passed arguments, without those that are passed by their own
+    name."""
     own = {a.name for a in passed}
     inside = dict.fromkeys(f.argument for a in passed for f in a.fields if f.argument)
     return tuple(held.argument(name) for name in inside if name not in own)
@@ -71,12 +73,13 @@ def _pointed_at(passed: Sequence[Argument], held: Launch) -> tuple[Argument, ...
 def _dimensions(
     given: Sequence[Expression], limits: tuple[int, int, int], scope: Scope
 ) -> tuple[int, int, int]:  # fmt: skip
+    """Return the present values of a grid or block."""
     x, y, z = (e.integer(scope, 1, most) for e, most in zip(given, limits, strict=True))
     return x, y, z
 
 
 def _passed(step: LaunchStep, info: FunctionInfo, held: Launch, scope: Scope) -> list[Argument]:
-    """What goes to each parameter, in their order."""
+    """Return the argument of each parameter, in their order."""
     at = step.at.sub("arguments")
     params = info.params
     listed = ", ".join(f"{p.name} ({p.size} bytes)" for p in params) or "none"
@@ -92,7 +95,7 @@ def _passed(step: LaunchStep, info: FunctionInfo, held: Launch, scope: Scope) ->
         unknown = [name for name in given if name not in {p.name for p in params}]
         missing = [p.name for p in params if p.name not in given]
         if unknown or missing:
-            found = f"{unknown[0]}, which it has not" if unknown else f"nothing for {missing[0]}"
+            found = f"{unknown[0]}, which is not one of them" if unknown else f"nothing for {missing[0]}"
             raise _contradicts(at, "not the parameters of the kernel", found, listed)
         return [_argument(given[p.name], p, held, scope) for p in params]
     if len(given) != len(params):
@@ -103,10 +106,12 @@ def _passed(step: LaunchStep, info: FunctionInfo, held: Launch, scope: Scope) ->
 def _contradicts(
     at: At, message: str, found: object, expected: object, remedy: str | None = None
 ) -> UsageError:
+    """Return the error for a launch that contradicts the binary."""
     return UsageError(message, file=at.file or None, place=at.key, found=found, expected=expected, remedy=remedy)
 
 
 def _argument(given: Given, param: Param, held: Launch, scope: Scope) -> Argument:
+    """Return the argument that a step passes for a parameter."""
     if given.argument and given.value is None:
         return _now(held.argument(given.argument), scope)
     assert given.value is not None
@@ -120,24 +125,25 @@ def _argument(given: Given, param: Param, held: Launch, scope: Scope) -> Argumen
 
 
 def _now(a: Argument, scope: Scope) -> Argument:
-    """An argument of the program as it is now: a scalar may have been set."""
+    """Return an argument of the program with its present value: a scalar may have been set."""
     return replace(a, value=scope.number(a.name)) if a.kind == ArgumentKind.SCALAR else a
 
 
 def _dtype(value: Number, param: Param, given: Given) -> str:
-    """The type of a number without one, by its kind and the parameter's size."""
+    """Return the type of a number without one, by its kind and the parameter's size."""
     name = _SIZES.get(param.size)
     if isinstance(value, float) and name is not None and param.size > 1:
         return f"f{param.size * 8}"
     if isinstance(value, float) or name is None:
         raise _contradicts(
-            given.at, f"the number does not fit the parameter {param.name}", value, f"what has {param.size} bytes"
+            given.at, f"the number does not fit the parameter {param.name}", value, f"a value of {param.size} bytes"
         )
     return f"u{name[1:]}" if value >= 0 else name
 
 
 def converted(value: Number, dtype: str, from_: Expression) -> Number:
-    """The value as one of `dtype`. MalformedInput for an integer out of range, or a float that is to be one."""
+    """Return the value as one of `dtype`. MalformedInput for an integer out of range, or a float for an integer type.
+    from_: its expression, for messages."""
     kind = kind_of(dtype)
     if isinstance(value, float) and kind not in "fc":
         message = f"{quoted(from_.text)} is a float"

@@ -1,9 +1,10 @@
-"""Expressions of launch files: numbers that follow from constants, scalars, loop variables and elements of buffers.
+"""Expressions of launch files are numbers computed from constants, scalars, loop variables and elements of buffers.
 
-Written as in Python, and computed as in C where the two differ: `/` of two integers cuts off towards zero and `%` has
-the sign of its left side; comparisons, `and`, `or` and `not` give 1 or 0. Integers have 64 bits, and one that does not
-fit is an error, never another number. Nothing but what stands in the tables here is understood, so that a file from a
-stranger computes numbers and does nothing else. Leaves true: an `Expression` names only what was known where it stands.
+They are written as in Python, and computed as in C where the two differ: `/` of two integers rounds towards zero and
+`%` has the sign of its left side; comparisons, `and`, `or` and `not` give 1 or 0. Integers have 64 bits, and one that
+does not fit is an error, never another number. Only the operators and functions in the tables here are understood, so
+that a file from a stranger computes numbers and does nothing else. Leaves true: an `Expression` names only what was
+known at its place.
 """
 
 from __future__ import annotations
@@ -24,41 +25,39 @@ from binalloc.launch.values import At
 from binalloc.printable import quoted
 
 Number = int | float
-LOW, HIGH = -(1 << 63), (1 << 64) - 1
-"""The integers that there are: those of 64 bits, with and without sign."""
-MAX_LENGTH = 1000
-MAX_DEPTH = 40
+LOW, HIGH = -(1 << 63), (1 << 64) - 1  # the integers of expressions have 64 bits, with or without sign
+MAX_LENGTH = 1000  # characters of an expression: bounds the work of Python's parser; chosen by hand
+MAX_DEPTH = 40  # levels of an expression: each takes some of Python's stack; chosen by hand
 
 
 class Scope(Protocol):
-    """What names mean where an expression is computed."""
+    """A scope gives names their values where an expression is computed."""
 
     def number(self, name: str) -> Number:
-        """The value of a constant, scalar or loop variable."""
+        """Return the value of a constant, scalar or loop variable."""
 
     def element(self, name: str, index: tuple[int, ...], path: Path) -> Number:
-        """An element of a buffer, or with a path a number in it; IndexError, which says what there is, where there is
-        none."""
+        """Return an element of a buffer, or a number at a path in it. Raises IndexError that says which indices
+        exist."""
 
 
 Path = tuple["str | tuple[int, ...]", ...]
-"""From an element that is a struct to a number in it: names of members, and indices of those that are arrays."""
-Code = Callable[[Scope], Number]
+"""The path from a struct to a number in it: names of members, and indices of members that are arrays."""
+Code = Callable[[Scope], Number]  # a function that computes an expression
 
 
 @dataclass(frozen=True)
 class Names:
-    """What an expression may name. numbers: constants, scalars and loop variables. arrays: buffers and variables, with
-    the number of their axes: an element is named by one index for each, or by one in C order. elements: what those of
-    them consist of that have no numbers."""
+    """An expression may use these names."""
 
-    numbers: Collection[str] = ()
+    numbers: Collection[str] = ()  #: constants, scalars and loop variables
+    #: buffers and variables, with the number of their axes: an element has one index for each axis, or one in C order
     arrays: Mapping[str, int] = field(default_factory=dict)
-    elements: Mapping[str, Element] = field(default_factory=dict)
+    elements: Mapping[str, Element] = field(default_factory=dict)  #: types of the elements of such arrays
 
 
 class NotComputable(Exception):
-    """There is no such number: the message says what was found, and `expected` what an expression may be."""
+    """An expression has no value: the message says what was found, and `expected` what an expression may be."""
 
     def __init__(self, message: str, found: object, expected: str) -> None:
         super().__init__(message)
@@ -67,16 +66,15 @@ class NotComputable(Exception):
 
 @dataclass(frozen=True)
 class Expression:
-    """A number or the text of an expression. at: its key in the file. code: what computes it. constant: its value where
-    nothing can change it."""
+    """An expression is a number or a text from the file, with the code that computes it."""
 
-    at: At
+    at: At  #: its key in the file
     text: str
-    code: Code = field(repr=False)
-    constant: Number | None = None
+    code: Code = field(repr=False)  #: computes it
+    constant: Number | None = None  #: its value where nothing can change it
 
     def number(self, scope: Scope) -> Number:
-        """Its value. Raises MalformedInput with key and text where there is none."""
+        """Return its value. Raises MalformedInput with key and text where there is none."""
         if self.constant is not None:
             return self.constant
         try:
@@ -85,7 +83,7 @@ class Expression:
             self.at.fail(f"{quoted(self.text)} has no value: {e}", e.found, e.expected)
 
     def integer(self, scope: Scope, low: int, high: int) -> int:
-        """Its value, an integer from `low` to `high`."""
+        """Return its value, an integer from `low` to `high`."""
         value = self.number(scope)
         if not isinstance(value, int):
             self.at.fail(f"{quoted(self.text)} is not an integer", value, "an integer; int(...) cuts off")
@@ -95,10 +93,10 @@ class Expression:
 
 
 def parse_expression(value: object, names: Names, at: At) -> Expression:
-    """The expression at a key: a number of the file, or text. Raises MalformedInput for anything else, and for names
-    that are not among `names`."""
+    """Return the expression at a key: a number of the file, or text. Raises MalformedInput for all else, and for names
+    not in `names`."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        at.fail("not an expression", quoted(value), "a number, or text as \"n / 16 - t\"")
+        at.fail("not an expression", quoted(value), "a number, or text such as \"n / 16 - t\"")
     if not isinstance(value, str):
         number = value
         if isinstance(number, int) and not LOW <= number <= HIGH:
@@ -111,11 +109,11 @@ def parse_expression(value: object, names: Names, at: At) -> Expression:
     text = " ".join(value.split())
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python has its own opinion on `1if n else 2`
+            warnings.simplefilter("ignore")  # Python warns of `1if n else 2`
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it nests too deeply"
-        at.fail(f"not an expression: {reason}", quoted(value), 'one as "n / 16 - t"')
+        at.fail(f"not an expression: {reason}", quoted(value), 'text such as "n / 16 - t"')
     compiler = _Compiler(text, names, at)
     code = compiler.code(tree, MAX_DEPTH)
     expression = Expression(at, text, code)
@@ -123,7 +121,7 @@ def parse_expression(value: object, names: Names, at: At) -> Expression:
 
 
 class _Nothing:
-    """The scope of what names nothing."""
+    """This is the scope of expressions without names."""
 
     def number(self, name: str) -> NoReturn:
         raise AssertionError(name)
@@ -140,30 +138,32 @@ _NOTHING = _Nothing()
 
 
 def _whole(a: Number, b: Number, what: str) -> tuple[int, int]:
+    """Return two integers; floats are refused. what: the operation, for messages."""
     if isinstance(a, float) or isinstance(b, float):
         raise NotComputable(f"{what} is of integers", f"{a} and {b}", "integers; int(...) cuts off")
     return a, b
 
 
 def quotient(a: Number, b: Number) -> Number:
-    """`/`: of two integers cut off towards zero, as in C."""
+    """Return the result of `/`: of two integers rounded towards zero, as in C."""
     if b == 0:
-        raise NotComputable("division by zero", f"{a} / {b}", "another number than 0 below")
+        raise NotComputable("division by zero", f"{a} / {b}", "a divisor other than 0")
     if isinstance(a, int) and isinstance(b, int):
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     return a / b
 
 
 def remainder(a: Number, b: Number) -> Number:
-    """`%`: what the quotient leaves, with the sign of `a`, as in C; of floats C's fmod."""
+    """Return the result of `%`: the remainder of the quotient, with the sign of `a`, as in C; of floats C's fmod."""
     if b == 0:
-        raise NotComputable("division by zero", f"{a} % {b}", "another number than 0 on the right")
+        raise NotComputable("division by zero", f"{a} % {b}", "a divisor other than 0")
     if isinstance(a, int) and isinstance(b, int):
         return abs(a) % abs(b) * (-1 if a < 0 else 1)
     return math.fmod(a, b)
 
 
 def _shifted(a: Number, b: Number, left: bool) -> int:
+    """Return the result of a shift."""
     a, b = _whole(a, b, "a shift")
     if not 0 <= b < 64:
         raise NotComputable("a shift is out of range", b, "0 to 63")
@@ -171,26 +171,27 @@ def _shifted(a: Number, b: Number, left: bool) -> int:
 
 
 def _bitwise(function: Callable[[int, int], int]) -> Callable[[Number, Number], Number]:
+    """Return a bitwise operator that refuses floats."""
     return lambda a, b: function(*_whole(a, b, "a bitwise operation"))
 
 
 def ceil_div(a: Number, b: Number) -> int:
-    """The least integer that is not below a / b."""
+    """Return the least integer that is not below a / b."""
     a, b = _whole(a, b, "ceil_div")
     if b == 0:
-        raise NotComputable("division by zero", f"ceil_div({a}, {b})", "another number than 0 below")
+        raise NotComputable("division by zero", f"ceil_div({a}, {b})", "a divisor other than 0")
     return -(-a // b)
 
 
 def ilog2(a: Number) -> int:
-    """The greatest n with 2^n not above `a`."""
+    """Return the greatest n with 2^n not above `a`."""
     if isinstance(a, float) or a < 1:
         raise NotComputable("ilog2 is of integers above 0", a, "1 or more")
     return a.bit_length() - 1
 
 
 def to_integer(a: Number) -> int:
-    """`int`: cut off towards zero."""
+    """Return the result of `int`: rounded towards zero."""
     if isinstance(a, float) and not math.isfinite(a):
         raise NotComputable("no integer", a, "a finite number")
     return int(a)
@@ -234,19 +235,20 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Number]]] = {
     "exp": (1, 1, math.exp),
     "log": (1, 1, math.log),
 }
-"""By name the fewest and the most arguments, and what is called."""
+"""By name: the least and the most arguments, and the function."""
 _INSTEAD: dict[type[ast.AST], str] = {
     ast.FloorDiv: "`/` cuts off towards zero where both sides are integers, as in C",
     ast.Pow: "write 1 << n for a power of two, or multiply",
 }
+"""By operator of Python that expressions do not have: what to write instead."""
 
 
 def _checked(function: Callable[..., Number], arguments: tuple[Number, ...]) -> Number:
-    """What the function gives, if it is a number of ours."""
+    """Return the result of the function if it is a number of 64 bits."""
     try:
         value = function(*arguments)
     except (OverflowError, ValueError) as error:
-        raise NotComputable("out of range", ", ".join(map(str, arguments)), "what has a value") from error
+        raise NotComputable("out of range", ", ".join(map(str, arguments)), "arguments in its range") from error
     if isinstance(value, int) and not LOW <= value <= HIGH:
         raise NotComputable("an integer beyond 64 bits", value, f"{LOW} to {HIGH}")
     return value
@@ -257,7 +259,7 @@ def _checked(function: Callable[..., Number], arguments: tuple[Number, ...]) -> 
 
 
 def _kind(node: ast.BinOp | ast.UnaryOp | ast.BoolOp) -> type[ast.AST]:
-    """Which operator it is."""
+    """Return the operator of a node."""
     match node:
         case ast.BinOp(op=kind) | ast.UnaryOp(op=kind) | ast.BoolOp(op=kind):
             return type(kind)
@@ -265,6 +267,7 @@ def _kind(node: ast.BinOp | ast.UnaryOp | ast.BoolOp) -> type[ast.AST]:
 
 
 def _indices(name: str, codes: list[Code], scope: Scope) -> tuple[int, ...]:
+    """Return the indices of an element."""
     index = tuple(code(scope) for code in codes)
     if not all(isinstance(i, int) for i in index):
         raise NotComputable(f"an index of {name} is no integer", list(index), "integers")
@@ -272,22 +275,24 @@ def _indices(name: str, codes: list[Code], scope: Scope) -> tuple[int, ...]:
 
 
 def _spelled(path: Iterable[str | tuple[int, ...]]) -> str:
+    """Return the text of indices and members."""
     return "".join(f".{step}" if isinstance(step, str) else str(list(step)) for step in path)
 
 
 class _Compiler:
-    """One expression's. varies: it names something that may change."""
+    """This compiler turns the tree of one expression into closures."""
 
     def __init__(self, text: str, names: Names, at: At) -> None:
         self.text, self.names, self.at = text, names, at
-        self.varies = False
+        self.varies = False  #: whether the expression names something that may change
 
     def fail(self, message: str, node: ast.AST, expected: str) -> NoReturn:
+        """Raise MalformedInput for a part of the expression."""
         found = ast.get_source_segment(self.text, node) or self.text
         self.at.fail(f"{message} in {quoted(self.text)}", quoted(found), expected)
 
     def code(self, node: ast.AST, depth: int) -> Code:
-        """What computes a part."""
+        """Return the code of a part. depth: levels that may still follow."""
         if depth == 0:
             self.fail("it nests too deeply", node, f"at most {MAX_DEPTH} levels")
         method = _NODES.get(type(node))
@@ -314,7 +319,7 @@ class _Compiler:
         return lambda scope: scope.number(name)
 
     def element(self, node: ast.expr, depth: int) -> Code:
-        """`a[0]`, or of structs `a[0].pos[1].x`."""
+        """Return the code of `a[0]`, or of structs `a[0].pos[1].x`."""
         self.varies = True
         steps: list[str | list[Code]] = []
         place, ends = node, [node]
@@ -345,8 +350,7 @@ class _Compiler:
         return read
 
     def _require_number(self, name: str, steps: list[str | list[Code]], ends: list[ast.expr]) -> None:
-        """Fails unless the steps lead from an array to a number in it. ends: the parts of the tree they end at, behind
-        the array's name."""
+        """Refuse steps that lead to no number in an array. ends: the parts of the tree at the end of each step."""
         element: Element | None = self.names.elements.get(name)
         axes: int = self.names.arrays[name]
         for i, step in enumerate([*steps, None]):
@@ -359,7 +363,7 @@ class _Compiler:
             elif step is None:
                 break
             elif element is None or isinstance(element, str) or isinstance(step, list):
-                self.fail("no part of a number", node, "nothing behind it")
+                self.fail("a number has no parts", node, "nothing behind it")
             else:
                 member = element.member(step)
                 if member is None:
@@ -369,7 +373,7 @@ class _Compiler:
         if element is not None and not isinstance(element, str):
             self.fail("a struct is no number", ends[-1], f"a field of it: {', '.join(m.name for m in element.members)}")
         if element is not None and kind_of(element) == "c":
-            self.fail("a complex number is none of expressions", ends[-1], "integers and floats")
+            self.fail("expressions have no complex numbers", ends[-1], "integers and floats")
 
     def binary(self, node: ast.BinOp, depth: int) -> Code:
         kind = _kind(node)
@@ -416,6 +420,7 @@ _UNDERSTOOD = (
     "numbers, names, elements as a[0], + - * / % << >> & | ^ ~, comparisons, and or not, `a if b else c`, and "
     + ", ".join(FUNCTIONS)
 )
+"""The parts of expressions, for messages."""
 _NODES: dict[type[ast.AST], Callable[..., Code]] = {
     ast.Constant: _Compiler.constant,
     ast.Name: _Compiler.name,
@@ -428,11 +433,12 @@ _NODES: dict[type[ast.AST], Callable[..., Code]] = {
     ast.IfExp: _Compiler.choice,
     ast.Call: _Compiler.call,
 }
+"""By node of Python's tree: its compiler; no others are understood."""
 
 
 @dataclass
 class Values:
-    """A scope of numbers alone."""
+    """This is a scope of numbers alone."""
 
     numbers: dict[str, Number]
 

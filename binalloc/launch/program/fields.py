@@ -1,6 +1,6 @@
-"""`field` of steps that set: which number or pointer of a struct is meant, `corner[1].y`.
+"""`field` of a step that sets names a number or pointer of a struct, `corner[1].y`.
 
-Needs layouts. Leaves true: names and places exist in the struct that they lead through.
+Needs layouts. Leaves true: members and indices exist in the structs on the path.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from binalloc.launch.values import At
 from binalloc.printable import quoted
 
 _STEP = re.compile(r"([\w$]+)(?:\[\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\])?", re.ASCII)
+"""A member's name, and indices where it is an array; no axis needs more than 9 digits."""
 _EXPECTED = 'names of fields, "pos.x" where structs nest, "pos[1].x" for one place of an array, in integers'
 
 
 def parse_field(given: object, element: Element, at: At) -> tuple[Path, Element]:
-    """The names of the members that `field` leads through from an element, each with the place in it where it is an
-    array and has one, and what is at its end. Raises MalformedInput where it leads nowhere."""
+    """Return the path that `field` gives from an element: names of members, each with its index where it is an array
+    and has one; and the type at its end. Raises MalformedInput where there is no such path."""
     steps = [_STEP.fullmatch(step) for step in given.split(".")] if isinstance(given, str) else [None]
     path: list[str | tuple[int, ...]] = []
     for step in steps:
@@ -38,7 +39,7 @@ def parse_field(given: object, element: Element, at: At) -> tuple[Path, Element]
 
 
 def _place(index: tuple[int, ...], name: str, shape: tuple[int, ...], at: At) -> tuple[int, ...]:
-    """A place in an array of that shape, given by one index for each axis, or one in C order."""
+    """Return an index in an array of that shape, given by one number for each axis, or one in C order."""
     found = f"{name}[{', '.join(map(str, index))}]"
     if not shape:
         at.fail("no array", found, name)

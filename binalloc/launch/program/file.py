@@ -1,4 +1,4 @@
-"""Files of programs, told from files of one launch by their steps."""
+"""Files of programs are read here. They differ from files of one launch in that they have steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def load_program(path: str | Path, size: str | None = None) -> Program:
 
 
 def load_either(path: str | Path, size: str | None = None) -> Launch | Program:
-    """Read and check a launch file, be it of one launch or of a sequence, as `load_launch` and `load_program` do."""
+    """Read and check a launch file, of one launch or of a sequence, as `load_launch` and `load_program` do."""
     table = read_table(path)
     parse = parse_program if "step" in table else parse_launch
     return parse(table, path=str(path), size=size)

@@ -1,6 +1,6 @@
-"""Functions of Python files that a program calls between launches.
+"""A program calls functions of Python files between launches with these functions.
 
-Trusts the file: it is executed. Whoever calls this has been told that it may be.
+Trusts the file: it is executed. The caller has the user's permission for that.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from binalloc.printable import quoted
 
 
 def host_function(step: HostStep) -> Any:
-    """The step's function; its file is executed."""
+    """Return the step's function; its file is executed."""
     return load_function(step.file, step.function, "host function", "See the step's host.file.")
 
 
 def call_host(
     function: Any, step: HostStep, arrays: Mapping[str, Array], scalars: Mapping[str, Number | complex]
 ) -> dict[str, Number | complex]:
-    """Call the step's function with the arguments that it names: f(arguments), a dict from names to arrays, which it
-    may change in place, and numbers. Returns the scalars that it gives new values, from the dict that it returns.
+    """Call the step's function with the arguments that it names, and return the new values of scalars.
 
-    Raises UsageError where it raises or returns something else.
+    It is called as f(arguments), a dict from names to numbers and arrays; it may change the arrays in place. It returns
+    a dict from scalars to new values, or None. Raises UsageError where it raises or returns something else.
     """
     place = f"function {step.function}"
     given: dict[str, Any] = {name: arrays[name] if name in arrays else scalars[name] for name in step.arguments}
@@ -48,7 +48,7 @@ def call_host(
         known = name in scalars and name in step.arguments
         if not known or not (is_number(value) or type(value) is type(scalars[name])):
             raise UsageError(
-                "the host function returned what is no scalar's value", file=step.file, place=place,
+                "the host function returned no value of a scalar", file=step.file, place=place,
                 found=f"{quoted(name)}: {type(value).__name__}",
                 expected="numbers by the names of scalars among the step's arguments; arrays are changed in place",
             )  # fmt: skip
@@ -57,6 +57,7 @@ def call_host(
 
 
 def _returned(found: object, step: HostStep, place: str) -> dict[str, Any]:
+    """Return the dict that the function returned; None counts as an empty one."""
     if found is None:
         return {}
     if not isinstance(found, dict):

@@ -1,8 +1,8 @@
-"""Programs' schema: from the plain dict a TOML parser gives to a checked `Program`.
+"""The schema of programs is here: it turns the plain dict of a TOML parser into a checked `Program`.
 
-Needs `expressions`, and for arguments and reference what files of one launch have. Leaves true: every unknown key,
-unknown name, wrong type and number out of range has been refused with MalformedInput naming key, found, expected; the
-file's keys are named as written, the second step of a loop that is the first step as `step[0].step[1]`.
+Needs `expressions`, and for arguments and reference the schema of files of one launch. Leaves true: every unknown key,
+unknown name, wrong type and number out of range has been refused with MalformedInput, which names key, found, expected.
+Keys are named as in the file: the second step of a loop that is the first step is `step[0].step[1]`.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from binalloc.launch.types import HELD, Argument, ArgumentKind, Launch
 from binalloc.launch.values import At, a_name, a_path, a_spelling
 from binalloc.printable import quoted
 
-MAX_DEPTH = 8
-MAX_STEPS = 1000
-MAX_ROUNDS = 1 << 40
-MAX_CONSTANTS = 1000
+MAX_DEPTH = 8  # loops in loops: bounds recursion; chosen by hand
+MAX_STEPS = 1000  # steps of a file: bounds its check; chosen by hand
+MAX_ROUNDS = 1 << 40  # rounds of a loop that a file may allow: more than any run can do, and still far inside 64 bits
+MAX_CONSTANTS = 1000  # constants of a file: bounds its check; chosen by hand
 ROUNDS = 1_000_000
-"""The most rounds of `repeat` where the file does not say."""
-MAX_ARGUMENTS = 4096
+"""Most rounds of `repeat` where the file does not give a limit: a slip must not run for ever; chosen by hand."""
+MAX_ARGUMENTS = 4096  # arguments of a launch: more parameters than CUDA's 32,764 bytes hold of 8 bytes each
 
-_SIZE = ("constants", *RUNTIME_BYTES, "argument")
-_TOP = (*_SIZE, "types", "step", "reference", "sizes")
+_SIZE = ("constants", *RUNTIME_BYTES, "argument")  # keys of `[sizes.<name>]`
+_TOP = (*_SIZE, "types", "step", "reference", "sizes")  # keys of the file
 _VERBS: dict[str, tuple[str, ...]] = {
     "launch": ("grid", "block", "dynamic_shared", "cooperative", "arguments"),
     "set": ("value", "from", "count", "field"),
@@ -56,14 +56,15 @@ _VERBS: dict[str, tuple[str, ...]] = {
     "while": ("variable", "start", "by", "at_most", "step"),
     "until": ("variable", "start", "by", "at_most", "step"),
 }
-_EVERYWHERE = ("when",)
+"""By verb of a step: its further keys."""
+_EVERYWHERE = ("when",)  # keys of every step
 
 
 def parse_program(data: object, *, path: str = "", size: str | None = None) -> Program:
-    """Check a program given as a dict and build it. path, size: as in `schema.parse_launch`.
+    """Check a program that is given as a dict, and build it. path, size: as in `schema.parse_launch`.
 
-    Every `[sizes.<name>]` is checked, not only the chosen one. Raises MalformedInput, and UsageError for a size the
-    file lacks.
+    Every `[sizes.<name>]` is checked, not only the chosen one. Raises MalformedInput, and UsageError for a size that
+    the file lacks.
     """
     at = At(path, "")
     table = At(path, "launch file").table(data)
@@ -72,6 +73,7 @@ def parse_program(data: object, *, path: str = "", size: str | None = None) -> P
 
 
 def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -> Program:
+    """Build the program of one size, "" for the file's own numbers."""
     over_at = at.sub("sizes").sub(size) if size else at
     if size:
         over_at.only_keys(override, _SIZE)
@@ -87,7 +89,8 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
         if a.name in constants:
             where.fail("an argument has the name of a constant", a.name, "distinct names")
         if a.name in FUNCTIONS:
-            where.fail("a name of expressions", a.name, f"another one than {', '.join(FUNCTIONS)}")
+            message = "the argument has the name of a function of expressions"
+            where.fail(message, a.name, f"a name other than {', '.join(FUNCTIONS)}")
     held = Launch(
         "", (1, 1, 1), (1, 1, 1), 0, arguments, parse_reference(table, at), size, at.file,
         **parse_runtime(table, override, at, over_at),  # type: ignore[arg-type]
@@ -97,7 +100,7 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
 
 
 def _constants(table: dict[str, Any], override: dict[str, Any], at: At, over_at: At) -> dict[str, Number]:
-    """The named numbers; each may be computed from those before it."""
+    """Return the named numbers; each may be computed from the ones before it."""
     given = at.sub("constants").table(table.get("constants", {}))
     changes = over_at.sub("constants").table(override.get("constants", {}))
     over_at.sub("constants").only_keys(changes, tuple(given))
@@ -112,23 +115,25 @@ def _constants(table: dict[str, Any], override: dict[str, Any], at: At, over_at:
 
 
 def _require_identifier(name: str, at: At) -> str:
-    """A name that expressions can have: a constant's, or a loop variable's."""
+    """Return a name that expressions can have, of a constant or a loop variable."""
     if not name.isidentifier() or not NAME.fullmatch(name) or name in FUNCTIONS or name in _KEYWORDS:
         at.fail("not a name of expressions", quoted(name), f"letters, digits and _, and none of {', '.join(FUNCTIONS)}")
     return name
 
 
 _KEYWORDS = ("and", "or", "not", "if", "else", "is", "in", "lambda", "for", "None", "True", "False")
+"""Words of Python that its parser does not read as names."""
 
 
 def _computed_list(entries: object, names: Names, constants: dict[str, Number], at: At) -> object:
-    """`[[argument]]` tables with numbers in place of expressions of constants."""
+    """Return `[[argument]]` tables with numbers in place of expressions of constants."""
     if not isinstance(entries, list):
         return entries
     return [_computed(entry, names, constants, At(at.file, f"{at.key}[{i}]")) for i, entry in enumerate(entries)]
 
 
 def _computed_table(changes: object, names: Names, constants: dict[str, Number], over_at: At) -> object:
+    """Return a size's tables of arguments with numbers in place of expressions of constants."""
     if not isinstance(changes, dict):
         return changes
     at = over_at.sub("argument")
@@ -136,7 +141,7 @@ def _computed_table(changes: object, names: Names, constants: dict[str, Number],
 
 
 def _computed(entry: object, names: Names, constants: dict[str, Number], at: At) -> object:
-    """An argument whose `value` is a number, `shape` of numbers."""
+    """Return an argument with numbers in place of expressions in its `value` and `shape`."""
     if not isinstance(entry, dict):
         return entry
 
@@ -155,21 +160,22 @@ def _computed(entry: object, names: Names, constants: dict[str, Number], at: At)
 
 
 class _Steps:
-    """Reads steps. arguments: the program's; names: what expressions may name at the top."""
+    """This reads the steps of one program."""
 
     def __init__(self, arguments: tuple[Argument, ...], constants: Mapping[str, Number]) -> None:
         self.arguments = {a.name: a for a in arguments}
         self.constants = constants
-        self.count = 0
+        self.count = 0  #: steps read so far
         self.scalars = [a.name for a in arguments if a.kind == ArgumentKind.SCALAR and kind_of(a.dtype) != "c"]
         self.arrays = {a.name: len(a.shape) for a in arguments if a.has_contents}
         self.elements = {a.name: a.element for a in arguments if a.has_contents}
 
     def names(self, variables: tuple[str, ...]) -> Names:
+        """Return the names that expressions may use inside of loops with those variables."""
         return Names((*variables, *self.constants, *self.scalars), self.arrays, self.elements)
 
     def steps(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> tuple[ProgramStep, ...]:
-        """A list of steps inside of loops with those variables."""
+        """Return a list of steps inside of loops with those variables. depth: levels of loops that may still follow."""
         if not isinstance(value, list) or not value:
             at.fail("no steps", quoted(value), "[[step]] entries, one or more")
         if depth == 0:
@@ -181,6 +187,7 @@ class _Steps:
         return tuple(self.step(e, variables, where, depth) for e, where in zip(value, places, strict=True))
 
     def step(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> ProgramStep:
+        """Return one step."""
         entry = at.table(value)
         verbs = [verb for verb in _VERBS if verb in entry]
         if len(verbs) != 1:
@@ -196,6 +203,7 @@ class _Steps:
     def loop(
         self, reader: _Reader, verb: str, when: Expression | None, variables: tuple[str, ...], depth: int
     ) -> LoopStep:
+        """Return a step that repeats others."""
         entry, at = reader.entry, reader.at
         variable = ""
         if "variable" in entry:
@@ -222,7 +230,7 @@ _LISTED = ", ".join(_VERBS)
 
 
 class _Reader:
-    """One step's table."""
+    """This reads the table of one step."""
 
     def __init__(self, steps: _Steps, entry: dict[str, Any], names: Names, at: At) -> None:
         self.all, self.entry, self.names, self.at = steps, entry, names, at
@@ -237,13 +245,14 @@ class _Reader:
         return self.expression(key, 0) if key in self.entry else None
 
     def argument(self, value: object, at: At, kinds: tuple[ArgumentKind, ...]) -> Argument:
-        """The argument of the program that the file names here, of one of the kinds."""
+        """Return the argument of the program that the file names here, of one of the kinds."""
         fitting = [
             a.name for a in self.all.arguments.values() if a.kind in kinds and (a.has_contents or a.kind not in HELD)
         ]
         return self.all.arguments[at.one_of(a_name(value, at), fitting)]
 
     def dimensions(self, key: str) -> tuple[Expression, Expression, Expression]:
+        """Return a grid or block."""
         value, at = self.at.required(self.entry, key), self.at.sub(key)
         items = value if isinstance(value, list) else [value]
         if not 1 <= len(items) <= 3:
@@ -253,6 +262,7 @@ class _Reader:
 
 
 def _launch(reader: _Reader, when: Expression | None) -> LaunchStep:
+    """Return a step that launches a kernel."""
     kernel = a_spelling(reader.entry["launch"], reader.at.sub("launch"))
     given, at = reader.entry.get("arguments"), reader.at.sub("arguments")
     arguments: tuple[Given, ...] | dict[str, Given] | None = None
@@ -271,7 +281,7 @@ def _launch(reader: _Reader, when: Expression | None) -> LaunchStep:
 
 
 def _given(reader: _Reader, value: object, at: At) -> Given:
-    """What is passed for a parameter."""
+    """Return what a step passes for a parameter."""
     passed = [a.name for a in reader.all.arguments.values() if a.kind != ArgumentKind.SYMBOL]
     if isinstance(value, str) and value in passed:
         return Given(at, value)
@@ -287,6 +297,7 @@ def _given(reader: _Reader, value: object, at: At) -> Given:
 
 
 def _set(reader: _Reader, when: Expression | None) -> SetStep:
+    """Return a step that sets a scalar or elements."""
     at = reader.at
     target = reader.argument(reader.entry["set"], at.sub("set"), (*HELD, ArgumentKind.SCALAR))
     given = at.required(reader.entry, "value")
@@ -309,7 +320,7 @@ def _set(reader: _Reader, when: Expression | None) -> SetStep:
 
 
 def _value(reader: _Reader, value: object, dtype: str, at: At) -> Value:
-    """What an element is to be: a number, two of a complex one, or where a pointer is to."""
+    """Return the new value of an element: a number, two of a complex one, or the target of a pointer."""
     if kind_of(dtype) == "c" and isinstance(value, list):
         if len(value) != 2:
             at.fail("not a complex number", quoted(value), "a number, or a list of its two parts")
@@ -329,6 +340,7 @@ def _value(reader: _Reader, value: object, dtype: str, at: At) -> Value:
 
 
 def _copy(reader: _Reader, when: Expression | None) -> CopyStep:
+    """Return a step that copies elements."""
     at = reader.at
     source = reader.argument(reader.entry["copy"], at.sub("copy"), HELD)
     target = reader.argument(at.required(reader.entry, "to"), at.sub("to"), HELD)
@@ -343,6 +355,7 @@ def _copy(reader: _Reader, when: Expression | None) -> CopyStep:
 
 
 def _swap(reader: _Reader, when: Expression | None) -> SwapStep:
+    """Return a step that exchanges the names of two buffers."""
     at = reader.at.sub("swap")
     names = reader.entry["swap"]
     if not isinstance(names, list) or len(names) != 2 or names[0] == names[1]:
@@ -355,6 +368,7 @@ def _swap(reader: _Reader, when: Expression | None) -> SwapStep:
 
 
 def _host(reader: _Reader, when: Expression | None) -> HostStep:
+    """Return a step that calls a function on the host."""
     at = reader.at.sub("host")
     entry = at.table(reader.entry["host"])
     at.only_keys(entry, ("file", "function"))
@@ -376,3 +390,4 @@ _READERS: dict[str, Callable[[_Reader, Expression | None], ProgramStep]] = {
     "swap": _swap,
     "host": _host,
 }
+"""By verb: its reader; `_Steps.loop` reads loops."""

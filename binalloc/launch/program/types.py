@@ -1,7 +1,8 @@
-"""What a program is: immutable records of its steps, its arguments, and what they should hold in the end.
+"""A program consists of these immutable records: its steps, its arguments, and the contents that they should have in
+the end.
 
-Needs the records of launches. Leaves true: a `Program` has passed every check of `schema`: its names are known where
-they stand, and what can be computed without running anything is in range.
+Needs the records of launches. Leaves true: a `Program` has passed every check of `schema`: its names are known at their
+places, and everything that can be computed without a run is in range.
 """
 
 from __future__ import annotations
@@ -16,39 +17,41 @@ from binalloc.launch.values import At
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a launch passes for one parameter: an argument of the program by its name, a number (`value`) of a `dtype`
-    ("": an integer or a float as it is, of the parameter's size), or with both the address of that byte of a buffer."""
+    """A launch passes this for one parameter: an argument of the program, a number, or the address of a byte of a
+    buffer."""
 
-    at: At
-    argument: str = ""
+    at: At  #: place in the file
+    argument: str = ""  #: name of the argument or buffer; "" for a number
+    #: the number, or with an argument the byte of that buffer; None for the argument itself
     value: Expression | None = None
-    dtype: str = ""
+    dtype: str = ""  #: type of the number; "": an integer or a float as it is, of the parameter's size
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramStep:
-    """One step. at: its place in the file. when: it is left out where this is 0; None: never."""
+    """This is one step of a program."""
 
-    at: At
-    when: Expression | None
+    at: At  #: its place in the file
+    when: Expression | None  #: the step is left out where this is 0; None: never
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchStep(ProgramStep):
-    """A launch of a kernel. arguments: in the order of its parameters, or by their names; None: the program's arguments
-    go to parameters as in a file of one launch."""
+    """This step launches a kernel."""
 
     kernel: str
     grid: tuple[Expression, Expression, Expression]
     block: tuple[Expression, Expression, Expression]
-    dynamic_shared: Expression
+    dynamic_shared: Expression  #: bytes
+    #: in the order of its parameters, or by their names; None: the program's arguments go to parameters as in a file of
+    #: one launch
     arguments: tuple[Given, ...] | dict[str, Given] | None
-    cooperative: bool = False
+    cooperative: bool = False  #: all blocks are resident at once, and may wait for one another
 
 
 @dataclass(frozen=True, slots=True)
 class Complex:
-    """A complex number of two expressions."""
+    """A complex number consists of two expressions."""
 
     real: Expression
     imaginary: Expression
@@ -56,11 +59,11 @@ class Complex:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The address of a byte of a buffer, `at` bytes behind the beginning of its element `element`."""
+    """This is the address of a byte of a buffer."""
 
     argument: str
-    element: Expression
-    byte: Expression
+    element: Expression  #: index of an element
+    byte: Expression  #: bytes behind the beginning of that element
 
 
 Value = Expression | Complex | Pointer
@@ -68,31 +71,30 @@ Value = Expression | Complex | Pointer
 
 @dataclass(frozen=True, slots=True)
 class SetStep(ProgramStep):
-    """`name` gets a value: a scalar, or `count` elements from `first` on (None: all from there on), which get the
-    values in turn; one goes to all of them. fields: of structs, names of members from the outside in, and places in
-    arrays, whose numbers get the values."""
+    """This step gives a scalar or elements new values."""
 
-    name: str
-    values: tuple[Value, ...]
-    first: Expression
-    count: Expression | None
+    name: str  #: the scalar, buffer, variable or texture
+    values: tuple[Value, ...]  #: for the elements in turn; one goes to all of them
+    first: Expression  #: index of the first element
+    count: Expression | None  #: number of elements; None: all from there on
+    #: of structs: names of members from the outside in, and indices in arrays; their numbers get the values
     fields: Path = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CopyStep(ProgramStep):
-    """`count` elements of `source` from `first` on (None: all from there on) go to `target` from element `to` on."""
+    """This step copies elements."""
 
     source: str
     target: str
-    first: Expression
-    to: Expression
-    count: Expression | None
+    first: Expression  #: index of the first element in `source`
+    to: Expression  #: index of the first element in `target`
+    count: Expression | None  #: number of elements; None: all from `first` on
 
 
 @dataclass(frozen=True, slots=True)
 class SwapStep(ProgramStep):
-    """Two buffers exchange their names."""
+    """This step exchanges the names of two buffers."""
 
     one: str
     other: str
@@ -100,40 +102,38 @@ class SwapStep(ProgramStep):
 
 @dataclass(frozen=True, slots=True)
 class HostStep(ProgramStep):
-    """A function of a Python file looks at the arguments named, and may change them."""
+    """This step calls a function of a Python file, which may change the arguments."""
 
     file: str
     function: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...]  #: the arguments that it gets, by name
 
 
 @dataclass(frozen=True, slots=True)
 class LoopStep(ProgramStep):
-    """Steps that are repeated: `rounds` times, while `before` is not 0 in front of each round, or until `after` is not
-    0 behind one. variable: `start` in the first round and `by` more in each ("": none). at_most: rounds."""
+    """This step repeats others. Of rounds, before and after one is given."""
 
-    variable: str
-    start: Expression
-    by: Expression
-    rounds: Expression | None
-    before: Expression | None
-    after: Expression | None
-    at_most: int
+    variable: str  #: "" for none
+    start: Expression  #: value of the variable in the first round
+    by: Expression  #: the variable's increase in each further round
+    rounds: Expression | None  #: number of rounds
+    before: Expression | None  #: repeat while this is not 0 in front of a round
+    after: Expression | None  #: repeat until this is not 0 behind a round
+    at_most: int  #: limit of rounds
     steps: tuple[ProgramStep, ...]
 
     @property
     def kind(self) -> str:
-        """The key that says how often."""
+        """Return the key of the loop in the file."""
         return "repeat" if self.rounds is not None else "while" if self.before is not None else "until"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Launches in sequence over arguments that are kept. held: the arguments with reference, size and path, as a launch
-    of no kernel has them. constants: numbers by name."""
+    """A program launches kernels in sequence over arguments that are kept."""
 
-    held: Launch
-    constants: dict[str, Number]
+    held: Launch  #: the arguments with reference, size and path, as a launch of no kernel has them
+    constants: dict[str, Number]  #: numbers by name
     steps: tuple[ProgramStep, ...] = field(repr=False)
 
     @property
@@ -142,22 +142,22 @@ class Program:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """Names of the kernels launched, as the file has them, each once, in its order."""
+        """Return the names of the kernels that are launched, as the file has them, each once, in its order."""
         return tuple(dict.fromkeys(s.kernel for s in every_step(self.steps) if isinstance(s, LaunchStep)))
 
     @property
     def host_files(self) -> tuple[str, ...]:
-        """The Python files that host steps name, each once."""
+        """Return the Python files that host steps name, each once."""
         return tuple(dict.fromkeys(s.file for s in every_step(self.steps) if isinstance(s, HostStep)))
 
     @property
     def contents(self) -> tuple[Argument, ...]:
-        """The arguments that have contents."""
+        """Return the arguments that have contents."""
         return tuple(a for a in self.held.arguments if a.has_contents)
 
 
 def every_step(steps: tuple[ProgramStep, ...]) -> Iterator[ProgramStep]:
-    """All steps, those of loops behind their loops."""
+    """Yield all steps; the steps of a loop come behind it."""
     for step in steps:
         yield step
         if isinstance(step, LoopStep):

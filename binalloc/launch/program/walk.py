@@ -1,7 +1,7 @@
-"""A program, walked through step by step: what runs launches is told of each, all else is done here.
+"""A program is walked through step by step here: a `Runner` runs its launches, and everything else is done here.
 
-Needs somebody who has the program's memory and runs kernels (`Runner`). Leaves true: after a walk that ended, memory
-holds what the program says; every error says in which step it arose, and in which rounds of the loops around it.
+Needs a `Runner`, which has the program's memory and runs kernels. Leaves true: after a walk that ended, memory has the
+contents that the program asks for. Every error names its step, and the rounds of the loops around it.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from binalloc.launch.values import At
 
 
 class Runner(Protocol):
-    """Has the program's memory and runs its kernels."""
+    """A runner has the program's memory and runs its kernels."""
 
     def array(self, name: str) -> Array:
-        """What the argument of that name holds, of its dtype and shape; changes of it are changes of memory."""
+        """Return the contents of the argument of that name, in its dtype and shape; changes of it change memory."""
 
     def changed(self, name: str) -> None:
-        """The array has been changed."""
+        """Note that the array has been changed."""
 
     def swap(self, one: str, other: str) -> None:
-        """Two buffers exchange their names."""
+        """Exchange the names of two buffers."""
 
     def address(self, name: str) -> int:
-        """Where the buffer of that name lies now."""
+        """Return the present address of the buffer of that name."""
 
     def launch(self, step: LaunchStep, scope: Scope, rounds: tuple[int, ...]) -> None:
         """Run a launch to its end. rounds: of the loops around it, the outermost first."""
 
 
 class Walk:
-    """One walk through a program. Is the scope of its expressions."""
+    """This is one walk through a program. It is the scope of its expressions, too."""
 
     def __init__(self, program: Program, runner: Runner) -> None:
         self.program, self.runner = program, runner
@@ -63,22 +63,23 @@ class Walk:
         self.scalars: dict[str, Number | complex] = {
             a.name: program.held.values[a.name] for a in program.held.arguments if a.kind == ArgumentKind.SCALAR
         }
-        self.variables: dict[str, Number] = {}
-        self.rounds: list[tuple[LoopStep, int]] = []
-        self.functions: dict[tuple[str, str], Any] = {}
+        self.variables: dict[str, Number] = {}  #: of the loops around the present step
+        self.rounds: list[tuple[LoopStep, int]] = []  #: these loops, with their rounds, from 0
+        self.functions: dict[tuple[str, str], Any] = {}  #: of host steps, by file and name
         self.done: dict[type[ProgramStep], Callable[[Any], None]] = {
             LaunchStep: self._launch, SetStep: self._set, CopyStep: self._copy, SwapStep: self._swap,
             HostStep: self._host,
         }  # fmt: skip
 
     def run(self) -> None:
-        """All steps, in their order. Raises what they do, LimitHit for a loop that does not end, all of which say
-        where."""
+        """Execute all steps, in their order. Raises their errors, and LimitHit for a loop that does not end; all of
+        them name the place."""
         self._steps(self.program.steps)
 
     # the scope of expressions
 
     def number(self, name: str) -> Number:
+        """Return the present value of a loop variable, scalar or constant."""
         for numbers in (self.variables, self.scalars, self.program.constants):
             if name in numbers:
                 found = numbers[name]
@@ -87,6 +88,7 @@ class Walk:
         raise AssertionError(name)
 
     def element(self, name: str, index: tuple[int, ...], path: Path) -> Number:
+        """Return a present number in a buffer."""
         found = self.runner.array(name)
         for step in (index, *path):
             found = found[step] if isinstance(step, str) else _indexed(found, step)
@@ -98,6 +100,7 @@ class Walk:
     # steps
 
     def _steps(self, steps: tuple[ProgramStep, ...]) -> None:
+        """Execute steps, without those whose `when` is 0."""
         for step in steps:
             with self._told(step):
                 left_out = step.when is not None and not step.when.number(self)
@@ -111,7 +114,7 @@ class Walk:
 
     @contextmanager
     def _told(self, step: ProgramStep) -> Iterator[None]:
-        """Errors of a step say where in the program they arose; whatever else a step does says so itself."""
+        """Add the step's place in the program to errors of the body."""
         try:
             yield
         except BinallocError as error:
@@ -120,13 +123,14 @@ class Walk:
             raise
 
     def _where(self, step: ProgramStep, place: str | None) -> str:
-        """`step[1].step[0], round 3 of step[1]`: the step, unless the place of an error names it, and the rounds it is
-        in."""
+        """Return `step[1].step[0], round 3 of step[1]`: the step, unless the place of an error names it, and the
+        present rounds."""
         known = place is not None and place.startswith(step.at.key)
         rounds = [f"round {n:,} of {loop.at.key}" for loop, n in reversed(self.rounds)]
         return ", ".join(rounds if known else [step.at.key, *rounds])
 
     def _loop(self, step: LoopStep) -> None:
+        """Repeat the steps of a loop."""
         with self._told(step):
             value, by = step.start.number(self), step.by.number(self)
             rounds = None if step.rounds is None else step.rounds.integer(self, 0, step.at_most)
@@ -145,7 +149,7 @@ class Walk:
         self.variables.pop(step.variable, None)
 
     def _goes_on(self, condition: Expression | None, step: LoopStep, n: int, until: bool = False) -> bool:
-        """Whether a loop that has had n rounds has another one."""
+        """Return whether a loop that has had n rounds has another one."""
         if condition is None:
             return True
         with self._told(step):
@@ -163,6 +167,7 @@ class Walk:
         self.runner.launch(step, self, tuple(n for _, n in self.rounds))
 
     def _set(self, step: SetStep) -> None:
+        """Give a scalar or elements their new values."""
         target = self.arguments[step.name]
         dtype = inside(target.element, step.fields)
         assert isinstance(dtype, str)
@@ -175,14 +180,14 @@ class Walk:
             place: Any = inner if isinstance(inner, str) else (..., *inner)
             part = part[place]
         if 1 < len(values) > part.size:
-            step.at.sub("value").fail("more values than they go to", len(values), f"at most {part.size}")
+            step.at.sub("value").fail("more values than elements", len(values), f"at most {part.size}")
         with np.errstate(all="ignore"):
             given = rounded(values, dtype)
             part[...] = given[0] if len(given) == 1 else np.resize(given, part.shape)
         self.runner.changed(step.name)
 
     def _value(self, value: Value, dtype: str) -> Number | complex:
-        """What an element gets now."""
+        """Return the present new value of an element."""
         if isinstance(value, Pointer):
             target = self.arguments[value.argument]
             size, most = size_of(target.element), target.bytes
@@ -195,6 +200,7 @@ class Walk:
         return converted(value.number(self), "u64" if dtype == POINTER else dtype, value)
 
     def _copy(self, step: CopyStep) -> None:
+        """Copy elements, also within one buffer where they overlap."""
         source, target = self.arguments[step.source], self.arguments[step.target]
         from_ = self._span(step.first, step.count, source, step.at)
         n = from_.stop - from_.start
@@ -208,7 +214,7 @@ class Walk:
         self.runner.changed(step.target)
 
     def _span(self, first: Expression, count: Expression | None, a: Argument, at: At) -> slice:
-        """`count` elements of the argument from `first` on, all that follow without."""
+        """Return `count` elements of the argument from `first`, without a count all that follow."""
         total = _elements(a)
         start = first.integer(self, 0, total)
         n = total - start if count is None else count.integer(self, 0, total)
@@ -221,6 +227,7 @@ class Walk:
         self.runner.swap(step.one, step.other)
 
     def _host(self, step: HostStep) -> None:
+        """Call a function on the host."""
         key = (step.file, step.function)
         if key not in self.functions:
             self.functions[key] = host_function(step)
@@ -231,7 +238,7 @@ class Walk:
             self.runner.changed(name)
 
     def _returned(self, step: HostStep, name: str, given: Number | complex) -> Number | complex:
-        """A scalar's new value, which fits its type."""
+        """Return a scalar's new value from a host function, which fits its type."""
         at, dtype = step.at.sub("host"), self.arguments[name].dtype
         if isinstance(given, complex):
             found: complex = rounded(given, dtype).item()
@@ -245,7 +252,7 @@ class Walk:
 
 
 def _indexed(array: Array, index: tuple[int, ...]) -> Array:
-    """An element of an array, by one index for each axis or one in C order."""
+    """Return an element of an array, by one index for each axis or one in C order."""
     if len(index) == 1 and array.ndim > 1:
         array = array.reshape(-1)
     if not all(0 <= i < n for i, n in zip(index, array.shape, strict=True)):
@@ -255,4 +262,5 @@ def _indexed(array: Array, index: tuple[int, ...]) -> Array:
 
 
 def _elements(a: Argument) -> int:
+    """Return the number of elements."""
     return int(np.prod(a.shape))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from binalloc.pipeline.running.reference import against_reference
 from binalloc.report.program_rewrite import rewritten_program_to_dict
-from binalloc.report.runs.run import check_reference
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
@@ -36,7 +36,7 @@ def program_row(sample: str, module: Module, source: bytes, program: Program, re
     done = rewrite_program(module, source, program, asked, None)
     told = rewritten_program_to_dict(done)
     right = program.held.reference is None or all(
-        check_reference(program.held, ran.buffers, program.constants)["reference"] == "same"
+        against_reference(program.held, ran.buffers, program.constants).same
         for ran in (done.original, done.rewritten)
     )
     kernels = [

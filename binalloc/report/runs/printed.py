@@ -15,14 +15,14 @@ LINES = 1000
 """Of a kernel's output that are shown as text."""
 
 
-def printed_to_dict(result: Result) -> dict[str, Any]:
+def printed_json(result: Result) -> dict[str, Any]:
     """The keys `printed` and `heap` of a run; none where the binary has no device runtime."""
     if result.heap is None:
         return {}
     return {"printed": _printed([({}, result.printed)]), "heap": _heap(result.heap)}
 
 
-def program_printed_to_dict(ran: Ran) -> dict[str, Any]:
+def program_printed_json(ran: Ran) -> dict[str, Any]:
     """The same of a program: texts by launch, the heap at its end."""
     if not ran.printed and ran.heap is None:
         return {}

@@ -16,7 +16,7 @@ _ROW = 8  # lanes in a line
 _PREDICATES = "P{}"
 
 
-def stopped_to_dict(device: LaunchedDevice) -> dict[str, Any]:
+def stopped_json(device: LaunchedDevice) -> dict[str, Any]:
     """The field `break` of a report."""
     from binalloc.emulator.debug.state import stopped_warp
     from binalloc.emulator.stops.context import Context

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from binalloc.emulator.accelsim.trace import AccelsimTrace
 from binalloc.emulator.runs import run as driver
+from binalloc.laboratory.accelsim.trace import AccelsimTrace
 from tests.support.kits.cli import call, launch, loom
 from tests.support.oracles.trace_events import violations
 from tests.support.paths import ROOT
@@ -151,7 +151,7 @@ def test_a_skewed_run_that_reaches_the_limit(tmp_path: Path) -> None:
     error = found.pop("error")
     assert error["message"].startswith("with blocks that start a little later ")
     assert found.pop("saved")
-    assert found == {name: value for name, value in whole.items() if name != "machine_from"}
+    assert found == whole
     text = call(*RUN, *limit, "--skews", "8")
     assert text.code == 4
     assert text.out.startswith("callchain on gtx680: ")
@@ -185,7 +185,7 @@ def test_an_interrupt_of_a_skewed_run_says_so(monkeypatch: pytest.MonkeyPatch) -
         raise KeyboardInterrupt
 
     monkeypatch.setattr(skew, "skewed_cycles", interrupted)
-    monkeypatch.setattr("binalloc.report.runs.run.skewed_cycles", interrupted)
+    monkeypatch.setattr("binalloc.pipeline.running.run.skewed_cycles", interrupted)
     answer = call(*RUN, "--skews", "8", "--json")
     assert answer.code == 130
     assert answer.json["partial"] is False

@@ -11,7 +11,7 @@ import pytest
 
 from binalloc.errors import UsageError
 from binalloc.pipeline.limits import in_percent, most_cycles, parse_share
-from binalloc.report.proofs.verify import render_verification
+from binalloc.report.verify import render_verification
 from tests.support.kits.cli import call, launch, loom, refused
 from tests.support.ptx.bounded import bounded
 

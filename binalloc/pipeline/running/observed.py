@@ -1,4 +1,4 @@
-"""`binalloc run` with `--trace`, `--watch` and `--break`: a run with a log, and what is made of it."""
+"""A run with a trace, watchpoints and places to stop: it runs with a log, and what was seen of it is a record."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.errors import Interrupted, KernelFault, LimitHit
 from binalloc.files import written_whole
-from binalloc.report.runs.stopped import stopped_to_dict
-from binalloc.report.runs.touched import Touched
+from binalloc.pipeline.running.touched import Touched
 
 if TYPE_CHECKING:
-    from binalloc.emulator.accelsim.trace import AccelsimTrace
-    from binalloc.emulator.runs.issue_log import IssueLog
+    from binalloc.emulator.host.device import LaunchedDevice
+    from binalloc.emulator.runs.issue_log import IssueLog, Listener
     from binalloc.emulator.runs.run import Result
     from binalloc.emulator.runs.watch import Watch
     from binalloc.emulator.stops.stopped import Stopped
     from binalloc.emulator.traces.trace import Trace, TraceOptions
+    from binalloc.pipeline.running.touched import Watched, WatchedAccess
 
 Write = Callable[[bytes], object]
 Run = Callable[["IssueLog | None"], "Result"]
@@ -27,50 +27,66 @@ Run = Callable[["IssueLog | None"], "Result"]
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace to write: where, and what it shows. A name that ends in .gz makes a compressed file."""
+    """A trace to write."""
 
-    path: str
-    options: TraceOptions
+    path: str  #: a name that ends in .gz makes a compressed file
+    options: TraceOptions  #: what it shows
+
+
+@dataclass(frozen=True)
+class WrittenTrace:
+    """A trace that was written, and what it lacks of the run."""
+
+    file: str
+    events: int  #: in it, but for those that name processes and threads
+    instructions: int  #: warp instructions drawn
+    left_out: int  #: warp instructions not drawn
+    full_at_cycle: int | None  #: from then on nothing is drawn, as there were too many events
+    bytes: int  #: before any compression
+
+
+def _ignore(_: Any) -> None:
+    """Let what is said go unheard."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be seen of a run. watches, breaks: as users write them. most: accesses to what is watched that are
-    told of. say: told of each in words, while the run goes on if that is `live`; else only where the kernel faults.
-    file: told what a trace holds, also where the run fails."""
+    """What is to be seen of a run."""
 
     trace: TraceFile | None = None
-    watches: tuple[str, ...] = ()
-    breaks: tuple[str, ...] = ()
-    most: int = 0
-    say: Callable[[str], None] = print
+    watches: tuple[str, ...] = ()  #: watched pieces of memory, as users write them
+    breaks: tuple[str, ...] = ()  #: places to stop at, as users write them
+    most: int = 0  #: accesses to watched memory that are listed
+    #: Is handed each listed access, while the run goes on if that is `live`; else only where the kernel faults.
+    say: Callable[[WatchedAccess], None] = _ignore
     live: bool = False
-    file: Callable[[dict[str, Any]], None] | None = None
+    file: Callable[[WrittenTrace], None] | None = None  #: is handed what the trace holds, also where the run fails
 
 
 class Seen(NamedTuple):
-    """What came of a run: its result, None where nothing of it is known; the fields that its report has more; what has
-    ended it before its time, but for a break."""
+    """What came of a run."""
 
-    result: Result | None
-    fields: dict[str, Any]
-    error: LimitHit | Interrupted | None = None
+    result: Result
+    trace: WrittenTrace | None
+    watched: Watched | None
+    stopped_at: LaunchedDevice | None  #: the device as it stopped at a break
+    error: LimitHit | Interrupted | None = None  #: what ended the run before its time, but for a break
 
 
-def observed(start: Run, wanted: Wanted, folder: AccelsimTrace | None = None) -> Seen:
-    """Run as wanted. folder: hears of the run, too. Raises KernelFault and what keeps a run from beginning.
+def observed(start: Run, wanted: Wanted, recorder: Listener | None = None) -> Seen:
+    """Run as wanted. recorder: hears of the run, too. Raises KernelFault and what keeps a run from beginning.
 
     A kernel that faults, goes on for too long or is interrupted leaves the trace of what it did; whatever else ends the
     run leaves no file.
     """
-    return _Observed(wanted, folder).run(start)
+    return _Observed(wanted, recorder).run(start)
 
 
 class _Observed:
     """One run."""
 
-    def __init__(self, wanted: Wanted, folder: AccelsimTrace | None) -> None:
-        self._wanted, self._folder = wanted, folder
+    def __init__(self, wanted: Wanted, recorder: Listener | None) -> None:
+        self._wanted, self._recorder = wanted, recorder
         self._touched = Touched(wanted.most, wanted.say, wanted.live)
         self._result: Result | None = None
         self._stopped: Stopped | None = None
@@ -78,27 +94,27 @@ class _Observed:
         self._fault: KernelFault | None = None
 
     def run(self, start: Run) -> Seen:
-        found: dict[str, Any] = {}
+        """Run and return what was seen; see `observed`."""
         watch = self._watch() if self._wanted.watches else None
         file = self._wanted.trace
+        written = None
         with nullcontext() if file is None else written_whole(file.path) as write:
             if file is None:
                 self._start(start, watch, None)
             else:
                 assert write is not None
-                found["trace"] = self._traced(start, watch, file, write)
-        if file is not None and self._wanted.file is not None:
-            self._wanted.file(found["trace"])
+                written = self._traced(start, watch, file, write)
+        if written is not None and self._wanted.file is not None:
+            self._wanted.file(written)
         if self._fault is not None:
-            self._touched.tell_late()
+            self._touched.say_late()
             raise self._fault
-        if watch is not None:
-            if not isinstance(self._error, Interrupted):  # who insists is obeyed at once, be accesses told of or not
-                watch.check()
-            found["watch"] = self._touched.to_dict()
-        if self._wanted.breaks:
-            found["break"] = None if self._stopped is None else stopped_to_dict(self._stopped.device)
-        return Seen(self._result, found, self._error)
+        if watch is not None and not isinstance(self._error, Interrupted):
+            watch.check()  # who interrupts is obeyed at once, be accesses said or not
+        assert self._result is not None
+        watched = None if watch is None else self._touched.found
+        device = None if self._stopped is None else self._stopped.device
+        return Seen(self._result, written, watched, device, self._error)
 
     def _watch(self) -> Watch:
         from binalloc.emulator.debug.breaks import WATCH
@@ -136,12 +152,12 @@ class _Observed:
         from binalloc.emulator.runs.issue_log import IssueLog
 
         listeners = [] if trace is None else [trace.listener()]
-        listeners += [] if self._folder is None else [self._folder.listener]
+        listeners += [] if self._recorder is None else [self._recorder]
         listeners += [] if watch is None else [watch.listener()]
         listeners += [breaking([text for text in self._wanted.breaks if text != WATCH])] if self._wanted.breaks else []
-        return IssueLog(listeners, everything=bool(trace or self._folder)) if listeners else None
+        return IssueLog(listeners, everything=bool(trace or self._recorder)) if listeners else None
 
-    def _traced(self, start: Run, watch: Watch | None, file: TraceFile, write: Write) -> dict[str, Any]:
+    def _traced(self, start: Run, watch: Watch | None, file: TraceFile, write: Write) -> WrittenTrace:
         """Run, and write the trace."""
         from binalloc.emulator.traces.trace import Trace
 
@@ -151,7 +167,7 @@ class _Observed:
         found = trace.end(self._how())
         if packed is not None:
             packed.end()
-        return {"file": file.path} | found
+        return WrittenTrace(file.path, **found)
 
     def _how(self) -> str:
         """How the run ended, for the trace."""

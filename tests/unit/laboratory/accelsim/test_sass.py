@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from binalloc.emulator.accelsim.lines import lines
-from binalloc.emulator.accelsim.sass import SASS, opcode, sass_line
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import REG
 from binalloc.isa.kinds import Space
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_TYPES, BY_NAME, CACHE_OPS, MODIFIERS, WIDTHS
+from binalloc.laboratory.accelsim.lines import lines
+from binalloc.laboratory.accelsim.sass import SASS, opcode, sass_line
 from tests.support.oracles.accelsim import read_line
 
 VOLTA = (

@@ -70,7 +70,7 @@ class SassLine:
     lanes: int = FULL  #: the lanes that a line may name as executing it
 
 
-NOTHING = SassLine("0 NOP 0 0", False)
+NOTHING = SassLine("0 NOP 0 0", False)  # written for a barrier at which no lane arrives
 
 
 def sass_line(instr: Instr, mask: int) -> SassLine:

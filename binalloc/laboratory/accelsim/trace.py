@@ -14,16 +14,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from binalloc.emulator.accelsim.barriers import check_barriers
-from binalloc.emulator.accelsim.folder import NewFolder, Scratch, writing
-from binalloc.emulator.accelsim.limit import DEFAULT_LIMIT
-from binalloc.emulator.accelsim.lines import head, lines
-from binalloc.emulator.accelsim.sass import SassLine, sass_line
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.errors import Hint, LimitHit
 from binalloc.isa.instruction import LANES, Function, Module
+from binalloc.laboratory.accelsim.barriers import check_barriers
+from binalloc.laboratory.accelsim.folder import NewFolder, Scratch, writing
+from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
+from binalloc.laboratory.accelsim.lines import head, lines
+from binalloc.laboratory.accelsim.sass import SassLine, sass_line
 from binalloc.launch.types import Launch
 from binalloc.printable import count
 
@@ -115,7 +115,7 @@ class AccelsimTrace:
     def _add(self, issues: Batch) -> None:
         """Add the lines of instructions to their warps."""
         words, masks, places = (issues.column(c) for c in (LogColumn.PC, LogColumn.MASK, LogColumn.LANES))
-        made = lines(words, masks, places, issues.addresses, self._sass_line)
+        made = lines(words, masks, places, issues.addresses, self._line_of)
         size = sum(map(len, made))
         self._held += size
         self._grow(size)
@@ -127,7 +127,7 @@ class AccelsimTrace:
             of_block[warp].count += 1
             of_block[warp].held.append(line)
 
-    def _sass_line(self, word: int, mask: int) -> SassLine:
+    def _line_of(self, word: int, mask: int) -> SassLine:
         key = (word, mask != 0)
         found = self._entries.get(key)
         if found is None:

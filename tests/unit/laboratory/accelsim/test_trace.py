@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.accelsim import trace as trace_file
-from binalloc.emulator.accelsim.lines import lines
-from binalloc.emulator.accelsim.sass import SassLine
-from binalloc.emulator.accelsim.trace import AccelsimTrace
 from binalloc.emulator.runs.issue_log import IssueLog, Listener
 from binalloc.emulator.runs.run import Result, run
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW, Instr, Module
 from binalloc.isa.table.fields import RZ
+from binalloc.laboratory.accelsim import trace as trace_file
+from binalloc.laboratory.accelsim.lines import lines
+from binalloc.laboratory.accelsim.sass import SassLine
+from binalloc.laboratory.accelsim.trace import AccelsimTrace
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
 from tests.support.generator.waits import WORDS, waiting_program

@@ -8,7 +8,7 @@ from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import BAR_MODES, FORM_IMM, FORM_REG
 from binalloc.launch.types import Launch
 
-_ARRIVE = BAR_MODES.index("ARV")
+_ARRIVE = BAR_MODES.index("ARV")  # the mode of a BAR at which a warp does not wait
 
 
 def check_barriers(module: Module, kernel: Function, launch: Launch) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from binalloc.emulator.accelsim.sass import BINARY_VERSION, SassLine
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import LOCAL_WINDOW, SHARED_WINDOW
 from binalloc.isa.interface.places import LANES
+from binalloc.laboratory.accelsim.sass import BINARY_VERSION, SassLine
 from binalloc.launch.types import Launch
 from binalloc.printable import one_line
 from binalloc.version import VERSION
@@ -25,7 +25,7 @@ TRACER_VERSION = 4
 _FORMAT = "#traces format = PC mask destinations opcode sources bytes [addresses] immediate"
 _STRIDE, _DISTANCES = 1, 2  # the format's numbers for the two ways of writing addresses
 NO_LANE = f" {_STRIDE} 0x0 0"  # the addresses of an access that no lane executes
-_BITS = np.arange(LANES, dtype=np.int64)
+_BITS = np.arange(LANES, dtype=np.int64)  # numbers of the lanes
 
 
 def head(kernel: str, launch: Launch, registers: int, shared: int) -> bytes:

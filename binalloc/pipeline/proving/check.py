@@ -1,0 +1,123 @@
+"""The symbolic checker's answer on two binaries: which kernels it proves, its findings, and their likely cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from binalloc.pipeline.steps.kernels import find_kernel
+from binalloc.printable import quoted
+from binalloc.version import IMPORTER
+
+if TYPE_CHECKING:
+    from binalloc.isa.instruction import Function, Module, Origin
+    from binalloc.launch.types import Launch
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The checker's answer."""
+
+    kernels: list[str]  #: kernels that were to be proven
+    unchanged: list[str]  #: kernels among them that are as they were, and were not checked
+    findings: list[str]  #: what the checker could not prove, a sentence each
+    notes: list[str]
+    hint: str | None  #: what the findings may come from
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether all is proven; None where there was nothing to check."""
+        return None if self.unchanged == self.kernels and not self.findings else not self.findings
+
+
+def prove_kernels(old: Module, new: Module, names: list[str], *, whole: bool) -> Proof:
+    """Check these kernels of `new` against `old`. whole: they are all there should be."""
+    findings, notes, unchanged = _check(old, new, names, whole=whole)
+    return Proof(names, unchanged, findings, notes, _hint(old, new) if findings else None)
+
+
+def kernels_to_prove(old: Module, new: Module, kernel: str | None) -> list[str]:
+    """Return the kernels to prove: the one named, else all that both binaries have."""
+    if kernel is not None or not (old.kernels() and new.kernels()):
+        name = find_kernel(new, kernel).name
+        return [find_kernel(old, name).name]
+    known = {fn.name for fn in old.kernels()}
+    return [fn.name for fn in new.kernels() if fn.name in known]
+
+
+def kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> str:
+    """Return the name of the kernel that the launch runs, "" without a launch."""
+    return find_kernel(new, launch.kernel if kernel is None else kernel).name if launch is not None else ""
+
+
+def _check(
+    old: Module, new: Module, names: list[str], *, whole: bool
+) -> tuple[list[str], list[str], list[str]]:
+    """Return findings and notes about all these kernels, and which of them are unchanged and unchecked."""
+    from binalloc.pipeline.steps.holding import declared_idle
+    from binalloc.verify.checker import check
+    from binalloc.verify.resources import check_data
+    from binalloc.verify.surroundings import changed_kernels, check_surroundings
+
+    maps = _identities(old, new)
+    changed = changed_kernels(old, new) if whole else names
+    reports = {
+        name: check(old, new, name, also=changed, maps=maps, idle_slots=declared_idle(new, name))
+        for name in (changed if len(names) > 1 else names)
+    }  # those whose code is the same in both need no proof, and may be beyond one
+    proven = [name for name, report in reports.items() if name in changed or report.ok]
+    findings: dict[str, None] = {}
+    if not proven or len(names) > 1:
+        findings |= dict.fromkeys(map(str, check_surroundings(old, new, "", also=proven) + check_data(old, new)))
+    for name in proven:
+        findings |= dict.fromkeys(map(str, reports[name].errors))
+    notes = dict.fromkeys(str(note) for name in proven for note in reports[name].notes)
+    return list(findings), list(notes), [name for name in names if name not in proven]
+
+
+def _identities(old: Module, new: Module) -> dict[str, Origin]:
+    """Return identity maps for the functions of `new` that have no map of their own and are as long as in `old`."""
+    known = {fn.name: fn for fn in old}
+    found = {fn.name: _identity(known.get(fn.name), fn) for fn in new}
+    return {name: origin for name, origin in found.items() if origin is not None}
+
+
+def _identity(old: Function | None, new: Function) -> Origin | None:
+    from binalloc.isa.instruction import Origin
+
+    if old is None or len(old) != len(new) or (new.origin is not None and old.origin is None):
+        return None
+    # Where `old` was rewritten itself, the map of `new` leads to the binary before it, not to `old`.
+    return Origin(old.name, list(range(len(new))))
+
+
+def _hint(old: Module, new: Module) -> str | None:
+    """Return what findings may come from, in a sentence or two."""
+    hints = []
+    if apart := _imported_apart(old, new):
+        hints.append(f"the two were imported differently: {', '.join(apart)}")
+    known = _identities(old, new)
+    unmapped = [fn.name for fn in new if fn.origin is None and fn.name not in known]
+    if unmapped:
+        text = f"{new.path or 'the rewritten binary'} carries no instruction map of {', '.join(unmapped)}, as "
+        hints.append(text + "`binalloc rewrite` writes one: are the two arguments swapped (verify ORIGINAL REWRITTEN)?")
+    return ". ".join(hints) or None
+
+
+_IMPORTED = {
+    "input_sha256": "from other PTX",
+    "inputs_sha256": "from other PTX",
+    "machine": "for the machines {} and {}, to whose registers code that recurses keeps",
+    "stack_bytes": "with stacks of {} and {} bytes per thread, which code that recurses has as numbers",
+    "version": "by binalloc {} and {}",
+}
+"""How records of two imports may differ, by key, in words."""
+
+
+def _imported_apart(old: Module, new: Module) -> list[str]:
+    """Return in what two imports differ by their records; nothing where one of the binaries has no record."""
+    one, other = (next((r for r in module.provenance if r.get("tool") == IMPORTER), None) for module in (old, new))
+    if one is None or other is None:
+        return []
+    pairs = ((words, one.get(key), other.get(key)) for key, words in _IMPORTED.items())
+    return [words.format(quoted(a), quoted(b)) for words, a, b in pairs if a != b]

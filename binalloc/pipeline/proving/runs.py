@@ -1,0 +1,124 @@
+"""The emulated runs of an original and of its rewritten binary, compared by what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from binalloc.errors import running
+from binalloc.launch.types import CompareMode
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
+    from binalloc.isa.instruction import Module
+    from binalloc.launch.comparison import Shown
+    from binalloc.launch.file import Difference, Launch
+    from binalloc.launch.program.types import Program
+
+
+@dataclass(frozen=True)
+class FirstStore:
+    """The stores that wrote the first differing element, and what they left there."""
+
+    element: str
+    expected: Shown  #: value that the original left
+    actual: Shown  #: value that the rewritten binary left
+    original: str | None  #: the original's store, in words; None where there is none
+    rewritten: str | None  #: the rewritten binary's
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Two runs, side by side."""
+
+    machine: str
+    scheduler: str
+    rescheduled: bool  #: the original was scheduled for the machine first
+    differences: list[str]  #: first difference of each buffer and variable, and of what was printed
+    first_store: FirstStore | None
+    original: int  #: emulated cycles
+    rewritten: int  #: emulated cycles
+
+    @property
+    def same(self) -> bool:
+        """Whether both left and printed the same."""
+        return not self.differences
+
+
+def compare_programs(
+    old: Module, new: Module, program: Program, options: RunOptions, progress: Callable[[str], None]
+) -> ComparedRuns:
+    """Run all launches of a program with both binaries, and compare what they leave. Raises what `run_steps` does."""
+    from binalloc.emulator.runs.program import run_steps
+    from binalloc.launch.file import compare, compare_globals
+    from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
+
+    results = []
+    given = scheduled_for(old, kernels_of(old, program), options.machine)
+    for which, module in (("original", given), ("rewritten", new)):
+        with running(f"the {which}"):
+            kernels = kernels_of(module, program)
+            results.append(run_steps(module, program, options, kernels=kernels, progress=told_by(progress)))
+    before, after = results
+    differences = compare(program.held, before.buffers, after.buffers)
+    differences += compare_globals(program.held, before.globals, after.globals)
+    found = [str(d) for d in differences] + _printed(before.said.differs(after.said))
+    return ComparedRuns(
+        options.machine.name, options.scheduler, given is not old, found, None, before.cycles, after.cycles
+    )
+
+
+def _printed(difference: str | None) -> list[str]:
+    return [] if difference is None else [difference]
+
+
+def compare_launches(
+    old: Module, new: Module, kernel: str, launch: Launch, options: RunOptions, progress: Callable[[str], None],
+) -> ComparedRuns:
+    """Run one launch with both binaries, and compare what they leave. Raises what `run_launch` does."""
+    from binalloc.emulator.runs.run import run_launch
+    from binalloc.launch.file import check_against, compare, compare_globals, variable_name
+    from binalloc.pipeline.steps.measure import run_progress
+
+    machine = options.machine
+    rescheduled = any(fn.info.machine != machine.name for fn in old)
+    if rescheduled:
+        from binalloc.transform.schedule.schedule import schedule
+
+        old = schedule(old, machine)
+    for module in (old, new):
+        check_against(launch, module.function(kernel).info, module.path)
+    results = []
+    for which, module in (("original", old), ("rewritten", new)):
+        with running(f"the {which}"):
+            tell = run_progress(f"{kernel}, {which}", progress)
+            results.append(run_launch(module, kernel, launch, replace(options, progress=tell)))
+    before, after = results
+    differences = compare(launch, before.buffers, after.buffers)
+    differences += compare_globals(launch, before.globals, after.globals)
+    data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}
+    first = _first_store(old, new, kernel, launch, options, differences[0], data) if differences else None
+    found = [str(d) for d in differences] + _printed(before.printed.differs(after.printed))
+    return ComparedRuns(
+        machine.name, options.scheduler, rescheduled, found, first, before.cycles, after.cycles
+    )
+
+
+def _first_store(
+    old: Module, new: Module, kernel: str, launch: Launch, options: RunOptions, d: Difference, results: dict[str, Any],
+) -> FirstStore | None:
+    """Find the store that wrote the first differing element in both runs; None where elements have no place of their
+    own (compare = "unordered")."""
+    import numpy as np
+
+    from binalloc.emulator.runs.watch import first_store
+
+    if d.mode == CompareMode.UNORDERED:
+        return None
+    data = results[d.name]
+    offset = int(np.ravel_multi_index(d.index, data.shape)) * data.itemsize + d.offset
+    size = data.itemsize if d.bytes is None else d.bytes
+    stores = [first_store(m, kernel, launch, d.name, offset, size, options) for m in (old, new)]
+    named = [str(store) if store else None for store in stores]
+    return FirstStore(d.element, d.expected, d.actual, named[0], named[1])

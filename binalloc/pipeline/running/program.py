@@ -1,0 +1,91 @@
+"""One emulated run of a program of several launches, or of one launch in it, as a record.
+
+Needs a module scheduled for the machine, which has all kernels that the program launches. Leaves true: a run that was
+stopped has a record as well, of the launches that had ended. Writes no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from binalloc.errors import Interrupted, LimitHit
+from binalloc.pipeline.program import kernels_of, told_by
+from binalloc.pipeline.running.reference import AgainstReference, against_reference, require_reference
+from binalloc.pipeline.running.run import KernelRun, MakeRecorder, run_kernel
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
+    from binalloc.emulator.runs.program import Ran
+    from binalloc.emulator.runs.run import Result
+    from binalloc.isa.instruction import Module
+    from binalloc.launch.program.types import Program
+    from binalloc.launch.types import Launch
+    from binalloc.pipeline.running.observed import Wanted
+
+
+@dataclass
+class ProgramRun:
+    """An emulated run of all launches of a program, be it one that was stopped."""
+
+    program: Program
+    ran: Ran
+    ended: LimitHit | Interrupted | None = None  #: what stopped it
+    reference: AgainstReference | None = None
+
+
+def run_whole_program(
+    module: Module, program: Program, options: RunOptions, *, progress: Callable[[str], None], reference: bool = False
+) -> ProgramRun:
+    """Run a program and return its record. Raises what `run_steps` does; LimitHit and Interrupted only where nothing
+    was launched. reference: compare with the program's reference, unless the run was stopped."""
+    from binalloc.emulator.runs.program import run_steps
+
+    if reference:
+        require_reference(program.held, program.path)
+    try:
+        ran = run_steps(module, program, options, kernels=kernels_of(module, program), progress=told_by(progress))
+    except (LimitHit, Interrupted) as error:
+        if error.program is None:
+            raise
+        return ProgramRun(program, cast("Ran", error.program), error)
+    found = ProgramRun(program, ran)
+    if reference:
+        found.reference = against_reference(program.held, ran.buffers, program.constants)
+    return found
+
+
+def run_step(
+    module: Module,
+    program: Program,
+    options: RunOptions,
+    step: int,
+    *,
+    progress: Callable[[str], None],
+    wanted: Wanted | None = None,
+    recorder: MakeRecorder | None = None,
+) -> KernelRun:
+    """Run a program up to its launch of number `step`, and return the record of that one, as `run_kernel` does.
+    options: of both runs. Raises UsageError where the program has no such launch."""
+    from binalloc.emulator.runs.program import Reached, run_steps
+
+    unseen = replace(options, every=None, profile=False)
+    try:
+        run_steps(
+            module, program, unseen, kernels=kernels_of(module, program), stop_at=step, progress=told_by(progress)
+        )
+    except Reached as there:
+        reached = there
+    else:
+        raise AssertionError(step)  # it raises where there is no such launch
+
+    def one(_: Module, __: str, launch: Launch, asked: RunOptions) -> Result:
+        return reached.session.launch(launch, reached.parameters, asked, contents=True)
+
+    found = run_kernel(
+        module, reached.launch.kernel, reached.launch, options, progress=progress, wanted=wanted, recorder=recorder,
+        runner=one,
+    )  # fmt: skip
+    found.step = step
+    return found

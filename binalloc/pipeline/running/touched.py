@@ -1,0 +1,110 @@
+"""The accesses to what a run watches, as records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from binalloc.emulator.host.device import LaunchedDevice
+    from binalloc.emulator.runs.watch import Span, Touch
+
+_KINDS = ("load", "store", "atomic")
+
+
+@dataclass(frozen=True)
+class WatchedAccess:
+    """One lane's access to a watched piece of memory."""
+
+    cycle: int  #: in which its instruction issued
+    sm: int
+    block: int  #: of the grid
+    warp: int  #: of the block
+    lane: int
+    thread: int  #: of the block
+    function: str
+    index: int  #: of the instruction in its function
+    instruction: str  #: as text
+    source: str | None  #: file and line, where the binary has them
+    kind: str  #: `load`, `store` or `atomic`
+    buffer: str  #: buffer or variable
+    offset: int  #: first byte of it that is watched and accessed
+    bytes: int
+    before: str  #: what the bytes held: numbers of the buffer's type, or `bytes` and their values
+    after: str | None  #: what they held afterwards; None for a load
+
+
+@dataclass
+class Watched:
+    """All accesses to what a run watches."""
+
+    spans: Sequence[Span] = ()  #: the watched pieces; pieces that overlap are one
+    total: int = 0  #: accesses of lanes; one that touches several pieces counts for each
+    accesses: list[WatchedAccess] = field(default_factory=list)  #: the first of them, in the order of time
+
+    @property
+    def left_out(self) -> int:
+        """How many are not listed."""
+        return self.total - len(self.accesses)
+
+
+class Touched:
+    """Listens to accesses and keeps the first `most`. say: is handed each of these, as it happens if that is `live`."""
+
+    def __init__(self, most: int, say: Callable[[WatchedAccess], None], live: bool) -> None:
+        self._most, self._say, self._live = most, say, live
+        self._device: LaunchedDevice | None = None
+        self.found = Watched()
+
+    def begin(self, device: LaunchedDevice, spans: Sequence[Span]) -> Sequence[Span]:
+        """Take the device and the watched pieces of a run that begins."""
+        self._device, self.found.spans = device, spans
+        return spans
+
+    def add(self, touch: Touch) -> None:
+        """Count another access, and keep it while there is room."""
+        self.found.total += 1
+        if self.found.total > self._most:
+            return
+        access = self._describe(touch)
+        self.found.accesses.append(access)
+        if self._live:
+            self._say(access)
+
+    def say_late(self) -> None:
+        """Say all that was kept and not said: the kernel has faulted, and there is no other record of them."""
+        if not self._live:
+            for access in self.found.accesses:
+                self._say(access)
+
+    def _describe(self, touch: Touch) -> WatchedAccess:
+        from binalloc.emulator.state.layout import LANES
+        from binalloc.emulator.stops.context import Context
+
+        assert self._device is not None
+        function, index, instruction, source = Context(self._device).parts(touch.pc)
+        loads = _KINDS[touch.access] == "load"
+        before, after = (_values(self._device, touch, data) for data in (touch.before, touch.after))
+        return WatchedAccess(
+            touch.cycle, touch.sm, touch.block, touch.in_block, touch.lane, touch.in_block * LANES + touch.lane,
+            function, index, instruction, source, _KINDS[touch.access], touch.span.name,
+            touch.address - touch.span.start + touch.span.offset, len(touch.before), before, None if loads else after,
+        )  # fmt: skip
+
+
+def _values(device: LaunchedDevice, touch: Touch, data: bytes) -> str:
+    """Return whole elements of the buffer and numbers in structs as numbers, anything else as bytes."""
+    import numpy as np
+
+    from binalloc.emulator.debug.watches import element_of
+    from binalloc.launch.elements.layout import number_at
+
+    element = element_of(device, touch.span.name)
+    offset = touch.address - touch.span.start + touch.span.offset
+    number = number_at(element, offset, len(data))
+    if number is not None:
+        return str(np.frombuffer(data, number)[0])
+    if offset % element.itemsize or len(data) % element.itemsize:
+        return f"bytes {data.hex(' ')}"
+    return ", ".join(str(value) for value in np.frombuffer(data, element))

@@ -1,1 +1,0 @@
-"""What `verify` prints: proofs, control codes, limits."""

@@ -1,0 +1,91 @@
+"""A run of one launch as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from binalloc.emulator.host.figures.skew import cycles_range
+from binalloc.report.runs.annotate import annotation
+from binalloc.report.runs.printed import printed_json
+from binalloc.report.runs.stopped import stopped_json
+from binalloc.report.runs.watched import watched_json
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.run import Result
+    from binalloc.pipeline.running.reference import AgainstReference
+    from binalloc.pipeline.running.run import KernelRun
+
+
+class Annotate(NamedTuple):
+    """What single instructions are shown."""
+
+    most: int | None = None  #: so many of the hottest; None for all
+    source: str | None = None  #: folder of the source files
+
+
+def run_json(run: KernelRun, written: dict[str, Any], annotate: Annotate | None = None) -> dict[str, Any]:
+    """Return a run, be it one that was stopped. written: the fields that name its files. annotate: describe single
+    instructions, too; needs a run with a profile of them."""
+    found = result_json(run.result)
+    if run.trace is not None:
+        found["trace"] = vars(run.trace)
+    if run.watched is not None:
+        found["watch"] = watched_json(run.watched)
+    if run.breaks:
+        found["break"] = None if run.stopped_at is None else stopped_json(run.stopped_at)
+    if annotate is not None:
+        found["annotation"] = annotation(run.module, run.function, run.result, annotate.most, annotate.source)
+    if run.reference is not None:
+        found |= reference_json(run.reference)
+    found["cycles_range"] = cycles_range(run.result.cycles, run.skewed)
+    if run.step is not None:
+        found["launch"] = run.step
+    return found | written
+
+
+def result_json(result: Result) -> dict[str, Any]:
+    """What an emulated run did, be it one that was stopped."""
+    found: dict[str, Any] = {
+        "kernel": result.kernel,
+        "machine": result.machine,
+        "engine": result.engine,
+        "scheduler": result.scheduler,
+        "sms": result.sms,
+        "partial": result.partial,
+        "cycles": result.cycles,
+        "cycles_range": None,
+        "blocks": result.blocks,
+        "blocks_ended": result.blocks_ended,
+        "blocks_per_sm": result.blocks_per_sm,
+        "occupancy": result.resident_occupancy,
+        "achieved_occupancy": result.occupancy,
+        "stats": plain_values(result.stats),
+    }
+    return found | printed_json(result)
+
+
+def partial_json(error: BaseException) -> dict[str, Any] | None:
+    """Return what the emulated run that the error stopped had done by then; None where it stopped none."""
+    from binalloc.emulator.runs.run import Result
+
+    partial = getattr(error, "partial", None)
+    if not isinstance(partial, Result):
+        return None
+    version = getattr(error, "version", "")
+    return result_json(partial) | ({"version": version} if version else {})
+
+
+def reference_json(found: AgainstReference) -> dict[str, Any]:
+    """Return the comparison with a launch file's reference."""
+    return {"reference": "same" if found.same else "differs", "differences": [str(d) for d in found.differences]}
+
+
+def plain_values(value: Any) -> Any:
+    """Statistics as JSON values: NumPy numbers and arrays become Python's."""
+    if isinstance(value, dict):
+        return {str(k): plain_values(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(v) for v in value]
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value

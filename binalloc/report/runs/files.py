@@ -1,0 +1,80 @@
+"""The files that `binalloc run` writes of a run: its series, its profile, its buffers."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from binalloc.errors import UsageError
+from binalloc.files import write_atomically
+from binalloc.pipeline.profile import profile_bytes, profile_of
+from binalloc.printable import quoted
+from binalloc.report.runs.facts import result_json
+from binalloc.report.runs.series import series_bytes
+
+if TYPE_CHECKING:
+    from binalloc.pipeline.running.run import KernelRun
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files that are asked for, by path."""
+
+    series: str | None = None
+    profile: str | None = None
+    save: str | None = None  #: folder for the buffers
+    accelsim: str | None = None  #: folder of the trace for Accel-Sim, which the run's recorder writes
+
+
+def write_files(run: KernelRun, files: Files) -> dict[str, Any]:
+    """Write what is asked for of a run, and return the fields of a report that name it. Of a run that was stopped there
+    are series and profile up to there, but no buffers. Raises UsageError where a file cannot be written."""
+    found: dict[str, Any] = {}
+    if files.series is not None:
+        found["series"] = _write_series(files.series, run)
+    if files.profile is not None:
+        profile = profile_of(run.module, run.function, run.result)
+        write_atomically(files.profile, profile_bytes(profile))
+        found["profile"] = {"file": files.profile, "warps": profile.entered}
+    if run.recorded:
+        found["accelsim_trace"] = files.accelsim
+    if files.save is not None and run.whole:
+        found["saved"] = save_buffers(Path(files.save), run.result.buffers, run.result.globals)
+    return found
+
+
+def _write_series(path: str, run: KernelRun) -> dict[str, Any]:
+    """Write the series and return what the report says of it."""
+    result = run.result
+    about = {"every": run.options.every or 0, "full_at_cycle": result.series_full_at}
+    write_atomically(path, series_bytes(path, result_json(result), result.series, about))
+    return {"file": path, "intervals": len(result.series), **about}
+
+
+def save_buffers(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> list[str]:
+    """One .npy file per buffer, and per global variable of the module; the files' paths. Raises UsageError where one
+    cannot be written, or where a buffer is called as the file of a variable."""
+    import numpy as np
+
+    files = dict(buffers)
+    for name, array in variables.items():
+        if f"global.{name}" in files:
+            found = f"the buffer global.{name} and the variable {name}"
+            raise UsageError("two things to save have one file name", file=str(folder), found=found)
+        files[f"global.{name}"] = array
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise UsageError("cannot make the folder", file=str(folder), found=e.strerror) from e
+    out = []
+    for name, array in files.items():
+        path = folder / f"{name}.npy"
+        if path.parent != folder:
+            raise AssertionError(f"{quoted(name)} is no file name")  # names were checked where they came in
+        content = io.BytesIO()
+        np.save(content, array, allow_pickle=False)
+        write_atomically(path, content.getvalue())
+        out.append(str(path))
+    return out

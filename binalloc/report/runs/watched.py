@@ -1,0 +1,36 @@
+"""The accesses to what a run watches, as lines and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from binalloc.printable import count
+
+if TYPE_CHECKING:
+    from binalloc.pipeline.running.touched import Watched, WatchedAccess
+
+
+def watched_json(found: Watched) -> dict[str, Any]:
+    """Return the field `watch` of a report."""
+    spans = [{"buffer": s.name, "offset": s.offset, "bytes": s.size, "address": s.start} for s in found.spans]
+    accesses = [asdict(access) for access in found.accesses]
+    return {"watched": spans, "total": found.total, "left_out": found.left_out, "accesses": accesses}
+
+
+def access_line(found: WatchedAccess) -> str:
+    """Return an access as one line."""
+    source = "" if found.source is None else f" ({found.source})"
+    change = found.before if found.after is None else f"{found.before} -> {found.after}"
+    return (
+        f"watch: cycle {found.cycle:,}: {found.kind} {found.buffer}+{found.offset}: {change}; "
+        f"{found.function}+{found.index} `{found.instruction}`{source}, SM {found.sm}, block "
+        f"{found.block}, thread {found.thread} (warp {found.warp}, lane {found.lane})"
+    )
+
+
+def watch_lines(found: Any) -> list[str]:
+    """Return the line behind those of single accesses, with how many there were. found: the field `watch`."""
+    spans = ", ".join(f"{s['buffer']}+{s['offset']}:{s['bytes']}" for s in found["watched"])
+    rest = f", {found['left_out']:,} of them counted only" if found["left_out"] else ""
+    return [f"watch {spans}: {count(found['total'], 'access', 'accesses')}{rest}"]

@@ -1,0 +1,142 @@
+"""`binalloc verify` as JSON and as text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from binalloc.printable import count
+
+if TYPE_CHECKING:
+    from binalloc.launch.comparison import Shown
+    from binalloc.pipeline.proving.control_codes import ControlCodes
+    from binalloc.pipeline.proving.limits import KeptLimit
+    from binalloc.pipeline.proving.runs import ComparedRuns, FirstStore
+    from binalloc.pipeline.proving.verify import Verification
+
+MOST_NOTES = 5  # a binary of many kernels has one for each: the first tell what kind they are
+SHOWN = 20  # findings in a text: about a screen; --json has all
+
+
+def verification_json(found: Verification) -> dict[str, Any]:
+    """Return what was found."""
+    proof, runs = found.proof, found.runs
+    return {
+        "verified": found.verified,
+        "kernel": proof.kernels[0] if len(proof.kernels) == 1 else None,
+        "kernels": proof.kernels,
+        "unchanged": proof.unchanged,
+        "checked": proof.passed,
+        "findings": proof.findings,
+        "notes": proof.notes,
+        "hint": proof.hint,
+        "control_codes": _control_codes(found.control_codes),
+        "limits": [_limit(limit) for limit in found.limits],
+        "within_limits": found.within_limits,
+        "exceeded": [limit.sentence for limit in found.limits if not limit.kept],
+        "same_results": None,
+        "differences": [],
+        "first_store": None,
+        "cycles": None,
+        **({} if runs is None else _runs(runs)),
+    }
+
+
+def _control_codes(found: ControlCodes) -> dict[str, Any]:
+    return {
+        "ok": found.ok,
+        "machines": found.machines,
+        "hazards": [{"machine": name, **hazard.to_dict()} for name, hazard in found.hazards],
+        "findings": [str(hazard) for _, hazard in found.hazards],
+        "notes": found.notes,
+    }
+
+
+def _limit(row: KeptLimit) -> dict[str, Any]:
+    return {
+        "kernel": row.kernel,
+        "counter": row.counter,
+        "original": row.original,
+        "limit": row.limit,
+        "found": row.found,
+        "directives": list(row.directives),
+    }
+
+
+def _runs(runs: ComparedRuns) -> dict[str, Any]:
+    return {
+        "machine": runs.machine,
+        "scheduler": runs.scheduler,
+        "original_rescheduled": runs.rescheduled,
+        "same_results": runs.same,
+        "first_store": None if runs.first_store is None else _first_store(runs.first_store),
+        "differences": runs.differences,
+        "cycles": {"original": runs.original, "rewritten": runs.rewritten},
+    }
+
+
+def _first_store(first: FirstStore) -> dict[str, Any]:
+    return {
+        "element": first.element,
+        "original": {"store": first.original, "value": _value(first.expected)},
+        "rewritten": {"store": first.rewritten, "value": _value(first.actual)},
+    }
+
+
+def _value(v: Shown) -> int | float | str:
+    """Return a value as JSON has it: NaN, infinities and complex numbers as text."""
+    return v if isinstance(v, int) or (isinstance(v, float) and math.isfinite(v)) else str(v)
+
+
+def render_verification(found: dict[str, Any]) -> str:
+    lines = []
+    if found["checked"] is not None:
+        names = [name for name in found["kernels"] if name not in found["unchanged"]]
+        what = ", ".join(names) or f"no kernel {'that changed' if found['kernels'] else 'in common'}"
+        lines.append(f"{what}: symbolic check {'passed' if found['checked'] else 'FAILED'}\n")
+    lines += [f"  {text}\n" for text in found["findings"][:20]]
+    if len(found["findings"]) > 20:
+        lines.append(f"  and {len(found['findings']) - 20} more\n")
+    lines += [f"  note: {text}\n" for text in found["notes"][:MOST_NOTES]]
+    if len(found["notes"]) > MOST_NOTES:
+        lines.append(f"  and {count(len(found['notes']) - MOST_NOTES, 'more note')}\n")
+    if found["hint"]:
+        lines.append(f"  {found['hint']}\n")
+    if found["unchanged"]:
+        lines.append(f"{', '.join(found['unchanged'])}: unchanged, not checked\n")
+    lines.append(_render_control_codes(found["control_codes"]))
+    if found["same_results"] is not None:
+        cycles = found["cycles"]
+        lines.append(f"emulated results {'same' if found['same_results'] else 'DIFFERENT'}; ")
+        lines.append(f"cycles {cycles['original']:,} and {cycles['rewritten']:,} on {found['machine']}")
+        lines.append(" (the original rescheduled for it)\n" if found["original_rescheduled"] else "\n")
+        lines += [f"  {text}\n" for text in found["differences"]]
+    if found["first_store"] is not None:
+        first = found["first_store"]
+        lines.append(f"first differing element {first['element']}\n")
+        for side in ("original", "rewritten"):
+            lines.append(f"  {side:9s} {first[side]['value']!r}, by {first[side]['store'] or 'no store'}\n")
+    lines.append(_render_limits(found))
+    return "".join(lines)
+
+
+def _render_control_codes(found: dict[str, Any]) -> str:
+    """As lines, the verdict first."""
+    lines = []
+    if found["machines"]:
+        count = len(found["hazards"])
+        verdict = "no hazard" if not count else "1 HAZARD" if count == 1 else f"{count} HAZARDS"
+        lines.append(f"control codes: {verdict} on {', '.join(found['machines'])}\n")
+    lines += [f"  {text}\n" for text in found["findings"][:SHOWN]]
+    if len(found["findings"]) > SHOWN:
+        lines.append(f"  and {len(found['findings']) - SHOWN} more\n")
+    lines += [f"control codes NOT CHECKED: {text}\n" for text in found["notes"]]
+    return "".join(lines)
+
+
+def _render_limits(found: dict[str, Any]) -> str:
+    """A line where all limits are kept, else one for each that is not; nothing where there are none."""
+    if found["within_limits"]:
+        kept = (f"{r['kernel']} {r['counter']} {r['found']:,} of at most {r['limit']:,}" for r in found["limits"])
+        return f"limits kept: {'; '.join(kept)}\n"
+    return "".join(f"limit exceeded: {text}\n" for text in found["exceeded"])
