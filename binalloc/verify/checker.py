@@ -363,7 +363,7 @@ class _Checker:
         self.stats.update(contexts=count, steps=contexts.steps, slots=_rows(result))
 
     def _reach(self, pointer: int) -> int:
-        """Return the number of slots that the code may use on any way: rows of a function's own accesses, and those of
+        """Return the number of slots that the code may use on any way: rows of a function's own accesses, and rows of
         callees above the largest shift of the pointer."""
         rows: dict[int, int] = {}
         for pair in self.order:
