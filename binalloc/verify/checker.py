@@ -88,7 +88,7 @@ from binalloc.verify.resources import (
 from binalloc.verify.surroundings import check_surroundings
 from binalloc.verify.values.lattice import State
 
-MAX_CHAIN = 64  # nested calls; chosen by hand: it keeps the checker's own recursion within Python's limit
+MAX_CHAIN = 64  # nested calls that are followed, as many as the reconvergence stack has entries; a call takes one
 STEPS_PER_WORD = 300  # of the analysis; chosen by hand: it bounds the time on hostile code
 _CALLS = (Flow.CALL, Flow.CALL_INDIRECT)  # words that enter a function
 
