@@ -17,10 +17,10 @@ value after another forbid nothing.
 **Order** (`order.py`). Each block of the original is put into the order that the instruction map proposes, if it does
 the same in that order; everything else follows the original in the resulting order.
 
-**Lattice** (`lattice.py`). A fact says "this place of the rewritten program holds what that original value is now".
-Places are registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and words of
-local memory. Facts are unconditional or under an original predicate. Constants, the slot pointer and results of pure
-operations are further values. The meet (`meet.py`) is intersection of what the facts imply.
+**Lattice** (`lattice.py`). A fact says "this place of the rewritten program holds the current content of that original
+value". Places are registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and
+words of local memory. Facts are unconditional or under an original predicate. Constants, the slot pointer and results
+of pure operations are further values. The meet (`meet.py`) is intersection of what the facts imply.
 
 **Transfer** (`transfer.py`). An original definition empties the column of its value, a rewritten one the row; copies
 copy rows or columns; a matched operation checks its operands and relates its results; a pure operation that stands
