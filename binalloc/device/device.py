@@ -152,9 +152,9 @@ class Device:
     ) -> None:
         """Make a device with nothing on it but the binary's variables.
 
-        kernels: a module, or the path of a binary (.loom) or of PTX. machine: as in `launch_kernel`. heap,
-        printf_buffer: bytes that kernels can `malloc`, and bytes for what each launch prints; 8 MiB and 1 MiB by
-        default. options: how each launch runs, fields of `RunOptions` by name.
+        kernels: a module, or the path of a binary (.loom) or of PTX. machine: as in `launch_kernel`. heap: bytes for
+        `malloc` of kernels, 8 MiB by default. printf_buffer: bytes for the output of each launch, 1 MiB by default.
+        options: how each launch runs, fields of `RunOptions` by name.
         """
         module = kernels if isinstance(kernels, Module) else load_kernels(kernels, machine=machine)
         self.machine = own_machine(module, None, machine, runs=True)
@@ -214,10 +214,10 @@ class Device:
         return self.array(np.zeros(tuple(shape) if not isinstance(shape, int) else shape, dtype))
 
     def texture(self, texture: TextureArray) -> DeviceTexture:
-        """Place a texture with a copy of its texels.
+        """Place a texture with a copy of its texels. Raises as `launch_kernel` does for an object that is no texture.
 
         Where its data is an array or surface of this device, the texture reads that memory, with its contents at that
-        time. Raises as `launch_kernel` does for an object that is no texture.
+        time.
         """
         memory = self._session.memory
         name = f"texture{len(memory.handles)}"

@@ -21,8 +21,8 @@ def load_kernels(path: str | Path, *, machine: Machine | str | Path | None = Non
     """Return the module of a binary, or import the one of PTX.
 
     The PTX is a text, or it is in an object, program, library or fat binary. There each translation unit is taken for
-    its oldest architecture. machine: imported for this one, by default that of its `.target`. name: of a kernel of PTX
-    that is imported alone, so that errors in others do not matter. Raises UsageError where the file cannot be read,
+    its oldest architecture. machine: imported for this one, by default that of its `.target`. name: imports only this
+    kernel of PTX, so that errors in others do not matter. Raises UsageError where the file cannot be read,
     MalformedInput where it is neither, or where its PTX cannot be imported.
     """
     data = read_bytes(path)

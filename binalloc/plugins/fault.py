@@ -17,7 +17,7 @@ class PluginFault(BinallocError):
         what: the action of the plug-in, "raised" or the like.
         whose: the package and its entry point.
         where: the function and line, or the place in a file, "" where there is none.
-        cause: the error that was raised, or a text that says what was wrong.
+        cause: the error that was raised, or a text.
     """
 
     exit_code = 1

@@ -34,7 +34,7 @@ class Table(Mapping[str, Row]):
         return entries(self.group, self._own)
 
     def __getitem__(self, name: str) -> Row:
-        found = self.entries()  # looked at in any case: who has a name that is ours already is told
+        found = self.entries()  # also for a name of ours, so that an entry point of the same name is reported
         return self.built_in[name] if name in self.built_in else self._row(found[name])
 
     def __iter__(self) -> Iterator[str]:

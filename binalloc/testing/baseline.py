@@ -22,7 +22,7 @@ from binalloc.pipeline.limits import in_percent, most_cycles, parse_share, slowe
 from binalloc.printable import quoted
 from binalloc.records import parse_record
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 1  # a baseline of another schema is refused, and has to be written anew
 FOLDER = "binalloc_baselines"
 """Name of the folder of baselines, beside the file of the test."""
 

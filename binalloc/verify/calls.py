@@ -354,7 +354,7 @@ class _Run:
         return kept, changed
 
     def _frame(self, state: State, killed: Set, written: set[int]) -> State:
-        """Return the facts that survive any callee that writes these original values and these rows."""
+        """Return the facts that survive a callee if it writes these original values and these rows."""
         after = state.copy()
         after.doubt -= killed
         after.kill(killed)

@@ -1,8 +1,8 @@
 """This module bounds the depth of the reconvergence stack, for call chains that come near its end.
 
-Needs the lockstep of every pair of functions. A stack holds one entry for each active call. For each branch whose lanes
-are apart, it holds the entry that waits at the reconvergence point, and up to one side that has not run yet. There are
-two bounds, of which the smaller holds:
+Needs the lockstep of every pair of functions. A stack holds one entry for each active call. For each branch with
+diverged lanes, it holds the entry that waits at the reconvergence point, and up to one side still to run. There are two
+bounds, of which the smaller holds:
 
 - *by the code*: the branches that may be open at a place (their reconvergence point not yet reached), each with the
   entries it pushes; a branch that may be executed again while it is open counts as any number;
@@ -68,7 +68,7 @@ def depth(code: Code, callees: dict[int, Depth]) -> Depth:
 
 def _costs(code: Code, branches: list[int], opened: list[int]) -> list[int]:
     """Return the entries of each branch: MANY if it may be executed again while it is open and adds some each time."""
-    inside = [0] * len(branches)  # per branch, those that may be met while it is open
+    inside = [0] * len(branches)  # for each branch the ones that may be executed while it is open
     for c, i in enumerate(branches):
         for b in bits(opened[i]):
             inside[b] |= 1 << c

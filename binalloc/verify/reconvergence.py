@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from binalloc.verify.lockstep import Edge, Lockstep, Node, Position
 
 Pair = tuple[int, int]
+"""(reconvergence point of the rewritten branch, of the original one)."""
 Stack = tuple[Pair, ...]
+"""A reconvergence stack, the top last."""
 MAX_STACKS = 512
 """Stacks that are compared for one step, and entries of one stack. Chosen by hand: it bounds the time on hostile
 code."""

@@ -35,13 +35,12 @@ MOST_HELD = 30  # tokens of a result that no original value equals now
 MOST_RANKED = 100  # ways among which MOST_TOLD are selected
 MOST_WAYS = 100  # ways of naming all operands of one operation
 
-Signature = tuple[object, ...]
+Signature = tuple[object, ...]  # an operation with its modifiers, without operands
 T = TypeVar("T")
 
 
 def told_by(old: Original, remade: Collection[Signature]) -> frozenset[int]:
-    """Return the values that the original's operations of these signatures read, and values that are copied into such
-    ones."""
+    """Return the values read by the original's operations of these signatures, and the sources of copies to them."""
     if not remade:
         return NONE
     found = {x for i, v in enumerate(old.views) if v.pure and v.signature in remade for x in old.uses[i]}
@@ -144,8 +143,11 @@ def _ways(state: State, uses: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _joined(state: State, values: list[int], names: list[list[int]]) -> list[tuple[int, ...]]:
-    """Return ways in which consecutive values that are two units of the same results are named alike; none without such
-    values."""
+    """Return ways of naming in which consecutive values have corresponding names if they are two units of the same
+    results.
+
+    There are none without such values.
+    """
     choices: list[list[tuple[int, ...]]] = []
     at = 0
     while at < len(values):

@@ -196,9 +196,9 @@ def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
 def check_locals(products: list[Product], old: FunctionInfo, new: FunctionInfo) -> list[Finding]:
     """Check that every access that may touch lifted local words is followed symbolically; lifting is sound only then.
 
-    Words whose loads and stores were left out must not be touched by any access that still goes to memory. Accesses at
-    fixed addresses are compared. Accesses at computed and generic addresses forbid lifting altogether: the local
-    window's place is known to everyone, so that any 64-bit address may lie in it.
+    If loads and stores of a word were left out, no remaining access may touch it. Accesses at fixed addresses are
+    compared. Accesses at computed and generic addresses forbid lifting altogether: the local window's place is known to
+    everyone, so that any 64-bit address may lie in it.
     """
     lifted = {
         w

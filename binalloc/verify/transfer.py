@@ -402,7 +402,7 @@ class Steps:
             state.clear_row(key)
         if names:
             state.kill(names)
-        # Of results that share a place the last stands: only what stands in both programs corresponds.
+        # Of results that share a place the last counts: only results that count in both programs correspond.
         stands, kept = dict(zip(names, keys, strict=True)), dict(zip(keys, names, strict=True))
         for x, key in stands.items():
             if kept[key] == x:

@@ -85,11 +85,11 @@ class _Spiller:
 
     def __init__(self, routine: Routine, chosen: set[int], short: set[int]) -> None:
         self.routine = routine
-        self.chosen = chosen
-        self.short = short
-        self.definition: dict[int, Node | None] = {}
-        self.original: dict[int, Instr] = {}
-        self.word: dict[int, int] = {}
+        self.chosen = chosen  #: the predicates to be split
+        self.short = short  #: predicates whose live ranges are short already
+        self.definition: dict[int, Node | None] = {}  #: predicate -> its definition if it may be recomputed, else None
+        self.original: dict[int, Instr] = {}  #: predicate -> its definition before it is renamed
+        self.word: dict[int, int] = {}  #: predicate -> the unit that keeps it
 
     def run(self) -> None:
         self._definitions()

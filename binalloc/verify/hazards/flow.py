@@ -2,9 +2,9 @@
 
 Leaves for each block what may be in flight on some way before it (`before`) and behind it (`behind`): an `InFlight`.
 
-Each block's effect is known in closed form: what it puts in flight, by how many cycles it ages what it found, and which
-planes its waits leave. Calls are precise. A block knows what was put in flight since its function was entered and,
-apart from that, what happens to whatever was in flight at entry. So nothing flows from one caller to another. A
+Each block's effect is known in closed form: planes that it puts in flight, cycles by which it ages earlier ones, and
+planes that its waits leave. Calls are precise. A block knows the planes put in flight since its function was entered.
+Apart from that, it knows the effect on planes in flight at entry. So nothing flows from one caller to another. A
 function's effect is that of the ways to its RETs. Planes only grow and ages only shrink, so the iteration ends.
 """
 

@@ -2,14 +2,14 @@
 other lanes.
 
 A *thread's* way is the control flow graph with its calls and returns. A lane that waits while others run only gains
-time and waits for scoreboards, so for two instructions of one lane the ways on which it never waits are enough.
+time and waits for scoreboards. So for two instructions of one lane, the ways on which it never waits are enough.
 
-Scoreboards are the warp's, so *other lanes* matter where a warp splits at a divergent branch. When the lanes that went
-one way have all come to the reconvergence point or have left (EXIT, RET), the lanes that went the other way continue at
-that side's first word. When these leave, the lanes that wait at the reconvergence point continue there. Either side may
-be first here, though ISA.md says which is. Between an instruction of one lane and a later one of another there are at
-least the first lane's way to an end of its side and the second lane's way from where it waits; lanes that run between
-the two only add waits. Hence one such *switch* between the two is enough, and `Split` lists them.
+Scoreboards are the warp's, so *other lanes* matter where a warp splits at a divergent branch. When the lanes on one
+side have all come to the reconvergence point or have left (EXIT, RET), the lanes of the other side continue at its
+first word. When these leave, the lanes that wait at the reconvergence point continue there. Either side may be first
+here, though ISA.md says which is. Between an instruction of one lane and a later one of another there are at least the
+first lane's way to an end of its side and the second lane's way from where it waits; lanes that run between the two
+only add waits. Hence one such *switch* between the two is enough, and `Split` lists them.
 
 Where every reconvergence point is the immediate post-dominator, lanes cannot pass the point of an outer branch while
 they wait for that of an inner one. Elsewhere the branches that may be passed are computed (`passed`), and their sides
@@ -71,7 +71,7 @@ class HazardGraph:
 
     blocks: numbered callees first, by address inside a function. entry[f]: the first block of function f. sites[f]: the
     blocks that call f. roots: functions that the launch or unseen code enters. strangers: words that call a function
-    that is not scheduled for this machine.
+    not scheduled for this machine.
     """
 
     def __init__(self, code: HazardCode) -> None:
@@ -292,8 +292,8 @@ class HazardGraph:
         return out
 
     def _passed(self, f: int, found: list[tuple[int, int, int, int]], targets: dict[int, int]) -> set[int]:
-        """Return the branches whose lanes may pass their reconvergence point while they wait for that of another
-        branch."""
+        """Return the branches whose lanes may pass their reconvergence point while they wait for another branch's
+        point."""
         fn, base = self.code.functions[f], self.code.base[f]
         nearest = immediate_postdominators(fn.instrs, targets)
         size = len(fn.instrs)

@@ -1,7 +1,7 @@
 """This module finds the producer of a hazard: it searches backwards from the instruction that met it.
 
 Needs the graph and its flow; used only once a hazard is known, to name the other instruction and the distance. Ways are
-those of a thread, with calls and returns matched; for scoreboards they may take one switch between lanes (`graph`).
+a thread's, with calls and returns matched; for scoreboards they may take one switch between lanes (`graph`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """This module finds the basic blocks of one function, by positions alone.
 
-Needs a `Code`; leaves it unchanged. A block ends behind every word that may lead elsewhere (branches, calls, ends) and
-before every word that is a branch's target or a reconvergence point.
+Needs a `Code`; leaves it unchanged. A block ends behind every branch, call and end, and before every branch target and
+reconvergence point.
 """
 
 from __future__ import annotations

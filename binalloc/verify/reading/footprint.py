@@ -2,8 +2,8 @@
 
 Needs the codes of both, and the callees' footprints. `needed` is computed by ordinary backward liveness on the
 original. At its returns everything that it may write counts as read. So `needed` has places that the function reads
-before writing them, and places that it may return unwritten. Facts about other places cannot matter inside. Which of
-its values have to be there is decided by what is in fact read behind its returns (`live_after_calls`).
+before writing them, or may return unwritten. Facts about other places cannot matter inside. Its values have to be right
+in the places that are in fact read behind its returns (`live_after_calls`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def summarise(old: Code, calls: Mapping[int, Summary], names: Names) -> Summary:
         out.reads |= reads
         out.writes |= writes
     out.needed = (_live(old, effects, out.writes) or [0])[0]
-    if not old.fn.info.is_kernel:  # nobody calls it
+    if not old.fn.info.is_kernel:  # a kernel is not called
         own = _all_effects(old, calls, names, through=False) if calls else effects
         out.first = (_live(old, own, 0) or [0])[0]
     return out

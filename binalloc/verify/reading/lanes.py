@@ -1,9 +1,9 @@
 """This module finds accesses of the original that never touch the same bytes in any two lanes.
 
 Needs the original's code, its blocks and the places that its calls may write; leaves them unchanged. A value is
-described as a sum of words, modulo a power of two. The words are the same in all lanes and at all times (constants,
-constant memory, special registers that are the same in all lanes), so what differs between lanes is a multiple of that
-power. Two addresses whose sums differ by a number alone are that far apart, modulo the power of two.
+described as a sum of words, modulo a power of two. The words are the same in all lanes and at all times: constants,
+constant memory, some special registers. So the difference between lanes is a multiple of that power. If the sums of two
+addresses differ by a number alone, the addresses are that far apart, modulo the power of two.
 
 A register is described where it is read, by the definitions that reach it there: a later call that may write it says
 nothing of it before.
@@ -77,14 +77,14 @@ class Lanes:
             self.at[i] = found
         return found
 
-    # -- what hangs on what
+    # -- dependences
 
     def _before(self, i: int, place: int) -> Spot:
         """Return the spot that decides the place just before word i."""
         return self._last(self.blocks.of(i), i, place)
 
     def _last(self, b: int, end: int, place: int) -> Spot:
-        """Return the spot that decides the place behind the words of block b that precede `end`."""
+        """Return the spot that decides the place in block b just before word `end`."""
         words = self.writers[b].get(place, [])
         count = bisect_left(words, end)
         return (words[count - 1] if count else -1 - b), place
@@ -104,7 +104,7 @@ class Lanes:
                     yield self._before(i, self._used(i, used))
 
     def _used(self, i: int, number: int) -> int:
-        """Return the place that the operand unit of that number reads."""
+        """Return the place that is read by the operand unit of that number."""
         return [x for ref in self.code.views[i].uses for x in ref_bits(ref)][number]
 
     def _sum_of(self, i: int, place: int) -> Sum | None:
@@ -115,7 +115,7 @@ class Lanes:
             found = self.sums[i] = {places[total.result]: total for total in set_of(instr).sums(instr)}
         return found.get(place)
 
-    # -- what is told of it
+    # -- descriptions
 
     def _solve(self, spot: Spot) -> None:
         """Describe a spot, and all spots on which it depends, until nothing changes. Moduli only fall, so it ends."""
@@ -141,7 +141,7 @@ class Lanes:
                 anew.update(dict.fromkeys(readers.get(at, ())))
 
     def _defined(self, spot: Spot) -> Told | None:
-        """Return what all definitions that reach a spot have in common; None where none is described yet."""
+        """Return the common description of all definitions that reach a spot; None where none is described yet."""
         i, place = spot
         if i < 0:
             ways = [self.told[needed] for needed in self._needs(spot)]

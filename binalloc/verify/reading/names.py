@@ -77,8 +77,8 @@ def slot_key(row: int) -> int:
 def const_key(token: int) -> int:
     """Return the row of an imaginary place that always holds this token.
 
-    By it the ordinary rules for rows keep track of the original values that equal the token, also of values that do so
-    only under a condition. The row need not list the token itself.
+    By it the ordinary rules for rows keep track of the original values that equal the token, under a condition or not.
+    The row need not list the token itself.
     """
     return (CONST0 + token) << _PLACE
 

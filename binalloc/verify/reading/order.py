@@ -2,8 +2,8 @@
 
 Needs the original's code, blocks and webs, the rewritten code and the instruction map as a hint. Returns an order of
 the original's words (None: unchanged) for `Original`. The lockstep then follows the original in that order, and refuses
-whatever does not match it. The map proposes; each block's proposal is taken only if every two words that change places
-commute (`_commute`), which holds whatever the map says:
+whatever does not match it. The map proposes. A block's proposal is taken only if every two words that change places
+commute. That does not depend on the map:
 
 - *Values*: neither word defines a web that both have in common, guards and predicates included. Unrelated values that
   shared a register are different webs, so only true dependences count.
@@ -18,9 +18,9 @@ commute (`_commute`), which holds whatever the map says:
 - *Warps*: barriers, WARPSYNC, fences, allocation of shared memory and reads of clocks commute with nothing that has an
   effect; exchanges between lanes do not commute with each other either. Branches, calls and ends close their block.
 
-Two things are ignored. The order in which accesses of one thread become visible to others where no barrier, fence,
-atomic or ordered access is between them. Faults: a word that faults ends the launch without a result, whatever was
-stored before, and inside a block the same words are executed in any order.
+Two things are ignored. One is the order in which accesses of one thread become visible to others where no barrier,
+fence, atomic or ordered access is between them. The other is faults: a word that faults ends the launch without a
+result, whatever was stored before, and inside a block the same words are executed in any order.
 
 A word that the rewritten program has elsewhere or not at all (pure words alone; anything else fails in the lockstep) is
 put as early as its operands allow.
@@ -166,15 +166,14 @@ def find_homes(
 def _stays(old: Code, names: Named, k: int) -> bool:
     """Return whether a word is proven only in step with the original.
 
-    That is so where `Code.stays` says so, and for a word that writes a value that it reads, since its result has no
-    name of its own (`State.equate`).
+    `Code.stays` says so for some. It also holds for a word that reads and writes one value: its result has no name of
+    its own (`State.equate`).
     """
     return old.stays(k) or not set(names.uses[k]).isdisjoint(names.defs[k])
 
 
 def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, int]:
-    """Return for each block of the original that starts where lanes meet the block that does so in the rewritten
-    program.
+    """Return pairs of blocks at meeting points of lanes: for the original's block the rewritten program's.
 
     Blocks for which the map names several are left out.
     """
@@ -291,7 +290,7 @@ class _Block:
         return keys
 
     def _culprit(self, order: list[int]) -> tuple[int, int] | None:
-        """Return the first word that comes behind one that it must precede, with that one, the overtaker; or None.
+        """Return the first word that is out of order, and the word that wrongly precedes it, the overtaker; or None.
 
         The overtaker is -1 unless it wrote a value that the first word reads or writes. It is the overtaker that is
         better computed again. The first word, computed earlier, would be forgotten when its counterpart's turn comes: a
@@ -359,7 +358,8 @@ class _Moved:
         self.stores: list[int] = []
 
     def follow(self, i: int, stores: bool) -> int:
-        """Return a later word that was executed already and may touch the bytes of word i, which comes next; or -1."""
+        """Record that word i comes next. Return a later word, executed already, that may touch the same bytes; or
+        -1."""
         for known in (self.stores, self.loads) if stores else (self.stores,):
             for j in known[bisect_right(known, i) :]:
                 if not self.lanes.apart(i, j):

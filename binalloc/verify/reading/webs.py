@@ -9,10 +9,10 @@ if other threads read the result: under another guard, or in a block that other 
 where just those threads executed the definition before it, in the same block, and nobody read in between. The same
 holds for a place that a callee writes on some ways only.
 
-A call reads the places that the callee may read. It also reads places that the callee may leave unwritten if somebody
-reads them behind one of its calls, and it writes the places that the callee may write. A return reads the places that
-the function may write and somebody reads behind it. So each place has one name at each of these, and facts can go from
-one function's names to another's.
+A call reads the places that the callee may read. It also reads places that the callee may leave unwritten, if somebody
+reads them behind one of its calls. It writes the places that the callee may write. A return reads the places that the
+function may write and somebody reads behind it. So each place has one name at each of these, and facts can go from one
+function's names to another's.
 
 The work is done per block, and between blocks for values that are live there: unions of definitions along edges. (The
 lists of values live into blocks are left, too.)
@@ -33,7 +33,7 @@ from binalloc.verify.reading.names import Names
 TRUE_VALUE = PRED_BASE + TRUE  # the true predicate's value is the number of its place
 _TRUE = -2  # stands for the true predicate while names are built; they are not negative, and -1 is no guard
 _NAMED = (1 << LOCAL_BASE) - 1  # words of local memory have one name throughout, their number
-Values = tuple[int, ...]
+Values = tuple[int, ...]  # names of an operand's units
 Guard = tuple[int, bool]
 """(value of the predicate, whether it is negated)."""
 
@@ -106,9 +106,9 @@ class _Builder:
         self.uses: list[Values] = [()] * count
         self.defs: list[Values] = [()] * count
         self.guards = [-1] * count
-        self.prior: dict[int, int] = {}  # of a definition that does not kill: what was there, -1 - block: from before
-        self.under: dict[int, Guard] = {}  # of a guarded definition: what it is executed under
-        self.ended: set[int] = set()  # guarded definitions behind which the other threads' came: what was there is gone
+        self.prior: dict[int, int] = {}  # for a definition that does not kill: what it joins; -1 - b: before block b
+        self.under: dict[int, Guard] = {}  # for a guarded definition: its guard
+        self.ended: set[int] = set()  # guarded definitions that complete one under the opposite guard: both kill
         self.out: list[dict[int, int]] = []
         self.into: list[dict[int, int]] = [{} for _ in range(len(blocks))]
         self.work: list[tuple[int, int]] = []

@@ -133,7 +133,7 @@ def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | Non
             if len(dead) == len(told):
                 continue
             apart = apart.union(dead)
-        # An undefined value under a condition helps nobody, and would put conditions on every row: one row has them.
+        # Free values under a condition are kept in one row only: in all others they would be useless, and many.
         trifles = (NONE, NONE) if k == UNWRITTEN else (free_a, free_b)
         conds = _meet_conds(_Side(a.K, left, x, trifles[0]), _Side(b.K, right, y, trifles[1]), apart)
         if conds:

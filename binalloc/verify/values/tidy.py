@@ -17,8 +17,8 @@ Chosen by hand: a larger number keeps more facts."""
 
 
 def prune(state: State, live: Callable[[int], bool]) -> None:
-    """Forget needless facts: that values which are dead in the original equal tokens, and facts under conditions on
-    dead predicates that the rewritten program holds nowhere either."""
+    """Forget needless facts. They say that dead original values equal tokens, or hold under conditions on dead
+    predicates that the rewritten program holds nowhere either."""
     for x in [x for x in state.of if not live(x)]:
         del state.of[x]
     for k in [k for k in state.S if const_of(k) is not None]:

@@ -6,7 +6,7 @@ The same holds in threads where a predicate kept it from being written (`UNWRITT
 guards something: the code that is executed shows its value. So each thread has for each predicate one value of which
 conditions speak. The value is in doubt as long as nothing in the rewritten program depended on it, and free to be
 chosen until then: it is whatever the row holds that the rewritten program first uses for it (`settle`). Facts under a
-condition on it were known for either choice. From then on that row holds it, and of the others those that copy it.
+condition on it were known for either choice. From then on that row holds it, and so do its copies.
 
 *Wherever somebody wrote it.* For a value in doubt, "S[row] has x" says for each thread: the row holds x, or nobody
 wrote x there. That needs no condition, so it outlives the predicate under which x was written. It is found where a

@@ -26,17 +26,14 @@ _EXCHANGED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "LTU": "GTU", "LEU
 
 
 class Comparison:
-    """This has the suffixes of setp and set, without the types.
-
-    name: the PTX comparison. bop: how the result is combined with another predicate, or "".
-    """
+    """This has the suffixes of setp and set, without the types."""
 
     def __init__(self, m: Modifiers) -> None:
         self.m = m
-        self.name = m.take(*_COMPARISONS)
+        self.name = m.take(*_COMPARISONS)  #: the PTX comparison
         if not self.name:
             m.refuse(f"{m.ins.op} needs a comparison", expected="." + ", .".join(_COMPARISONS))
-        self.bop = m.take("and", "or", "xor")
+        self.bop = m.take("and", "or", "xor")  #: how the result is combined with another predicate, or ""
         self.ftz = int(m.has("ftz"))
 
     def typed(self, type_: str) -> str:

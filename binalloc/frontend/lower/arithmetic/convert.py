@@ -216,6 +216,7 @@ def _floats(
     ftz: int,
     saturate: bool,
 ) -> None:
+    """Lower cvt between f32 and f64, and to the same type."""
     if to == of:
         _rounding(m, rnd, INTEGER_ROUNDINGS if rnd else ())
     else:

@@ -20,6 +20,7 @@ BARRIERS = 16  # PTX numbers the barriers of a block from 0 to 15
 
 
 def branch(ctx: Context, ins: Instruction) -> None:
+    """Lower bra."""
     m = ctx.modifiers()
     uniform = m.has("uni")
     m.done()
@@ -74,6 +75,7 @@ def indexed_branch(ctx: Context, ins: Instruction) -> None:
 
 
 def leave(ctx: Context, ins: Instruction) -> None:
+    """Lower ret and exit. In a kernel both are EXIT."""
     m = ctx.modifiers()
     m.has("uni")
     m.done()

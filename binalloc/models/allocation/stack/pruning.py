@@ -10,8 +10,7 @@ Where this differs from the paper:
   time, and gives back variables that later drops made needless to drop.
 
 Counting anew does not begin from the start. A drop changes the live counts of the lines in which the variable was live.
-Only lines whose number of over-limit compositions changes with that affect the counts of other variables
-(`_Compositions`).
+Counts of other variables change only if that changes a line's number of over-limit compositions (`_Compositions`).
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from binalloc.bitset import bits
 from binalloc.models.allocation.stack.procedures import Procedure, Variable, all_variables, call_order
 
 PRIORITIES = ("frequency", "cost")
+"""Orders in which `prune` drops variables: the paper's, and ours."""
 
 Histogram = Counter[int]
 """Live count -> number of composition instructions (or call paths) with that count."""
