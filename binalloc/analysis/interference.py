@@ -5,7 +5,7 @@ is defined where the other is live after, both are defined by one instruction, o
 definitions count: they still write a register. Chaitin's exemption: an unguarded copy does not make its source and
 target interfere.
 
-An instruction's sources may share registers with its targets, whole or in part (pairs, quads): hardware and emulator
+An instruction's sources may share registers with its targets, whole or in part (register groups): hardware and emulator
 read all operands before they write a result, so there are no early clobbers.
 """
 

@@ -80,20 +80,16 @@ class Web:
 
 @dataclass(slots=True)
 class WebGroup:
-    """A group is webs that instructions need together as an aligned pair or quad.
+    """A group is webs that instructions need together in consecutive registers, or in a register of some alignment.
 
-    Each member must get register base + offset for a base that is a multiple of `alignment`; the group spans `units` (=
-    alignment) registers from the base. Members with the same offset come from one architectural register and never
-    interfere.
+    Each member must get register base + offset for a base that is a multiple of `alignment`. Members with the same
+    offset come from one architectural register and never interfere.
     """
 
     id: int  #: index in `Webs.groups`
+    units: int  #: registers from the base that the group spans; the lowest ones may have no member
     alignment: int  #: the base is a multiple of this
     members: list[tuple[WebNumber, int]] = field(default_factory=list)  #: (web, offset) pairs, ascending
-
-    @property
-    def units(self) -> int:
-        return self.alignment
 
 
 @dataclass(slots=True)
@@ -120,7 +116,7 @@ class Webs:
     live: Liveness  #: liveness of the function
     nest: LoopNest  #: its loops
     webs: list[Web] = field(default_factory=list)  #: the webs by number
-    groups: list[WebGroup] = field(default_factory=list)  #: aligned pairs and quads
+    groups: list[WebGroup] = field(default_factory=list)  #: webs that need registers together
     #: web of (instruction, ref, unit), for real operands and MEMORY
     web_of_def: dict[tuple[int, int, int], WebNumber] = field(default_factory=dict)
     #: likewise for uses, GUARD included

@@ -32,7 +32,7 @@ def build_webs(graph: CallGraph, found: dict[str, Liveness], name: str, nest: Lo
     """Return the webs of function `name`, given the liveness of the whole call graph and, if known, the function's
     loops.
 
-    Near-linear in code length plus values live across joins. Raises MalformedInput for a misaligned pair or quad.
+    Near-linear in code length plus values live across joins. Raises MalformedInput for a misaligned group.
     """
     live = found[name]
     callees = {s.index: (s.callee, found[s.callee].summary) for s in graph.sites[name]}
@@ -254,41 +254,50 @@ class _Builder:
                     link.survivors = [before[loc] for loc in locations_in(live.survivors(i, self.callees[i][1]))]
 
     def _groups(self) -> None:
-        """Unite webs that one operand needs side by side."""
+        """Unite webs that one operand needs side by side. A group's base is the highest aligned register at or below
+        all of its members."""
         webs, cfg = self.webs, self.cfg
         sets = UnionFind(len(webs))
-        width: dict[int, int] = {}
+        aligned: dict[int, int] = {}
         for block in cfg.rpo:
             for i in range(cfg.blocks[block].start, cfg.blocks[block].end):
                 view = cfg.views[i]
                 for refs, lookup in ((view.defs, webs.web_of_def), (view.uses, webs.web_of_use)):
                     for k, ref in enumerate(refs):
-                        if ref.units == 1:
+                        if ref.units == 1 and ref.alignment == 1:
                             continue
                         self._check_aligned(i, ref)
                         first = lookup[i, k, 0]
-                        width[first] = max(width.get(first, 1), ref.units)
+                        aligned[first] = max(aligned.get(first, 1), ref.alignment)
                         for u in range(1, ref.units):
                             sets.union(first, lookup[i, k, u])
         alignment: dict[int, int] = {}
-        for w, units in width.items():
-            alignment[sets.find(w)] = max(alignment.get(sets.find(w), 1), units)
+        for w, multiple in aligned.items():
+            alignment[sets.find(w)] = max(alignment.get(sets.find(w), 1), multiple)
         group_of = {root: k for k, root in enumerate(sorted(alignment))}
-        webs.groups = [WebGroup(k, alignment[root]) for root, k in group_of.items()]
+        webs.groups = [WebGroup(k, 0, alignment[root]) for root, k in group_of.items()]
+        members: list[list[Web]] = [[] for _ in webs.groups]
         for web in webs:
             k = group_of.get(sets.find(web.id), -1)
             if k >= 0:
-                web.group, web.offset = k, web.arch % webs.groups[k].alignment
-                webs.groups[k].members.append((web.id, web.offset))
+                web.group = k
+                members[k].append(web)
+        for group, inside in zip(webs.groups, members, strict=True):
+            lowest = min(web.arch for web in inside)
+            base = lowest - lowest % group.alignment
+            group.units = max(web.arch for web in inside) - base + 1
+            for web in inside:
+                web.offset = web.arch - base
+                group.members.append((web.id, web.offset))
 
     def _check_aligned(self, i: int, ref: Ref) -> None:
-        """Raise MalformedInput if an operand is not aligned to its width."""
-        if ref.index % ref.units:
+        """Raise MalformedInput if an operand is not aligned as its instruction demands."""
+        if ref.index % ref.alignment:
             raise MalformedInput(
-                "register operand is not aligned to its width",
+                "register operand is not aligned",
                 place=f".text.{self.cfg.name} word {i}",
                 found=f"R{ref.index} for {ref.units} registers",
-                expected=f"a multiple of {ref.units}",
+                expected=f"a multiple of {ref.alignment}",
             )
 
     def _copies(self) -> None:

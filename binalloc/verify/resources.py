@@ -12,7 +12,7 @@ from typing import Any
 from binalloc.isa.instruction import NO_REGISTER, Function, FunctionInfo, Module
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import REG, SLOT_ROW
-from binalloc.isa.interface.view import View
+from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Space
 from binalloc.isa.source_facts import LOOM, SourceFacts
 from binalloc.verify.product import Product
@@ -170,8 +170,17 @@ def _registers(view: View) -> int:
     return top
 
 
+def _misaligned(view: View) -> Ref | None:
+    """Return an operand that its instruction cannot name where it is, None without any."""
+    for refs in (view.defs, view.uses):
+        for r in refs:
+            if r.alignment > 1 and r.index % r.alignment:
+                return r
+    return None
+
+
 def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
-    """Check that every register named is among those that the kernel reserves."""
+    """Check that every register named is among those that the kernel reserves, and aligned."""
     out = []
     seen: set[int] = set()
     for code in codes:
@@ -179,6 +188,11 @@ def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
             continue
         seen.add(id(code))
         for i, view in enumerate(code.views):
+            askew = _misaligned(view)
+            if askew is not None:
+                message = "a register operand is not aligned"
+                found, expected = f"R{askew.index} for {askew.units} registers", f"a multiple of {askew.alignment}"
+                out.append(Finding("resources", message, code.name, i, expected=expected, found=found))
             top = _registers(view)
             if top > info.registers:
                 found = f"R{top - 1}"

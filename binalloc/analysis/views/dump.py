@@ -208,7 +208,10 @@ def webs_text(webs: Webs) -> str:
     lines = [f"life ranges of {webs.cfg.name}: {len(webs)}"]
     lines.extend("  " + "  ".join(t.ljust(n) for t, n in zip(r, widths, strict=True)).rstrip() for r in rows)
     lines.extend(
-        f"  group {g.id}: aligned {g.alignment}: " + " ".join(f"{w}+{offset}" for w, offset in g.members)
+        f"  group {g.id}: aligned {g.alignment}"
+        + (f", {g.units} registers" if g.units != g.alignment else "")
+        + ": "
+        + " ".join(f"{w}+{offset}" for w, offset in g.members)
         for g in webs.groups
     )
     return "\n".join(lines) + "\n"

@@ -117,7 +117,8 @@ class _Virtualising:
             if ref.file == REG:
                 operand = self.operands.get(ref)
                 if operand is None:
-                    operand = self.operands[ref] = VOperand(ref.field, tuple(map(_value, ref.registers())))
+                    values = tuple(map(_value, ref.registers()))
+                    operand = self.operands[ref] = VOperand(ref.field, values, alignment=ref.alignment)
                 found.append(operand)
         return tuple(found)
 

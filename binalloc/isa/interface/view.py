@@ -20,8 +20,7 @@ _NO_FLAG: int = field(default=-1, compare=False, repr=False)  # not in `Ref`, wh
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A reference is a register or predicate operand: `units` consecutive 32-bit registers from `index`, aligned to
-    `units`."""
+    """A reference is a register or predicate operand: a group of `units` consecutive 32-bit registers from `index`."""
 
     file: File
     index: int
@@ -29,6 +28,7 @@ class Ref:
     #: the instruction set's name for the operand's field, for `rename`; "" where the encoding fixes the position
     field: str
     operand: int = _NO_FLAG  #: the operand's bit in the control code's `reuse`, -1 where it has none
+    alignment: int = 1  #: `index` has to be a multiple of this power of two
 
     def registers(self) -> range:
         return range(self.index, self.index + self.units)

@@ -112,8 +112,8 @@ def _kind(code: int) -> _Kind:
 
 @cache
 def _ref(file: File, index: int, units: int, field: str, operand: int) -> Ref:
-    """Return a reference; equal ones are one object, as there are few of them."""
-    return Ref(file, index, units, field, operand)
+    """Return a reference; equal ones are one object, as there are few of them. Loom aligns groups to their width."""
+    return Ref(file, index, units, field, operand, units)
 
 
 @cache

@@ -1,11 +1,11 @@
 """This module colours graphs of registers with aligned groups, precoloured nodes and copy affinities.
 
 It is Chaitin's simplification, made optimistic as Briggs proposed (reference [5] of the unified paper and its
-successors). It is extended in the manner usual for register pairs: a node is a *group* of 32-bit values, which must lie
-at fixed offsets of one aligned base register. Where that leaves groups without a register, maximum cardinality search
-is tried, and a group may evict neighbours to other registers. Needs: a `ColouringProblem` over dense value numbers.
-Leaves: a colour for every value, or the groups that found none, in the order of failure. Deterministic; O(nodes *
-degree).
+successors). It is extended in the manner usual for register pairs: a node is a *group* of 32-bit values, of any width.
+They must lie at fixed offsets of one aligned base register. Where that leaves groups without a register, maximum
+cardinality search is tried, and a group may evict neighbours to other registers. Needs: a `ColouringProblem` over dense
+value numbers. Leaves: a colour for every value, or the groups that found none, in the order of failure. Deterministic;
+O(nodes * degree).
 """
 
 from __future__ import annotations
@@ -137,10 +137,15 @@ class _GroupGraph:
             (group.units, group.align): base_positions(problem.available, group.units, group.align) for group in groups
         }
         self._by_cardinality: list[int] = []
+        self._taken: dict[tuple[int, int, int, int], int] = {}
 
     def taken(self, by: Group, of: Group) -> int:
         """Return the largest number of base positions of `of` that a placed `by` can block."""
-        return by.units // of.align or 1
+        shapes = by.units, by.align, of.units, of.align
+        found = self._taken.get(shapes)
+        if found is None:
+            found = self._taken[shapes] = most_blocked(*shapes)
+        return found
 
     def by_cardinality(self, problem: ColouringProblem) -> list[int]:
         """Return the groups in the order of a maximum cardinality search, which is made once.
@@ -171,6 +176,13 @@ class _GroupGraph:
                 weight[n] += units
                 heapq.heappush(heap, (-weight[n], -groups[n].units, n))
         return order
+
+
+def most_blocked(units: int, align: int, other_units: int, other_align: int) -> int:
+    """Return how many bases of a group of `other_units` registers, multiples of `other_align`, have a register in
+    common with a group of `units` registers: the most over all places of the latter, multiples of `align`."""
+    starts = range(0, max(align, other_align), align)  # behind the last base of the other group in front of it or there
+    return max((s + units - 1) // other_align - (s - other_units) // other_align for s in starts)
 
 
 def positions(mask: int) -> NDArray[np.int64]:
@@ -248,7 +260,7 @@ def _cardinality(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
 
 
 def _wide_first(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
-    """Order as `_cardinality`, but quads before pairs before single registers, against fragmentation."""
+    """Order as `_cardinality`, but wider groups first, against fragmentation."""
     return sorted(graph.by_cardinality(problem), key=lambda g: -problem.groups[g].units)
 
 
@@ -381,7 +393,8 @@ class _Assignment:
         for b in blockers:
             free = self._free(b)
             if not free:
-                self._set(g, -1)
+                for other in (g, *blockers):  # first all, as the places of a group may overlap
+                    self._set(other, -1)
                 for other, old in before:
                     self._set(other, old)
                 return False

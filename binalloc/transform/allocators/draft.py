@@ -109,7 +109,7 @@ class DraftFunction:
         return room(flat, live, call_sites(flat, live, self._contracts), self._available)
 
     def _settled(self, make_room: Callable[[DraftFunction], None]) -> RegisterAllocation:
-        """Return registers for the other values. If pairs and quads find no consecutive registers, more are left free.
+        """Return registers for the other values. If groups find no consecutive registers, more are left free.
         If even that does not help, parts of other values are spilled."""
         from binalloc.transform.allocate.functions.registers import SLACKS, NeedsMemory, allocate_registers
 
@@ -133,7 +133,7 @@ def draft_plan(
 
     Args:
         make_room: is called with every function that does not fit its registers, callees first, and sends values to
-            memory until `crowd()` is None. It may be called again with the same function, where pairs of registers
+            memory until `crowd()` is None. It may be called again with the same function, where groups of registers
             want more room.
         wants_slot: says whether a value in memory may have a slot. Other values are in local memory, and so are values
             for which there is no slot. If it is None, all may have one.

@@ -5,7 +5,7 @@ memory.
 Every register of the input stays one unit, in all functions of the kernel: it is renamed or demoted, nothing is
 coloured, reordered or recomputed. A demoted register is one word per thread. It is loaded before each instruction that
 reads it and stored behind each that writes it, through a few registers set aside for that. One more holds the words'
-address. Pairs and quads are demoted as a whole. Needless loads and stores within a block are then removed, and the
+address. Groups of registers are demoted as a whole. Needless loads and stores within a block are then removed, and the
 remaining registers are moved together to fit the target.
 
 The paper has several orders of demotion, and takes the best program by a model of its cycles. Here there are two

@@ -52,7 +52,7 @@ def homeless(given: Analysed, contracts: Mapping[str, Contract]) -> Homeless:
 def assign(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> Placed:
     """Assign a register of `available` (bits) to every value. Return new code, with copies where values have to move.
 
-    Raises NoPlace where pairs and quads do not find consecutive registers.
+    Raises NoPlace where groups do not find consecutive, aligned registers.
     """
     code = homeless(given, contracts)
     homes = find_homes(code.bundles, code.wishes(available), code.points, available, code.end)
@@ -86,7 +86,7 @@ def _at_home(item: Item, home: list[int]) -> bool:
     for operand in (*item.defs, *item.uses):
         values = operand.values
         base = home[values[0]]
-        if operand.field == KEEP or base == NO_HOME or base % len(values):
+        if operand.field == KEEP or base == NO_HOME or base % operand.alignment:
             return False
         if len(values) > 1 and any(home[v] != base + k for k, v in enumerate(values)):
             return False

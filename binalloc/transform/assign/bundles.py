@@ -1,5 +1,5 @@
-"""This module makes bundles of values that want registers together: parts of pairs and quads, and values connected by
-copies.
+"""This module makes bundles of values that want registers together: values of one group, and values connected by
+copies. A group is the values of one operand, which need consecutive registers of some alignment.
 
 It needs flat code and the points at which each value is live. It leaves bundles: a value is in exactly one, at an
 offset from the bundle's base. Values at one offset are never live together, so they may share the register. Values that
@@ -34,8 +34,9 @@ class Bundles:
     of: list[int]  #: by value, its bundle
     offset: list[int]  #: by value
 
-    def join(self, a: int, b: int, apart: int) -> bool:
-        """Join the bundles of values a and b, with b's register `apart` behind a's. Say whether that is possible."""
+    def join(self, a: int, b: int, apart: int, *, longer: bool = False) -> bool:
+        """Join the bundles of values a and b, with b's register `apart` behind a's. Say whether that is possible.
+        longer: the bundle may have more registers than the longer one of the two, and than its alignment."""
         first, second = self.of[a], self.of[b]
         shift = self.offset[a] + apart - self.offset[b]  # distance of second's base behind first's
         if first == second:
@@ -44,11 +45,18 @@ class Bundles:
         if (len(one.points), one.align) < (len(other.points), other.align):
             first, second, one, other, shift = second, first, other, one, -shift
         width = max(one.align, other.align)
-        if shift < 0 or shift + len(other.points) > max(width, len(one.points)) or shift % other.align:
+        if (shift < 0 or shift + len(other.points) > max(width, len(one.points))) and not longer:
+            return False
+        by = -(shift // width) * width if shift < 0 else 0
+        if (shift + by) % other.align:
             return False
         places = range(shift, shift + len(other.points))
-        if any(p < len(one.points) and meet(one.points[p], other.points[p - shift]) for p in places):
+        if any(0 <= p < len(one.points) and meet(one.points[p], other.points[p - shift]) for p in places):
             return False
+        if by:
+            self._shift(first, by)
+            shift += by
+            places = range(shift, shift + len(other.points))
         while len(one.points) < shift + len(other.points):
             one.points.append([])
         for p in places:
@@ -60,6 +68,25 @@ class Bundles:
         other.members, other.points = [], []
         return True
 
+    def align(self, v: int, alignment: int) -> bool:
+        """Demand that the register of v is a multiple of `alignment`. Say whether that is possible."""
+        bundle = self.all[self.of[v]]
+        by = -self.offset[v] % alignment
+        if by % bundle.align:
+            return False
+        if by:
+            self._shift(self.of[v], by)
+        bundle.align = max(bundle.align, alignment)
+        return True
+
+    def _shift(self, b: int, by: int) -> None:
+        """Put the base of a bundle so many registers in front of where it is. Its alignment allows that."""
+        bundle = self.all[b]
+        bundle.members = [(v, offset + by) for v, offset in bundle.members]
+        bundle.points = [*([] for _ in range(by)), *bundle.points]
+        for v, offset in bundle.members:
+            self.offset[v] = offset
+
 
 def find_bundles(flat: Flat, points: list[list[Interval]]) -> Bundles:
     """Return the bundles of the code. points: by value."""
@@ -68,9 +95,8 @@ def find_bundles(flat: Flat, points: list[list[Interval]]) -> Bundles:
     copies: list[tuple[float, int, int, int]] = []
     for k, item in enumerate(flat.items):
         for operand in (*item.defs, *item.uses):
-            values = operand.values
-            if len(values) > 1:
-                _widen(bundles, values)
+            if len(operand.values) > 1 or operand.alignment > 1:
+                _widen(bundles, operand.values, operand.alignment)
         if item.kind == COPY:
             copies.append((-item.weight, k, item.defs[0].values[0], item.uses[0].values[0]))
     for _, _, target, source in sorted(copies):
@@ -78,13 +104,8 @@ def find_bundles(flat: Flat, points: list[list[Interval]]) -> Bundles:
     return bundles
 
 
-def _widen(bundles: Bundles, values: tuple[int, ...]) -> None:
+def _widen(bundles: Bundles, values: tuple[int, ...], alignment: int) -> None:
     """Bring the values of one operand into consecutive registers, as far as possible."""
-    width = len(values)
-    if bundles.offset[values[0]] % width:
-        return
-    first = bundles.all[bundles.of[values[0]]]
-    if first.align < width:
-        first.align = width
-    for k in range(1, width):
-        bundles.join(values[0], values[k], k)
+    if bundles.align(values[0], alignment):
+        for k in range(1, len(values)):
+            bundles.join(values[0], values[k], k, longer=True)

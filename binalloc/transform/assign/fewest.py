@@ -1,9 +1,8 @@
 """This module finds homes for all values in as few registers as possible, so that every value stays in one place.
 
 It needs code whose values have bundles. It leaves homes for all of them, and their number of registers. More registers
-are needed than values are live at once only because of pairs and quads, loops and calls. Given enough registers,
-placing one bundle after the other always succeeds, and this gives an upper bound. The smallest number is sought between
-the two.
+are needed than values are live at once only because of groups, loops and calls. Given enough registers, placing one
+bundle after the other always succeeds, and this gives an upper bound. The smallest number is sought between the two.
 """
 
 from __future__ import annotations
@@ -19,21 +18,24 @@ def fewest_homes(code: Homeless, least: int, limit: int) -> tuple[Homes, int]:
     blocked = 0
     for site in code.sites:
         blocked |= site.blocked
-    enough = (1 << 2 * least + blocked.bit_length()) - 1
-    wishes = code.wishes(enough)
+    enough = 2 * least + blocked.bit_length()
+    wishes = code.wishes((1 << enough) - 1)
 
-    def found(registers: int) -> Homes | None:
-        return find_all_homes(code.bundles, wishes, registers, code.end)
+    def found(count: int) -> Homes | None:
+        return find_all_homes(code.bundles, wishes, (1 << count) - 1, code.end)
 
-    homes = found((1 << least) - 1) if least <= limit else None
+    homes = found(least) if least <= limit else None
     if homes is not None:
         return homes, least
     best = found(enough)
-    assert best is not None, "registers enough for one bundle after the other"
+    while best is None:  # between groups that are wider than their alignment, or narrower, there are more gaps
+        enough *= 2
+        wishes = code.wishes((1 << enough) - 1)
+        best = found(enough)
     low, most = least, _used(code, best)
     while least <= limit and most - low > 1:
         middle = (low + most) // 2
-        homes = found((1 << middle) - 1)
+        homes = found(middle)
         if homes is None:
             low = middle
         else:

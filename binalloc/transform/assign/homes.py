@@ -6,7 +6,7 @@ leaves a base per bundle. Bundles whose points meet never share a register. The 
 
 Bundles are placed one after the other where nothing overlaps. Per point, the registers in use are one row of bits, so
 that the registers taken in a range are found at once. In order of the start of ranges, straight-line code needs no more
-registers than are live at once. Pairs and quads, loops and calls can leave some bundles without one. Then these go
+registers than are live at once. Groups, loops and calls can leave some bundles without one. Then these go
 first in another attempt, and the best attempt counts.
 """
 
@@ -107,7 +107,8 @@ class _Placing:
         for register, where in sorted(wishes.busy.items()):
             if register < 64 * self.words:
                 self.nothing[register // 64, where] |= np.uint64(1 << register % 64)
-        self.bases = {(n, a): base_positions(available, n, a) for n in range(1, 5) for a in (1, 2, 4)}
+        shapes = {(len(bundle.points), bundle.align) for bundle in bundles.all}
+        self.bases = {(n, a): base_positions(available, n, a) for n, a in sorted(shapes)}
         self.owned: dict[int, set[int]] = {}  # by value, registers that it owns at some point
         for (register, _), v in wishes.owner.items():
             self.owned.setdefault(v, set()).add(register)

@@ -15,7 +15,7 @@ from binalloc.transform.virtual.room import CallSite
 
 
 class NoPlace(Exception):
-    """This is raised if pairs and quads cannot be brought into consecutive registers at some items, ascending, although
+    """This is raised if groups cannot be brought into consecutive, aligned registers at some items, ascending, although
     there are enough registers."""
 
     def __init__(self, items: Sequence[int]) -> None:

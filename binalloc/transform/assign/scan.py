@@ -1,11 +1,12 @@
 """This module puts every value into a register, by a scan over the blocks in dominance order. It cannot fail, except
-where pairs and quads find no place (NoPlace).
+where groups find no place (NoPlace). A group is the values of one operand, which need consecutive registers of some
+alignment.
 
 It needs code in which no point needs more registers than there are, and homes for as many values as have one. It leaves
 code with one register for every value: a value that changes registers gets a new name, and a copy in between. A value
 goes to its home if that is free, else to the register that stays free longest. At the end of a block, parallel copies
-bring values to where its successors expect them. Values of a pair or quad, and arguments of a call, are moved just
-before it.
+bring values to where its successors expect them. Values of a group, and arguments of a call, are moved just before
+the item.
 
 This colours along the dominator tree as in Hack, Grund and Goos, "Register allocation for programs in SSA-form" (2006).
 Our values may have several definitions, so copies at joins are only made where registers differ.
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from binalloc.bitset import bits, lowest
 from binalloc.isa.sets.table import view
 from binalloc.models.allocation.terms import Value
-from binalloc.transform.assign.arrange import NONE, Wanted, Wide, arrange
+from binalloc.transform.assign.arrange import NONE, Wanted, Wide, WideResult, arrange
 from binalloc.transform.assign.moves import in_sequence
 from binalloc.transform.assign.placed import NoPlace, Placed, ScanPlan
 from binalloc.transform.virtual.code import EXCHANGE, KEEP, MOVED, Item, VCode, VOperand, copy_item
@@ -55,7 +56,7 @@ class _Scan:
         self.wide = self.flat.reads_wide.union(self.flat.wide)
         self.edges: list[tuple[int, int, list[Item]]] = []
         self.late: dict[int, int] = {}
-        self.failed: list[int] = []  # items whose pairs and quads found no place; the scan goes on to find all
+        self.failed: list[int] = []  # items whose groups found no place; the scan goes on to find all
 
     def run(self) -> Placed:
         order = reverse_postorder(self.flat)
@@ -332,11 +333,14 @@ class _Scan:
         self, k: int, item: Item, gone: set[int], merging: Sequence[int]
     ) -> dict[Wide, int]:
         """Bring wide operands into consecutive registers, and make room for wide results; return their bases."""
-        operands: list[Wide] = [o.values for o in item.uses if len(o.values) > 1 and o.field != KEEP]
-        results: dict[Wide, Wide] = {
-            o.values: tuple(v if v in merging and v in self.where else NONE for v in o.values)
+        operands: dict[Wide, int] = {}
+        for o in item.uses:
+            if o.grouped and o.field != KEEP:
+                operands[o.values] = max(o.alignment, operands.get(o.values, 1))
+        results: dict[Wide, WideResult] = {
+            o.values: WideResult(o.alignment, tuple(v if v in merging and v in self.where else NONE for v in o.values))
             for o in item.defs
-            if len(o.values) > 1
+            if o.grouped
         }
         if not operands and not results:
             return {}
@@ -351,31 +355,31 @@ class _Scan:
         return found.bases
 
     def _as_they_are(
-        self, operands: list[Wide], results: dict[Wide, Wide], gone: set[int]
+        self, operands: dict[Wide, int], results: dict[Wide, WideResult], gone: set[int]
     ) -> dict[Wide, int] | None:
         """Return the bases of results if nothing has to move, homes first; None if something has to."""
-        if not all(self._side_by_side(values) for values in operands):
+        if not all(self._side_by_side(values, alignment) for values, alignment in operands.items()):
             return None
         free = self.free
         for v in gone:
             if v in self.where:
                 free |= 1 << self.where[v]
         bases: dict[Wide, int] = {}
-        for values, standing in results.items():
+        for values, (alignment, standing) in results.items():
             places = [self.where[v] - i for i, v in enumerate(standing) if v != NONE]
             mask = sum(1 << i for i, v in enumerate(standing) if v == NONE)
             home = self.plan.home[values[0]]
-            tried = places[:1] or [home, *range(0, self.plan.available.bit_length(), len(values))]
-            base = next((b for b in tried if b >= 0 and b % len(values) == 0 and free >> b & mask == mask), NONE)
+            tried = places[:1] or [home, *range(0, self.plan.available.bit_length(), alignment)]
+            base = next((b for b in tried if b >= 0 and b % alignment == 0 and free >> b & mask == mask), NONE)
             if base == NONE or any(place != base for place in places):
                 return None
             bases[values] = base
             free &= ~(mask << base)
         return bases
 
-    def _side_by_side(self, values: Wide) -> bool:
+    def _side_by_side(self, values: Wide, alignment: int) -> bool:
         base = self.where[values[0]]
-        return base % len(values) == 0 and all(self.where[v] == base + i for i, v in enumerate(values))
+        return base % alignment == 0 and all(self.where[v] == base + i for i, v in enumerate(values))
 
     # -- borders of functions
 

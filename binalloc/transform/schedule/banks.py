@@ -3,8 +3,8 @@
 It needs a module with addresses laid out, its registers allocated, and the names of functions that only call one
 another. It leaves the same code with single registers exchanged, the same ones in all of these functions. Arguments,
 results and values that survive a call therefore stay consistent. A function's highest register stays, and so does the
-occupancy. Pairs and quads keep their numbers, since they lie in as many banks wherever they are. Registers named by a
-function's info keep theirs, too.
+occupancy. Groups of registers keep their numbers, since they lie in as many banks wherever they are. Registers named
+by a function's info keep theirs, too.
 
 The cost counts the reads of the emulated machine (TIMING.md, "Registers"). These are the operands of instructions of
 fixed latency. A register at two operands counts once. Operands kept by the operand cache (`reuse`) count not at all.
@@ -63,7 +63,7 @@ def _classes(functions: list[Function], count: int) -> list[int]:
         for instr in fn.instrs:
             v = set_of(instr).view(instr)
             for ref in (*v.defs, *v.uses):
-                if ref.file == REG and (ref.units > 1 or not ref.field):
+                if ref.file == REG and (ref.units > 1 or ref.alignment > 1 or not ref.field):
                     for register in ref.registers():
                         classes[register] = STAYS
     return classes

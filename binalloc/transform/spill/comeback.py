@@ -235,7 +235,9 @@ class Comebacks:
         v, weight = Value(back.value), back.weight
         constant = self.code.constants.get(v)
         if constant is not None:
-            return [Item(AGAIN, constant, defs=(VOperand(view(constant).defs[0].field, (into,)),), weight=weight)]
+            result = view(constant).defs[0]
+            defs = (VOperand(result.field, (into,), alignment=result.alignment),)
+            return [Item(AGAIN, constant, defs=defs, weight=weight)]
         if v in self._kept:
             memory = self.code.held.get(v, v)
             return [Item(RELOAD, defs=(VOperand(MOVED, (into,)),), memory=memory, weight=weight)]
@@ -271,13 +273,13 @@ class Comebacks:
         """Return item k once more, with other names. A leaf keeps its own: in part of a result it may have the content
         from before a guarded change."""
         item = self.flat.items[k]
-        uses = tuple(VOperand(o.field, tuple(names[x] for x in o.values)) for o in item.uses)
+        uses = tuple(VOperand(o.field, tuple(names[x] for x in o.values), alignment=o.alignment) for o in item.uses)
         mine: dict[int, Value] = {}
         for operand in item.defs:
             for v in operand.values:
                 mine[v] = into if v == back.value else self.code.value(f"{self.code.names[v]}*")
         names.update((v, name) for v, name in mine.items() if v not in leaves)
-        defs = tuple(VOperand(o.field, tuple(mine[x] for x in o.values)) for o in item.defs)
+        defs = tuple(VOperand(o.field, tuple(mine[x] for x in o.values), alignment=o.alignment) for o in item.defs)
         if item.kind == COPY:
             return copy_item(defs[0].values[0], uses[0].values[0], back.weight)
         assert item.instr is not None

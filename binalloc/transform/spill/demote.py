@@ -11,7 +11,7 @@ the window; copies, which become the reload or the store alone; and stores not s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,38 +25,89 @@ from binalloc.transform.virtual.memory_ranges import memory_ranges
 from binalloc.transform.virtual.places import OnPlaces
 
 Places = tuple[Location, ...]  # the places of one operand
+Operands = Mapping[Places, int]  # operands, each with the alignment of its first register
+
+
+class WindowNeed(NamedTuple):
+    """This says which window some lines need. The larger of two needs, field by field, is enough for both."""
+
+    size: int = 0  #: registers
+    #: each operand lies between two multiples of this power of two, counted from the window's start
+    block: int = 0
+    #: whether some operand is not as wide as its alignment; else each lies between multiples of its own width
+    uneven: bool = False
+
+    def with_others(self, others: Sequence[WindowNeed]) -> WindowNeed:
+        """Return what is enough for this need and the others."""
+        all_ = (self, *others)
+        return WindowNeed(max(n.size for n in all_), max(n.block for n in all_), any(n.uneven for n in all_))
+
+
+def _need(operands: Sequence[tuple[Places, int]]) -> WindowNeed:
+    """Return the window that operands need at the same time."""
+    if all(len(places) == alignment for places, alignment in operands):
+        widths = [alignment for _, alignment in operands]
+        return WindowNeed(sum(widths), max(widths, default=0))
+    block = block_of(operands)
+    bases: dict[Places, int] = first_fit(operands, block)
+    return WindowNeed(max(base + len(places) for places, base in bases.items()), block, True)
+
+
+def block_of(operands: Sequence[tuple[Places, int]]) -> int:
+    """Return the smallest power of two that no operand is wider than, or aligned to more."""
+    return max(1 << (max(len(places), alignment) - 1).bit_length() for places, alignment in operands)
+
+
+def first_fit(operands: Sequence[tuple[Places, int]], block: int) -> dict[Places, int]:
+    """Return places in a window of any size for operands, the widest first, each in the first place left for it."""
+    taken = 0
+    out: dict[Places, int] = {}
+    for places, alignment in sorted(operands, key=lambda o: -len(o[0])):
+        mask, base = (1 << len(places)) - 1, 0
+        while taken >> base & mask or base % block + len(places) > block:
+            base += alignment
+        taken |= mask << base
+        out[places] = base
+    return out
 
 
 class Touch(NamedTuple):
     """A touch lists the places that one line needs in registers at the same time."""
 
-    before: Sequence[Places]  #: before the line
-    after: Sequence[Places]  #: behind the line
+    before: Operands  #: before the line
+    after: Operands  #: behind the line
     weight: float  #: of the line
     #: the line only copies one place to another, which takes no window register if just one of them is demoted
     copy: bool
 
-    def window(self, gone: Collection[Location]) -> tuple[int, int]:
-        """Return the window registers that the line takes, and the width of the widest operand there."""
+    def window(self, gone: Collection[Location]) -> WindowNeed:
+        """Return the window that the line needs."""
+        before = [o for o in self.before.items() if o[0][0] in gone]
+        after = [o for o in self.after.items() if o[0][0] in gone]
         if self.copy:
-            both = self.before[0][0] in gone and self.after[0][0] in gone
-            return (1, 1) if both else (0, 0)
-        before = [len(o) for o in self.before if o[0] in gone]
-        after = [len(o) for o in self.after if o[0] in gone]
-        return max(sum(before), sum(after)), max((*before, *after), default=0)
+            return WindowNeed(1, 1) if before and after else WindowNeed()
+        return _need(before).with_others([_need(after)])
 
 
 def touch(code: OnPlaces, item: Item) -> Touch | None:
     """Return the places that the line touches, None if it never needs the window."""
     if item.kind == ENTRY or item.callee or _stored_zero(item):
         return None
-    before = dict.fromkeys(code.places(o) for o in item.uses)
-    after = dict.fromkeys(code.places(o) for o in item.defs)
+    before = _operands(code, item.uses)
+    after = _operands(code, item.defs)
     if _changes_guard(item):
-        before |= after
+        before = _operands(code, (*item.uses, *item.defs))
     if not before and not after:
         return None
-    return Touch(list(before), list(after), item.weight, item.kind == COPY)
+    return Touch(before, after, item.weight, item.kind == COPY)
+
+
+def _operands(code: OnPlaces, operands: Sequence[VOperand]) -> dict[Places, int]:
+    found: dict[Places, int] = {}
+    for o in operands:
+        places = code.places(o)
+        found[places] = max(o.alignment, found.get(places, 1))
+    return found
 
 
 def _changes_guard(item: Item) -> bool:
@@ -143,19 +194,20 @@ class _Demoting:
 
     def _line(self, item: Item, out: list[Item]) -> None:
         """Add a line that accesses demoted places through the window, with its reloads and stores."""
-        uses = dict.fromkeys(self._places(o) for o in item.uses if self._away(o))
-        defs = dict.fromkeys(self._places(o) for o in item.defs if self._away(o))
+        uses = [o for o in item.uses if self._away(o)]
+        defs = [o for o in item.defs if self._away(o)]
         own = _changes_guard(item)
-        before = self._bases([*uses, *(o for o in defs if own and o not in uses)])
+        before = self._bases(_operands(self.source, (*uses, *defs) if own else uses))
         for places, base in before.items():
             for k, place in enumerate(places, base):
                 if place not in self.held[k]:
                     out.append(self._reload(self.window[k], place, item, None))
                     self.held[k] = {place}
-        after = before if own else self._bases(list(defs))
+        written_operands = _operands(self.source, defs)
+        after = before if own else self._bases(written_operands)
         out.append(item.of(self._renamed(item.defs, after), self._renamed(item.uses, before)))
         whole = own or item.guard is None
-        written = [(k, place) for places in defs for k, place in enumerate(places, after[places])]
+        written = [(k, place) for places in written_operands for k, place in enumerate(places, after[places])]
         # where the guard fails, the register keeps its old content, which may be the content of the word
         same = [whole or place in self.held[k] for k, place in written]
         for (k, place), known in zip(written, same, strict=True):
@@ -163,32 +215,34 @@ class _Demoting:
             self._changed(place)
             self.held[k] = {place} if known else set()
 
-    def _bases(self, operands: list[Places]) -> dict[Places, int]:
+    def _bases(self, operands: Operands) -> dict[Places, int]:
         """Choose a place in the window for each operand, the widest first. It is where the operand is held already, if
         that leaves room for the others."""
-        wide = sorted(operands, key=lambda o: -len(o))
-        found = self._fitted(wide, liked=True)
+        wide = sorted(operands.items(), key=lambda o: -len(o[0]))
+        if not wide:
+            return {}
+        block = block_of(wide)
+        found = self._where_held(wide, block)
         if found is None:
-            found = self._fitted(wide, liked=False)
-        assert found is not None, "a window too small"
+            found = first_fit(wide, block)
+        assert all(base + len(places) <= len(self.window) for places, base in found.items()), "a window too small"
         return found
 
-    def _fitted(self, operands: list[Places], *, liked: bool) -> dict[Places, int] | None:
-        """Choose places in the window for these operands, in this order; None if they do not fit. liked: prefer places
-        that hold them already."""
+    def _where_held(self, operands: list[tuple[Places, int]], block: int) -> dict[Places, int] | None:
+        """Choose places in the window for these operands, in this order; None if they do not fit. Places that hold them
+        already are preferred."""
         taken: set[int] = set()
         out: dict[Places, int] = {}
-        for places in operands:
+        for places, alignment in operands:
             width = len(places)
             bases = [
                 base
-                for base in range(0, len(self.window) - width + 1, width)
-                if taken.isdisjoint(range(base, base + width))
+                for base in range(0, len(self.window) - width + 1, alignment)
+                if base % block + width <= block and taken.isdisjoint(range(base, base + width))
             ]
             if not bases:
                 return None
-            if liked:
-                bases.sort(key=lambda base: -sum(place in self.held[k] for k, place in enumerate(places, base)))
+            bases.sort(key=lambda base: -sum(place in self.held[k] for k, place in enumerate(places, base)))
             out[places] = bases[0]
             taken.update(range(bases[0], bases[0] + width))
         return out

@@ -114,6 +114,6 @@ def _blocks_store(below: Item, store: Item) -> bool:
     if store.guard is not None and below.predicate_defs >> store.guard[0] & 1:
         return True
     register = store.uses[0].values[0]
-    # if half of a pair lives on, the other half leaves a hole
+    # if a part of a group lives on, the other part leaves a hole
     wide = any(register in o.values for o in below.uses if len(o.values) > 1)
     return wide or any(register in o.values for o in below.defs)

@@ -65,10 +65,16 @@ class VOperand:
     values: tuple[Value, ...]  #: in the order of their registers
     fixed: Register = ANYWHERE  #: the register that the callee's contract demands for an argument or result of a call
     location: Location = INSIDE  #: of an argument at `entry` and of a result at RET: the place that callers know it by
+    alignment: int = 1  #: the first value's register has to be a multiple of it: 1, 2, 4, ...
 
     def of(self, values: tuple[Value, ...]) -> VOperand:
         """Return the same operand with other values."""
-        return VOperand(self.field, values, self.fixed, self.location)
+        return VOperand(self.field, values, self.fixed, self.location, self.alignment)
+
+    @property
+    def grouped(self) -> bool:
+        """Return whether the operand demands more of its registers than to be there."""
+        return len(self.values) > 1 or self.alignment > 1
 
 
 @dataclass(slots=True)

@@ -44,13 +44,13 @@ class Flat:
 
     @cached_property
     def wide(self) -> list[int]:
-        """List the items with a result of several registers."""
-        return [k for k, item in enumerate(self.items) if len(self.defs[k]) > 1 and _has_wide(item.defs)]
+        """List the items with a result of several registers, or of an aligned one."""
+        return [k for k, item in enumerate(self.items) if _has_group(item.defs)]
 
     @cached_property
     def reads_wide(self) -> set[int]:
-        """Return the items with an operand of several registers."""
-        return {k for k, item in enumerate(self.items) if len(self.uses[k]) > 1 and _has_wide(item.uses)}
+        """Return the items with an operand of several registers, or of an aligned one."""
+        return {k for k, item in enumerate(self.items) if _has_group(item.uses)}
 
     def blocks(self) -> range:
         return range(len(self.succs))
@@ -95,8 +95,8 @@ def flatten(code: VCode) -> Flat:
     )
 
 
-def _has_wide(operands: tuple[VOperand, ...]) -> bool:
-    return any(len(o.values) > 1 for o in operands)
+def _has_group(operands: tuple[VOperand, ...]) -> bool:
+    return any(len(o.values) > 1 or o.alignment > 1 for o in operands)
 
 
 def _values(operands: tuple[VOperand, ...]) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""This module counts registers that stay empty beside pairs and quads, before and behind the items with such operands.
+"""This module counts registers that stay empty beside groups, before and behind the items with such operands.
 
 It needs virtual code and its live ranges. The values of a wide operand are in consecutive registers before its item. So
 are the parts that a wide result keeps of its old content, with the other parts beside them. Registers that are free
@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence, Set
 
-from binalloc.transform.virtual.code import KEEP, Item
+from binalloc.transform.virtual.code import KEEP, Item, VOperand
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges, lives_at
 
@@ -38,20 +38,22 @@ def beside_operands(item: Item, ending: Set[int]) -> int:
         values = operand.values
         left = [i for i, v in enumerate(values) if v not in ending]
         if left and operand.field != KEEP:
-            empty.update(v for i, v in enumerate(values) if v in ending and not _holds_result(item, values, left, i))
+            empty.update(v for i, v in enumerate(values) if v in ending and not _holds_result(item, operand, left, i))
     return max(0, len(empty) - sum(len(o.values) == 1 for o in item.defs))
 
 
-def _holds_result(item: Item, operand: Sequence[int], left: Sequence[int], place: int) -> bool:
+def _holds_result(item: Item, operand: VOperand, left: Sequence[int], place: int) -> bool:
     """Say whether a wide result may take this place of an operand. left: places of the operand whose values live on."""
     for result in item.defs:
-        width = len(result.values)
-        first = place - place % width
-        if 1 < width < len(operand) and all(first + k not in left for k in range(width)):
+        width, step = len(result.values), min(result.alignment, operand.alignment)
+        first = place - place % step  # the last place at or in front of this one where the result may begin
+        if width > 1 and any(
+            all(start + k not in left for k in range(width)) for start in range(first, place - width, -step)
+        ):
             return True
         for i in left:
-            if operand[i] in result.values:  # part of the result already, it stays in place
-                at = result.values.index(operand[i]) - i + place
+            if operand.values[i] in result.values:  # part of the result already, it stays in place
+                at = result.values.index(operand.values[i]) - i + place
                 if 0 <= at < width:
                     return True
     return False
@@ -77,7 +79,10 @@ def beside_results(item: Item, standing: Set[int], ending: Set[int]) -> int:
     """Count the registers beside the parts of the item's wide results that are already in place, as far as no value can
     be in them. Values that stay cannot be there, nor can values of wide operands that end elsewhere. Other values that
     end can. The count is a lower bound."""
-    operands = {o.values for o in item.uses if len(o.values) > 1 and o.field != KEEP}
+    operands: dict[tuple[int, ...], int] = {}
+    for o in item.uses:
+        if len(o.values) > 1 and o.field != KEEP:
+            operands[o.values] = max(o.alignment, operands.get(o.values, 1))
     wide = {v for values in operands for v in values}
     empty = 0
     covering = sum(v not in wide for v in ending)
@@ -87,17 +92,21 @@ def beside_results(item: Item, standing: Set[int], ending: Set[int]) -> int:
         if len(values) == 1 or len(places) == len(values):
             continue
         empty += len(places)
-        for operand in operands:
-            if not standing.isdisjoint(operand):
+        for operand, alignment in operands.items():
+            step = min(alignment, result.alignment)
+            if not standing.isdisjoint(operand) or _covers(operand, places, len(values), step, ending):
                 covering += sum(v in ending for v in operand)
-            elif _has_place(places, len(operand), len(values)) and all(v in ending for v in operand):
-                covering += len(operand)
     return max(0, empty - covering)
 
 
-def _has_place(places: list[int], width: int, whole: int) -> bool:
-    """Say whether an operand of `width` fits into these places of a result that has `whole`."""
-    return any(all(i + k in places for k in range(width)) for i in range(0, whole, width))
+def _covers(operand: Sequence[int], places: list[int], whole: int, step: int, ending: Set[int]) -> bool:
+    """Say whether values of an operand that end may be in some of these places of a result that has `whole`. The
+    operand may begin at multiples of `step` from the result's first place."""
+    for start in range(-(len(operand) - 1) // step * step, whole, step):
+        inside = [(start + k, v) for k, v in enumerate(operand) if 0 <= start + k < whole]
+        if inside and all(place in places and v in ending for place, v in inside):
+            return True
+    return False
 
 
 def _ends(live: LiveRanges, v: int, point: int) -> bool:

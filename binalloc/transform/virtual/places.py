@@ -64,10 +64,11 @@ def _by_place(code: OnPlaces) -> Contract:
     return contract
 
 
-def wide_operands(codes: dict[str, OnPlaces]) -> Iterator[tuple[Location, ...]]:
-    """Yield the places of every operand of several registers, repeats included."""
+def grouped_operands(codes: dict[str, OnPlaces]) -> Iterator[tuple[tuple[Location, ...], int]]:
+    """Yield the places and the alignment of every operand of several registers or of an aligned one, repeats
+    included."""
     for code in codes.values():
         for item in code.given.flat.items:
             for operand in (*item.defs, *item.uses):
-                if len(operand.values) > 1:
-                    yield code.places(operand)
+                if operand.grouped:
+                    yield code.places(operand), operand.alignment

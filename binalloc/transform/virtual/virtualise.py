@@ -218,9 +218,10 @@ class _Virtualising:
             if ref.file != REG:
                 continue
             if ref.units == 1:
-                found.append(VOperand(ref.field, (value_of[lookup[i, k, 0]],)))
+                values: tuple[Value, ...] = (value_of[lookup[i, k, 0]],)
             else:
-                found.append(VOperand(ref.field, tuple([value_of[lookup[i, k, u]] for u in range(ref.units)])))
+                values = tuple([value_of[lookup[i, k, u]] for u in range(ref.units)])
+            found.append(VOperand(ref.field, values, alignment=ref.alignment))
         return tuple(found)
 
     def _lifted(self, i: int, view: View, weight: float, out: list[Item]) -> None:

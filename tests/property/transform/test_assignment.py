@@ -13,7 +13,7 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import COPY, EXCHANGE
 from binalloc.transform.virtual.room import call_sites, room
 from tests.support.generator.programs import generate, random_program
-from tests.support.generator.virtual import Contracts, Drawn, Shape, random_virtual, virtual_functions
+from tests.support.generator.virtual import ALL_SORTS, Contracts, Drawn, Shape, random_virtual, virtual_functions
 from tests.support.oracles.assignment import assignment_mistakes, numbered
 
 SINGLE = (
@@ -28,6 +28,12 @@ WIDE = (
     Shape(blocks=10, items=6, places=8, values=2, wide=0.6, guards=0.5),
     Shape(blocks=4, items=15, places=16, values=3, wide=0.5, calls=0.1),
     Shape(blocks=16, items=3, places=12, values=1, wide=0.4, calls=0.2),
+)
+GROUPS = (
+    Shape(blocks=5, items=6, places=16, groups=ALL_SORTS),
+    Shape(blocks=10, items=6, places=12, values=2, wide=0.6, guards=0.5, groups=((3, 1), (3, 4), (2, 1))),
+    Shape(blocks=4, items=12, places=24, values=3, wide=0.5, calls=0.1, groups=ALL_SORTS),
+    Shape(blocks=12, items=3, places=16, values=1, wide=0.5, calls=0.2, groups=((8, 8), (3, 4), (5, 1), (1, 4))),
 )
 SEEDS = 80
 MOST = 255
@@ -55,7 +61,7 @@ def mistakes(given: Analysed, placed: Placed, available: int, contracts: Contrac
 
 
 def assigned(one: Drawn, more: int = 0) -> list[str] | None:
-    """Mistakes at the least budget and so many registers more; None where there is no place for pairs and quads."""
+    """Mistakes at the least budget and so many registers more; None where there is no place for groups."""
     given = analysed(numbered(one.code))
     count = least(given, one.contracts)
     if not count:
@@ -90,6 +96,24 @@ def test_pairs_and_quads_stand_side_by_side(shape: int) -> None:
         if found is None or found:
             wrong[seed] = found
     assert not wrong
+
+
+@pytest.mark.parametrize("shape", range(len(GROUPS)))
+def test_groups_of_any_width_and_alignment_stand_side_by_side(shape: int) -> None:
+    """With eight registers more than the least budget most find a place, with twice as many all do."""
+    wrong = {}
+    short = 0
+    for seed in range(SEEDS):
+        one = random_virtual(seed, GROUPS[shape], defined=seed % 2 == 0)
+        found = assigned(one, seed % 5)
+        for more in (8, 32):
+            if found is None:
+                short += more == 32
+                found = assigned(one, more)
+        if found is None or found:
+            wrong[seed] = found
+    assert not wrong
+    assert short < SEEDS // 4
 
 
 @pytest.mark.parametrize("seed", range(45))

@@ -12,14 +12,24 @@ from binalloc.transform.virtual.code import Item, VOperand
 from binalloc.transform.virtual.holes import beside_operands, beside_results
 
 Wide = tuple[int, ...]
+Widths = tuple[int, ...]
 DRAWS = 3000
+PAIRS_AND_QUADS = (2, 2, 4)
+ALL_SORTS = (2, 3, 3, 4, 5)
+EVERY_ALIGNMENT = (1, 1, 2, 4)
 
 
-def item(operands: list[Wide], results: list[Wide]) -> Item:
+def item(operands: list[Wide], results: list[Wide], aligned: dict[Wide, int] | None = None) -> Item:
+    """aligned: to what, where that is not the width."""
+    aligned = aligned or {}
     return Item(
-        "", defs=tuple(VOperand(f"d{i}", r) for i, r in enumerate(results)),
-        uses=tuple(VOperand(f"u{i}", o) for i, o in enumerate(operands)),
+        "", defs=tuple(VOperand(f"d{i}", r, alignment=aligned.get(r, len(r))) for i, r in enumerate(results)),
+        uses=tuple(VOperand(f"u{i}", o, alignment=aligned.get(o, len(o))) for i, o in enumerate(operands)),
     )  # fmt: skip
+
+
+def alignments(rng: random.Random, groups: list[Wide]) -> dict[Wide, int]:
+    return {o: rng.choice(EVERY_ALIGNMENT) if len(o) > 1 else 1 for o in groups}
 
 
 @pytest.mark.parametrize(
@@ -43,18 +53,20 @@ def test_what_has_to_stay_empty(
     assert beside_results(item(operands, results), standing, ending) == holes
 
 
-def draw(rng: random.Random) -> tuple[list[Wide], list[Wide], set[int], set[int], set[int]]:
+def draw(
+    rng: random.Random, widths: Widths = PAIRS_AND_QUADS
+) -> tuple[list[Wide], list[Wide], set[int], set[int], set[int]]:
     """Operands, results, standing and ending values, and all that live before."""
-    values = list(range(20))
+    values = list(range(24))
     rng.shuffle(values)
     results = []
     for _ in range(rng.choice((1, 1, 2))):
-        width = rng.choice((2, 2, 4))
+        width = rng.choice(widths)
         results.append(tuple(values.pop() for _ in range(width)))
     standing = {v for r in results for v in r if rng.random() < 0.5}
     operands: list[Wide] = []
     for _ in range(rng.choice((0, 1, 1, 2))):
-        width = rng.choice((1, 2, 2, 4))
+        width = rng.choice((1, *widths))
         whole = rng.choice(results)
         if len(whole) == width and rng.random() < 0.3:  # in the result's own place, as far as that stands
             operands.append(tuple(v if v in standing else values.pop() for v in whole))
@@ -66,21 +78,22 @@ def draw(rng: random.Random) -> tuple[list[Wide], list[Wide], set[int], set[int]
     return operands, results, standing, ending, live
 
 
-def places(count: int, wide: list[Wide]) -> list[tuple[int, ...]]:
-    return list(product(*(range(0, count - len(w) + 1, len(w)) for w in wide)))
+def places(count: int, wide: list[Wide], aligned: dict[Wide, int]) -> list[tuple[int, ...]]:
+    return list(product(*(range(0, count - len(w) + 1, aligned.get(w, len(w))) for w in wide)))
 
 
 def fits(
-    count: int, operands: list[Wide], results: list[Wide], standing: set[int], ending: set[int], live: set[int]
-) -> bool:
+    count: int, operands: list[Wide], results: list[Wide], standing: set[int], ending: set[int], live: set[int],
+    aligned: dict[Wide, int],
+) -> bool:  # fmt: skip
     """Whether some placement in `count` registers lets the item be named and its results find room."""
     wide = [o for o in operands if len(o) > 1]
-    for bases in places(count, results):
+    for bases in places(count, results, aligned):
         zone = [b + i for b, r in zip(bases, results, strict=True) for i in range(len(r))]
         if len(set(zone)) < len(zone):
             continue
         stand = {v: b + i for b, r in zip(bases, results, strict=True) for i, v in enumerate(r) if v in standing}
-        for spots in places(count, wide):
+        for spots in places(count, wide, aligned):
             at = dict(stand)
             wanted = [(v, b + i) for b, o in zip(spots, wide, strict=True) for i, v in enumerate(o)]
             if any(at.setdefault(v, r) != r for v, r in wanted) or len(set(at.values())) < len(at):
@@ -105,9 +118,26 @@ def test_no_placement_needs_fewer_registers() -> None:
         if holes:
             some += 1
             least = len(live) + holes
-            assert not fits(least - 1, operands, results, standing, ending, live), (operands, results, standing, ending)
-            exact += fits(least + least % 2, operands, results, standing, ending, live)
+            given = operands, results, standing, ending, live, {}
+            assert not fits(least - 1, *given), given
+            exact += fits(least + least % 2, *given)
     assert some > 300
+    assert exact > 0.5 * some
+
+
+def test_no_placement_of_groups_of_any_alignment_needs_fewer_registers() -> None:
+    rng = random.Random("holes of all sorts")
+    some = exact = 0
+    for _ in range(DRAWS // 3):
+        operands, results, standing, ending, live = draw(rng, ALL_SORTS)
+        aligned = alignments(rng, [*operands, *results])
+        holes = beside_results(item(operands, results, aligned), standing, ending)
+        if holes and len(live) + holes <= 11:
+            some += 1
+            given = operands, results, standing, ending, live, aligned
+            assert not fits(len(live) + holes - 1, *given), given
+            exact += fits(len(live) + holes + 1, *given)
+    assert some > 60
     assert exact > 0.5 * some
 
 
@@ -129,16 +159,18 @@ def test_what_stays_empty_behind(operands: list[Wide], results: list[Wide], endi
     assert beside_operands(item(operands, results), ending) == holes
 
 
-def draw_behind(rng: random.Random) -> tuple[list[Wide], list[Wide], set[int]]:
+def draw_behind(
+    rng: random.Random, widths: Widths = PAIRS_AND_QUADS
+) -> tuple[list[Wide], list[Wide], set[int]]:
     """Operands, results, and what ends of those. Results may keep values of operands, which then stand already."""
     values = list(range(20))
-    operands = [tuple(values.pop() for _ in range(rng.choice((1, 2, 2, 4)))) for _ in range(rng.choice((1, 1, 2)))]
+    operands = [tuple(values.pop() for _ in range(rng.choice((1, *widths)))) for _ in range(rng.choice((1, 1, 2)))]
     ending = {v for o in operands for v in o if rng.random() < 0.5}
     staying = [v for o in operands for v in o if v not in ending]
     rng.shuffle(staying)
     results = []
     for _ in range(rng.choice((1, 1, 2))):
-        width = rng.choice((1, 2, 2, 4))
+        width = rng.choice((1, *widths))
         kept = [staying.pop() if staying and rng.random() < 0.2 else values.pop() for _ in range(width)]
         results.append(tuple(kept))
     if rng.random() < 0.3:
@@ -146,16 +178,18 @@ def draw_behind(rng: random.Random) -> tuple[list[Wide], list[Wide], set[int]]:
     return operands, results, ending
 
 
-def fits_behind(count: int, operands: list[Wide], results: list[Wide], ending: set[int], others: int) -> bool:
+def fits_behind(
+    count: int, operands: list[Wide], results: list[Wide], ending: set[int], others: int, aligned: dict[Wide, int]
+) -> bool:
     """Whether `count` registers hold, in some places, the operands and `others` that live on, and then the results."""
-    for spots in places(count, operands):
+    for spots in places(count, operands, aligned):
         at: dict[int, int] = {}
         wanted = [(v, b + i) for b, o in zip(spots, operands, strict=True) for i, v in enumerate(o)]
         if any(at.setdefault(v, r) != r for v, r in wanted) or len(set(at.values())) < len(at):
             continue
         staying = {r: v for v, r in at.items() if v not in ending}
         for more in combinations(sorted(set(range(count)) - set(at.values())), others):
-            for bases in places(count, results):
+            for bases in places(count, results, aligned):
                 zone = [(b + i, v) for b, r in zip(bases, results, strict=True) for i, v in enumerate(r)]
                 taken = {r for r, _ in zone}
                 if len(taken) < len(zone) or taken.intersection(more):
@@ -177,7 +211,28 @@ def test_no_placement_leaves_fewer_registers_empty() -> None:
         least = len(live) + holes + others
         if holes and before + others < least <= 9:
             some += 1
-            assert not fits_behind(least - 1, operands, results, ending, others), (operands, results, ending, others)
-            exact += fits_behind(least + least % 2, operands, results, ending, others)
+            given = operands, results, ending, others, {}
+            assert not fits_behind(least - 1, *given), given
+            exact += fits_behind(least + least % 2, *given)
     assert some > 200
+    assert exact > 0.5 * some
+
+
+def test_no_placement_of_groups_of_any_alignment_leaves_fewer_empty() -> None:
+    rng = random.Random("holes of all sorts behind")
+    some = exact = 0
+    for _ in range(DRAWS):
+        operands, results, ending = draw_behind(rng, ALL_SORTS)
+        aligned = alignments(rng, [*operands, *results])
+        holes = beside_operands(item(operands, results, aligned), ending)
+        live = {v for o in operands for v in o} - ending | {v for r in results for v in r}
+        before = len({v for o in operands for v in o})
+        others = rng.choice((0, 1, 2))
+        least = len(live) + holes + others
+        if holes and before + others < least <= 9:
+            some += 1
+            given = operands, results, ending, others, aligned
+            assert not fits_behind(least - 1, *given), given
+            exact += fits_behind(least + 1, *given)
+    assert some > 100
     assert exact > 0.5 * some

@@ -22,7 +22,7 @@ from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, VCode
 from binalloc.transform.virtual.room import call_sites, room
 from tests.support.generator.programs import generate, random_program
 from tests.support.generator.pure_chains import chained
-from tests.support.generator.virtual import Contracts, Drawn, Shape, random_virtual, virtual_functions
+from tests.support.generator.virtual import ALL_SORTS, Contracts, Drawn, Shape, random_virtual, virtual_functions
 from tests.support.kits.regions import regions_of
 from tests.support.oracles.assignment import numbered
 from tests.support.oracles.virtual_liveness import dense_liveness
@@ -35,6 +35,7 @@ SHAPES = (
     Shape(blocks=4, items=20, places=32, wide=0.2, calls=0.1),
     Shape(blocks=12, items=3, places=16, values=1, guards=0.6, calls=0.15),
     Shape(blocks=3, items=14, places=8, values=12, wide=0.1, guards=0.1, calls=0.0),
+    Shape(blocks=6, items=8, places=24, wide=0.4, groups=ALL_SORTS),
 )
 SEEDS = 60
 PATHS = 6

@@ -1,15 +1,15 @@
 """Virtual code drawn at random, for passes that work on it: odder than what comes out of binaries.
 
-As in code from binaries, wide operands have their values at places that are multiples of their width in one file of
-architectural registers, several values stand for one such register, and a block falls through to the next one. Guards
-that never hold, blocks that nothing reaches, flow without structure, calls with arguments in each other's places, and
-values read before anything writes them are there, too; `defined` has the entry write those.
+As in code from binaries, wide operands have their values at consecutive places, the first a multiple of their
+alignment, in one file of architectural registers, several values stand for one such register, and a block falls through
+to the next one. Guards that never hold, blocks that nothing reaches, flow without structure, calls with arguments in
+each other's places, and values read before anything writes them are there, too; `defined` has the entry write those.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import analyse
@@ -24,10 +24,17 @@ Contracts = dict[str, Contract]
 Guard = tuple[int, bool] | None
 
 
+PAIRS_AND_QUADS = ((2, 2), (2, 2), (4, 4))
+"""Loom's."""
+ALL_SORTS = ((2, 1), (3, 1), (3, 4), (2, 2), (8, 8), (5, 2), (1, 2), (1, 4), (6, 4), (4, 1))
+"""Wider and narrower than their alignment."""
+
+
 @dataclass(frozen=True)
 class Shape:
-    """places: architectural registers. values: how many there are of each. wide: share of operands that are pairs and
-    quads. guards: share of guarded items. calls: share of items that are calls."""
+    """places: architectural registers. values: how many there are of each. wide: share of operands that are groups.
+    guards: share of guarded items. calls: share of items that are calls. groups: (units, alignment) of groups, as often
+    as they are there."""
 
     blocks: int = 6
     items: int = 7
@@ -36,6 +43,7 @@ class Shape:
     wide: float = 0.3
     guards: float = 0.25
     calls: float = 0.06
+    groups: tuple[tuple[int, int], ...] = field(default=PAIRS_AND_QUADS, repr=False)
 
 
 @dataclass
@@ -48,7 +56,8 @@ class Drawn:
 
 def random_virtual(seed: int, shape: Shape, *, defined: bool = True) -> Drawn:
     """defined: the entry gives a value to all that is read anywhere before it is written."""
-    return _Drawing(random.Random(f"virtual {seed} {shape}"), shape).run(defined)
+    groups = "" if shape.groups == PAIRS_AND_QUADS else f" {shape.groups}"
+    return _Drawing(random.Random(f"virtual {seed} {shape}{groups}"), shape).run(defined)
 
 
 _ENDS = ("fall", "fall", "jump", "branch", "branch", "branch", "return")
@@ -108,15 +117,16 @@ class _Drawing:
         self, field: str, chosen: dict[int, Value], taken: set[int], may_be_wide: bool = True
     ) -> VOperand | None:
         """taken: places that are none for it. (No instruction has two wide results.)"""
-        width = self.rng.choice((2, 2, 4)) if may_be_wide and self.rng.random() < self.shape.wide else 1
-        if width > self.shape.places:
-            width = 1
-        base = self.rng.randrange(self.shape.places // width) * width
-        places = range(base, base + width)
+        wide = may_be_wide and self.rng.random() < self.shape.wide
+        units, alignment = self.rng.choice(self.shape.groups) if wide else (1, 1)
+        if units > self.shape.places:
+            units, alignment = 1, 1
+        base = self.rng.randrange((self.shape.places - units) // alignment + 1) * alignment
+        places = range(base, base + units)
         if taken & set(places):
             return None
         taken.update(places)
-        return VOperand(field, tuple(self._value(p, chosen) for p in places))
+        return VOperand(field, tuple(self._value(p, chosen) for p in places), alignment=alignment)
 
     def _guard(self) -> Guard:
         if self.rng.random() >= self.shape.guards:

@@ -102,8 +102,8 @@ class _Judge:
                 where = [self.register[v] for v in operand.values]
                 if not all(self.available >> r & 1 for r in where):
                     self.wrong.append(f"{item.origin}: {where} not available")
-                if where != list(range(where[0], where[0] + len(where))) or where[0] % len(where):
-                    self.wrong.append(f"{item.origin}: {where} not side by side")
+                if where != list(range(where[0], where[0] + len(where))) or where[0] % operand.alignment:
+                    self.wrong.append(f"{item.origin}: {where} not side by side, a multiple of {operand.alignment}")
                 if operand.fixed >= 0 and where != [operand.fixed]:
                     self.wrong.append(f"{item.origin}: {where} is not {operand.fixed}")
                 if operand.location >= 0 and item.kind != ENTRY and where != [self.placed.results[operand.location]]:
@@ -119,7 +119,8 @@ class _Judge:
         plain = replace(new, defs=old.defs, uses=old.uses)
         operands = zip(_asked(old), (*new.defs, *new.uses), strict=False)
         alike = all(
-            (a.field, a.fixed, a.location, len(a.values)) == (b.field, b.fixed, b.location, len(b.values))
+            (a.field, a.fixed, a.location, a.alignment) == (b.field, b.fixed, b.location, b.alignment)
+            and len(a.values) == len(b.values)
             for a, b in operands
         )
         if plain != old or not alike or len(_asked(old)) != len(new.defs) + len(new.uses):

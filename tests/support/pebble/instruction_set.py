@@ -15,7 +15,7 @@ from binalloc.isa.interface.roles import Number, Roles, Taken, Way
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Faults, Guard, Memory, Ref, View
 from binalloc.isa.sets.table import SETS
-from tests.support.pebble.table import REGISTERS, SPECIAL, WORD_BYTES, ZERO, Row, decode, encode, make
+from tests.support.pebble.table import REGISTERS, SPECIAL, WORD_BYTES, ZERO, Row, decode, encode, make, shape
 
 MAGIC = b"PEBL"
 HEADER = "pebble\n"
@@ -23,8 +23,10 @@ HEADER = "pebble\n"
 
 
 def _refs(names: tuple[str, ...], f: dict[str, int]) -> list[Ref]:
-    split = [(name.partition(":")[0], int(name.partition(":")[2] or 1)) for name in names]
-    return [Ref(REG, f[name], units, name) for name, units in split if f[name] != ZERO]
+    split = [(name, *shape(width)) for name, _, width in (text.partition(":") for text in names)]
+    return [
+        Ref(REG, f[name], units, name, alignment=alignment) for name, units, alignment in split if f[name] != ZERO
+    ]
 
 
 def _signature(instr: Instr) -> tuple[object, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binalloc.isa.instruction import Function, Instr, Module
-from tests.support.pebble.table import REGISTERS, SPECIAL, ZERO
+from tests.support.pebble.table import GROUPS, REGISTERS, SPECIAL, ZERO, Row, shape
 
 MASK = 0xFFFFFFFF
 
@@ -60,6 +60,8 @@ class Thread:
         elif i.name == "wide":
             self._set(f["to"] + 1, x[f["one"] + 1] + x[f["two"] + 1])
             self._set(f["to"], one + two)
+        elif i.name in GROUPS:
+            self._group(i)
         elif i.name != "idle":
             special = {"lane": 4 * self.lane, "first row": 1024, "row bytes": 0}
             results = {
@@ -68,6 +70,17 @@ class Thread:
                 "ask": special[SPECIAL[value]] if i.name == "ask" else 0,
             }  # fmt: skip
             self._set(f["to"], results[i.name])
+
+    def _group(self, i: Instr) -> None:
+        """Each word of the result depends on all words of the operands, and on its place."""
+        assert isinstance(i.op, Row)
+        read = []
+        for name, _, width in (text.partition(":") for text in i.op.reads):
+            read += [self.x[i.f[name] + k] if i.f[name] != ZERO else 0 for k in range(shape(width)[0])]
+        units = shape(i.op.writes[0].partition(":")[2])[0]
+        if i.f["to"] != ZERO:
+            for k in range(units):
+                self._set(i.f["to"] + k, k + sum((n + 3 * k + 1) * word for n, word in enumerate(read)))
 
     def _set(self, register: int, value: int) -> None:
         if register != ZERO:

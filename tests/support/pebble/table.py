@@ -25,7 +25,8 @@ JOIN_BITS = 15
 
 @dataclass(frozen=True)
 class Row(OpSpec):
-    """writes, reads: registers, `x:2` for pairs. fields: all there are. to_flag: writes predicate `mark` - 1."""
+    """writes, reads: registers, `x:3/4` for three, the first a multiple of 4. fields: all there are. to_flag: writes
+    predicate `mark` - 1."""
 
     isa: str = "pebble"
     writes: tuple[str, ...] = ()
@@ -46,6 +47,14 @@ class Row(OpSpec):
 
 
 ROWS: dict[str, Row] = {}
+GROUPS = ("eight", "three", "slide", "pick", "short", "grow")
+"""Operations on groups of registers: wider and narrower than their alignment, overlapping and not."""
+
+
+def shape(width: str) -> tuple[int, int]:
+    """(registers, alignment) of an operand."""
+    units, _, alignment = width.partition("/")
+    return int(units or 1), int(alignment or 1)
 
 
 def _row(
@@ -64,7 +73,7 @@ _row("lit", "to", "")
 _row("add", "to", "one two")
 _row("mul", "to", "one two", "imad")
 _row("more", "to", "one")
-_row("wide", "to:2", "one:2 two:2")
+_row("wide", "to:2/2", "one:2/2 two:2/2")
 _row("less", "", "one two", to_flag=True)
 _row("ask", "to", "", "sys")
 for _place, _space in (("get", Space.GLOBAL), ("peek", Space.SHARED), ("fetch", Space.LOCAL)):
@@ -76,6 +85,12 @@ _row("call", "", "", "bru", control=Flow.CALL)
 _row("back", "", "", "bru", control=Flow.RETURN)
 _row("end", "", "", "bru", control=Flow.EXIT)
 _row("flip", "to", "one two")
+_row("eight", "to:8/8", "one:8/8 two")
+_row("three", "to:3/4", "one:3/1 two:3/4")
+_row("slide", "to:3/1", "one:2/1 two:2/1")
+_row("pick", "to:1/4", "one:8/8 two:1/2")
+_row("short", "to:2/1", "one:3/4 two:5/2")
+_row("grow", "to:8/8", "one:3/1 two:2/2")
 BY_CODE = {row.code: row for row in ROWS.values()}
 
 

@@ -45,13 +45,13 @@ __all__ = [
 ]
 
 SLACKS = (0, 1, 2, 4, 8)
-"""Numbers of registers to leave free where values live, tried in order: pairs and quads that find no consecutive
+"""Numbers of registers to leave free where values live, tried in order: groups that find no consecutive
 registers need some."""
 RELIEFS = 4
 """How often registers are freed only at the failed places, one more each time, before they are freed everywhere. Chosen
 by hand: relief at few places costs less spill code, but each round costs an allocation."""
 ROUNDS = 8
-"""Upper limit of rounds that spill further because pairs and quads, loops and calls take more registers than values are
+"""Upper limit of rounds that spill further because groups, loops and calls take more registers than values are
 live. It bounds the time; chosen by hand."""
 
 
@@ -182,7 +182,7 @@ class Cheapest:
 
 
 class _Spilled:
-    """This is code with as much spill code as its pairs and quads seem to need. cost: of the spill code, see
+    """This is code with as much spill code as its groups seem to need. cost: of the spill code, see
     `emitted_cost`. still: leaders of blocks in which spill code does not move. failed: items that found no places."""
 
     def __init__(

@@ -3,7 +3,7 @@
 It needs the heuristic's allocation of the function, with the code before any spilling, in the order of that allocation.
 It leaves the cheaper of the two allocations, with the solver's bound for that order. The exact model
 (`models.allocation.cpsat`) prices every comeback as it is emitted (`spill.list_spills`). It has three gaps. It does not
-see the registers that pairs and quads need side by side. It does not see the temporaries of recomputations. Operands of
+see the registers that groups need side by side. It does not see the temporaries of recomputations. Operands of
 a recomputation count as back for the lesser cost of a reload and one recomputation more. If its choice does not find
 registers, or costs no less once it is emitted, the heuristic's allocation is kept.
 """

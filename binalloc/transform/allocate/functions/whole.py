@@ -33,7 +33,7 @@ _ROUNDING = 1e-9  # relative error of sums that are added in another order
 def whole_allocation(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> RegisterAllocation:
     """Allocate the code to the registers in the bitset `available`.
 
-    Raises Infeasible, naming function and instruction. If whole values in memory do not make room for pairs and quads,
+    Raises Infeasible, naming function and instruction. If whole values in memory do not make room for groups,
     parts of other values are spilled, too.
     """
     for slack in SLACKS:
