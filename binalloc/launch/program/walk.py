@@ -55,7 +55,7 @@ class Runner(Protocol):
 
 
 class Walk:
-    """This is one walk through a program. It is the scope of its expressions, too."""
+    """A walk executes the steps of one program. It is the scope of the program's expressions, too."""
 
     def __init__(self, program: Program, runner: Runner) -> None:
         self.program, self.runner = program, runner
