@@ -28,7 +28,7 @@ MOST_PORT_GROUPS = 16  # chosen by hand: a file has as many groups as kinds of u
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """This is one figure as the file states it."""
+    """A figure of a machine file is a value with its unit and source."""
 
     value: int | float | bool | str  #: the value that is used
     unit: str  #: unit of the value
@@ -133,7 +133,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """These are the units of an SM, in the order of the instruction set's unit classes."""
+    """The units of an SM are in the order of the instruction set's unit classes."""
 
     alu: Unit
     imad: Unit
@@ -323,12 +323,12 @@ class SmallCache:
 
 @dataclass(frozen=True, slots=True)
 class ConstantLines(SmallCache):
-    """This is the constant cache of an SM."""
+    """The constant cache of an SM may be too small for its contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionCache(SmallCache):
-    """This is the instruction cache of an SM; a hit costs nothing."""
+    """The instruction cache of an SM may be too small for its code; a hit costs nothing."""
 
     prefetch: int = _figure("lines", 0, 64)  #: lines behind a missing one that are requested, too
 

@@ -142,7 +142,7 @@ def read_machine(path: Path) -> Machine:
 
 
 class _At(TomlPlace):
-    """This is a place in a machine file."""
+    """A place in a machine file raises the errors about its key."""
 
     def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
         name = min(unknown)

@@ -50,7 +50,7 @@ class _Stay:
 
 
 class _Stretch:
-    """This class goes through one stretch from its first event to its last.
+    """`_Stretch` goes through one stretch from its first event to its last, and plans the moves of its calls anew.
 
     stays: stays of variables that are away from their own slots now. past: slots of finished stays, with the first and
     last event. fresh: variables that began their life here and were not moved yet, with the first event and the
