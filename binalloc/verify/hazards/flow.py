@@ -20,7 +20,7 @@ AGED = LONGEST_STALL
 
 
 class InFlight(NamedTuple):
-    """These are planes of `code`."""
+    """What is in flight at a point of the code is kept as planes of `code`."""
 
     fixed: int  #: the running thread's fixed results
     own: int  #: variable results and late reads of the running thread
@@ -28,7 +28,7 @@ class InFlight(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """This is the effect of a piece of code on what is in flight."""
+    """An effect says how a piece of code changes what is in flight."""
 
     fixed: int  #: fixed results that it puts in flight
     age: int  #: cycles by which it ages earlier fixed results at least (at most AGED)
@@ -72,7 +72,7 @@ NOTHING = InFlight(0, 0, 0)  # nothing is in flight
 
 
 class HazardFlow:
-    """This solves the problem for `graph`; see the module.
+    """The hazard flow finds what may be in flight at each block of `graph`; see the module.
 
     since[n]: effect of all ways from its function's entry to block n, None where there is none. summary[f]: effect of
     function f as a whole, None where it never returns.

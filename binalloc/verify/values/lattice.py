@@ -42,7 +42,7 @@ from binalloc.verify.values.conditions import (
 
 
 class State:
-    """This is the set of facts at one program point (see the module). It is mutable; `copy` before changing a shared
+    """A state is the set of facts at one program point (see the module). It is mutable; `copy` before changing a shared
     one.
 
     bits: words that have parts, so that the predicates packed in them have rows. Inner dicts of C are never changed in
