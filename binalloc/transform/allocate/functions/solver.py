@@ -32,7 +32,7 @@ from binalloc.transform.virtual.contract import Contract
 
 @dataclass(frozen=True)
 class SolverReport:
-    """This is the solver's report on one function."""
+    """A solver report gives cost and bound of the solver's choice for one function."""
 
     function: str
     value: float  #: loop-weighted cost of the code that was taken
