@@ -25,8 +25,8 @@ _EXPECTED = "None, an array, or binalloc.Pointer(array, byte)"
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """A pointer in a buffer or a struct has the address of byte `at` of an array, which is an array of the host or of a
-    `Device`."""
+    """A pointer has the address of byte `at` of an array, of the host or of a `Device`. It stands in a buffer or a
+    struct."""
 
     array: Any
     at: int = 0

@@ -36,7 +36,7 @@ class Token(NamedTuple):
 
 
 class AssemblyPlace:
-    """An error in assembly points to such a place: file and line."""
+    """An assembly place is the file and line that an error in assembly points to."""
 
     __slots__ = ("line", "path")
 

@@ -47,7 +47,7 @@ Code = Callable[[Scope], Number]  # a function that computes an expression
 
 @dataclass(frozen=True)
 class Names:
-    """An expression may use these names of numbers and of arrays."""
+    """The names that an expression may use are numbers and arrays."""
 
     numbers: Collection[str] = ()  #: constants, scalars and loop variables
     #: buffers and variables, with the number of their axes: an element has one index for each axis, or one in C order
@@ -120,7 +120,7 @@ def parse_expression(value: object, names: Names, at: At) -> Expression:
 
 
 class _Nothing:
-    """The empty scope computes expressions without names."""
+    """The empty scope is for expressions without names."""
 
     def number(self, name: str) -> NoReturn:
         raise AssertionError(name)
