@@ -79,8 +79,8 @@ def find_spin(device: LaunchedDevice, limit: int) -> int:
 
 
 class _State:
-    """An object is the state of a device at one moment, for comparison with later ones. Nearly always the first warp
-    suffices to see that a later state differs."""
+    """The state of a device at one moment is kept for comparison with later ones. Nearly always the first warp suffices
+    to see that a later state differs."""
 
     def __init__(self, device: LaunchedDevice) -> None:
         self._device = device

@@ -39,7 +39,7 @@ def _time(thousandths: int) -> str:
 
 
 class EventFile:
-    """An object is a file of events that is being written.
+    """An event file is written event by event.
 
     limit: most events, without names of tracks; writers ask `full` first. events, bytes: written so far.
     """

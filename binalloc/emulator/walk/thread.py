@@ -43,7 +43,7 @@ _C = L.Column
 
 @dataclass
 class WalkStep:
-    """An object is a code word that is ready for a walk."""
+    """A walk step is a code word that is ready for a walk."""
 
     seen: View
     flow: Flow
@@ -78,7 +78,7 @@ class Split:
 
 @dataclass
 class Walked:
-    """An object is the result of a walk."""
+    """A finished walk has the executed words, how often each was executed, and known addresses."""
 
     counts: list[float]  #: how often each code word was executed
     addresses: dict[int, list[Known]] = field(default_factory=dict)  #: known addresses by code word, in order
@@ -88,7 +88,7 @@ class Walked:
 
 
 class Code:
-    """An object is a staged program whose words are made ready when they are first reached."""
+    """The code of a walk is a staged program whose words are made ready when they are first reached."""
 
     def __init__(self, program: Program, constants: Constants, textures: Sequence[Sequence[int]]) -> None:
         self._program, self._constants, self._textures = program, constants, textures
