@@ -25,7 +25,7 @@ from binalloc.version import IMPORTER, VERSION
 
 @dataclass
 class KernelFigures:
-    """The figures of a kernel are what its import found out about its size."""
+    """The figures of a kernel say how many registers and bytes it takes, as its import found."""
 
     name: str
     register_demand: int  #: registers per thread without any limit, for the whole call graph

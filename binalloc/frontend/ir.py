@@ -127,7 +127,7 @@ class Node:
 
 @dataclass
 class Block:
-    """A basic block is entered at its first node and left behind its last. The order of blocks is that of
+    """A basic block is a run of nodes that control enters at the first one alone. The order of blocks is that of
     Routine.blocks."""
 
     number: int  #: unique in its routine, never reused

@@ -27,7 +27,7 @@ class ReconvergenceEntry:
 
 @dataclass(frozen=True)
 class Standing:
-    """Each other warp of the block is described by what it does, and where."""
+    """A standing says what another warp of the stopped warp's block does, and where."""
 
     warp: int  #: number in the block
     doing: str  #: what it does, in words
@@ -36,7 +36,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class WarpState:
-    """A warp's state is taken when it has stopped in front of an instruction."""
+    """A warp state describes a warp that has stopped in front of an instruction."""
 
     cycle: int  #: cycle in which it stopped
     sm: int  #: number of its SM

@@ -71,7 +71,7 @@ class Leak:
 
 @dataclass(frozen=True)
 class HeapUse:
-    """The use of the heap is counted when the grid has ended."""
+    """Heap use says how much of the heap was used, and what nobody freed, when the grid has ended."""
 
     size: int  #: bytes of the heap
     used: int  #: bytes of it that blocks have ever been in

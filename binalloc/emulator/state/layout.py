@@ -143,7 +143,7 @@ class TextureColumn(Codes):
 
 
 class Handle(Codes):
-    """A handle names one of these."""
+    """A handle that a kernel has names a texture, a surface or nothing."""
 
     NOTHING: int
     TEXTURE: int
@@ -300,7 +300,7 @@ NO_CONTROL = 0  # value of column CONTROL; the numbers of the kinds (`sm.control
 
 
 class Taint(Codes):
-    """The results of an instruction get the poison of certain sources."""
+    """Taint says which sources' poison the results of an instruction get."""
 
     ANY: int  #: that of any source
     CHOICE: int  #: that of the choice and of the chosen side

@@ -25,7 +25,7 @@ MOST_NOTED = 120
 
 @dataclass(frozen=True)
 class Again:
-    """A part of the way is gone again, as often as this says."""
+    """An `Again` stands for a part of the way that is gone several times more."""
 
     start: int  #: place in the way at which the part begins
     end: int  #: place at which it ends

@@ -42,7 +42,7 @@ def use_stack(
 
 @dataclass
 class _Work:
-    """`_Work` changes one routine, and keeps the state of that."""
+    """`_Work` makes one routine use the stack, and keeps the state of that."""
 
     routine: Routine
     stack: Stack

@@ -17,7 +17,7 @@ CLOSES = frozenset((*ENDS, *CALLS))  # words behind which a block ends
 
 
 class Places:
-    """The places of a function are its blocks, found by the positions of their words.
+    """`Places` says which block of a function a word is in.
 
     starts: first words, ascending, with the code's length behind them. detours: branches that are ignored; they divide
     nothing.

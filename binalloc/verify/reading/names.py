@@ -144,7 +144,7 @@ class _OperandNode:
 
 
 class Names:
-    """This assigns numbers to original values and tokens.
+    """`Names` assigns numbers to original values and tokens.
 
     Local words are numbered from LOCAL_BASE in order of request; the true predicate is the number of its place; webs
     and tokens are above. pointers: for tokens of the rewritten program's slot pointer the bytes. leaves: for a computed

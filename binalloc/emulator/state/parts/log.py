@@ -53,7 +53,7 @@ ATOM_BYTES = 8  # size of the largest atomic: a watch gets all stores as near as
 
 
 class Keep(Codes):
-    """The log keeps so much of the lanes of accesses."""
+    """The log keeps as much of the lanes of accesses as its listeners need."""
 
     NOTHING: int
     ADDRESSES: int

@@ -64,7 +64,7 @@ class KernelPlaces:
 
 
 class VariablePlaces:
-    """Variables get their places here: all that the wanted kernels of `module` use.
+    """Variable places are found for all variables that the wanted kernels of `module` use.
 
     stack_bytes: stack per thread for recursive functions.
     """
