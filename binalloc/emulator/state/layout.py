@@ -302,10 +302,10 @@ NO_CONTROL = 0  # value of column CONTROL; the numbers of the kinds (`sm.control
 class Taint(Codes):
     """Taint says which sources' poison the results of an instruction get."""
 
-    ANY: int  #: that of any source
-    CHOICE: int  #: that of the choice and of the chosen side
-    LANE: int  #: that of the lane that is read
-    ALL: int  #: that of any lane
+    ANY: int  #: the poison of any source
+    CHOICE: int  #: the poison of the choice and of the chosen side
+    LANE: int  #: the poison of the lane that is read
+    ALL: int  #: the poison of any lane
     TARGET: int  #: no results: the sources say where control goes, and poison is a fault
 
 

@@ -1,8 +1,8 @@
 """This module walks one thread through the code of a kernel, as far as its values are known.
 
 Needs staged code and the thread's `Values`. Leaves how often each code word is executed, and the known addresses. Where
-a branch depends on something unknown, the thread goes both ways up to where they meet. After that only those values are
-known that are the same on both. Such a loop is left after ten rounds, as in the estimate without a walk
+a branch depends on something unknown, the thread goes both ways up to where they meet. After that a value is known only
+if both ways give it the same. Such a loop is left after ten rounds, as in the estimate without a walk
 (`analysis.loops`). Rounds that are alike are counted, not walked (`repeats`).
 """
 
@@ -71,7 +71,7 @@ class Split:
     start: Values  #: values at the branch
     end: Values | None = None  #: values at the end of the first side
     rounds: int = 0  #: how often the walk came back
-    bounded: bool = False  #: whether a loop around the branch has since been gone round for a known reason
+    bounded: bool = False  #: whether a loop around the branch has since been repeated for a known reason
     counts: list[float] = field(default_factory=list)  #: counts of the walk at the last return
     way: int = 0  #: length of the way then
 

@@ -1,6 +1,6 @@
 """A program is walked through step by step here: a `Runner` runs its launches, and everything else is done here.
 
-Needs a `Runner`, which has the program's memory and runs kernels. Leaves true: after a walk that ended, memory has the
+Needs a `Runner`, which has the program's memory and runs kernels. Leaves true: once a walk has ended, memory has the
 contents that the program asks for. Every error names its step, and the rounds of the loops around it.
 """
 

@@ -89,7 +89,7 @@ def _apart(where: dict[int, int], operands: Sequence[Wide]) -> list[int]:
 
 
 def _bases(available: int, width: int) -> list[int]:
-    """List the aligned bases at which so many consecutive registers are available."""
+    """List the aligned bases at which `width` consecutive registers are available."""
     mask = (1 << width) - 1
     return [b for b in range(0, available.bit_length(), width) if available >> b & mask == mask]
 

@@ -5,7 +5,8 @@ Leaves for each block what may be in flight on some way before it (`before`) and
 Each block's effect is known in closed form: planes that it puts in flight, cycles by which it ages earlier ones, and
 planes that its waits leave. Calls are precise. A block knows the planes put in flight since its function was entered.
 Apart from that, it knows the effect on planes in flight at entry. So nothing flows from one caller to another. A
-function's effect is that of the ways to its RETs. Planes only grow and ages only shrink, so the iteration ends.
+function's effect is the common effect of the ways to its RETs. Planes only grow and ages only shrink, so the iteration
+ends.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ A `State` is a set of facts, each true in every thread that gets to this point:
 *current* values: when one of them is written, all facts about the token are forgotten.
 
 Sets of names are small and shared, so that a state is a few dictionaries. `where` leads from a name to the rows of S
-that hold it, `named` to the rows of C whose facts name it, so that a step costs what it changes and not what is known.
+that hold it. `named` leads to the rows of C whose facts name it. So the cost of a step depends on its changes, not on
+the size of the state.
 """
 
 from __future__ import annotations
