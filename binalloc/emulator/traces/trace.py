@@ -38,7 +38,7 @@ _READING = {
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """The options say what a trace shows."""
+    """The options of a trace say what it shows."""
 
     windows: Windows = field(default_factory=Windows)  #: cycles
     limit: int = DEFAULT_LIMIT  #: most events
@@ -46,7 +46,7 @@ class TraceOptions:
 
 
 class Trace:
-    """An object is the trace of the run that gets its listener."""
+    """A trace shows the run that gets its listener."""
 
     def __init__(self, write: Callable[[bytes], object], options: TraceOptions) -> None:
         self._options = options

@@ -72,7 +72,7 @@ def throughput(
 
 
 class _Sm:
-    """This is an SM with its resident warps, numbered block by block.
+    """The modelled SM has resident warps, numbered block by block.
 
     steps: the steps of each warp. at: the next step of each warp. came: for each step the time at which the last warp
     came to it. now: time of the last event. finished: number of blocks that are done.

@@ -20,7 +20,7 @@ Wide = tuple[int, ...]  # values in consecutive registers, or one in an aligned 
 
 
 class WideResult(NamedTuple):
-    """This is what a wide result demands."""
+    """A wide result demands registers of an alignment, and keeps values that are in place."""
 
     alignment: int  #: its first register is a multiple of it
     standing: Wide  #: its values that are in place before the item already and stay, NONE at the other places
@@ -37,7 +37,7 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Wanted:
-    """This record says what an item demands of an arrangement."""
+    """The demands of an item on an arrangement follow from its wide operands and results."""
 
     operands: Mapping[Wide, int]  #: wide operand -> alignment of its first register
     results: Mapping[Wide, WideResult]  #: by wide result
@@ -147,7 +147,7 @@ def _apart(where: dict[int, int], operands: Mapping[Wide, int]) -> list[int]:
 
 
 def _bases(available: int, width: int, alignment: int, rest: int) -> list[int]:
-    """List the bases at which so many consecutive registers are available. rest: of a base by the alignment."""
+    """List the bases at which `width` consecutive registers are available. rest: of a base by the alignment."""
     mask = (1 << width) - 1
     return [b for b in range(rest, available.bit_length(), alignment) if available >> b & mask == mask]
 
@@ -167,9 +167,9 @@ def _with_others(base: int, results: list[Wide], places: Mapping[Wide, list[int]
 
 
 class _Try:
-    """This class tries one choice of places for the results. placed: value -> register, as decided. taken: these
-    registers, as bits. zone: registers of results, as bits. spare: registers outside of the zone left for values that
-    end. moves: so far; the try fails with more than `most`."""
+    """A try places all values for one choice of the results' places. placed: value -> register, as decided. taken:
+    these registers, as bits. zone: registers of results, as bits. spare: registers outside of the zone left for values
+    that end. moves: so far; the try fails with more than `most`."""
 
     def __init__(
         self, where: dict[int, int], available: int, wanted: Wanted, runs: Sequence[_Run], most: int

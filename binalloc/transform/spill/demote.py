@@ -29,7 +29,7 @@ Operands = Mapping[Places, int]  # operands, each with the alignment of its firs
 
 
 class WindowNeed(NamedTuple):
-    """This says which window some lines need. The larger of two needs, field by field, is enough for both."""
+    """A need says which window some lines take. The larger of two needs, field by field, is enough for both."""
 
     size: int = 0  #: registers
     #: each operand lies between two multiples of this power of two, counted from the window's start
