@@ -108,7 +108,8 @@ class _GroupGraph:
     """The group graph is the interference graph of the groups. It knows how many base positions each group takes from
     another ("squeeze").
 
-    adjacent: for each value the values that it interferes with, as an index array.
+    adjacent: for each value the values that it interferes with, as an index array. shape: for each group the number of
+    its width and alignment, those of all groups in order.
     """
 
     def __init__(self, problem: ColouringProblem) -> None:
@@ -137,15 +138,14 @@ class _GroupGraph:
             (group.units, group.align): base_positions(problem.available, group.units, group.align) for group in groups
         }
         self._by_cardinality: list[int] = []
-        self._taken: dict[tuple[int, int, int, int], int] = {}
+        shapes = sorted({(group.units, group.align) for group in groups})
+        number = {shape: k for k, shape in enumerate(shapes)}
+        self.shape = [number[group.units, group.align] for group in groups]
+        self._taken = [[most_blocked(*by, *of) for by in shapes] for of in shapes]
 
-    def taken(self, by: Group, of: Group) -> int:
-        """Return the largest number of base positions of `of` that a placed `by` can block."""
-        shapes = by.units, by.align, of.units, of.align
-        found = self._taken.get(shapes)
-        if found is None:
-            found = self._taken[shapes] = most_blocked(*shapes)
-        return found
+    def taken(self, of: int) -> list[int]:
+        """Return, by shape, the largest number of base positions of group `of` that a placed group can block."""
+        return self._taken[self.shape[of]]
 
     def by_cardinality(self, problem: ColouringProblem) -> list[int]:
         """Return the groups in the order of a maximum cardinality search, which is made once.
@@ -215,7 +215,11 @@ def _simplify(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
     """
     groups = problem.groups
     capacity = [graph.positions[(g.units, g.align)].bit_count() for g in groups]
-    squeeze = [sum([graph.taken(groups[n], groups[g]) for n in graph.neighbours[g]]) for g in range(len(groups))]
+    shape = graph.shape
+    squeeze = []
+    for g in range(len(groups)):
+        taken = graph.taken(g)
+        squeeze.append(sum([taken[shape[n]] for n in graph.neighbours[g]]))
     remaining = set(range(len(groups))) - graph.fixed
 
     def key(g: int) -> tuple[float, int, int]:
@@ -243,7 +247,7 @@ def _simplify(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
         order.append(pick)
         for n in graph.neighbours[pick] & remaining:
             before = squeeze[n]
-            squeeze[n] = before - graph.taken(groups[pick], groups[n])
+            squeeze[n] = before - graph.taken(n)[shape[pick]]
             if before >= capacity[n] > squeeze[n]:
                 heapq.heappush(low, (groups[n].units, n))
     order.reverse()

@@ -45,12 +45,12 @@ class Flat:
     @cached_property
     def wide(self) -> list[int]:
         """List the items with a result of several registers, or of an aligned one."""
-        return [k for k, item in enumerate(self.items) if _has_group(item.defs)]
+        return [k for k, item in enumerate(self.items) if item.defs and _has_group(item.defs)]
 
     @cached_property
     def reads_wide(self) -> set[int]:
         """Return the items with an operand of several registers, or of an aligned one."""
-        return {k for k, item in enumerate(self.items) if _has_group(item.uses)}
+        return {k for k, item in enumerate(self.items) if item.uses and _has_group(item.uses)}
 
     def blocks(self) -> range:
         return range(len(self.succs))
@@ -96,6 +96,8 @@ def flatten(code: VCode) -> Flat:
 
 
 def _has_group(operands: tuple[VOperand, ...]) -> bool:
+    if len(operands) == 1:  # most often so
+        return len(operands[0].values) > 1 or operands[0].alignment > 1
     return any(len(o.values) > 1 or o.alignment > 1 for o in operands)
 
 
