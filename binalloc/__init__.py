@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
     from binalloc.report.recommend.facts import recommendation_to_dict
     from binalloc.report.recommend.page import recommendation_page
+    from binalloc.report.versions import outcome_to_dict
     from binalloc.transform.allocators.allocator import Plan, Problem
     from binalloc.transform.allocators.draft import Crowd, DraftFunction, draft_plan
     from binalloc.transform.schedule.schedule import schedule
@@ -104,6 +105,7 @@ __all__ = [
     "load_machine",
     "load_program",
     "occupancy",
+    "outcome_to_dict",
     "read_module",
     "recommend",
     "recommendation_page",
@@ -148,6 +150,7 @@ _HOMES = {
     "pipeline.sweeping.kernel": ("sweep_kernel",),
     "report.recommend.facts": ("recommendation_to_dict",),
     "report.recommend.page": ("recommendation_page",),
+    "report.versions": ("outcome_to_dict",),
     "device.device": ("Device", "DeviceArray", "DeviceSurface", "DeviceTexture"),
     "device.launching": ("LaunchResult", "launch_kernel"),
     "transform.allocators.allocator": ("Plan", "Problem"),

@@ -7,36 +7,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.budget import Budget
+from binalloc.models.machines.local_price import local_price
+from binalloc.models.machines.ptxas_slots import ptxas_slots
 from binalloc.pipeline.pipeline import explicit_budget
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.kernels import knows_threads
 from binalloc.pipeline.steps.proof import require_proof
-from binalloc.transform.allocate.spill_cost import SpillCost
+from binalloc.transform.allocate.spill_cost import SpillCost, prices
 from binalloc.transform.rewrite.rewrite import Rewrite, require_rewritable, rewrite_to_budget
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One allocator at one budget. reason: why it has none of the rest, "" where it has. used, slots_used: registers
-    and slots per thread; local_bytes: spilled, per thread. bound: no allocation of the budget costs less, None where
-    that is not proven. seconds: CPU time of the allocation, the kernel's analysis left out."""
+    """One allocator at one budget. Where the budget is infeasible for it, `reason` says why, and the rest is None."""
 
     kernel: str
     allocator: str
-    registers: int
-    slots: int
+    registers: int  #: per thread, of the budget
+    slots: int  #: per thread, of the budget
     reason: str = ""
-    used: int | None = None
-    slots_used: int | None = None
-    local_bytes: int | None = None
+    used: int | None = None  #: registers per thread
+    slots_used: int | None = None  #: slots per thread
+    local_bytes: int | None = None  #: spilled, per thread
     cost: SpillCost | None = None
-    bound: float | None = None
-    seconds: float | None = None
+    bound: float | None = None  #: no allocation of the budget costs less; None where that is not proven
+    seconds: float | None = None  #: CPU time of the allocation, the kernel's analysis left out
 
     @property
     def gap(self) -> float | None:
@@ -46,12 +47,81 @@ class Compared:
         return (self.cost.cost - self.bound) / self.cost.cost if self.cost.cost else 0.0
 
 
+@dataclass
+class ComparedKernel:
+    """All allocators at all budgets of a kernel."""
+
+    kernel: str
+    ptxas_slots: int  #: slots per thread that the vendor's compiler would take
+    reason: str = ""  #: why no budget can be rewritten for; "" where some can
+    rows: list[Compared] = field(default_factory=list)
+
+
+@dataclass
+class Comparison:
+    """What `compare-allocators` has found."""
+
+    request: Request
+    prices: dict[str, float]  #: of an access or instruction in a cost, by kind
+    kernels: list[ComparedKernel] = field(default_factory=list)
+    partial: bool = False  #: it was interrupted, further rows are not known
+
+
+class Hearer(Protocol):
+    """Hears of a comparison while it goes on."""
+
+    def begin(self, kernel: str) -> None:
+        """Hear that the comparison of a kernel begins."""
+
+    def rows(self, rows: Sequence[Compared]) -> None:
+        """Hear the rows of a budget."""
+
+    def end(self, kernel: ComparedKernel) -> None:
+        """Hear that a kernel's rows are complete, or that the comparison was interrupted."""
+
+
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C. rows: of the budget under way, those that there are."""
+    """Ctrl-C came while a budget's rows were made."""
 
     def __init__(self, rows: list[Compared]) -> None:
         super().__init__()
-        self.rows = rows
+        self.rows = rows  #: the finished ones of that budget
+
+
+def compare_kernels(
+    module: Module,
+    request: Request,
+    kernels: Sequence[str],
+    registers: Sequence[int],
+    slots: Sequence[int],
+    allocators: Sequence[str],
+    hearer: Hearer,
+) -> Comparison:
+    """Compare allocators on several kernels, at budgets of registers by slots. Ctrl-C ends it with the rows so far.
+    Raises Refused where the only kernel cannot be rewritten for any budget."""
+    found = Comparison(request, prices(local_price(request.machine)))
+    dynamic = request.launch.dynamic_shared if request.launch is not None else 0
+    for name in kernels:
+        one = ComparedKernel(name, ptxas_slots(request.machine, module.function(name).info, dynamic))
+        hearer.begin(name)
+        try:
+            for rows in compare_allocators(module, replace(request, kernel=name), registers, slots, allocators):
+                one.rows += rows
+                hearer.rows(rows)
+        except Refused as error:
+            if len(kernels) == 1:
+                raise
+            one.reason = error.message
+        except KeyboardInterrupt as stop:
+            found.partial = True
+            left = stop.rows if isinstance(stop, Stopped) else []
+            one.rows += left
+            hearer.rows(left)
+        found.kernels.append(one)
+        hearer.end(one)
+        if found.partial:
+            break
+    return found
 
 
 def compare_allocators(

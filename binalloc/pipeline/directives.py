@@ -6,7 +6,7 @@ keeping to them costs. --registers takes the place of all of them, --blocks that
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
@@ -103,20 +103,6 @@ class Kept:
     obeyed: Obeyed
     costs: tuple[Cost, ...]
     demand: int
-
-    def to_dict(self) -> dict[str, object] | None:
-        """See JSON.md. None where the kernel says nothing."""
-        bound = self.obeyed
-        if not bound.said and not bound.smem_spilling:
-            return None
-        return {
-            "demand": self.demand,
-            "registers": bound.registers,
-            "blocks": bound.blocks,
-            "smem_spilling": bound.smem_spilling,
-            "said": [asdict(one) | {"overridden_by": bound.overridden.get(one.text)} for one in bound.said],
-            "costs": [asdict(one) for one in self.costs],
-        }
 
 
 def kept(module: Module, request: Request, given: Version) -> Kept:

@@ -27,14 +27,12 @@ from binalloc.pipeline.steps.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.steps.kernels import find_kernel, kernel_use, reachable
 from binalloc.pipeline.steps.measure import measure, same_results
 from binalloc.pipeline.steps.proof import prove
-from binalloc.pipeline.steps.sampling import sampled_to_dict
 from binalloc.pipeline.steps.version import Tried, Version, given_functions
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE
 from binalloc.version import VERSION
 
-SCHEMA_VERSION = 1
 __all__ = [
     "Outcome",
     "Request",
@@ -113,57 +111,20 @@ class Outcome:
         each = [] if self.speedup is None else [self.speedup, *(old / new for old, new in pairs)]
         return [min(each), max(each)] if len(each) > 1 else []
 
-    def to_dict(self) -> dict[str, object]:
-        speedup = self.speedup
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kernel": self.request.kernel,
-            "machine": self.request.machine.name,
-            "allocator": self.request.allocator,
-            "policy": None if _explicit(self.request) else self.request.policy,
-            "reading": _reading(self.request),
-            "scheduler": self.request.options.scheduler if self.original.cycles is not None else None,
-            "inline": self.request.inline,
-            "inlined_calls": sum(len(fn.origin.inlined) for fn in self.rewritten.functions if fn.origin is not None),
-            "profile": None if self.request.profile is None else self.request.profile.to_dict(),
-            "verified": self.verified,
-            "checked": self.checked,
-            "same_results": self.same_results,
-            "kept_original": self.kept_original,
-            "reason": self.reason,
-            "speedup": None if speedup is None else round(speedup, 4),
-            "speedup_error": None if self.error is None else round(self.error, 4),
-            "speedup_range": [round(value, 4) for value in self.speedups] or None,
-            "speedup_parts": {name: round(value, 4) for name, value in self.parts.items()},
-            "ordering": None if self.ordering is None else round(self.ordering, 4),
-            "rescheduling": None if self.rescheduling is None else round(self.rescheduling, 4),
-            "original": self.given.to_dict(),
-            "ordered": None if self.original is self.given else self.original.to_dict(),
-            "rewritten": self.rewritten.to_dict(),
-            "local": self.local.to_dict() if self.local else None,
-            "directives": self.directives.to_dict() if self.directives else None,
-            "levels": [_tried_to_dict(t) for t in self.tried],
-            "solver": self.rewritten.solver,
-        }
+    @property
+    def policy(self) -> str | None:
+        """The policy that chose the level; None where registers, slots or blocks were asked for."""
+        return None if _explicit(self.request) else self.request.policy
 
+    @property
+    def reading(self) -> list[str] | None:
+        """Where the unified paper was read otherwise than printed, by name; None for other policies."""
+        return self.request.reading.names if self.policy == UNIFIED else None
 
-def _tried_to_dict(t: Tried) -> dict[str, object]:
-    out: dict[str, object] = {"blocks": t.budget.blocks, "registers": t.budget.registers, "slots": t.budget.slots}
-    out["allocator"] = t.version.allocator or None if t.version else None
-    out["registers_used"] = t.version.registers if t.version else None
-    out["slots_used"] = t.version.slots if t.version else None
-    out["blocks_per_sm"] = t.version.blocks_per_sm if t.version else None
-    out["cycles"] = t.version.cycles if t.version else None
-    out["cycles_range"] = t.version.to_dict()["cycles_range"] if t.version else None
-    out["sampled"] = sampled_to_dict(t.version.sampled if t.version else None)
-    out["local_bytes"] = t.version.local_bytes if t.version else None
-    out["expected_speedup"] = None if t.expected is None else round(t.expected, 4)
-    out["reason"] = t.reason
-    return out
-
-
-def _reading(request: Request) -> list[str] | None:
-    return None if _explicit(request) or request.policy != UNIFIED else request.reading.names
+    @property
+    def inlined_calls(self) -> int:
+        """How many calls of the rewritten version were inlined."""
+        return sum(len(fn.origin.inlined) for fn in self.rewritten.functions if fn.origin is not None)
 
 
 def _explicit(request: Request) -> bool:

@@ -49,10 +49,6 @@ class Profile:
         """How many warps began the kernel."""
         return self.stretches[self.kernel][0][1]
 
-    def to_dict(self) -> dict[str, Any]:
-        """What reports say of it."""
-        return {"file": self.path, "machine": self.machine, "partial": self.partial, "warps": self.entered}
-
     def executions(self, module: Module, kernel: str) -> dict[str, list[int]]:
         """Of each instruction of the functions that the kernel reaches. UsageError where that is other code than
         ran."""

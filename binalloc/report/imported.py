@@ -1,29 +1,44 @@
-"""The table `binalloc import-ptx` prints."""
+"""`binalloc import-ptx` as JSON and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from binalloc.printable import count
 from binalloc.report.table import table
 
-
-class Figures(Protocol):
-    """What is shown of a kernel; see `frontend.importer.KernelFigures`."""
-
-    name: str
-    register_demand: int
-    max_live: int
-    instructions: int
-    shared_bytes: int
-    local_bytes: int
-    calls: list[str]
-    spilled: int
+if TYPE_CHECKING:
+    from binalloc.frontend.importer import Imported, KernelFigures
+    from binalloc.frontend.refused import LeftOut
+    from binalloc.frontend.units import Unit
 
 
-def render_import(kernels: Sequence[Figures], output: str) -> str:
-    """One row per kernel."""
+def import_json(imported: Imported, units: Sequence[Unit], output: str, size: int) -> dict[str, Any]:
+    """Return what was imported. units: the linked files. output: the written file, of `size` bytes."""
+    return {
+        "output": output,
+        "bytes": size,
+        "inputs": [{"file": unit.path, "sha256": unit.sha256} for unit in units],
+        "kernels": [asdict(kernel) for kernel in imported.kernels],
+        "left_out": [_left_out(left) for left in imported.left_out],
+        "ignored": [asdict(ignored) for ignored in imported.ignored],
+    }
+
+
+def _left_out(left: LeftOut) -> dict[str, Any]:
+    refusals = []
+    for refusal in left.refusals:
+        parts = ("file", "place", "message", "found", "expected", "remedy")
+        texts = {name: getattr(refusal.error, name) for name in parts}
+        found = {name: None if text is None else str(text) for name, text in texts.items()}
+        refusals.append({"function": refusal.function, **found})
+    return {"kernel": left.kernel, "refusals": refusals}
+
+
+def render_import(kernels: Sequence[KernelFigures], output: str) -> str:
+    """Return a table with a row per kernel."""
     rows = [
         [
             k.name,

@@ -8,19 +8,19 @@ from typing import Any
 from binalloc.errors import Hint, UsageError
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.kernel_use import KernelUse
-from binalloc.models.machines.model import machine_to_dict
-from binalloc.models.machines.occupancy import model_of, occupancy_to_dict
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.occupancy import Occupancy, model_of
 from binalloc.models.machines.reader import load_machine
 from binalloc.plugins.fault import PluginFault
 from binalloc.printable import one_line
 from binalloc.report.table import table
 
 
-def machines_to_dict(names: list[str], broken: Callable[[PluginFault], None]) -> dict[str, Any]:
+def machines_json(names: list[str], broken: Callable[[PluginFault], None]) -> dict[str, Any]:
     """Every known machine in one line each, or the named ones in full. broken: is told of each installed package's that
     cannot be read, which is left out of the lines."""
     if names:
-        return {"machines": [machine_to_dict(load_machine(name)) for name in names]}
+        return {"machines": [machine_json(load_machine(name)) for name in names]}
     rows = []
     for name in list_machines():
         try:
@@ -41,6 +41,32 @@ def machines_to_dict(names: list[str], broken: Callable[[PluginFault], None]) ->
             }
         )
     return {"machines": rows}
+
+
+def machine_json(machine: Machine) -> dict[str, object]:
+    """Return `machine` as plain JSON values: every figure with value, unit and source, then the figures derived from
+    them."""
+    sections: dict[str, dict[str, object]] = {}
+    for key, figure in machine.figures:
+        section, _, name = key.rpartition(".")
+        entry: dict[str, object] = {"value": figure.value, "unit": figure.unit, "source": figure.source}
+        if figure.alternatives:
+            entry["alternatives"] = [{"value": value, "source": source} for value, source in figure.alternatives]
+        sections.setdefault(section, {})[name] = entry
+    for name, unit in machine.units.items():
+        sections[f"units.{name}"]["port_group"] = unit.port_group
+    return {
+        "name": machine.name,
+        "description": machine.description,
+        "cc": machine.cc,
+        "occupancy_rule": machine.occupancy_rule.rule,
+        "digest": machine.digest,
+        "figures": sections,
+        "derived": {
+            "bytes_per_cycle_per_sm": {"value": machine.bytes_per_cycle_per_sm, "unit": "bytes/cycle"},
+            "issue_slots_per_cycle": {"value": machine.issue_slots_per_cycle, "unit": "instructions/cycle"},
+        },
+    }
 
 
 def render_machines(found: dict[str, Any]) -> str:
@@ -71,7 +97,31 @@ def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> dic
     if (cc is None) == (machine is None):
         raise UsageError("ask for a capability or for a machine", expected=Hint("one of {cc} and {machine}"))
     target = model_of(cc) if cc is not None else load_machine(str(machine))
-    return occupancy_to_dict(target.occupancy(use))
+    return occupancy_json(target.occupancy(use))
+
+
+def occupancy_json(result: Occupancy) -> dict[str, object]:
+    """Return `result` as plain JSON values; a limit that does not bind is null."""
+    return {
+        "rule": result.rule,
+        "cc": result.cc,
+        "registers": result.use.registers,
+        "shared_bytes": result.use.block_shared,
+        "threads": result.use.threads,
+        "cache_config": str(result.use.cache_config),
+        "carveout": result.use.carveout,
+        "blocks_per_sm": result.blocks_per_sm,
+        "limits": dict(result.limits),
+        "limiters": list(result.limiters),
+        "limit_mask": result.limit_mask,
+        "registers_per_block": result.registers_per_block,
+        "shared_per_block": result.shared_per_block,
+        "warps_per_block": result.warps_per_block,
+        "active_warps": result.active_warps,
+        "active_threads": result.active_threads,
+        "max_warps": result.max_warps,
+        "occupancy": result.occupancy,
+    }
 
 
 def render_occupancy(found: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from binalloc.emulator.host.figures.stats import per
 from binalloc.names.kernels import readable
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
+from binalloc.report.versions import version_json
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.program import Ran
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.program_rewrite import RewrittenProgram
 
 
-def rewritten_program_to_dict(done: RewrittenProgram) -> dict[str, Any]:
+def rewritten_program_json(done: RewrittenProgram) -> dict[str, Any]:
     """What `--json` prints."""
     request, before, after = done.request, done.original, done.rewritten
     return {
@@ -43,8 +44,8 @@ def _kernel(outcome: Outcome, before: Ran, after: Ran) -> dict[str, Any]:
         "name": readable(name),
         "kept_original": outcome.kept_original,
         "reason": outcome.reason,
-        "original": outcome.given.to_dict(),
-        "rewritten": outcome.rewritten.to_dict(),
+        "original": version_json(outcome.given),
+        "rewritten": version_json(outcome.rewritten),
         "launches": {"original": old.calls, "rewritten": 0 if new is None else new.calls},
         "cycles": {"original": old.cycles, "rewritten": 0 if new is None else new.cycles},
         "speedup": None if new is None else _speedup(old.cycles, new.cycles),

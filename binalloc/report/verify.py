@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.proving.limits import KeptLimit
     from binalloc.pipeline.proving.runs import ComparedRuns, FirstStore
     from binalloc.pipeline.proving.verify import Verification
+    from binalloc.verify.hazards.check import Hazard
 
 MOST_NOTES = 5  # a binary of many kernels has one for each: the first tell what kind they are
 SHOWN = 20  # findings in a text: about a screen; --json has all
@@ -46,9 +47,27 @@ def _control_codes(found: ControlCodes) -> dict[str, Any]:
     return {
         "ok": found.ok,
         "machines": found.machines,
-        "hazards": [{"machine": name, **hazard.to_dict()} for name, hazard in found.hazards],
+        "hazards": [_hazard(name, hazard) for name, hazard in found.hazards],
         "findings": [str(hazard) for _, hazard in found.hazards],
         "notes": found.notes,
+    }
+
+
+def _hazard(machine: str, hazard: Hazard) -> dict[str, Any]:
+    return {
+        "machine": machine,
+        "kind": hazard.kind,
+        "function": hazard.function,
+        "index": hazard.index,
+        "instruction": hazard.instruction,
+        "places": list(hazard.places),
+        "producer_function": hazard.producer_function or None,
+        "producer_index": None if hazard.producer_index < 0 else hazard.producer_index,
+        "producer": hazard.producer or None,
+        "cycles_needed": hazard.needed,
+        "cycles_found": hazard.found,
+        "scoreboards": list(hazard.scoreboards),
+        "other_lanes": hazard.other_lanes,
     }
 
 

@@ -80,8 +80,9 @@ def compare(
     24,32,40. Every rewrite is proven; none is run or written. PTX is imported in memory first. Rows are printed as the
     budgets are done; Ctrl-C keeps those that there are, with exit code 4.
     """
+    from binalloc.pipeline.compare import compare_kernels
     from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.report.compare import compare_to_dict
+    from binalloc.report.compare import PrintedComparison, comparison_json, render_legend
     from binalloc.transform.allocators.table import ALLOCATORS
 
     require_machine(machine)
@@ -96,12 +97,14 @@ def compare(
     with progress(as_json) as show:
         request = Request(machine=model, launch=loaded, profile=counted, progress=show, **wanted.fields())
         tell = (lambda _: None) if as_json else say
-        chosen_allocators = allocators or tuple(ALLOCATORS)
-        found = compare_to_dict(module, request, names, registers, slots or (), chosen_allocators, tell)
+        asked = allocators or tuple(ALLOCATORS)
+        printed = PrintedComparison(model.name, asked, tell)
+        found = compare_kernels(module, request, names, registers, slots or (), asked, printed)
+        tell(render_legend(found))
     if as_json:
         chosen = {"machine_from": machine_from(module, names[0], machine, model)}
-        print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
-    if found["partial"]:
+        print_json({"schema_version": SCHEMA_VERSION, **comparison_json(found), **chosen})
+    if found.partial:
         fail("interrupted; the rows so far are printed", 4)
-    if all(row["reason"] for k in found["kernels"] for row in k["rows"]):
+    if all(row.reason for one in found.kernels for row in one.rows):
         fail("no allocator can do with any of these budgets", 1)

@@ -42,7 +42,6 @@ def import_ptx(
 
     Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
     """
-    import dataclasses
 
     from binalloc.isa.sets.files import write_module
     from binalloc.report.directives import unkept
@@ -81,13 +80,11 @@ def import_ptx(
         for text in unkept(imported.module.function(kernel.name), model):
             note(text)
     if as_json:
-        rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
-        left_out = [left.to_dict() for left in imported.left_out]
-        inputs = [{"file": unit.path, "sha256": unit.sha256} for unit in units]
-        found = {"output": output, "bytes": len(data), "inputs": inputs, "kernels": rows, "left_out": left_out}
-        found |= {"machine": model.name, "machine_from": machine_from(imported.module, None, machine, model)}
-        found["ignored"] = [dataclasses.asdict(told) for told in imported.ignored]
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        from binalloc.report.imported import import_json
+
+        chosen = {"machine": model.name, "machine_from": machine_from(imported.module, None, machine, model)}
+        found = import_json(imported, units, output, len(data))
+        print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
     elif output != "-":
         from binalloc.report.imported import render_import
 

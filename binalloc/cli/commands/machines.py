@@ -35,7 +35,7 @@ def machines(
 ) -> None:
     """List machine models, show NAMES with units and sources, or answer an occupancy question for one."""
     from binalloc.models.machines.kernel_use import KernelUse
-    from binalloc.report.machines import machines_to_dict, occupancy_answer, render_machines, render_occupancy
+    from binalloc.report.machines import machines_json, occupancy_answer, render_machines, render_occupancy
 
     broken: list[PluginFault] = []
     if ask:
@@ -49,7 +49,7 @@ def machines(
         text = render_occupancy(found)
     else:
         _only_with_occupancy()
-        found = machines_to_dict(list(names) + ([] if machine is None else [machine]), broken.append)
+        found = machines_json(list(names) + ([] if machine is None else [machine]), broken.append)
         text = render_machines(found)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})

@@ -21,7 +21,7 @@ from binalloc.cli.options import json_option, output_option, refuse_for_one_laun
 from binalloc.cli.request_options import Wanted, request_options
 from binalloc.cli.run_options import run_options
 from binalloc.cli.source import Source, source_options
-from binalloc.cli.terminal import fail, print_json, progress, say
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,11 +83,13 @@ def _tell(module: Module, outcome: Outcome, chosen: str, output: str | None, *, 
     """The report. chosen: why it is that machine."""
     from binalloc.report.explain import explanation, render_explanation
     from binalloc.report.rewrite import render_outcome
+    from binalloc.report.versions import outcome_to_dict
 
     request, rewritten = outcome.request, outcome.rewritten
     told = explanation(request.prepared_for(module).module, rewritten.explained) if request.explain else None
     if as_json:
-        print_json(outcome.to_dict() | {"machine_from": chosen} | ({} if told is None else {"explanation": told}))
+        found = {"schema_version": SCHEMA_VERSION, **outcome_to_dict(outcome), "machine_from": chosen}
+        print_json(found if told is None else {**found, "explanation": told})
     elif output != "-":
         say(render_outcome(outcome))
         if told is not None:

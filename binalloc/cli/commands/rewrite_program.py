@@ -43,7 +43,7 @@ def rewrite_a_program(
     from binalloc.isa.sets.files import write_module
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.pipeline.program_rewrite import STATIC_POLICY, rewrite_program
-    from binalloc.report.program_rewrite import render_rewritten_program, rewritten_program_to_dict
+    from binalloc.report.program_rewrite import render_rewritten_program, rewritten_program_json
 
     require_leave(program, options.host_steps)
     machine = source.machine
@@ -57,7 +57,7 @@ def rewrite_a_program(
         done = rewrite_program(module, data, program, request, only)
     if output is not None and done.verified:
         write_output(output, write_module(done.module))
-    found = rewritten_program_to_dict(done) | {"machine_from": machine_from(module, first, machine, model)}
+    found = rewritten_program_json(done) | {"machine_from": machine_from(module, first, machine, model)}
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, **found})
     elif output != "-":

@@ -70,7 +70,7 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
     told = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
     with blamed_for(find_allocator(name)):
         explained = result.explain() if request.explain else []
-        solver = [found.to_dict() for found in result.solver]
+        solver = list(result.solver)
         cost = result.cost
     found = replace(version, solver=solver, explained=explained, copies=cost.copies, cost=cost, bound=result.bound)
     return replace(found, name=told, allocator=name, proven=False)

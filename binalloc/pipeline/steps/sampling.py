@@ -38,13 +38,6 @@ class Sampled:
     counts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
-def sampled_to_dict(found: Sampled | None) -> dict[str, object]:
-    """As JSON has it; nulls where all blocks were run, or none."""
-    if found is None:
-        return {"blocks": None, "grid": None, "error": None}
-    return {"blocks": found.blocks, "grid": found.grid, "error": round(found.error, 4)}
-
-
 def sample(run: Callable[[range], Result], resident: int, grid: int) -> Sampled | None:
     """run: of those blocks alone. resident: blocks that the machine holds. grid: blocks. None where the grid is not
     large, and where parts of it do not run."""

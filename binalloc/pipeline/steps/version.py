@@ -6,17 +6,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from binalloc.emulator.host.figures.skew import cycles_range
 from binalloc.emulator.host.resources import no_room
 from binalloc.isa.instruction import Function, Module
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.kernels import kernel_use, local_bytes, reachable
-from binalloc.pipeline.steps.sampling import Sampled, sampled_to_dict
+from binalloc.pipeline.steps.sampling import Sampled
 
 if TYPE_CHECKING:
     from binalloc.emulator.host.runtime import Printed
     from binalloc.transform.allocate.explain import Spilled
+    from binalloc.transform.allocate.functions.solver import SolverReport
     from binalloc.transform.allocate.spill_cost import SpillCost
 
 
@@ -47,7 +47,7 @@ class Version:
     buffers: dict[str, Any] = field(default_factory=dict)
     globals: dict[str, Any] = field(default_factory=dict)
     printed: Printed | None = None
-    solver: list[dict[str, object]] = field(default_factory=list)
+    solver: list[SolverReport] = field(default_factory=list)
     explained: list[Spilled] = field(default_factory=list, repr=False)
     allocated: str = ""
     copies: int = 0
@@ -64,24 +64,6 @@ class Version:
     @property
     def instructions(self) -> int:
         return sum(len(fn) for fn in self.functions)
-
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "registers": self.registers,
-            "slots": self.slots,
-            "idle_slots": self.idle_slots,
-            "local_bytes": self.local_bytes,
-            "shared_bytes": self.shared_bytes,
-            "blocks_per_sm": self.blocks_per_sm,
-            "occupancy": round(self.occupancy, 6),
-            "limiters": list(self.limiters),
-            "instructions": self.instructions,
-            "copies": self.copies,
-            "cycles": self.cycles,
-            "cycles_range": None if self.cycles is None else cycles_range(self.cycles, self.skewed),
-            "sampled": sampled_to_dict(self.sampled),
-            "allocated": self.allocated or None,
-        }
 
 
 @dataclass

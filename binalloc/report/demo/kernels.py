@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from binalloc.report.versions import outcome_to_dict, version_json
+
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.pipeline.pipeline import Outcome, Request, Version
@@ -15,7 +17,7 @@ def kernel_row(sample: str, module: Module, request: Request) -> dict[str, Any]:
     from binalloc.pipeline.pipeline import rewrite_kernel
 
     outcome = rewrite_kernel(module, request)
-    versions, told = _versions(request, outcome), outcome.to_dict()
+    versions, told = _versions(request, outcome), outcome_to_dict(outcome)
     return {
         "sample": sample,
         "kernel": request.kernel,
@@ -48,7 +50,7 @@ def _versions(request: Request, outcome: Outcome) -> dict[str, dict[str, Any] | 
             out[name] = None
             continue
         same = same_results(request, outcome.given, version) is True and _matches_reference(request, version)
-        out[name] = {**version.to_dict(), "verified": bool(same)}
+        out[name] = {**version_json(version), "verified": bool(same)}
     return out
 
 
@@ -61,7 +63,7 @@ def _nearest(outcome: Outcome) -> dict[str, Any] | None:
     t = min(measured, key=lambda t: (t.version.cycles or 0) if t.version else 0)
     assert t.version is not None
     assert t.version.cycles is not None
-    return {**t.version.to_dict(), "speedup": round(outcome.original.cycles / t.version.cycles, 4)}
+    return {**version_json(t.version), "speedup": round(outcome.original.cycles / t.version.cycles, 4)}
 
 
 def _matches_reference(request: Request, version: Version) -> bool:

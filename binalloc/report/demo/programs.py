@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from binalloc.pipeline.running.reference import against_reference
-from binalloc.report.program_rewrite import rewritten_program_to_dict
+from binalloc.report.program_rewrite import rewritten_program_json
 
 if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
@@ -34,7 +34,7 @@ def program_row(sample: str, module: Module, source: bytes, program: Program, re
 
     asked = replace(request, policy=STATIC_POLICY)
     done = rewrite_program(module, source, program, asked, None)
-    told = rewritten_program_to_dict(done)
+    told = rewritten_program_json(done)
     right = program.held.reference is None or all(
         against_reference(program.held, ran.buffers, program.constants).same
         for ran in (done.original, done.rewritten)

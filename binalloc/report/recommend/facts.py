@@ -8,7 +8,6 @@ from typing import Any
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.occupancy import occupancy_to_dict
 from binalloc.names.short import short_name
 from binalloc.pipeline.advice.caps import least_cap
 from binalloc.pipeline.advice.certificate import Certificate
@@ -19,7 +18,9 @@ from binalloc.pipeline.bound import Bound
 from binalloc.pipeline.steps.grid import Filling
 from binalloc.pipeline.steps.holding import idle_slots
 from binalloc.pipeline.steps.version import Version
+from binalloc.report.machines import occupancy_json
 from binalloc.report.sources import find_source, read_source
+from binalloc.report.versions import outcome_to_dict
 from binalloc.report.views.pressure import pressure_facts
 
 _SAME = (
@@ -32,7 +33,7 @@ _SAME = (
 def recommendation_to_dict(module: Module, found: Recommendation, command: str) -> dict[str, Any]:
     """What `recommend --json` prints for one machine; see JSON.md. module: the input. command: that writes the
     recommended version."""
-    character, outcome, request = found.character, found.outcome.to_dict(), found.outcome.request
+    character, outcome, request = found.character, outcome_to_dict(found.outcome), found.outcome.request
     return {
         "refused": None,
         **{key: outcome[key] for key in _SAME},
@@ -52,7 +53,7 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
             "original": _measured(found.outcome.original),
             "recommended": _measured(found.chosen),
         },
-        "occupancy": {"original": occupancy_to_dict(found.given), "recommended": occupancy_to_dict(found.held)},
+        "occupancy": {"original": occupancy_json(found.given), "recommended": occupancy_json(found.held)},
         "expected_speedup": None if found.expected is None else round(found.expected, 4),
         "spread": _spread(found.spread),
         "certificate": _certificate(found.certificate),

@@ -1,0 +1,96 @@
+"""The fields of a shape, read from its annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from msgspec import Meta
+
+KEY = "<name>"
+"""Stands in a path for any key of an object whose keys come from the input."""
+_WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything", NoneType: "null"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a shape."""
+
+    name: str
+    type: Any  #: without its meaning, and without null
+    nullable: bool
+    optional: bool  #: left out where it does not apply
+    meaning: str
+
+
+@cache
+def fields_of(shape: type) -> tuple[Field, ...]:
+    """Return the fields of a shape, a TypedDict, in their order."""
+    return tuple(_field(name, hint) for name, hint in get_type_hints(shape, include_extras=True).items())
+
+
+def _field(name: str, hint: Any) -> Field:
+    optional = get_origin(hint) is NotRequired
+    if optional:
+        (hint,) = get_args(hint)
+    meaning = ""
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        meaning = next((note.description or "" for note in notes if isinstance(note, Meta)), "")
+    members = _members(hint)
+    nullable = NoneType in members and len(members) > 1
+    kept = [member for member in members if member is not NoneType or not nullable]
+    return Field(name, kept[0] if len(kept) == 1 else Union[tuple(kept)], nullable, optional, meaning)  # noqa: UP007
+
+
+def _members(hint: Any) -> list[Any]:
+    return list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
+
+
+def inner(type_: Any) -> tuple[str, type] | None:
+    """Return the shape of the objects that a value holds, and how they are reached: "", "[]" or ".<name>", or both, one
+    after the other. None where it holds no objects of a known shape."""
+    if is_typeddict(type_):
+        return "", type_
+    step = {list: "[]", dict: f".{KEY}"}.get(get_origin(type_))
+    if step is None:
+        return None
+    found = inner(get_args(type_)[-1])
+    return None if found is None else (step + found[0], found[1])
+
+
+def words(type_: Any, link: Any = str) -> str:
+    """Return a type in words. link: makes the words for a shape."""
+    if is_typeddict(type_):
+        return str(link(type_))
+    origin, arguments = get_origin(type_), get_args(type_)
+    if origin is list:
+        return f"list of {_plural(words(arguments[0], link))}"
+    if origin is dict:
+        return f"object of {_plural(words(arguments[1], link))}"
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin in (Union, UnionType):
+        return " or ".join(words(member, link) for member in arguments)
+    return _WORDS[type_]
+
+
+def _plural(text: str) -> str:
+    """`integers`, `lists of texts`; a choice of several stays as it is."""
+    if text.startswith(("list of", "object of")):
+        return text.replace("list", "lists", 1).replace("object", "objects", 1)
+    plain = {"text", "integer", "number", "object"}
+    return f"{text}s" if text in plain else text
+
+
+def paths(shape: type) -> Iterator[tuple[str, Field]]:
+    """Yield the path of every field of a shape and of the objects in it, with the field."""
+    for field in fields_of(shape):
+        yield field.name, field
+        found = inner(field.type)
+        if found is not None:
+            for path, deeper in paths(found[1]):
+                yield f"{field.name}{found[0]}.{path}", deeper
