@@ -60,7 +60,7 @@ class Residue:
         times."""
         both = self.plus(other, -1)
         if both.terms:
-            # the symbols' factors have powers of two of their own: what is left of both is known modulo those
+            # a symbol's term is a multiple of the power of two in its factor, so the distance is known modulo that
             powers = [(factor & -factor).bit_length() - 1 for _, factor in both.terms]
             both = Residue.of(min(both.bits, *powers), both.constant, {})
         distance = both.constant

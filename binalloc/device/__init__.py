@@ -1,1 +1,1 @@
-"""Kernels launched from Python on NumPy arrays: once, or on a device that is kept."""
+"""This package launches kernels from Python on NumPy arrays: once, or on a device that is kept."""

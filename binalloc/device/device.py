@@ -1,8 +1,9 @@
-"""A device that is kept, from Python: arrays placed on it once, kernels launched on them one after the other.
+"""This module has a device that is kept: arrays are placed on it once, and kernels are launched on them one after the
+other.
 
-Needs a module or the path of one. Leaves true: what lies on the device changes by launches, and by what its owner puts
-there, alone; a first launch, of arrays that were placed in the order of its arguments, takes the cycles that
-`launch_kernel` gives it.
+Needs a module or the path of one. Leaves true: the contents of the device change only by launches, and by what its
+owner puts there. A first launch takes the cycles of `launch_kernel`, if its arrays were placed in the order of its
+arguments.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from binalloc.transform.schedule.schedule import schedule
 
 
 class _OnDevice:
-    """What lies on a device and may be read and changed there."""
+    """An object is on a device, where it may be read and changed."""
 
     def __init__(self, session: Session, name: str) -> None:
         self._session, self.name = session, name
@@ -42,20 +43,23 @@ class _OnDevice:
 
     @property
     def flat(self) -> Array:
-        """The device's own memory, one axis in C order: changes of it are changes there. It stays so until another
-        array is placed."""
+        """Return the device's own memory of it, as one axis in C order. Changes of it are changes on the device. It is
+        valid until another array is placed."""
         return self._session.memory.view(self.name).reshape(-1)
 
     def get(self) -> Array:
-        """A copy of what it holds."""
+        """Return a copy of its contents."""
         return copied(self._session.memory.view(self.name))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self.dtype}, {list(self.shape)})"
 
     def set(self, values: Array | int | float | complex) -> None:
-        """Put one value everywhere, or an array of its dtype and shape. UsageError for another array, and for a value
-        that does not fit: integers keep their value, and finite numbers stay finite."""
+        """Put one value everywhere, or an array of its dtype and shape.
+
+        Raises UsageError for another array, and for a value that does not fit: integers keep their value, and finite
+        numbers stay finite.
+        """
         given = np.asarray(values)
         if given.ndim and (given.shape, given.dtype) != (self.shape, self.dtype):
             raise UsageError(
@@ -68,16 +72,17 @@ class _OnDevice:
 
 
 class DeviceArray(_OnDevice):
-    """An array that lies on a device. shape, dtype: as it was given."""
+    """An object is an array on a device. shape, dtype: as it was given."""
 
     @property
     def address(self) -> int:
-        """Where its first byte lies: what a pointer to it is, in a field of 64 bits of another array."""
+        """Return the address of its first byte: the value of a pointer to it in a 64-bit field of another array."""
         return self._session.memory.addresses[self.name]
 
 
 class DeviceSurface(_OnDevice):
-    """A surface that lies on a device. shape, dtype: of its texels, as they were given; handle: what a kernel gets."""
+    """An object is a surface on a device. shape, dtype: of its texels, as they were given; handle: the value that a
+    kernel gets."""
 
     def __init__(self, session: Session, name: str, made: SurfaceArray) -> None:
         super().__init__(session, name)
@@ -85,11 +90,12 @@ class DeviceSurface(_OnDevice):
 
 
 _FITS = {"c": "biufc", "V": "V"}
-"""NumPy's kinds of values for a kind of elements; numbers that are not complex for all others."""
+"""NumPy's kinds of values that fit each kind of elements. All other kinds of elements take numbers that are not
+complex."""
 
 
 def _fitting(value: Array, dtype: np.dtype[Any], place: str) -> Array:
-    """One value as an element of an array."""
+    """Return one value as an element of an array. Raises UsageError where it does not fit."""
     if value.dtype.kind in _FITS.get(dtype.kind, "biuf") and (dtype.kind != "V" or value.dtype == dtype):
         with np.errstate(all="ignore"):
             made = value.astype(dtype)
@@ -105,15 +111,15 @@ _OF_THE_HOST = {
 
 
 class DeviceTexture:
-    """A texture that lies on a device. handle: what a kernel gets."""
+    """An object is a texture on a device. handle: the value that a kernel gets."""
 
     def __init__(self, session: Session, name: str) -> None:
         self._session, self.name = session, name
         self.handle = session.memory.handles[name]
 
     def set(self, texels: Array) -> None:
-        """Other texels of its dtype and shape, as a copy to a CUDA array gives it; of a mipmap those of level 0, all
-        other levels stay. UsageError for another array."""
+        """Put other texels of its dtype and shape, as a copy to a CUDA array does. Of a mipmap they are level 0, and
+        all other levels stay. Raises UsageError for another array."""
         held = self._session.memory.images.get(self.name)
         if held is None:
             raise UsageError(
@@ -128,10 +134,11 @@ class DeviceTexture:
 
 
 class Device:
-    """One emulated device, its memory, and the kernels of a binary.
+    """A device is an emulated device with its memory, and the kernels of a binary.
 
     launches: results of all launches, in their order; cycles: of all of them, which follow each other without a gap.
-    From one launch to the next global memory, variables, textures and L2 stay; L1 and all else begin each launch empty.
+    From one launch to the next global memory, variables, textures and L2 stay. L1 and everything else is empty when a
+    launch begins.
     """
 
     def __init__(
@@ -143,10 +150,10 @@ class Device:
         printf_buffer: int | None = None,
         **options: Any,
     ) -> None:
-        """A device with nothing on it but the binary's variables.
+        """Make a device with nothing on it but the binary's variables.
 
-        kernels: a module, or the path of a binary (.loom) or of PTX. machine: as in `launch_kernel`. heap,
-        printf_buffer: bytes that kernels can `malloc`, and for what each launch prints; 8 MiB and 1 MiB without.
+        kernels: a module, or the path of a binary (.loom) or of PTX. machine: as in `launch_kernel`. heap: bytes for
+        `malloc` of kernels, 8 MiB by default. printf_buffer: bytes for the output of each launch, 1 MiB by default.
         options: how each launch runs, fields of `RunOptions` by name.
         """
         module = kernels if isinstance(kernels, Module) else load_kernels(kernels, machine=machine)
@@ -162,15 +169,18 @@ class Device:
         return sum(result.cycles for result in self.launches)
 
     def array(self, values: Array) -> DeviceArray:
-        """Place a copy of an array, in C order. Objects in it are pointers to arrays of this device, see
-        `launch_kernel`. UsageError for elements that mean nothing to a kernel, or for none."""
+        """Place a copy of an array, in C order.
+
+        Objects in it are pointers to arrays of this device, see `launch_kernel`. Raises UsageError for elements that
+        mean nothing to a kernel, or for an array without elements.
+        """
         name = f"array{len(self._session.memory.host)}"
         self._session.memory.add_buffer(name, self._without_objects(array_on_device(values, "values"), "values"))
         return DeviceArray(self._session, name)
 
     def pointee(self, address: int) -> tuple[DeviceArray, int] | None:
-        """The array of this device that an address is of, and the byte in it; the one behind its last counts. None for
-        others."""
+        """Return the array of this device that an address is in, and the byte in it. The byte behind its last one
+        counts. Return None for other addresses."""
         memory = self._session.memory
         for name, held in memory.host.items():
             if name not in memory.handles and 0 <= address - memory.addresses[name] <= held.nbytes:
@@ -178,7 +188,7 @@ class Device:
         return None
 
     def _without_objects(self, values: Array, where: str) -> Array:
-        """An array with addresses in place of pointers to arrays of this device."""
+        """Return an array with addresses in the place of pointers to arrays of this device."""
         if not values.dtype.hasobject:
             return values
         plain = without_objects(values)
@@ -204,8 +214,11 @@ class Device:
         return self.array(np.zeros(tuple(shape) if not isinstance(shape, int) else shape, dtype))
 
     def texture(self, texture: TextureArray) -> DeviceTexture:
-        """Place a texture with a copy of its texels, or, where its data is an array or surface of this device, one that
-        reads that memory, whatever is there by then. Raises as `launch_kernel` does for what is no texture."""
+        """Place a texture with a copy of its texels. Raises as `launch_kernel` does for an object that is no texture.
+
+        Where its data is an array or surface of this device, the texture reads that memory, with its contents at that
+        time.
+        """
         memory = self._session.memory
         name = f"texture{len(memory.handles)}"
         base = self._readable(texture.data)
@@ -217,7 +230,8 @@ class Device:
         return DeviceTexture(self._session, name)
 
     def surface(self, surface: SurfaceArray) -> DeviceSurface:
-        """Place a surface with a copy of its texels. Raises as `launch_kernel` does for what is no surface."""
+        """Place a surface with a copy of its texels. Raises as `launch_kernel` does for an object that is no
+        surface."""
         name = f"array{len(self._session.memory.host)}"
         launch, data = handled_launch(name, surface)
         self._session.memory.add_buffer(name, data)
@@ -225,7 +239,7 @@ class Device:
         return DeviceSurface(self._session, name, surface)
 
     def _readable(self, texels: object) -> Entry | None:
-        """The entry of the array or surface of this device whose memory a texture is to read; None for texels."""
+        """Return the entry of the array or surface of this device whose memory a texture reads, None for texels."""
         if not isinstance(texels, DeviceArray | DeviceSurface):
             return None
         if texels._session is not self._session:
@@ -237,8 +251,8 @@ class Device:
         return entry
 
     def read_variable(self, name: str, dtype: Any = np.uint8) -> Array:
-        """A copy of what a `__device__` or `__constant__` variable of the binary holds. UsageError where there is no
-        such variable, or it is no whole number of elements."""
+        """Return a copy of the contents of a `__device__` or `__constant__` variable of the binary. Raises UsageError
+        where there is no such variable, or it is no whole number of elements."""
         data = np.frombuffer(self._session.memory.variable(name), np.uint8)
         if data.nbytes % np.dtype(dtype).itemsize:
             raise UsageError(
@@ -248,8 +262,8 @@ class Device:
         return found
 
     def write_variable(self, name: str, values: Array) -> None:
-        """Fill a variable from its first byte on, as `cudaMemcpyToSymbol` does. UsageError where there is no such
-        variable, or it is smaller."""
+        """Fill a variable from its first byte on, as `cudaMemcpyToSymbol` does. Raises UsageError where there is no
+        such variable, or it is smaller."""
         self._session.memory.set_variable(name, np.ascontiguousarray(values).tobytes())
 
     def launch(
@@ -262,11 +276,11 @@ class Device:
         dynamic_shared: int = 0,
         cooperative: bool = False,
     ) -> LaunchResult:
-        """Launch a kernel and wait for its end.
+        """Run a kernel, and return when it has ended.
 
         kernel: its name, also in C++; None for the only one. args: for the parameters in their order, as in
-        `launch_kernel`, but arrays and textures are those of this device. Raises as `launch_kernel` does; after a
-        fault the device holds what the kernel had left by then.
+        `launch_kernel`, but arrays and textures of this device. Raises as `launch_kernel` does; after a fault the
+        device has what the kernel had left by then.
         """
         fn = find_kernel(self.module, kernel)
         memory = self._session.memory
@@ -295,7 +309,7 @@ class Device:
         return found
 
     def _require_own(self, value: object, i: int) -> None:
-        """UsageError for what lies on the host, or on another device."""
+        """Raise UsageError for an object on the host, or on another device."""
         what = next((name for kind, name in _OF_THE_HOST.items() if isinstance(value, kind)), "")
         if isinstance(value, np.ndarray) and not value.ndim:
             what = ""

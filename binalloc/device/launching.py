@@ -1,7 +1,7 @@
-"""A kernel launched from Python: no launch file, NumPy arrays for its buffers.
+"""This module runs a kernel from Python: without a launch file, and with NumPy arrays for its buffers.
 
-Needs a module or the path of one. Leaves true: the arrays hold what the kernel left in its buffers, or are as they were
-where the launch failed, and the result holds figures that depend on nothing but kernel, launch and machine.
+Needs a module or the path of one. Leaves true: the arrays have what the kernel left in its buffers, or are as they were
+where the launch failed. The result has figures that depend only on kernel, launch and machine.
 """
 
 from __future__ import annotations
@@ -27,42 +27,35 @@ from binalloc.transform.schedule.schedule import schedule
 
 @dataclass(frozen=True)
 class LaunchResult:
-    """What a launch took.
+    """A result is what a launch took."""
 
-    kernel: its name in the binary. machine, scheduler: by name. grid, block: in x, y, z. cycles: emulated core cycles,
-    of `sms` SMs with their share of the bandwidth. occupancy: of an SM that holds all the blocks it may, warps over the
-    most there can be; achieved_occupancy: on average over the run. blocks_per_sm: resident blocks. registers, slots:
-    per thread. local_bytes: of local memory per thread, the kernel's frame and its spills; spill_bytes: the spills
-    among them. shared_bytes: per block, dynamic ones and slots included. rescheduled: the binary was scheduled for
-    another machine, and anew for this one. stats: all counters, as `--json` of `run` has them. run: the whole result.
-    """
-
-    kernel: str
-    machine: str
-    scheduler: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    dynamic_shared: int
-    sms: int
-    cycles: int
-    occupancy: float
-    achieved_occupancy: float
-    blocks_per_sm: int
-    registers: int
-    slots: int
-    local_bytes: int
-    spill_bytes: int
-    shared_bytes: int
-    rescheduled: bool
-    stats: dict[str, Any] = field(repr=False)
-    run: Result = field(repr=False, compare=False)
-    arrays: dict[str, Array] = field(repr=False, compare=False)
+    kernel: str  #: its name in the binary
+    machine: str  #: by name
+    scheduler: str  #: by name
+    grid: tuple[int, int, int]  #: in x, y, z
+    block: tuple[int, int, int]  #: in x, y, z
+    dynamic_shared: int  #: bytes per block
+    sms: int  #: emulated SMs, which have their share of the bandwidth
+    cycles: int  #: emulated core cycles
+    occupancy: float  #: warps of an SM with all the blocks that it may have, divided by the most that there can be
+    achieved_occupancy: float  #: the same on average over the run
+    blocks_per_sm: int  #: resident blocks
+    registers: int  #: per thread
+    slots: int  #: per thread
+    local_bytes: int  #: local memory per thread: the kernel's frame and its spills
+    spill_bytes: int  #: the spills among them
+    shared_bytes: int  #: per block, with dynamic ones and slots
+    rescheduled: bool  #: whether the binary was scheduled for another machine, and anew for this one
+    stats: dict[str, Any] = field(repr=False)  #: all counters, as `--json` of `run` has them
+    run: Result = field(repr=False, compare=False)  #: the whole result
+    arrays: dict[str, Array] = field(repr=False, compare=False)  #: the caller's arrays, by parameter
     module: Module = field(repr=False, compare=False)
     model: Machine = field(repr=False, compare=False)
 
     @cached_property
     def own(self) -> Compiled | None:
-        """What the kernel takes under its own directives; None where it keeps to them. Refused where no code can."""
+        """Return what the kernel takes under its own directives, None where it keeps to them. Raises Refused where no
+        code can."""
         return compiled(self.module, self.kernel, self.model, self.registers, self.dynamic_shared)
 
 
@@ -83,37 +76,38 @@ def launch_kernel(
 ) -> LaunchResult:
     """Run a kernel on the emulator, with `args` for its parameters in order.
 
-    As with a raw kernel of CuPy, arrays change in place: when the launch has ended, each holds what the kernel left
-    in it, so the next launch with the same arrays goes on from there. Where the launch fails they are as they were. A
-    kernel sees an array's memory as it lies, in C or Fortran order; an array with gaps is refused, and so is one that
-    is read-only and written to. One array for two parameters is one buffer.
+    As with a raw kernel of CuPy, arrays change in place: after the launch each array has what the kernel left in it, so
+    the next launch with the same arrays goes on from there. Where the launch fails they are as they were. A kernel sees
+    an array's memory as it is, in C or Fortran order. An array with gaps is refused, and so is one that is read-only
+    and written to. One array for two parameters is one buffer.
 
     Args:
         kernel: a module, or the path of a binary (.loom), of PTX, or of an object, program or library with PTX in it.
         grid, block: blocks and threads, a number or up to three of them, x first.
-        args: for a pointer an array; for a texture a `TextureArray`, for a surface a `SurfaceArray`; for a
-            number one of the parameter's size. An int goes to 1, 2 and 4 bytes, a float
-            to 4 and 8; 8 bytes of an integer are numpy.int64 or uint64, as an int may be meant for a pointer.
-            A struct by value is a scalar of a structured dtype. Binaries have no types of
-            parameters: whether 4 bytes are an int or a float is for the caller to know. Arrays of structs are
-            structured arrays, and pointers in them fields of objects ("O", 8 bytes): None for null, an array for its
-            first byte, or a `Pointer(array, byte)`, which will do for a parameter, too. Arrays that only pointers are
-            to take no parameter; they change in place as well, and a pointer that a kernel has changed is a `Pointer`
-            afterwards, None for null, or an address where no array lies.
+        args: for a pointer an array, for a texture a `TextureArray`, for a surface a `SurfaceArray`, and for a number
+            one of the parameter's size. An int goes to 1, 2 and 4 bytes, a float to 4 and 8. For an integer of 8 bytes
+            give numpy.int64 or uint64, as an int may be meant for a pointer. A struct by value is a scalar of a
+            structured dtype. Binaries have no types of parameters: the caller has to know whether 4 bytes are an int or
+            a float. Arrays of structs are structured arrays, and pointers in them are fields of objects ("O", 8 bytes):
+            None for null, an array for its first byte, or a `Pointer(array, byte)`. A parameter takes a `Pointer`, too.
+            Arrays that only pointers refer to take no parameter. They change in place as well. A pointer that a kernel
+            has changed is a `Pointer` afterwards, None for null, or an address where there is no array.
         name: of the kernel, where there are several; also its C++ name.
-        machine: a model, its name, or its file; without, the one that the binary was scheduled for, for PTX that
-            of its `.target`, as on the command line. A binary of another machine is scheduled for this one, in memory.
+        machine: a model, its name, or its file. The default is the machine that the binary was scheduled for, and for
+            PTX that of its `.target`, as on the command line. A binary of another machine is scheduled for this one, in
+            memory.
         dynamic_shared: bytes per block.
-        cooperative: blocks may wait for one another (`grid.sync()`): all have to run at once.
-        heap, printf_buffer: bytes that the kernel can `malloc`, and for what it prints, as in launch files; 8 MiB and
-            1 MiB without.
-        symbols: arrays for global and constant variables of the binary, by name, which are filled with them from their
-            first byte on, and read back. All others begin every launch as the binary has them.
+        cooperative: whether blocks may wait for one another (`grid.sync()`): all of them have to run at once.
+        heap, printf_buffer: bytes that the kernel can `malloc`, and bytes for what it prints, as in launch files; 8 MiB
+            and 1 MiB by default.
+        symbols: arrays for global and constant variables of the binary, by name. The variables are filled with them
+            from their first byte on, and read back. All others begin every launch as the binary has them.
         options: how it runs, fields of `RunOptions` by name (`engine`, `scheduler`, `sms`, `max_cycles`, `check`,
             `race` and others).
 
     Raises:
-        UsageError: arguments do not fit the kernel's parameters; it names argument, what was given, what is expected.
+        UsageError: arguments do not fit the kernel's parameters; it names the argument, what was given, what is
+            expected.
         Refused, KernelFault, LimitHit, MalformedInput: as `run`, and as the file is read or imported.
     """
     module = kernel if isinstance(kernel, Module) else load_kernels(kernel, machine=machine, name=name)
@@ -142,7 +136,7 @@ def told(
     rescheduled: bool,
     arrays: dict[str, Array] | None = None,
 ) -> LaunchResult:
-    """What a run of `launch` took. arrays: of the caller, that it was given."""
+    """Return what a run of `launch` took. arrays: the caller's, by parameter."""
     fn = module.function(result.kernel)
     use = kernel_use(fn, launch)
     return LaunchResult(

@@ -1,4 +1,4 @@
-"""Kernels from a file, be it a binary or PTX."""
+"""This module loads kernels from a file, which may be a binary or PTX."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from binalloc.models.machines.model import Machine
 
 
 def load_kernels(path: str | Path, *, machine: Machine | str | Path | None = None, name: str | None = None) -> Module:
-    """The module in a binary, or in PTX as it is imported for `machine` (that of its `.target` without): a text, or
-    that in an object, program, library or fat binary, of each translation unit for its oldest architecture.
+    """Return the module of a binary, or import the one of PTX.
 
-    name: of a kernel of PTX that is imported alone, so that others which cannot be imported do not matter. Raises
-    UsageError where the file cannot be read, MalformedInput where it is neither, or PTX that cannot be imported.
+    The PTX is a text, or it is in an object, program, library or fat binary. There each translation unit is taken for
+    its oldest architecture. machine: imported for this one, by default that of its `.target`. name: imports only this
+    kernel of PTX, so that errors in others do not matter. Raises UsageError where the file cannot be read,
+    MalformedInput where it is neither, or where its PTX cannot be imported.
     """
     data = read_bytes(path)
     if may_hold_code(data):

@@ -54,8 +54,8 @@ class Const:
     offset: int  #: in bytes; a multiple of 4 (of 8 for pairs)
 
 
-Source = int | Imm | Const
-Guard = tuple[int, bool]
+Source = int | Imm | Const  # an operand: a unit, an immediate, or a word of a constant bank
+Guard = tuple[int, bool]  # a predicate and whether it is negated
 
 
 def low_bits(value: int, bits: int) -> int:
@@ -180,7 +180,7 @@ class Emitter:
         """
         op = BY_NAME[name]
         form = FORM_REG
-        if name == "IADD3":  # minus zero carries, plus zero does not: an immediate zero keeps its sign as RZ
+        if name == "IADD3":  # -0 gives a carry, +0 does not: RZ has a sign bit, an immediate zero has not
             b, c = (RZ if source == Imm(0) else source for source in (b, c))
         if a is not None and not isinstance(a, int):
             a, b, fields = self._first(name, a, b, fields)

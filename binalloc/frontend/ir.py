@@ -78,11 +78,8 @@ class Registers:
 class Node:
     """A node is one virtual instruction.
 
-    instr: the instruction; assign to the property, so that the cached view is renewed. loc: index into
-    Program.locations, -1 for none. target: for BRA, the number of the block that it jumps to. uniform: for a guarded
-    BRA, whether all active lanes are known to agree. callee: for CALL, the routine's name. args, results: for CALL, its
-    argument and result units in the order of the callee's parameters and results. The view of a CALL does not show
-    them: use `indices`.
+    Assign a new instruction to the property `instr`, so that the cached view is renewed. The view of a CALL does not
+    show its arguments and results: use `indices`.
     """
 
     __slots__ = ("_instr", "_view", "args", "callee", "loc", "results", "target", "uniform")
@@ -99,12 +96,12 @@ class Node:
     ) -> None:
         self._instr = instr
         self._view: View | None = None
-        self.loc = loc
-        self.target = target
-        self.callee = callee
-        self.args = args
-        self.results = results
-        self.uniform = uniform
+        self.loc = loc  #: index into Program.locations, -1 for none
+        self.target = target  #: for BRA, the number of the block that it jumps to
+        self.callee = callee  #: for CALL, the routine's name
+        self.args = args  #: for CALL, its argument units in the order of the callee's parameters
+        self.results = results  #: for CALL, its result units in the order of the callee's results
+        self.uniform = uniform  #: for a guarded BRA, whether all active lanes are known to agree
 
     @property
     def instr(self) -> Instr:

@@ -27,8 +27,7 @@ class LeftOut:
 class NotImportable(MalformedInput):
     """This error says that some kernels cannot be imported.
 
-    Its message is the first reason. `left_out` has all reasons, and `importable` the names of the other kernels that
-    were wanted. The remedy says how many further reasons there are.
+    Its message is the first reason. The remedy says how many further reasons there are.
     """
 
     def __init__(self, left_out: Sequence[LeftOut], importable: Sequence[str]) -> None:
@@ -37,8 +36,8 @@ class NotImportable(MalformedInput):
             first.message, file=first.file, place=first.place, found=first.found, expected=first.expected,
             remedy=first.remedy,
         )  # fmt: skip
-        self.left_out = list(left_out)
-        self.importable = list(importable)
+        self.left_out = list(left_out)  #: all kernels that cannot be imported, with all reasons
+        self.importable = list(importable)  #: names of the other kernels that were wanted
         found = {id(r.error): r.error for left in left_out for r in left.refusals}
         others = [error for error in found.values() if error is not first]
         if others:

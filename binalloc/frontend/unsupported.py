@@ -31,10 +31,7 @@ class Form:
 
 
 class NotSupported(MalformedInput):
-    """This error refuses PTX that binalloc does not import. The remedy of the error is the form's.
-
-    form: the row of FORMS.
-    """
+    """This error refuses PTX that binalloc does not import. The remedy of the error is the form's."""
 
     def __init__(
         self, form: Form, message: str, *, file: str | None, place: str, found: object, expected: object = None
@@ -42,7 +39,7 @@ class NotSupported(MalformedInput):
         super().__init__(
             message, file=file, place=place, found=found, expected=expected, remedy=form.instead or None
         )  # fmt: skip
-        self.form = form
+        self.form = form  #: the row of FORMS
 
 
 def _set(text: str) -> frozenset[str]:

@@ -233,7 +233,7 @@ def _names(fn: Function, check: _Check) -> None:
             check.fail(f"label {name}", "labels no instruction", index, f"0..{n - 1}")
     for index, (file, line) in fn.lines.items():
         if not 0 <= index < n or not 0 <= line < 1 << 31 or "\0" in file:
-            check.fail("line table", "entry for no instruction or line", (index, line), f"words 0..{n - 1}")
+            check.fail("line table", "an instruction or line out of range", (index, line), f"words 0..{n - 1}")
     files = {file for file, _ in fn.lines.values()}
     for file in sorted(files):
         if len(file) > MAX_FILE_NAME or _SURROGATE.search(file):
@@ -248,7 +248,7 @@ def _names(fn: Function, check: _Check) -> None:
         if len(fn.origin.index) != n or not all(-1 <= v < 1 << 24 for v in fn.origin.index):
             check.fail("instruction map", "does not fit the code", f"{len(fn.origin.index)} entries", f"{n}")
         if not all(0 <= v < 1 << 24 for v in fn.origin.inlined):
-            check.fail("instruction map", "an inlined call at no word", "a number out of range", "0 or more")
+            check.fail("instruction map", "an inlined call out of range", "a number out of range", "0..16777215")
 
 
 def _globals(module: Module, check: _Check) -> None:

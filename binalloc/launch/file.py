@@ -203,7 +203,7 @@ def complete(launch: Launch, wanted: Iterable[Argument], given: Mapping[str, Arr
     for name, value in given.items():
         data = np.asarray(value)
         if name not in known:
-            message = "contents for what is no such argument"
+            message = "contents for an unknown argument"
             raise UsageError(message, file=launch.path or None, place=place, found=quoted(name), expected=listed)
         if data.nbytes != known[name].bytes:
             raise UsageError(

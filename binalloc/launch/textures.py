@@ -137,7 +137,8 @@ def _mipmap(texture: Texture, entry: dict[str, Any], dtype: str, given: int, at:
     if levels == 1:
         for key in _MIPMAP_KEYS:
             if key in entry:
-                at.sub(key).fail("of a mipmap alone", key, f"levels = 2 to {most}" if most > 1 else "no such key")
+                expected = f"levels = 2 to {most}" if most > 1 else "no such key"
+                at.sub(key).fail("only a mipmap has this key", key, expected)
         return texture
     if not texture.normalized:
         at.sub("normalized").fail("coordinates of a mipmap are normalized", False, "normalized = true")

@@ -1,1 +1,2 @@
-"""What other installed packages add: found by Python's entry points, and blamed by name for what they get wrong."""
+"""This package has what other installed packages add. They are found by Python's entry points, and named in errors that
+they cause."""

@@ -1,4 +1,5 @@
-"""What other installed packages offer under one of our groups of entry points: names alone, nothing is imported.
+"""This module lists what other installed packages offer under one of our groups of entry points. It lists names alone,
+and imports nothing.
 
 Source: the Python Packaging User Guide, "Entry points specification".
 """
@@ -17,36 +18,35 @@ from binalloc.plugins.fault import blaming
 ALLOCATORS = "binalloc.allocators"
 POLICIES = "binalloc.policies"
 MACHINES = "binalloc.machines"
-"""The groups."""
+"""The three groups of entry points."""
 
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """One entry point. name: as users write it. package: the distribution and its version. group: what it offers.
-    value: where it lies, `module:attribute`."""
+    """An object is one entry point."""
 
-    name: str
-    package: str
-    group: str
-    value: str
+    name: str  #: as users write it
+    package: str  #: the distribution and its version
+    group: str  #: what it offers
+    value: str  #: its place, `module:attribute`
 
     @property
     def place(self) -> str:
-        """Whose it is, in words."""
+        """Return in words whose entry point it is."""
         return f"{self.package}, entry point {self.name} of {self.group}, {self.value}"
 
     @property
     def summary(self) -> str:
-        """For lists of names, as nothing is imported for them."""
+        """Return a line for lists of names, for which nothing is imported."""
         return f"of the installed package {self.package}"
 
     def load(self) -> Any:
-        """The object that it names, as it is. Raises PluginFault where that fails."""
+        """Return the object that it names, as it is. Raises PluginFault where that fails."""
         with blaming(self.place, "cannot be imported", passing=()):
             return _resolved(self.value)
 
     def sources(self) -> list[Path]:
-        """The Python files of the package or module that it lies in, sorted; none are imported."""
+        """Return the Python files of the package or module that it is in, sorted; none are imported."""
         import importlib.util
 
         try:
@@ -68,8 +68,11 @@ def _resolved(value: str) -> Any:
 
 
 def entries(group: str, own: frozenset[str]) -> dict[str, Entry]:
-    """The entry points of a group by their names, sorted. own: names of what comes with the tool, which stays what it
-    is. Names that clash are left out, with a line in the log of the package that tells whose they are."""
+    """Return the entry points of a group by their names, sorted.
+
+    own: names that come with the tool; entry points of these names are ignored. Names that clash are left out, and a
+    line in the log of the package names their owners.
+    """
     found, clashes = _entries(group, own)
     for text in clashes:
         _tell_once(text)
@@ -77,7 +80,7 @@ def entries(group: str, own: frozenset[str]) -> dict[str, Entry]:
 
 
 def clashing(group: str, own: frozenset[str], name: str) -> str:
-    """Why several packages' `name` is nobody's, "" where that is not so."""
+    """Return why the `name` of several packages is ignored, "" where that is not so."""
     return next((text for text in _entries(group, own)[1] if name not in own and text.startswith(repr(name))), "")
 
 
@@ -102,14 +105,12 @@ def _entries(group: str, own: frozenset[str]) -> tuple[dict[str, Entry], tuple[s
 def _installed(group: str) -> list[Entry]:
     from importlib import metadata
 
-    found = {
-        Entry(point.name, _package(point), group, point.value) for point in metadata.entry_points(group=group)
-    }
+    found = {Entry(point.name, _package(point), group, point.value) for point in metadata.entry_points(group=group)}
     return sorted(found)
 
 
 def _package(point: Any) -> str:
-    """The distribution that has the entry point, and its version."""
+    """Return the distribution that has the entry point, and its version."""
     if point.dist is None:
         return "an unnamed package"
     return f"{point.dist.metadata['Name']} {point.dist.version}"

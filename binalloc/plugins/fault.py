@@ -1,4 +1,4 @@
-"""A plug-in that raises or answers nonsense: whose it is and where, in one error."""
+"""This module reports a plug-in that raises or gives a wrong answer. One error names the package and the place."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from binalloc.errors import BinallocError, Refused
 
 
 class PluginFault(BinallocError):
-    """What an installed package added does not work. It is no refusal: nobody goes on to try something else.
+    """It is raised when the addition of an installed package does not work. It is no refusal: no caller goes on to try
+    something else.
 
     Args:
-        what: it did, "raised" or the like.
+        what: the action of the plug-in, "raised" or the like.
         whose: the package and its entry point.
         where: the function and line, or the place in a file, "" where there is none.
-        cause: what was raised, or what was wrong in words.
+        cause: the error that was raised, or a text.
     """
 
     exit_code = 1
@@ -30,7 +31,8 @@ class PluginFault(BinallocError):
 
 
 def _in_words(cause: BaseException) -> str:
-    """The kind of an error and what it says, if anything: its own `__str__` is the plug-in's code, too."""
+    """Return the kind of an error and its text, if it has one. The error's `__str__` is the plug-in's code, too, and
+    may fail."""
     kind = type(cause).__name__
     try:
         said = str(cause)
@@ -42,8 +44,8 @@ def _in_words(cause: BaseException) -> str:
 
 
 def where_raised(error: BaseException) -> str:
-    """The function and line in which an error came up, outside of this tool and of the import machinery where that can
-    be told."""
+    """Return the function and line in which an error came up, outside of this tool and of the import machinery if
+    possible."""
     import traceback
 
     own = str(Path(__file__).parents[1])
@@ -58,11 +60,12 @@ def where_raised(error: BaseException) -> str:
 
 
 @contextmanager
-def blaming(
-    whose: str, what: str = "raised", passing: tuple[type[BinallocError], ...] = (Refused,)
-) -> Iterator[None]:
-    """Whatever the plug-in's code raises becomes a PluginFault. passing: what is an answer, or not of its making;
-    interrupts and other plug-ins' faults pass in any case."""
+def blaming(whose: str, what: str = "raised", passing: tuple[type[BinallocError], ...] = (Refused,)) -> Iterator[None]:
+    """Turn everything raised by the plug-in's code into a PluginFault.
+
+    passing: errors that are an answer, or not the plug-in's fault. Interrupts and other plug-ins' faults pass in any
+    case.
+    """
     try:
         yield
     except BaseException as error:

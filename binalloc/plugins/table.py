@@ -1,4 +1,4 @@
-"""Tables whose rows have names, those of installed packages among them."""
+"""This module has tables whose rows have names, with the rows of installed packages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Row = TypeVar("Row", bound=Named)
 
 
 class Table(Mapping[str, Row]):
-    """What comes with the tool, in its order, then what installed packages add, sorted by name.
+    """A table has the rows that come with the tool, in their order, then the rows of installed packages, sorted by
+    name.
 
-    Names are told without importing anything; what a row is made of is imported when it is first used.
+    Names are listed without an import. The object behind a row is imported when the row is first used.
 
     Args:
         built_in: the rows that come with the tool.
@@ -29,11 +30,11 @@ class Table(Mapping[str, Row]):
         self._own = frozenset(built_in)
 
     def entries(self) -> dict[str, Entry]:
-        """What installed packages have."""
+        """Return the entry points of installed packages."""
         return entries(self.group, self._own)
 
     def __getitem__(self, name: str) -> Row:
-        found = self.entries()  # looked at in any case: who has a name that is ours already is told
+        found = self.entries()  # also for a name of ours, so that an entry point of the same name is reported
         return self.built_in[name] if name in self.built_in else self._row(found[name])
 
     def __iter__(self) -> Iterator[str]:
@@ -44,7 +45,7 @@ class Table(Mapping[str, Row]):
         return len(self.built_in) + len(self.entries())
 
     def find(self, name: str, what: str, place: Hint) -> Row:
-        """As `rows.find`. Raises PluginFault where several packages have that name."""
+        """Return the row of a name, as `rows.find`. Raises PluginFault where several packages have that name."""
         if name not in self and (text := clashing(self.group, self._own, name)):
             raise PluginFault("is not alone", self.group, "", text)
         return find(self, name, what, place)

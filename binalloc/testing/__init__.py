@@ -1,1 +1,2 @@
-"""Kernels under test: launched with NumPy arrays, measured, and held against baselines; the pytest plugin."""
+"""This package tests kernels: they are launched with NumPy arrays, measured, and compared with baselines. It has the
+pytest plugin."""

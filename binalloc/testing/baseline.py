@@ -1,7 +1,8 @@
-"""Baselines: what a launch took when somebody last looked at it, as a file beside its test, and comparison with that.
+"""This module has baselines and the comparison with them. A baseline is a file beside its test with the figures of a
+launch at its last review.
 
-Needs a `LaunchResult`. Leaves true: the same result gives the same bytes; a file that is damaged, of another schema or
-of another launch is refused with what to do, and never compared.
+Needs a `LaunchResult`. Leaves true: the same result gives the same bytes. A file that is damaged, of another schema or
+of another launch is refused with advice, and never compared.
 """
 
 from __future__ import annotations
@@ -21,46 +22,43 @@ from binalloc.pipeline.limits import in_percent, most_cycles, parse_share, slowe
 from binalloc.printable import quoted
 from binalloc.records import parse_record
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 1  # a baseline of another schema is refused, and has to be written anew
 FOLDER = "binalloc_baselines"
-"""Beside the file of the test."""
+"""Name of the folder of baselines, beside the file of the test."""
 
 UPDATE = "--binalloc-update"
 REMEDY = f"Write it anew with pytest {UPDATE}, and look at the change before you commit it."
 _DAMAGED = f"Take it from version control, or write it anew with pytest {UPDATE}."
-_OCCUPANCY_DIGITS = 6
-_NAME_LIMIT = 150
-_UNFIT = re.compile(r"[^\w.,=\[\]+-]", re.ASCII)
+_OCCUPANCY_DIGITS = 6  # digits of an occupancy in a file, so that rounding errors make no difference
+_NAME_LIMIT = 150  # characters of a file's name before its hash: most file systems take names of 255 bytes
+_UNFIT = re.compile(r"[^\w.,=\[\]+-]", re.ASCII)  # characters that a file's name should not have on some system
 
 _LAUNCH = ("kernel", "machine", "scheduler", "grid", "block", "dynamic_shared", "sms")
-"""What must be the same for figures to be compared."""
+"""Fields that must be the same for figures to be compared."""
 _TEXTS = ("test", "kernel", "machine", "scheduler")
 _LISTS = ("grid", "block")
 _NUMBERS = ("dynamic_shared", "sms", "cycles", "registers", "local_bytes", "occupancy")
 
 
 class Regression(AssertionError):
-    """A kernel took more than its test allows, left something else than expected, or has no baseline."""
+    """It is raised when a kernel took more than its test allows, left something else than expected, or has no
+    baseline."""
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """How much worse than its baseline a launch may be; None: not compared.
+    """An object says how much worse than its baseline a launch may be. A figure with None is not compared."""
 
-    slowdown: more cycles, as a share of the baseline's. registers, local_bytes: more of them per thread. occupancy:
-    less of it, of 1.
-    """
-
-    slowdown: Fraction | None
-    registers: int | None
-    local_bytes: int | None
-    occupancy: float | None
+    slowdown: Fraction | None  #: more cycles, as a share of the baseline's
+    registers: int | None  #: more registers per thread
+    local_bytes: int | None  #: more bytes of local memory per thread
+    occupancy: float | None  #: less occupancy, which is at most 1
 
 
 def allowed(
     slowdown: str | float | None, registers: int | None, local_bytes: int | None, occupancy: float | None
 ) -> Allowed:
-    """The numbers checked. UsageError for nonsense."""
+    """Return the numbers after a check. Raises UsageError for a value that makes no sense."""
     for name, value in (("registers", registers), ("local_bytes", local_bytes), ("occupancy", occupancy)):
         if value is not None and not (isinstance(value, int | float) and value >= 0):
             raise UsageError(
@@ -70,8 +68,10 @@ def allowed(
 
 
 def baseline_file(test_file: Path, test: str, name: str | None) -> Path:
-    """The file of a test's baseline. test: what comes behind the file in pytest's id of it, `TestA::test_b[1]`. name:
-    which of its checks. Characters that no file's name should have become `_`, and then a hash tells the names apart.
+    """Return the path of a test's baseline.
+
+    test: the part after the file in pytest's id of the test, `TestA::test_b[1]`. name: of one of several checks of the
+    test. Characters that no file's name should have become `_`; a hash then makes the name unique.
     """
     function, bracket, parameters = test.partition("[")
     whole = test if name is None else f"{test}::{name}"
@@ -83,7 +83,7 @@ def baseline_file(test_file: Path, test: str, name: str | None) -> Path:
 
 
 def baseline_text(result: LaunchResult, test: str) -> bytes:
-    """The file of a result: a line for each field, in an order that stays."""
+    """Return the file of a result: a line for each field, in a fixed order."""
     fields = {"schema_version": SCHEMA_VERSION, "test": test} | _figures(result)
     lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in fields.items())
     return f"{{\n{lines}\n}}\n".encode()
@@ -91,16 +91,16 @@ def baseline_text(result: LaunchResult, test: str) -> bytes:
 
 @dataclass(frozen=True)
 class Spilling:
-    """Bytes of local memory per thread, and of spills. under: words that name the directives they are found under, with
-    a blank before them, or nothing."""
+    """An object is what a kernel spills."""
 
-    local_bytes: int
-    spill_bytes: int
-    under: str = ""
+    local_bytes: int  #: bytes of local memory per thread
+    spill_bytes: int  #: bytes of spills among them
+    under: str = ""  #: the directives that they are found under, in words after a blank, or nothing
 
 
 def spilling(result: LaunchResult) -> Spilling:
-    """What a kernel spills, under its own directives where it does not keep to them. Refused where no code can."""
+    """Return what a kernel spills, under its own directives where it does not keep to them. Raises Refused where no
+    code can."""
     own = result.own
     if own is None:
         return Spilling(result.local_bytes, result.spill_bytes)
@@ -116,8 +116,11 @@ def _figures(result: LaunchResult) -> dict[str, Any]:
 
 
 def read_baseline(path: Path, result: LaunchResult) -> dict[str, Any]:
-    """The fields of a baseline for this result. Regression where there is no file, MalformedInput where it is damaged
-    or of another schema, UsageError where it is of another launch than the result's."""
+    """Return the fields of a baseline for this result.
+
+    Raises Regression where there is no file, MalformedInput where it is damaged or of another schema, UsageError where
+    it is of another launch than the result's.
+    """
     __tracebackhide__ = True
     if not path.exists():
         missing = f"{result.kernel} on {result.machine}: no baseline, {shown(path)} is missing"
@@ -149,7 +152,8 @@ def read_baseline(path: Path, result: LaunchResult) -> dict[str, Any]:
 
 
 def _other_launch(key: str, kept: object) -> str:
-    """What to do about a baseline that differs there. PTX runs on the machine of its `.target` unless one is named."""
+    """Return the advice for a baseline with another value of `key`. PTX runs on the machine of its `.target` unless one
+    is named."""
     return f"Launch it with machine={quoted(kept)}, or w{REMEDY[1:]}" if key == "machine" else REMEDY
 
 
@@ -162,14 +166,14 @@ def _is(value: object, expected: str) -> bool:
 
 
 def shown(path: Path) -> str:
-    """A path as it is shown: from the folder that one is in, where it lies below."""
+    """Return a path for a message: relative to the current folder where it is below that."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def worse(result: LaunchResult, baseline: dict[str, Any], allow: Allowed) -> list[str]:
-    """A sentence for each figure that is worse than the baseline by more than is allowed: kernel, machine, counter,
-    value, baseline and limit."""
+    """Return a sentence for each figure that is worse than the baseline by more than is allowed, with kernel, machine,
+    counter, value, baseline and limit."""
     found, out = _figures(result), []
 
     def hold(key: str, limit: float, notes: tuple[str, str] = ("", ""), *, least: bool = False) -> None:
@@ -197,7 +201,8 @@ def _number(value: float) -> str:
 
 
 def faster(result: LaunchResult, baseline: dict[str, Any], allow: Allowed) -> str | None:
-    """A sentence where the launch takes fewer cycles by more than it may take more: the baseline is out of date."""
+    """Return a sentence where the launch takes fewer cycles by more than it may take more: the baseline is out of date.
+    Return None otherwise."""
     share = allow.slowdown
     if share is None or most_cycles(result.cycles, share) >= baseline["cycles"]:
         return None

@@ -1,6 +1,5 @@
-"""What a test has in hand as `binalloc_emulator`: kernels loaded and launched, results held against expectations and
-baselines. Knows nothing of pytest.
-"""
+"""This module has the object that tests get as `binalloc_emulator`: it loads and launches kernels, and compares results
+with expectations and baselines. It is independent of pytest."""
 
 from __future__ import annotations
 
@@ -39,10 +38,11 @@ Loaded = dict[tuple[object, ...], Module]
 
 
 class Emulator:
-    """Launches kernels for one test and judges what they did.
+    """An emulator launches kernels for one test and judges their results.
 
-    test_file: of the test; paths are relative to its folder, and baselines lie in `binalloc_baselines` there. test: the
-    test's id behind its file. update: baselines are written instead of compared. engine: of launches that name none.
+    test_file: of the test; paths are relative to its folder, and baselines are in `binalloc_baselines` there. test: the
+    part of the test's id after its file. update: whether baselines are written instead of compared. engine: the default
+    engine of launches.
     """
 
     def __init__(self, test_file: Path, test: str, *, update: bool, engine: str, loaded: Loaded) -> None:
@@ -52,9 +52,11 @@ class Emulator:
         self._checked: dict[Path, bytes] = {}
 
     def load(self, path: str | Path, *, machine: Machine | str | Path | None = None, name: str | None = None) -> Module:
-        """The kernels of a binary (.loom), or of PTX imported for `machine` (that of its `.target` without);
-        `name`: that kernel of PTX alone. All tests of a run that ask for one file get the same module: do not change
-        it. Raises as `binalloc.launch_kernel` does."""
+        """Return the kernels of a binary (.loom), or of PTX imported for `machine` (by default that of its `.target`).
+
+        name: only this kernel of PTX. All tests of a run get the same module for one file: do not change it. Raises as
+        `binalloc.launch_kernel` does.
+        """
         place = self.test_file.parent / path
         if isinstance(machine, Machine) or not place.is_file():
             return load_kernels(place, machine=machine, name=name)
@@ -72,14 +74,13 @@ class Emulator:
         args: Sequence[object] = (),
         **options: Any,
     ) -> LaunchResult:
-        """`binalloc.launch_kernel`, with its options. Arrays in `args` change in place."""
+        """Launch a kernel: `binalloc.launch_kernel`, with its options. Arrays in `args` change in place."""
         if not isinstance(kernel, Module):
             kernel = self.load(kernel, machine=options.get("machine"), name=options.get("name"))
         return launch_kernel(kernel, grid, block, args, **({"engine": self.engine} | options))
 
     def device(self, kernels: Module | str | Path, **options: Any) -> Device:
-        """A `binalloc.Device` with its options, for kernels that are launched one after the other on arrays that stay
-        on it."""
+        """Return a `binalloc.Device` with its options, for successive launches on arrays that stay on it."""
         if not isinstance(kernels, Module):
             kernels = self.load(kernels, machine=options.get("machine"))
         return Device(kernels, **({"engine": self.engine} | options))
@@ -88,11 +89,13 @@ class Emulator:
         self, result: LaunchResult, array: Array | DeviceArray | DeviceSurface, expected: Array, *, rtol: float = 0.0,
         atol: float = 0.0,
     ) -> None:  # fmt: skip
-        """Fails where `array`, which the launch was given, or which lies on a device, does not hold what is expected:
-        the same bits, or within atol + rtol * |expected| where one of them is given (NaN equals NaN then). Structs are
-        compared field by field, a tolerance is for floats in them. The message names kernel, parameter or array, and
-        the first element that differs. UsageError where dtype or shape differ, or
-        for an array of no argument."""
+        """Fail where `array` does not have the expected contents. It is an array of the launch, or it is on a device.
+
+        The bits must be the same, or values within atol + rtol * |expected| where one of the two is given (NaN equals
+        NaN then). Structs are compared field by field; a tolerance is for the floats in them. The message names kernel,
+        parameter or array, and the first element that differs. Raises UsageError where dtype or shape differ, or for an
+        array of no argument.
+        """
         __tracebackhide__ = True
         name: str | None
         if isinstance(array, DeviceArray | DeviceSurface):
@@ -125,9 +128,10 @@ class Emulator:
         max_spill_bytes: int | None = None,
         max_counters: Mapping[str, float] | None = None,
     ) -> None:
-        """Fails where a figure of the result is beyond what is expected of it, whatever it was before.
+        """Fail where a figure of the result is beyond its limit, whatever it was before.
 
-        max_counters: by name in `result.stats`, `{"bank_conflict_cycles": 0}`. UsageError for a counter there is not.
+        max_counters: by name in `result.stats`, `{"bank_conflict_cycles": 0}`. Raises UsageError for an unknown
+        counter.
         """
         __tracebackhide__ = True
         found: dict[str, tuple[float, float | None]] = {
@@ -136,8 +140,10 @@ class Emulator:
         under = ""
         if max_local_bytes is not None or max_spill_bytes is not None:
             spilled = spilling(result)
-            found |= {name: (getattr(spilled, name), most)
-                      for name, most in (("local_bytes", max_local_bytes), ("spill_bytes", max_spill_bytes))}
+            found |= {
+                name: (getattr(spilled, name), most)
+                for name, most in (("local_bytes", max_local_bytes), ("spill_bytes", max_spill_bytes))
+            }
             under = spilled.under
         found |= {name: (_counter(result, name), most) for name, most in (max_counters or {}).items()}
         limits = ((name, value, most) for name, (value, most) in found.items() if most is not None)
@@ -160,13 +166,14 @@ class Emulator:
         max_more_local_bytes: int | None = 0,
         max_less_occupancy: float | None = 0.0,
     ) -> None:
-        """Fails where the launch is worse than its stored baseline by more than is allowed; None: not compared.
+        """Fail where the launch is worse than its stored baseline by more than is allowed. A limit of None: not
+        compared.
 
-        name: which check of this test it is, where there are several. max_slowdown: more cycles, `2%` or 0.02. The next
-        two count per thread, occupancy is of 1. With --binalloc-update the baseline is written, when the test has
-        passed. Raises Regression with kernel, counter, baseline and value; also where there is no baseline, and says
-        how to make it. MalformedInput where the baseline is damaged; UsageError where it is of another launch or
-        machine, and for two checks of one name.
+        name: of this check, where the test has several. max_slowdown: more cycles, `2%` or 0.02. The next two count per
+        thread; occupancy is at most 1. With --binalloc-update the baseline is written when the test has passed. Raises
+        Regression with kernel, counter, baseline and value; also where there is no baseline, and says how to make it.
+        Raises MalformedInput where the baseline is damaged, UsageError where it is of another launch or machine, and
+        for two checks of one name.
         """
         __tracebackhide__ = True
         allow = allowed(max_slowdown, max_more_registers, max_more_local_bytes, max_less_occupancy)
@@ -186,8 +193,8 @@ class Emulator:
             raise Regression(f"{'; '.join(sentences)}. Baseline: {shown(path)}")
 
     def write_baselines(self) -> list[tuple[str, bool]]:
-        """Write those of this test's checks, each whole or not at all; which files, and whether they are other than
-        before. UsageError where one cannot be written."""
+        """Write the baselines of this test's checks, each whole or not at all. Return their files, and whether they
+        have changed. Raises UsageError where one cannot be written."""
         written = []
         for path, text in self._checked.items():
             changed = not path.is_file() or read_bytes(path) != text
@@ -215,7 +222,7 @@ def _counter(result: LaunchResult, name: str) -> float:
 
 
 def _require(result: LaunchResult, wrong: list[str]) -> None:
-    """Fails with what is wrong with the result, if anything."""
+    """Fail with what is wrong with the result, if anything."""
     __tracebackhide__ = True
     if wrong:
         raise Regression(f"{result.kernel} on {result.machine}: " + "\n".join(wrong))

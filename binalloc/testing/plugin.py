@@ -1,8 +1,8 @@
-"""The pytest plugin: the fixture `binalloc_emulator`, and the options that go with it.
+"""This module is the pytest plugin: the fixture `binalloc_emulator`, and its options.
 
 pytest imports this file in every run where binalloc is installed, so it imports nothing of ours before a test asks for
-the fixture. Leaves true: baselines are written when their test has passed, by the process that ran it, a file each, so
-workers of pytest-xdist never write the same one; what was written travels to the end of the run in reports.
+the fixture. Leaves true: baselines are written when their test has passed, by the process that ran it, one file each,
+so workers of pytest-xdist never write the same one. Reports carry the names of the written files to the end of the run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def binalloc_emulator(request: pytest.FixtureRequest) -> Emulator:
-    """Launches kernels on the emulator and holds them against baselines; see `binalloc.testing.emulator.Emulator`."""
+    """Run kernels on the emulator and compare them with baselines; see `binalloc.testing.emulator.Emulator`."""
     from binalloc.testing.emulator import Emulator
 
     item, config = request.node, request.config
@@ -61,7 +61,7 @@ def pytest_runtest_makereport(
 
 
 def _keep(report: pytest.TestReport, emulator: Emulator) -> None:
-    """Write the baselines of a test that has passed, where that is asked for, and note what there is to tell."""
+    """Write the baselines of a passed test, where that is asked for, and add notes for the summary to its report."""
     from binalloc.errors import BinallocError
 
     report.user_properties += [(_FASTER, text) for text in emulator.faster]

@@ -1,21 +1,21 @@
-"""Calls and contexts: the fixpoint over one pair of functions, and what a call does to its caller's facts.
+"""This module analyses calls and contexts: the fixpoint of two functions, and a call's effect on the caller's facts.
 
 Needs the products of all reachable pairs (`Pair`), acyclic. A *context* is a pair of functions together with the facts
 at its entry; equal entries are analysed once. There is no calling convention to trust:
 
 - The callee starts from the caller's facts about original places that the original callee needs (`footprint.py`), with
-  slot rows counted from the slot pointer as it is at the call. What is known of predicates there, the call's guard
-  included, is known in the callee: it may rule out ways through it, and calls.
-- Facts under conditions on the caller's predicates cross, too, where the callee neither needs nor writes those: within,
-  the condition is on the predicate's place.
-- Afterwards the caller keeps what neither callee touches: rows the rewritten callee never writes (registers,
-  predicates, spill words by its code; slot rows by what its analysis saw written), with the original places that the
-  original callee never writes. Everything else must be proven by the callee's facts at its returns.
+  slot rows counted from the slot pointer as it is at the call. Facts about predicates there, the call's guard included,
+  hold in the callee: they may rule out ways through it, and calls.
+- Facts under conditions on the caller's predicates cross, too, where the callee neither needs nor writes those
+  predicates: inside, the condition is on the predicate's place.
+- Afterwards the caller keeps facts about rows and original places that neither callee touches: rows that the rewritten
+  callee never writes (registers, predicates, spill words by its code; slot rows by its analysis), and places that the
+  original one never writes. Everything else must be proven by the callee's facts at its returns.
 - A guarded call is the meet of the call taken and not taken.
 
 Entries may be merged: a function is then analysed for the meet of the entries seen so far, since weaker entry facts
-prove less, never more. That is tried first, being fast where a function is called from many places; what it leaves
-unproven is analysed per entry, merging only once half of the work allowed is done, so that work stays bounded.
+prove less, never more. That is tried first, being fast where a function is called from many places. Functions that it
+leaves unproven are analysed per entry, merging only once half of the work allowed is done, so that work stays bounded.
 """
 
 from __future__ import annotations
@@ -53,28 +53,24 @@ from binalloc.verify.values.meet import meet
 from binalloc.verify.values.tidy import needed, prune
 from binalloc.verify.values.unwritten import without_others
 
-MAX_VISITS = 400
-TIDY = 64
-"""Steps of a block after which the facts that nobody can ask for any more are forgotten."""
+MAX_VISITS = 400  # chosen by hand: facts only shrink at a meet, so that real programs need far fewer visits of a block
+TIDY = 64  # steps of a block after which needless facts are forgotten; chosen by hand: to forget costs time, too
 
 
 class TooMuch(Exception):
-    """The analysis gave up: more work than a real program needs."""
+    """The analysis raises this when it gives up: a real program needs less work."""
 
 
 @dataclass
 class Pair:
-    """A rewritten function and the original one it stands for.
+    """A pair is a rewritten function and the original one that it stands for."""
 
-    callees: per call node's n the pair entered. complete: the lockstep of this pair and all below it was established.
-    """
-
-    product: Product
-    blocks: list[NodeBlock]
-    index: dict[Position, int]
-    callees: dict[int, Pair] = field(default_factory=dict)
-    complete: bool = True
-    footprint: Footprint = field(default_factory=Footprint)
+    product: Product  #: lockstep of the two
+    blocks: list[NodeBlock]  #: straight runs of its nodes
+    index: dict[Position, int]  #: number of the block that starts at a position
+    callees: dict[int, Pair] = field(default_factory=dict)  #: for each call node's n the pair that it enters
+    complete: bool = True  #: the lockstep of this pair and of all its callees was established
+    footprint: Footprint = field(default_factory=Footprint)  #: places that the pair may touch
 
     @property
     def old(self) -> Original:
@@ -87,28 +83,27 @@ class Pair:
 
 @dataclass
 class ContextResult:
-    """What a context's analysis gave. exit: facts at its returns (None: it never returns)."""
+    """This is the result of a context's analysis."""
 
-    exit: State | None
-    effects: Effects
-    calls: list[ContextResult]
+    exit: State | None  #: facts at its returns (None: it never returns)
+    effects: Effects  #: what its steps recorded
+    calls: list[ContextResult]  #: results of its calls
 
 
 @dataclass
 class Setting:
-    """What all contexts share: names, the slot pointer's register, volatile special registers and the one that is its
-    first value, the spill area."""
+    """This is what all contexts share."""
 
-    names: Names
-    pointer: int
-    volatile: frozenset[str]
-    slot_base: str
-    spill: tuple[int, int]
-    budget: int
+    names: Names  #: names of values and tokens
+    pointer: int  #: the slot pointer's register
+    volatile: frozenset[str]  #: special registers that differ between the programs
+    slot_base: str  #: the special register that is the slot pointer's first value
+    spill: tuple[int, int]  #: bytes of the spill area, [from, to)
+    budget: int  #: steps after which the check is given up
 
 
 class Contexts:
-    """Analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent.
+    """This class analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent.
 
     merge_after: steps after which the entries of a pair are merged; until then each is analysed by itself.
     """
@@ -120,7 +115,7 @@ class Contexts:
         self.steps = 0
 
     def analyse(self, pair: Pair, entry: State, kernel: bool = False) -> ContextResult:
-        """The result for this pair and entry state (which is not changed)."""
+        """Return the result for this pair and entry state (which is not changed)."""
         key = (id(pair), entry.frozen())
         if key in self.done:
             return self.done[key]
@@ -136,7 +131,7 @@ class Contexts:
 
 
 class _BlockVisit(NamedTuple):
-    """What one visit of a block recorded."""
+    """This is what one visit of a block has recorded."""
 
     effects: Effects
     exit: State | None
@@ -144,7 +139,8 @@ class _BlockVisit(NamedTuple):
 
 
 class _Run:
-    """One context: fixpoint over the blocks. What a block's last visit recorded stands: it saw the final facts."""
+    """This finds the fixpoint of a context over its blocks. A block's last visit counts, since it saw the final
+    facts."""
 
     def __init__(self, contexts: Contexts, pair: Pair, kernel: bool) -> None:
         self.contexts, self.pair, self.kernel = contexts, pair, kernel
@@ -206,6 +202,7 @@ class _Run:
         return _summed([told[b] for b in sorted(told)])
 
     def _block(self, block: NodeBlock, state: State) -> list[tuple[Position, State]]:
+        """Follow a block from `state`, and return its successors with their facts."""
         self.contexts.steps += len(block.nodes)
         if self.contexts.steps > self.setting.budget:
             raise TooMuch("the rewrite takes too many steps to check")
@@ -225,7 +222,7 @@ class _Run:
         return [(e.target, self._pass(after.copy() if e is not ways[-1] else after, e)) for e in ways]
 
     def _pass(self, state: State, edge: Edge) -> State:
-        """The facts behind an edge."""
+        """Return the facts behind an edge."""
         if edge.condition is not None:
             state.refine((edge.condition,))
         for m in edge.passed:
@@ -233,7 +230,7 @@ class _Run:
         return state
 
     def _node(self, node: Node, state: State) -> State | None:
-        """The facts after the node's step; None where no thread gets on."""
+        """Return the facts after the node's step; None where no thread continues."""
         steps = self.steps
         for m in node.passed:
             state = steps.alone(state, m)
@@ -256,7 +253,7 @@ class _Run:
         return self._end(node, state)
 
     def _end(self, node: Node, state: State) -> State | None:
-        """RET hands the facts to the caller; after a guarded RET or EXIT the other threads go on."""
+        """Handle RET and EXIT: RET passes the facts to the caller; after a guarded one the other threads continue."""
         condition = self.pair.old.condition(node.m)
         leaves = condition is None or (condition[0], not condition[1]) not in state.K
         if leaves and self.pair.old.views[node.m].control == Flow.RETURN:
@@ -300,7 +297,7 @@ class _Run:
         return after
 
     def _entry(self, state: State, callee: Pair, m: int, at: int | None, pointer: int, beyond: dict[int, int]) -> State:
-        """The caller's facts as the callee sees them, about those values that it needs. beyond: as `_beyond`."""
+        """Return the caller's facts as the callee sees them, about the values that it needs. beyond: as `_beyond`."""
         names = self.setting.names
         inside = callee.old.webs.entry
         into = {x: inside[place] for place, x in self.pair.old.webs.before[m].items() if place in inside}
@@ -328,23 +325,23 @@ class _Run:
         return entry
 
     def _beyond(self, state: State, callee: Pair, m: int) -> dict[int, int]:
-        """Names within the callee for predicates of the caller that conditions are on and that the callee leaves alone,
-        not knowing them, and which those are: one for each place, and one that is still read."""
+        """Return {place: predicate} for predicates of the caller in conditions, which the callee leaves alone without
+        knowing them. In the callee the place is their name; of several in one place, one that is still read counts."""
         old, inside, writes = self.pair.old, callee.old.webs.entry, callee.footprint.summary.writes
         live = old.live(m + 1)
         found = {self.setting.names.place(p): p for facts in state.C.values() for cs in facts for p, _ in cs if live(p)}
         return {place: p for place, p in found.items() if place not in inside and not writes >> place & 1}
 
     def _crosses(self, key: int, at: int | None) -> bool:
-        """Does the row mean something on either side of a call? Slots do where the pointer is known; tokens computed
-        from one side's values and what one side's copies took do not."""
+        """Return whether the row means the same on either side of a call. Slots do where the pointer is known. Tokens
+        computed from one side's values, and rows of one side's copies, do not."""
         if is_copy(key):
             return False
         return (at is not None or slot_of(key) is None) and const_of(key) not in self.setting.names.leaves
 
     def _back(self, callee: Pair, m: int) -> tuple[dict[int, int], dict[int, int]]:
-        """From the callee's values at its returns to the caller's behind the call: those of places that the callee
-        leaves alone, and those of places that it may write."""
+        """Return names of the caller behind a call, by the callee's names at its returns: for places that the callee
+        leaves alone, and for places that it may write."""
         summary, inside, here = callee.footprint.summary, callee.old.webs, self.pair.old.webs
         kept = {
             inside.entry[place]: x
@@ -357,7 +354,7 @@ class _Run:
         return kept, changed
 
     def _frame(self, state: State, killed: Set, written: set[int]) -> State:
-        """What survives any callee that writes these original values and these rows."""
+        """Return the facts that survive a callee if it writes these original values and these rows."""
         after = state.copy()
         after.doubt -= killed
         after.kill(killed)
@@ -417,17 +414,17 @@ def _summed(parts: list[_BlockVisit]) -> ContextResult:
 
 
 def _words(places: int) -> list[int]:
-    """Those of the places that are words of local memory."""
+    """Return the places that are words of local memory."""
     return [x + LOCAL_BASE for x in bits(places >> LOCAL_BASE)]
 
 
 def _mapped(values: Set, into: dict[int, int]) -> Set:
-    """What is known of these in other names."""
+    """Return the values in other names, without those that have none."""
     return frozenset([into[x] for x in values if x in into])
 
 
 def _mapped_facts(conds: Facts, into: dict[int, int], under: dict[int, int]) -> Facts:
-    """Facts about values that `into` has other names for, under conditions on predicates that `under` has some for."""
+    """Return facts in other names: `into` has names for values, `under` for predicates in conditions."""
     found: Facts = {}
     for cs, xs in conds.items():
         values = _mapped(xs, into)
@@ -437,7 +434,8 @@ def _mapped_facts(conds: Facts, into: dict[int, int], under: dict[int, int]) -> 
 
 
 def collect(root: ContextResult) -> tuple[list[Finding], list[Finding], int]:
-    """Findings and notes of all contexts that the root's final facts lead to, without repeats, and their number."""
+    """Return findings and notes of the contexts that the root's final facts lead to, without repeats, and the number of
+    those."""
     seen: set[int] = set()
     findings: dict[Finding, None] = {}
     notes: dict[Finding, None] = {}

@@ -1,55 +1,55 @@
-"""The symbolic checker: proves that a rewritten kernel does what the original does.
+"""The symbolic checker proves that a rewritten kernel does what the original does.
 
     report = check(original, rewritten, "kernel")
 
 **What is proven.** Thread by thread, the rewritten kernel executes the original's operations with the same operand
-values, under the same guards, taking the same branches, reconverging at the same points, in the original's order or one
-that differs from it inside basic blocks where words commute; between them it only moves values: copies, spills and
-reloads of its own words, exchanges, recomputed values, shifts of the slot pointer. Pure operations may be left out,
-done again, or be done elsewhere; of those that may fault only what the original has executed with the same operands.
-So global, shared and user local memory see the same accesses, and no fault is added (ISA.md, "Faults"). Reads of values
-that the original never wrote are undefined and may read anything, each time anew, also in copies; but a predicate that
-has guarded something keeps its value. They are listed in the report's notes.
+values, under the same guards, taking the same branches and reconverging at the same points. The order is the
+original's, or differs from it inside basic blocks where words commute. Between the operations it only moves values:
+copies, spills and reloads of its own words, exchanges, recomputed values, shifts of the slot pointer. Pure operations
+may be left out, repeated, or moved elsewhere; one that may fault only if the original has executed it with the same
+operands. So global, shared and user local memory see the same accesses, and no fault is added (ISA.md, "Faults"). Reads
+of values that the original never wrote are undefined and may read anything, each time anew, also in copies; but a
+predicate that has guarded something keeps its value. They are listed in the report's notes.
 
 **Names** (`webs.py`). The original's values are its webs, as the checker finds them: registers that it used for one
 value after another forbid nothing.
 
 **Order** (`order.py`). Each block of the original is put into the order that the instruction map proposes, if it does
-the same in that order; everything else follows the original as it then stands.
+the same in that order; everything else follows the original in the resulting order.
 
-**Lattice** (`lattice.py`). Facts "this place of the rewritten program holds what that original value is now", for
-registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and words of local
-memory; unconditional or under an original predicate; constants, the slot pointer and what pure operations make of
-values are further values. The meet (`meet.py`) is intersection of what the facts imply.
+**Lattice** (`lattice.py`). A fact says "this place of the rewritten program holds what that original value is now".
+Places are registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and words of
+local memory. Facts are unconditional or under an original predicate. Constants, the slot pointer and results of pure
+operations are further values. The meet (`meet.py`) is intersection of what the facts imply.
 
 **Transfer** (`transfer.py`). An original definition empties the column of its value, a rewritten one the row; copies
 copy rows or columns; a matched operation checks its operands and relates its results; a pure operation that stands
-alone gives what it makes of its operands (`remade.py`). Guards split and meet; one that nothing wrote is whatever the
-rewritten program first goes by (`unwritten.py`).
+alone gives the value computed from its operands (`remade.py`). Guards split and meet; a guard that nothing wrote is
+whatever the rewritten program first uses for it (`unwritten.py`).
 
 **Lockstep** (`product.py`). The instruction map (`Function.origin`) is a hint: it proposes which new instruction stands
 for which original one. The lockstep graph follows both programs from their entries and accepts the proposal only if
 operations, control flow and reconvergence agree on every path.
 
-**Calls** (`calls.py`). Pairs of functions are analysed per entry state; callers keep what neither callee touches. Where
-a function says that calls were inlined before it was rewritten, the original is taken with those calls inlined, by the
-checker itself and where that changes nothing (`inlined.py`).
+**Calls** (`calls.py`). Pairs of functions are analysed per entry state; callers keep what neither callee touches. A
+function may say that calls were inlined before it was rewritten. The checker then inlines those calls in the original
+itself, where that changes nothing (`inlined.py`).
 
-**Resources** (`resources.py`). Register count, slot and spill bytes cover every access, and no more than that is asked
-for; everything else about the kernel (parameters, shared and local layout, launch bounds, constants) is unchanged. The
-reconvergence stack suffices where the original's does (`depth.py`).
+**Resources** (`resources.py`). Register count, slot and spill bytes cover every access, and no more than that is
+reserved; everything else about the kernel (parameters, shared and local layout, launch bounds, constants) is unchanged.
+The reconvergence stack suffices where the original's does (`depth.py`).
 
-**Surroundings** (`surroundings.py`). Other kernels do what they did, and what an indirect call may enter lies where it
-lay.
+**Surroundings** (`surroundings.py`). Other kernels are unchanged, and functions that an indirect call may enter keep
+their addresses.
 
 **What is not.** The order in which lanes of a warp, or warps, come to an access: where a branch was inverted its sides
-change places; and that in which a thread's own accesses reach the others where nothing orders them (`order.py`).
-Control codes: `hazards` is their proof. Spill accesses that the original itself has (it was rewritten before) are
-accesses like any other, and none may be added.
+change places. The order in which a thread's own accesses become visible to others where nothing orders them
+(`order.py`). Control codes: `hazards` is their proof. Spill accesses that the original itself has (it was rewritten
+before) are accesses like any other, and none may be added.
 
-This package shares no code with allocator or rewriter but the list of a mask's bits (`bitset`) and when Python looks
-for garbage (`collection`); it stands on the instruction interface. `check` raises nothing: what it cannot prove, or
-cannot make sense of, is an error in the report.
+This package shares no code with allocator and rewriter but the list of a mask's bits (`bitset`) and the control of
+Python's garbage collector (`collection`); it is built on the instruction interface. `check` raises nothing: what it
+cannot prove, or cannot make sense of, is an error in the report.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ from binalloc.verify.resources import (
 from binalloc.verify.surroundings import check_surroundings
 from binalloc.verify.values.lattice import State
 
-MAX_CHAIN = 64
-STEPS_PER_WORD = 300
-_CALLS = (Flow.CALL, Flow.CALL_INDIRECT)
+MAX_CHAIN = 64  # nested calls; chosen by hand: it keeps the checker's own recursion within Python's limit
+STEPS_PER_WORD = 300  # of the analysis; chosen by hand: it bounds the time on hostile code
+_CALLS = (Flow.CALL, Flow.CALL_INDIRECT)  # words that enter a function
 
 
 @no_collection()
@@ -103,9 +103,9 @@ def check(
     idle_slots: int = 0,
 ) -> CheckReport:
     """Prove `rewritten`'s kernel equivalent to `original`'s, and the rest of the module unchanged but for the kernels
-    in `also`, which have checks of their own. maps: instruction maps to use in place of the functions' own, by name.
-    idle_slots: how many more slots than it uses the kernel may reserve, which holds down how many blocks run at once.
-    Never raises; what is not proven is in `errors`."""
+    `also`, which have their own checks. maps: instruction maps by name, in place of the functions' own. idle_slots:
+    slots that may be reserved beyond those used, to limit the blocks that run at once. Never raises; unproven
+    obligations are in `errors`."""
     checker = _Checker(original, rewritten, kernel, also, maps or {}, idle_slots)
     try:
         checker.run()
@@ -170,7 +170,7 @@ class _Checker:
         views = [v for fn in self.original.reached(old) for v in _views(fn)]
         self.follow = not _spills(views)
         self.stack = _never_written(old.info.local_stack, views)
-        self._named(old, ())  # where it cannot be followed, that is what there is to say
+        self._named(old, ())  # raises first of all where the original cannot be followed
         root = self._pair(old, new, ())
         self.stats = {"functions": len(self.order), "words": sum(len(p.new) for p in self.order)}
         if root is None or any(p.product.findings for p in self.order):
@@ -181,7 +181,7 @@ class _Checker:
         self._values(root, old, new)
 
     def _inline(self, old: Function, new: Function) -> bool:
-        """Take the original with those calls inlined of which the rewritten functions say so."""
+        """Inline calls in the original as the rewritten functions say, and return whether that was possible."""
         words: dict[str, list[int]] = {}
         for fn in self.rewritten.reached(new, indirect=False):
             origin = self.maps.get(fn.name, fn.origin)
@@ -209,7 +209,8 @@ class _Checker:
         return code
 
     def _pair(self, old: Function, new: Function, above: tuple[str, ...]) -> Pair | None:
-        """The lockstep of two functions and of all they call, callees first into `order`; None if it is refused."""
+        """Build the lockstep of two functions and of their callees, callees first into `order`; return None if it is
+        refused."""
         key = (id(old), id(new))
         if key in self.pairs:
             pair = self.pairs[key]
@@ -247,8 +248,8 @@ class _Checker:
         return pair if pair.complete else None
 
     def _named(self, old: Function, above: tuple[str, ...]) -> _Named:
-        """An original function with its values named. Raises _Unfollowed where calls go in circles, too deep, or to
-        wherever a register says: whatever else differs, that kernel has to stay as it is."""
+        """Return an original function with its values named. Raises _Unfollowed for recursion, a chain that is too
+        deep, and indirect calls: that kernel has to stay as it is."""
         if id(old) in self.named:
             return self.named[id(old)]
         _require_followable(old.name, above)
@@ -270,8 +271,8 @@ class _Checker:
         return found
 
     def _name_values(self) -> None:
-        """Names for the values of all functions known: a return reads what one of the callers may read, a call takes
-        what is left to be read so. Callers come before callees."""
+        """Name the values of all functions. A return reads places that one of the callers may read; a call takes places
+        that are read so. Callers come before callees."""
         wanted: dict[int, int] = {}
         for key, named in reversed(self.named.items()):
             callees = self.original.callees(named.code.fn)
@@ -286,7 +287,7 @@ class _Checker:
                 self.webs[key] = webs(named.code, named.blocks, at_return, calls, self.names)
 
     def _lockstep(self, named: _Named, new: Code, origin: list[int]) -> Product:
-        """The lockstep with the original in the order that the rewritten program has it, as far as it may be."""
+        """Return the lockstep with the original in the rewritten program's order, as far as it does the same."""
         values = self.webs[id(named.code.fn)]
         places = find_places(new, origin)
         loaded = loaded_words(n.code for n in self.named.values())
@@ -309,7 +310,7 @@ class _Checker:
         return False
 
     def _depth(self) -> None:
-        """The reconvergence stack must suffice wherever it does for the original."""
+        """Check that the reconvergence stack suffices wherever it does for the original."""
         chains: dict[int, int] = {}
         for pair in self.order:
             chains[id(pair)] = max((1 + chains[id(callee)] for callee in pair.callees.values()), default=0)
@@ -362,7 +363,7 @@ class _Checker:
         self.stats.update(contexts=count, steps=contexts.steps, slots=_rows(result))
 
     def _reach(self, pointer: int) -> int:
-        """Slots that the code can reach if every way through it is taken: rows of its own accesses, and those of
+        """Return the number of slots that the code may use on any way: rows of a function's own accesses, and those of
         callees above the largest shift of the pointer."""
         rows: dict[int, int] = {}
         for pair in self.order:
@@ -374,7 +375,7 @@ class _Checker:
         return rows[id(self.order[-1])]
 
     def _launch(self, setting: Setting, old: Function, new: Function) -> State:
-        """At a kernel's start nothing is written but the local stack register."""
+        """Return the facts at a kernel's start: nothing is written but the local stack register."""
         entry = self.webs[id(old)].entry
         state = State(setting.names, frozenset((*entry.values(), *setting.names.words.values())))
         stack = entry.get(old.info.local_stack)
@@ -402,20 +403,20 @@ class _Checker:
 
 @dataclass
 class _Named:
-    """An original function: its code, what it does to its caller's places, and what its callees do, by call word."""
+    """This is an original function with what the checker knows of it."""
 
-    code: Code
-    blocks: Blocks
-    summary: Summary
-    calls: dict[int, Summary]
+    code: Code  #: its code
+    blocks: Blocks  #: its basic blocks
+    summary: Summary  #: what it does to its caller's places
+    calls: dict[int, Summary]  #: summaries of its callees, by call word
 
 
 class _Unfollowed(Exception):
-    """What the original calls, and how, is beyond any proof."""
+    """This is raised where the original's calls are beyond any proof."""
 
 
 def _require_followable(name: str, above: tuple[str, ...]) -> None:
-    """Raises _Unfollowed where a function that those `above` enter is one of them, TooMuch where it is too deep."""
+    """Raise _Unfollowed if a function calls itself through `above`, TooMuch if the chain is too deep."""
     if name in above:
         cycle = " -> ".join(map(readable, [*above[above.index(name) :], name]))
         raise _Unfollowed(f"recursion cannot be followed ({cycle}): leave the kernel as it is")
@@ -435,8 +436,8 @@ def _spills(views: list[View]) -> bool:
 
 
 def _never_written(register: int, views: list[View]) -> int:
-    """`register`, if none of these instructions writes it or calls code that is not known, else NO_REGISTER: a local
-    stack register that holds 0 throughout."""
+    """Return `register`, a local stack register, if it holds 0 throughout, else NO_REGISTER: none of these instructions
+    may write it or call unknown code."""
     for v in views:
         if v.control == Flow.CALL_INDIRECT or any(d.file == REG and register in d.registers() for d in v.defs):
             return NO_REGISTER

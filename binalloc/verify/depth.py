@@ -1,19 +1,19 @@
-"""How deep the reconvergence stack can get, for call chains that come near its end.
+"""This module bounds the depth of the reconvergence stack, for call chains that come near its end.
 
-Needs the lockstep of every pair of functions. A stack holds, for each call under way, one entry, and for each branch
-whose lanes are apart, the entry that waits at its reconvergence point and up to one side that waits for its turn. Two
+Needs the lockstep of every pair of functions. A stack holds one entry for each active call. For each branch with
+diverged lanes, it holds the entry that waits at the reconvergence point, and up to one side still to run. There are two
 bounds, of which the smaller holds:
 
 - *by the code*: the branches that may be open at a place (their reconvergence point not yet reached), each with the
-  entries it pushes; a branch that may be met again while it is open counts as any number;
-- *by the lanes*: every branch that comes apart leaves fewer lanes together, so that of 32 lanes at most 31 branches are
+  entries it pushes; a branch that may be executed again while it is open counts as any number;
+- *by the lanes*: every branch that diverges leaves fewer lanes together, so that of 32 lanes at most 31 branches are
   open at once on the whole stack, calls or not.
 
 Where neither shows that the stack's entries suffice, the rewritten program must push no more than the original at every
-step, branches around guarded calls apart: then it overflows only where the original does, or where lanes come apart at
-such branches. Let d of them be open. The rewritten stack holds d entries more than the original's, so 64 + d at most
-where that does not overflow; and, since each takes one entry where other branches take two, 63 + calls - d at most.
-One of the two is below 65 for every d as long as there are two calls at most.
+step, except for branches around guarded calls. Then it overflows only where the original does, or where lanes diverge
+at such branches. Let d of them be open. The rewritten stack holds d entries more than the original's, so 64 + d at most
+where that does not overflow; and, since each takes one entry where other branches take two, 63 + calls - d at most. One
+of the two is below 65 for every d as long as there are two calls at most.
 """
 
 from __future__ import annotations
@@ -28,28 +28,29 @@ from binalloc.verify.product import Product
 from binalloc.verify.reading.code import Code
 
 MANY = 1 << 20
+"""Stands for any number of entries: more than any program needs."""
 MOST_CALLS = 2
+"""Depth of calls up to which added branches cannot overflow the stack; see above."""
 SHALLOW = STACK_ENTRIES - 1 - 2 * (LANES - 1)
-"""Calls deep that no branches can fill the stack: the bound by the lanes needs no look at the code."""
+"""Depth of calls at which no branches can fill the stack: the bound by the lanes needs no look at the code."""
 
 
 @dataclass(frozen=True)
 class Depth:
-    """calls: the longest chain of calls. open: entries that branches add along the worst chain, by the code. sides: the
-    most entries that one branch adds."""
+    """This bounds the stack of a function and its callees."""
 
-    calls: int = 0
-    open: int = 0
-    sides: int = 0
+    calls: int = 0  #: longest chain of calls
+    open: int = 0  #: entries that branches add along the worst chain, by the code
+    sides: int = 0  #: most entries that one branch adds
 
     @property
     def entries(self) -> int:
-        """Stack entries that suffice."""
+        """Return a number of stack entries that suffices."""
         return 1 + self.calls + min(self.open, self.sides * (LANES - 1))
 
 
 def depth(code: Code, callees: dict[int, Depth]) -> Depth:
-    """The bound for a function; `callees`: by call word, those of the functions called."""
+    """Return the bound for a function. callees: bounds of the functions called, by call word."""
     branches = [i for i in range(len(code)) if pushes(code, i)]
     opened = _open(code, branches)
     cost = _costs(code, branches, opened)
@@ -66,8 +67,8 @@ def depth(code: Code, callees: dict[int, Depth]) -> Depth:
 
 
 def _costs(code: Code, branches: list[int], opened: list[int]) -> list[int]:
-    """Entries per branch: MANY where it may be met again while it is open and adds some each time."""
-    inside = [0] * len(branches)  # per branch, those that may be met while it is open
+    """Return the entries of each branch: MANY if it may be executed again while it is open and adds some each time."""
+    inside = [0] * len(branches)  # for each branch the ones that may be executed while it is open
     for c, i in enumerate(branches):
         for b in bits(opened[i]):
             inside[b] |= 1 << c
@@ -81,7 +82,7 @@ def _costs(code: Code, branches: list[int], opened: list[int]) -> list[int]:
 
 
 def pushes(code: Code, i: int) -> int:
-    """Entries that the branch at `i` adds where its lanes come apart."""
+    """Return the entries that the branch at `i` adds where its lanes diverge."""
     point = code.fn.reconvergence(i)
     if point is None or code.views[i].guard is None:
         return 0
@@ -89,7 +90,7 @@ def pushes(code: Code, i: int) -> int:
 
 
 def _open(code: Code, branches: list[int]) -> list[int]:
-    """Per word, as bits, the branches (by number) whose reconvergence point may be outstanding before it."""
+    """Return for each word the branches (numbers as bits) whose reconvergence point may be outstanding before it."""
     number = {i: b for b, i in enumerate(branches)}
     closes: dict[int, int] = {}
     for i, b in number.items():
@@ -116,7 +117,7 @@ def _open(code: Code, branches: list[int]) -> list[int]:
 
 
 def may_overflow(bound: Depth, products: list[Product]) -> bool:
-    """Whether a stack bounded so, of the call graph of `products`, may overflow where the original's does not."""
+    """Return whether the stack may overflow where the original's does not. bound: of the call graph of `products`."""
     if bound.entries <= STACK_ENTRIES:
         return False
     if not all(map(_no_deeper, products)):
@@ -125,7 +126,7 @@ def may_overflow(bound: Depth, products: list[Product]) -> bool:
 
 
 def _no_deeper(product: Product) -> bool:
-    """Whether no branch of the lockstep pushes more in the rewritten function than in the original."""
+    """Return whether no branch of the lockstep pushes more in the rewritten function than in the original."""
     return all(
         pushes(product.new, node.n) <= pushes(product.old, node.m)
         for node in product.nodes.values()

@@ -1,4 +1,5 @@
-"""What a lockstep of two functions consists of: steps, the edges between them, and the branches matched.
+"""This module defines the parts of a lockstep of two functions: steps, the edges between them, and the branches
+matched.
 
 `product` builds it, `reconvergence` compares the stacks along it, `calls` follows values through it.
 """
@@ -13,47 +14,45 @@ from binalloc.verify.reading.code import Code
 from binalloc.verify.values.conditions import Cond
 
 Position = tuple[int, int]
+"""(word of the rewritten function, position in the original)."""
 
 
 class Edge(NamedTuple):
-    """To a node. passed: original positions executed alone on the way; condition: holds in the threads that go here."""
+    """An edge leads to a node."""
 
-    target: Position
-    passed: tuple[int, ...] = ()
-    condition: Cond | None = None
+    target: Position  #: position of the node
+    passed: tuple[int, ...] = ()  #: original positions executed alone on the way
+    condition: Cond | None = None  #: holds in the threads that take the edge
 
     def open(self, known: frozenset[Cond]) -> bool:
-        """Can threads in which `known` holds go here?"""
+        """Return whether threads in which `known` holds can take the edge."""
         return self.condition is None or (self.condition[0], not self.condition[1]) not in known
 
 
 @dataclass(slots=True)
 class Node:
-    """A step of the lockstep.
+    """A node is a step of the lockstep."""
 
-    kind: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values), "match"
-    (the same operation), "branch", "call", "end" (RET or EXIT, guarded or not). passed: original positions executed
-    alone before the step.
-    """
-
+    #: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values), "match"
+    #: (the same operation), "branch", "call", "end" (RET or EXIT, guarded or not)
     kind: str
-    n: int
-    m: int
-    passed: tuple[int, ...] = ()
-    edges: list[Edge] = field(default_factory=list)
+    n: int  #: word of the rewritten function
+    m: int  #: position in the original
+    passed: tuple[int, ...] = ()  #: original positions executed alone before the step
+    edges: list[Edge] = field(default_factory=list)  #: where the step may lead
 
 
 @dataclass(slots=True)
 class NodeBlock:
-    """Nodes executed one after the other; the last one's edges leave the block."""
+    """A block is nodes executed one after the other."""
 
-    nodes: list[Node]
+    nodes: list[Node]  #: its nodes; the last one's edges leave the block
 
 
 class Lockstep:
-    """Steps of a rewritten function `new` and its original `old`, by position.
+    """This is the graph of steps of a rewritten function `new` and its original `old`, by position.
 
-    entry: to the first step. reconvergence: of every matched branch, its points (new, old).
+    entry: edge to the first step. reconvergence: for every matched branch its points (new, old).
     """
 
     def __init__(self, old: Original, new: Code) -> None:

@@ -1,8 +1,8 @@
-"""An original function as the lockstep follows it: its words in the order proposed, its values by name.
+"""This module shows an original function to the lockstep: its words in the proposed order, its values by name.
 
-Needs its `Code` and `Webs`, and an order that `order.py` has found to do the same. Positions are those of the order:
-words move inside blocks alone, never branches, calls or ends, so what a branch or a point of reconvergence names lies
-where it lay.
+Needs its `Code` and `Webs`, and an order that `order.py` has found to do the same. Positions count in that order. Words
+move inside blocks alone, and branches, calls and ends never move, so the positions that a branch or a reconvergence
+point names stay right.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from binalloc.verify.reading.order import Order
 from binalloc.verify.reading.webs import Webs
 from binalloc.verify.values.conditions import Cond
 
+# attributes of `Code` with one entry per word
 _BY_WORD = (
     "instrs", "views", "copies", "adds", "packs", "unpacks", "faulting", "special", "zeros", "nops", "locals",
     "truths", "tests",
@@ -25,8 +26,11 @@ _BY_WORD = (
 
 
 class Original(Code):
-    """numbers: by position the word that stands there. uses, defs: the operands' names by unit, in order; guards: the
-    guard's, -1 without one. webs: names at the entry, at calls, at returns and between blocks."""
+    """This is an original function in an order, with names.
+
+    numbers: for each position the word there. uses, defs: names of the operands' units, in order. guards: the guard's
+    name, -1 without one. webs: names at the entry, at calls, at returns and between blocks.
+    """
 
     def __init__(
         self, code: Code, blocks: Blocks, webs: Webs, names: Names, order: Order | None = None
@@ -46,29 +50,32 @@ class Original(Code):
             self.guards = [webs.guards[i] for i in order.words]
 
     def positions(self, origin: Sequence[int]) -> list[int]:
-        """An instruction map by words as one by positions; none for words that come when their own turn does."""
+        """Return the instruction map with positions in place of words; -1 for words that each program executes by
+        itself."""
         at = {i: -1 if i in self._alone else m for m, i in enumerate(self.numbers)}
         return [at.get(k, k) for k in origin]
 
     def number(self, m: int) -> int:
-        """The word at position m (any other number stays)."""
+        """Return the word at position m (any other number stays)."""
         return self.numbers[m] if 0 <= m < len(self.numbers) else m
 
     def text(self, m: int) -> str:
         return text(self.fn, self.number(m))
 
     def condition(self, i: int) -> Cond | None:
-        """The guard as a condition on an original value, or None without a guard."""
+        """Return the guard as a condition on an original value, or None without a guard."""
         guard = self.views[i].guard
         return None if guard is None else (self.guards[i], not guard[1])
 
     def copied(self, i: int) -> tuple[int, int] | None:
-        """(destination, source) of a copy, by name."""
+        """Return (destination, source) of a copy, by name."""
         return None if self.copies[i] is None else (self.defs[i][0], self.uses[i][0])
 
     def moves(self, i: int) -> list[tuple[int, int]] | None:
-        """(destination, source) by name of all that the word copies at once; None if it does not copy. Sources that
-        nothing is read of, as a zero register, are the token of zero."""
+        """Return (destination, source) by name for all that the word copies at once; None if it does not copy.
+
+        The source of zeros, as of a zero register, is the token of zero.
+        """
         access, copy = self.locals[i], self.copied(i)
         if access is None:
             return None if copy is None else [copy]
@@ -78,16 +85,17 @@ class Original(Code):
         return list(zip(places, data or [self.names.token(ZERO)] * len(places), strict=True))
 
     def words(self, access: LocalAccess) -> list[int]:
-        """The values of the local words that are accessed."""
+        """Return the values of the local words that are accessed."""
         return [self.names.word(w) for w in access.words]
 
     def data(self, i: int, access: LocalAccess) -> list[int]:
-        """Names of what an access of fixed local words moves."""
+        """Return the names of the data that an access of fixed local words moves."""
         refs, names = (self.views[i].uses, self.uses[i]) if access.store else (self.views[i].defs, self.defs[i])
         return _units(refs, names, access.data)
 
     def live(self, m: int) -> Callable[[int], bool]:
-        """Whether a value may still be read by the original once it stands at position m. Local words always may."""
+        """Return a function: may the original still read a value once it is at position m? Local words always may be
+        read."""
         if not 0 <= m < len(self):
             return lambda x: True
         block = self.blocks.of(m)
@@ -95,7 +103,7 @@ class Original(Code):
         return lambda x: x in beyond or last.get(x, -1) >= m or is_place(x)
 
     def _reads(self, block: int) -> tuple[frozenset[int], dict[int, int]]:
-        """The values live behind a block, and of those that are read in it the last position that does."""
+        """Return the values live behind a block, and the last position that reads each value read in it."""
         found = self._read_in.get(block)
         if found is None:
             webs, last = self.webs, dict[int, int]()
@@ -113,6 +121,7 @@ class Original(Code):
 
 
 def _units(refs: tuple[Ref, ...], names: tuple[int, ...], wanted: Ref | None) -> list[int]:
+    """Return the names of the operand `wanted`."""
     at = 0
     for ref in refs:
         if ref is wanted:

@@ -1,14 +1,15 @@
-"""The lockstep of one rewritten function with its original: which pairs of positions are executed together.
+"""This module builds the lockstep of one rewritten function with its original: the pairs of positions executed
+together.
 
 Needs two `Code`s and the instruction map as a hint. Leaves a graph whose nodes are pairs (new index n, old index m):
 "the rewritten program is about to execute n, the original is about to execute m". A node either *inserts* (n has no
-counterpart, the original waits), or *matches* n with m. Where m has no counterpart here the original goes on alone:
-edges carry the positions it passes so. What is decided here needs no knowledge of values:
+counterpart, the original waits), or *matches* n with m. Where m has no counterpart here the original continues alone:
+edges carry the positions that it passes so. Nothing here needs knowledge of values:
 
-- Both programs start at their first word; a matched branch leads to a pair of targets, and every pair that can be
-  reached must again match, so that the rewritten execution follows the original one step by step, in order, leaving
-  out only instructions that may be left out and adding only those that may be added. Pure instructions may be both:
-  where one stands elsewhere than its counterpart, each program executes its own.
+- Both programs start at their first word. A matched branch leads to a pair of targets, and every reachable pair must
+  match again, so that the rewritten execution follows the original one step by step, in order. It leaves out only
+  instructions that may be left out, and adds only instructions that may be added. Pure instructions may be both: where
+  one stands elsewhere than its counterpart, each program executes its own.
 - The reconvergence stacks of both programs must always agree (`reconvergence.py`).
 - A branch may be added only around one guarded call (`@!P BRA skip, skip; ...; CALL; ...; skip:`).
 - Neither program may go round a loop in which nothing is matched.
@@ -34,8 +35,10 @@ from binalloc.verify.values.conditions import Cond
 
 
 class Product(Lockstep):
-    """The lockstep graph of (old, new); `origin` is the hint, in old's positions, `places` are new's blocks. Read
-    `findings` before using the blocks."""
+    """This is the lockstep graph of (old, new). Read `findings` before using the blocks.
+
+    origin: the hint, in old's positions. places: new's blocks.
+    """
 
     old: Original
 
@@ -60,8 +63,11 @@ class Product(Lockstep):
     # -- walking the original
 
     def _alone(self, m: int, stop: int | None) -> tuple[int, tuple[int, ...]] | None:
-        """Go on in the original from m: to `stop`, or (None) to the first position that has a counterpart or cannot be
-        left out. None: it never gets there (or `stop` cannot be reached)."""
+        """Let the original go on from m: to `stop`, or (None) to the first position that has a counterpart or cannot be
+        left out.
+
+        Return the position reached and those passed; None if there is no such position, or `stop` cannot be reached.
+        """
         old, passed, seen = self.old, [], set()
         while m != stop:
             if not 0 <= m < len(old):
@@ -82,6 +88,7 @@ class Product(Lockstep):
         return m, tuple(passed)
 
     def _edge(self, n: int, m: int, condition: Cond | None = None, before: tuple[int, ...] = ()) -> Edge | None:
+        """Return an edge to (n, m), from where the original goes on alone; None, with a finding, if it cannot."""
         at = self._alone(m, None)
         if at is None:
             self._fail("control", "the original runs off its code or in circles where instructions were left out", n, m)
@@ -107,6 +114,7 @@ class Product(Lockstep):
             work.extend(e.target for e in reversed(node.edges))
 
     def _node(self, n: int, m: int) -> Node | None:
+        """Return the step at (n, m); None if there is a finding."""
         if not 0 <= n < len(self.new):
             return self._fail("control", "execution leaves the function's code", n, m)
         k = self.origin[n]
@@ -115,21 +123,24 @@ class Product(Lockstep):
         if not 0 <= k < len(self.old):
             return self._fail("map", f"the instruction map names original word {k}, which does not exist", n, m)
         way = self._alone(m, k)
-        # A pure word may be elsewhere than its counterpart, or be there more than once: it stands for itself then.
+        # A pure word may be elsewhere than its counterpart, or exist more than once: it is then inserted.
         pure = self.new.views[n].pure
         if way is None:
             return self._insert(n, m) if pure else self._lost(n, m, k)
         return self._insert(n, m) if pure and self._is_elsewhere(n, k) else self._match(n, k, way[1])
 
     def _is_elsewhere(self, n: int, k: int) -> bool:
-        """Whether n has left the block that stands for word k's. Matched, it would pull the
-        original over the first round of a loop, or hold it back in front of a meeting point."""
+        """Return whether n has left the block that stands for word k's block.
+
+        If it were matched, it would pull the original over the first round of a loop, or hold it back before a meeting
+        point.
+        """
         home = self._homes.get(self.old.blocks.of(k))
         return home is None or self.places.of(n) != home.block
 
     @cached_property
     def told(self) -> frozenset[int]:
-        """Original values of which it matters what they were copied from (`remade.py`)."""
+        """Return the original values whose copies matter (`remade.py`)."""
         return told_by(self.old, self.remade)
 
     @cached_property
@@ -137,7 +148,8 @@ class Product(Lockstep):
         return find_homes(self.old, self.old.blocks, self.old, self.new, self.places, self.origin)
 
     def _lost(self, n: int, m: int, k: int) -> Node | None:
-        """The next counterpart cannot be reached: name the original instruction that was left out or overtaken."""
+        """Record that the next counterpart cannot be reached: name the original instruction that was left out or
+        overtaken."""
         at = self._alone(m, None) or (m, ())
         stuck = at[0]
         where = f"{self.old.name}+{self.old.number(stuck)}"
@@ -153,6 +165,7 @@ class Product(Lockstep):
         )
 
     def _insert(self, n: int, m: int) -> Node | None:
+        """Return the step of an instruction that the rewritten program executes alone."""
         new = self.new
         if new.views[n].control == Flow.BRANCH:
             if new.jump(n):
@@ -165,7 +178,8 @@ class Product(Lockstep):
         return Node("insert", n, m, (), [Edge((n + 1, m))])
 
     def _skip(self, n: int, m: int) -> Node | None:
-        """An added conditional branch: must lead around one guarded call of the original, and reconverge behind it."""
+        """Return the step of an added conditional branch, which must lead around one guarded call, and reconverge
+        behind it."""
         new, old = self.new, self.old
         end = new.fn.target(n)
         guard = new.views[n].guard
@@ -193,7 +207,7 @@ class Product(Lockstep):
         return Node("skip", n, call, way[1], [Edge((n + 1, call), (), condition), around])
 
     def _entered(self, n: int, end: int) -> bool:
-        """Does a branch other than the one at n lead between n and end?"""
+        """Return whether a branch other than the one at n leads between n and end."""
         new = self.new
         for i, v in enumerate(new.views):
             if v.control == Flow.BRANCH and (n < new.fn.target(i) < end or n < (new.fn.reconvergence(i) or 0) < end):
@@ -201,6 +215,7 @@ class Product(Lockstep):
         return False
 
     def _match(self, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
+        """Return the step in which n and k are executed together."""
         new, old = self.new, self.old
         if new.transparent(n) and (old.transparent(k) or old.locals[k] is not None):
             if old.locals[k] is not None:
@@ -232,8 +247,10 @@ class Product(Lockstep):
         self._fail(what, f"not the original's {what}", n, k, expected=f"`{expected}`", found=f"`{found}`")
 
     def _guards_agree(self, n: int, k: int) -> bool:
-        """Could the guards mean the same? Which predicate it is, is a question of values. A guard may be dropped where
-        the branch taken says that it holds (never on branches and ends)."""
+        """Return whether the guards could mean the same; which predicate it is, is a question of values.
+
+        A guard may be dropped where the branch taken implies that it holds (never on branches and ends).
+        """
         ng, og = self.new.views[n].guard, self.old.views[k].guard
         if og is None:
             return ng is None
@@ -267,15 +284,18 @@ class Product(Lockstep):
         return Node("branch", n, k, passed, [e for e in edges if e is not None])
 
     def _inverted(self, n: int, k: int) -> bool:
-        """Does the branch jump exactly where the original's does not? Then its two ways must be swapped, and lanes that
-        come apart take them in the other order."""
+        """Return whether the branch jumps exactly where the original's does not.
+
+        Its two ways are then swapped, and diverging lanes take them in the other order.
+        """
         ng, og = self.new.views[n].guard, self.old.views[k].guard
         return ng is not None and og is not None and ng[1] != og[1]
 
     # -- blocks
 
     def blocks(self) -> tuple[list[NodeBlock], dict[Position, int]]:
-        """Maximal straight runs of nodes in reverse postorder, and for each run's first position its number."""
+        """Return maximal straight runs of nodes in reverse postorder, and the number of the run that starts at each
+        position."""
         assert self.entry is not None
         incoming: dict[Position, int] = {self.entry.target: 2}
         for node in self.nodes.values():
@@ -296,7 +316,7 @@ class Product(Lockstep):
         return blocks, index
 
     def _fail(self, kind: str, message: str, n: int, m: int, expected: str = "", found: str = "") -> Node | None:
-        """Record a finding; answers None, so that a builder may end with it."""
+        """Record a finding, and return None, so that a caller may return the result."""
         words = text(self.new.fn, n)
         at = self.old.number(m)
         self.findings.append(Finding(kind, message, self.new.name, n, self.old.name, at, words, "", expected, found))

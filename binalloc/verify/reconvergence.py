@@ -1,8 +1,8 @@
-"""Do the two programs' reconvergence stacks always agree?
+"""This module checks that the two programs' reconvergence stacks always agree.
 
 Needs the lockstep graph of `product.py`. A stack entry is the pair (new, original) of reconvergence points that a
 matched branch named. A program pops entries when it passes the point of the topmost one. Between two matched steps both
-pass positions of their own, so it is enough to compare, way by way, what the passing does:
+pass positions of their own, so it is enough to compare, way by way, the effect of that:
 
 - quickly: both pass the same pairs in the same order, whatever the stack;
 - else exactly: all stacks possible at each matched step are enumerated (a branch may push its pair or, if its threads
@@ -18,23 +18,27 @@ from dataclasses import dataclass
 from binalloc.verify.lockstep import Edge, Lockstep, Node, Position
 
 Pair = tuple[int, int]
+"""(reconvergence point of the rewritten branch, of the original one)."""
 Stack = tuple[Pair, ...]
+"""A reconvergence stack, the top last."""
 MAX_STACKS = 512
-_MATCHED = frozenset(("move", "match", "branch", "call", "end"))
+"""Stacks that are compared for one step, and entries of one stack. Chosen by hand: it bounds the time on hostile
+code."""
+_MATCHED = frozenset(("move", "match", "branch", "call", "end"))  # steps in which the original takes part
 
 
 @dataclass(frozen=True)
 class Way:
-    """From one matched step (None: the entry) to the next: the positions passed that are somebody's point."""
+    """A way leads from one matched step to the next."""
 
-    source: Position | None
-    target: Position
-    new: tuple[int, ...]
-    old: tuple[int, ...]
+    source: Position | None  #: the step it starts from; None: the entry
+    target: Position  #: the next matched step
+    new: tuple[int, ...]  #: positions of the rewritten program passed that are reconvergence points
+    old: tuple[int, ...]  #: positions of the original passed that are reconvergence points
 
 
 class Disagreement(Exception):
-    """`node` is reached with different stacks, or the added instructions before it go round in a loop."""
+    """This is raised where `node` is reached with different stacks, or the added instructions before it form a loop."""
 
     def __init__(self, node: Node, message: str, expected: str = "", found: str = "") -> None:
         super().__init__(message)
@@ -42,7 +46,7 @@ class Disagreement(Exception):
 
 
 def compare_stacks(product: Lockstep) -> None:
-    """Raises Disagreement unless the stacks of both programs agree at every step."""
+    """Raise Disagreement unless the stacks of both programs agree at every step."""
     points_new = {rn for rn, _ in product.reconvergence}
     points_old = {ro for _, ro in product.reconvergence}
     ways: dict[Position | None, list[Way]] = {}
@@ -56,6 +60,7 @@ def compare_stacks(product: Lockstep) -> None:
 
 
 def _ways(product: Lockstep, source: Position | None, edge: Edge, new: set[int], old: set[int]) -> Iterator[Way]:
+    """Yield the ways from a step along an edge."""
     work: list[tuple[Edge, tuple[int, ...], tuple[int, ...], int]] = [(edge, (), (), 0)]
     while work:
         e, seen_new, seen_old, length = work.pop()
@@ -75,6 +80,7 @@ def _ways(product: Lockstep, source: Position | None, edge: Edge, new: set[int],
 
 
 def _same_order(product: Lockstep, ways: dict[Position | None, list[Way]]) -> bool:
+    """Return whether both programs pass the same pairs in the same order on all ways."""
     to_new: dict[int, int] = {}
     to_old: dict[int, int] = {}
     for rn, ro in product.reconvergence:
@@ -84,6 +90,7 @@ def _same_order(product: Lockstep, ways: dict[Position | None, list[Way]]) -> bo
 
 
 def _enumerate(product: Lockstep, ways: dict[Position | None, list[Way]]) -> None:
+    """Compare all possible stacks of both programs."""
     reached: dict[Position, set[Stack]] = {}
     work: list[tuple[Position | None, Stack]] = [(None, ())]
     while work:
@@ -108,7 +115,7 @@ def _enumerate(product: Lockstep, ways: dict[Position | None, list[Way]]) -> Non
 
 
 def _pushed(product: Lockstep, at: Position | None, stack: Stack) -> list[Stack]:
-    """The stacks after the step: a branch that names a point may push it."""
+    """Return the stacks after the step: a branch that names a point may push it."""
     node = None if at is None else product.nodes[at]
     if node is None or node.kind != "branch":
         return [stack]
@@ -119,6 +126,8 @@ def _pushed(product: Lockstep, at: Position | None, stack: Stack) -> list[Stack]
 
 
 def _popped(stack: Stack, passed: tuple[int, ...], side: int) -> Stack:
+    """Return the stack after its program has passed these positions. side: 0 for the rewritten program, 1 for the
+    original."""
     for point in passed:
         while stack and stack[-1][side] == point:
             stack = stack[:-1]

@@ -1,18 +1,20 @@
-"""Values that a pure operation makes: when is the one that the rewritten program makes an original one?
+"""This module decides when the result of a pure operation of the rewritten program is an original value.
 
-Needs a state of `lattice.py`. A pure operation gives equal results for equal operands; so its result has a name of its
+Needs a state of `lattice.py`. A pure operation gives equal results for equal operands. So its result has a name of its
 own, a token made of the operation's signature and of the operands' names (`Names.computed`). Where the original
-executes such an operation, its result is that token; where the rewritten program executes one by itself (moved to
-another block, or a second time), the row that it writes holds that token, and so every original value that is it.
+executes such an operation, its result is that token. The rewritten program may execute one by itself (moved to another
+block, or a second time). The row that it writes then holds that token, and every original value that equals it.
 
-- The operands' names stand for what they are at the moment; as soon as one is written, the token says nothing more
-  (`State.kill`), also for the operation's own result if that is among its operands: what a loop adds to itself cannot
-  be moved out of its block or made again from the value before.
-- An operand must be one value wherever it is read. What nobody wrote may read as something else each time: nothing is
-  concluded from it.
-- A value has several names (a copy's; a constant's or another token's). The original's result is told by the names of
-  the values themselves and by the tokens that they are; the rewritten program's by whatever its rows hold, as far as
-  the original ever told one so (`Names.told_ways`), however many values a row holds.
+- The operands' names stand for the current values. As soon as one is written, the token says nothing more
+  (`State.kill`), also for the operation's own result if that is among its operands: a value that a loop adds to itself
+  cannot be moved out of its block or computed again from the value before.
+- An operand must be one value wherever it is read. A value that nobody wrote may read as something else each time:
+  nothing is concluded from it.
+- A value has several names (a copy's; a constant's or another token's). The original's result is recorded under the
+  names of the values themselves and under their tokens. The rewritten program's result is recorded under the contents
+  of its rows, as far as the original ever recorded one so (`Names.told_ways`), however many values a row holds.
+
+The limits below were chosen by hand: larger ones prove a few more rewrites, and cost time at each operation.
 """
 
 from __future__ import annotations
@@ -26,19 +28,20 @@ from binalloc.verify.reading.names import const_of, copy_key, is_token
 from binalloc.verify.values.conditions import NONE
 from binalloc.verify.values.lattice import State
 
-MOST_NAMES = 6  # of one operand, values as well as tokens, that are tried where the original told none
-MOST_EQUAL = 2  # further values that an operand is a copy of, or they of it
-MOST_TOLD = 16  # ways of naming the operands of an operation of the original, beside by values alone
-MOST_HELD = 30  # tokens of a result that no original value is now
-MOST_RANKED = 100  # of which those are taken
-MOST_WAYS = 100  # of naming all operands of one operation
+MOST_NAMES = 6  # names of one operand, values as well as tokens, that are tried where the original recorded none
+MOST_EQUAL = 2  # further values that an operand is a copy of, or that are copies of it
+MOST_TOLD = 16  # ways of naming the operands of an operation of the original, beside the way by values alone
+MOST_HELD = 30  # tokens of a result that no original value equals now
+MOST_RANKED = 100  # ways among which MOST_TOLD are selected
+MOST_WAYS = 100  # ways of naming all operands of one operation
 
-Signature = tuple[object, ...]
+Signature = tuple[object, ...]  # an operation with its modifiers, without operands
 T = TypeVar("T")
 
 
 def told_by(old: Original, remade: Collection[Signature]) -> frozenset[int]:
-    """The values that the original's operations of these signatures read, and those that are copied into such ones."""
+    """Return the values read by the original's operations of these signatures, and values that are copied into such
+    ones."""
     if not remade:
         return NONE
     found = {x for i, v in enumerate(old.views) if v.pure and v.signature in remade for x in old.uses[i]}
@@ -55,10 +58,12 @@ def told_by(old: Original, remade: Collection[Signature]) -> frozenset[int]:
 
 
 def note_copies(state: State, moves: list[tuple[int, int]], told: frozenset[int]) -> None:
-    """The original has just copied these (destination, source): remember that they are equal, for those values that
-    operations are told by. An operation may have been executed on the source before, by the rewritten program, which
-    holds neither any more."""
-    now = dict(moves)  # the later, where two write one
+    """Record that the values of a copy are equal, after the original has made these (destination, source) copies.
+
+    Only values in `told` are recorded. The rewritten program may have executed an operation on the source before, and
+    may hold neither value any more.
+    """
+    now = dict(moves)  # if two write the same destination, the later one counts
     for x, y in now.items():
         if x != y and x in told:
             state.clear_row(copy_key(x))
@@ -68,9 +73,11 @@ def note_copies(state: State, moves: list[tuple[int, int]], told: frozenset[int]
 
 
 def made_by_rows(state: State, signature: Signature, rows: list[int], units: int) -> list[list[int]]:
-    """The tokens of each unit of what the operation makes of the rows' contents: those that the original has worked
-    out, too. Where none is known to be any value's now, the oldest: values that the original has since written again
-    left theirs."""
+    """Return for each unit of the result its tokens, if the operation reads these rows.
+
+    They are the tokens that the original has computed, too. Where none of them equals a current value, the oldest
+    tokens are added: an original value that was written again since left its token.
+    """
     names = state.names
     known = [_contents(state, key) for key in rows]
     told = names.told_ways(signature, [[*values, *tokens] for values, tokens in known])
@@ -83,6 +90,7 @@ def made_by_rows(state: State, signature: Signature, rows: list[int], units: int
 
 
 def _oldest(state: State, signature: Signature, unit: int, known: list[tuple[list[int], list[int]]]) -> list[int]:
+    """Return the oldest tokens of a result. known: values and tokens of each operand."""
     operands = (values[:MOST_NAMES] + tokens[:MOST_NAMES] for values, tokens in known)
     ways = islice(product(*operands), MOST_WAYS)
     found = [t for way in ways if (t := state.names.computed(signature, unit, way)) is not None]
@@ -90,8 +98,10 @@ def _oldest(state: State, signature: Signature, unit: int, known: list[tuple[lis
 
 
 def _contents(state: State, key: int) -> tuple[list[int], list[int]]:
-    """By what names the content of a row may enter an operation: original values, and tokens, those included that the
-    values are; the oldest first, since those are what the original made."""
+    """Return the names under which the content of a row may enter an operation: original values, and tokens.
+
+    Tokens of the values are included. The oldest come first, since the original made those.
+    """
     pointers = state.names.pointers
     row = state.row(key)
     values = sorted(x for x in row if not is_token(x) and state.sure(x))
@@ -100,10 +110,12 @@ def _contents(state: State, key: int) -> tuple[list[int], list[int]]:
 
 
 def _names(state: State, x: int) -> list[int]:
-    """What an original value is told by: the token it is, itself, and further tokens that it is known to be, those that
-    depend on fewest values first. A value that is dead where ways meet is forgotten there, its tokens are not; and a
-    token that a value is on one way only is forgotten there, the value is not: what is made of both kinds must be told
-    by the one that lasts."""
+    """Return the names of an original value: its token, itself, and further tokens and values that it equals.
+
+    Tokens that depend on fewest values come first. Where ways meet, a dead value is forgotten and its tokens are not;
+    and a token that a value equals on one way only is forgotten and the value is not. A result made of both kinds must
+    be recorded under the name that lasts.
+    """
     tokens = [t for key in state.where.get(x, ()) if (t := const_of(key)) is not None]
     tokens.sort(key=lambda t: (len(state.names.leaves.get(t, ())), t))
     equal = state.row(copy_key(x))
@@ -112,10 +124,12 @@ def _names(state: State, x: int) -> list[int]:
 
 
 def _ways(state: State, uses: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The ways of naming what an operation of the original reads, the first by what the values are said to be. What is
-    read twice goes by one name, and the halves of a result that has two by its two names in one way: else there are
-    more ways than can be told. Of the rest those that depend on fewest values: they name one value in one way in all
-    the operands that are made of it."""
+    """Return the ways of naming the operands of an original operation, first the one by the usual names.
+
+    An operand that is read twice has one name, and the halves of a two-unit result have corresponding names; otherwise
+    there would be too many ways. Of the rest, ways that depend on fewest values come first: they name one value in one
+    way in all operands that are made of it.
+    """
     apart = {x: i for i, x in enumerate(dict.fromkeys(uses))}
     names = [_names(state, x) for x in apart]
     plain, *others = _by_rank(names, MOST_RANKED)
@@ -130,8 +144,11 @@ def _ways(state: State, uses: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _joined(state: State, values: list[int], names: list[list[int]]) -> list[tuple[int, ...]]:
-    """Ways in which two values one after the other that are two units of the same results are named alike; none where
-    there are no such two."""
+    """Return ways of naming in which consecutive values have corresponding names if they are two units of the same
+    results.
+
+    There are none without such values.
+    """
     choices: list[list[tuple[int, ...]]] = []
     at = 0
     while at < len(values):
@@ -144,7 +161,7 @@ def _joined(state: State, values: list[int], names: list[list[int]]) -> list[tup
 
 
 def _alike(state: State, values: list[int], names: list[list[int]]) -> list[tuple[int, ...]]:
-    """The names of two values that are two units of the same results, each two together; none for others."""
+    """Return the pairs of names of two values that are two units of the same results; none for others."""
     if len(values) < 2:
         return []
     other: dict[int, int] = {values[0]: values[1]}
@@ -157,9 +174,9 @@ def _alike(state: State, values: list[int], names: list[list[int]]) -> list[tupl
 
 
 def _by_rank(choices: list[list[T]], most: int) -> list[tuple[T, ...]]:
-    """The first ways of taking one of each, the sums of whose places in their lists are least."""
+    """Return the first ways of taking one of each choice, those with the least sum of places in the lists first."""
     ranked = [((0,) * len(choices), 0)]
-    for at, last in ranked:  # grows meanwhile; only places from the last increased one on increase: each way once
+    for at, last in ranked:  # the list grows meanwhile; only places from `last` on increase, so each way comes once
         if len(ranked) >= most:
             break
         more = [i for i in range(last, len(at)) if at[i] + 1 < len(choices[i])]
@@ -170,14 +187,16 @@ def _by_rank(choices: list[list[T]], most: int) -> list[tuple[T, ...]]:
 def made_of_values(
     state: State, signature: Signature, uses: tuple[int, ...], defs: tuple[int, ...]
 ) -> list[tuple[int, int]]:
-    """(value, token) of what the original's operation makes of these values. Of two results in one place the last
-    stands."""
+    """Return (value, token) pairs for the results of the original's operation on these values.
+
+    Of two results in one place the last counts.
+    """
     if not all(map(state.sure, uses)):
         return []
     plain, *ways = _ways(state, uses)
     stands = {x: unit for unit, x in enumerate(defs)}
     out = []
-    for way in (*ways, plain):  # the last is what the result is said to be
+    for way in (*ways, plain):  # `State.of` keeps the last one
         state.names.tell(signature, way)
         for x, unit in stands.items():
             token = state.names.computed(signature, unit, way)

@@ -1,4 +1,7 @@
-"""What the checker answers: findings with their places, and counts. Needs nothing; holds no state of the analysis."""
+"""This module defines the checker's answer: findings with their places, and counts.
+
+Needs nothing; holds no state of the analysis.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,18 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing the checker could not prove.
+    """A finding is one thing that the checker could not prove."""
 
-    kind: a short stable word ("operand", "guard", "order", "deleted", "slot", "resources" ...). function, index: the
-    rewritten function and word index (-1: the function as a whole). origin_function, origin_index: where the original
-    execution stands (-1: nowhere). instruction: text of the instruction concerned. operand: field or location.
-    expected, found: in words.
-    """
-
-    kind: str
-    message: str
-    function: str = ""
-    index: int = -1
-    origin_function: str = ""
-    origin_index: int = -1
-    instruction: str = ""
-    operand: str = ""
-    expected: str = ""
-    found: str = ""
+    kind: str  #: a short stable word ("operand", "guard", "order", "deleted", "slot", "resources" ...)
+    message: str  #: what is wrong, in words
+    function: str = ""  #: name of the rewritten function
+    index: int = -1  #: word in it (-1: the function as a whole)
+    origin_function: str = ""  #: name of the original function
+    origin_index: int = -1  #: word that the original executes there (-1: none)
+    instruction: str = ""  #: text of the instruction concerned
+    operand: str = ""  #: field or location
+    expected: str = ""  #: what the original has, in words
+    found: str = ""  #: what the rewritten program has, in words
 
     def __str__(self) -> str:
         place = f"{self.function}+{self.index}" if self.index >= 0 else self.function
@@ -44,18 +41,17 @@ class Finding:
 
 @dataclass
 class CheckReport:
-    """The verdict. ok: every obligation was proven. errors: what was not, in a fixed order, at most `LIMIT` of them.
+    """This is the verdict."""
 
-    notes: reads of values the original never wrote; any value is as good there, so they are no errors, but they tell
-    of a defect in the original. stats: counts of functions, contexts, instructions visited and so on.
-    """
-
-    ok: bool
-    errors: list[Finding] = field(default_factory=list)
+    ok: bool  #: every obligation was proven
+    errors: list[Finding] = field(default_factory=list)  #: what was not proven, in a fixed order, at most `LIMIT`
+    #: reads of values that the original never wrote; any value is right there, so they are no errors, but they point to
+    #: a defect in the original
     notes: list[Finding] = field(default_factory=list)
+    #: counts of functions, contexts, instructions visited and so on
     stats: dict[str, int] = field(default_factory=dict)
 
-    LIMIT = 200
+    LIMIT = 200  #: chosen by hand: one error is enough to refuse a binary, and nobody reads more than these
 
     def __str__(self) -> str:
         if self.ok:

@@ -1,6 +1,6 @@
-"""Facts about resources and layout: what a rewrite must leave as it is, and what its declared sizes must cover.
+"""This module checks resources and layout: what a rewrite must leave unchanged, and what its declared sizes must cover.
 
-Needs the two modules and the reachable functions' `Code`; answers findings and changes nothing.
+Needs the two modules and the reachable functions' `Code`; returns findings and changes nothing.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from binalloc.verify.reading.code import Code, at_fixed_place, text
 from binalloc.verify.report import Finding
 
 REGISTER_UNIT = 8
-"""Registers may be rounded up to what machines hand out at a time."""
-_OF_A_CALLEE = ("registers", "machine", "local_frame", "slot_pointer")
+"""Registers may be rounded up to a multiple of this, as machines allocate them."""
+_OF_A_CALLEE = ("registers", "machine", "local_frame", "slot_pointer")  # fields of a callee that may change
+# fields of a kernel that may not change
 _UNCHANGED = ("kind", "shared_bytes", "block", "max_threads", "params", *vars(SourceFacts()))
 
 
 def check_module(original: Module, rewritten: Module, old: Function, new: Function) -> list[Finding]:
-    """Kernel facts and constants that a rewrite may not change."""
+    """Check kernel facts and constants that a rewrite may not change."""
     out = []
     for name in _UNCHANGED:
         before, after = getattr(old.info, name), getattr(new.info, name)
@@ -49,7 +50,7 @@ def check_module(original: Module, rewritten: Module, old: Function, new: Functi
 
 
 def check_data(original: Module, rewritten: Module) -> list[Finding]:
-    """Constants and variables of the module."""
+    """Check constants and variables of the module."""
     out = []
     for bank, data in sorted(original.constants.items()):
         found = rewritten.constants.get(bank)
@@ -64,13 +65,13 @@ def check_data(original: Module, rewritten: Module) -> list[Finding]:
 
 
 def _bytes_apart(old: bytes, new: bytes) -> str:
-    """Where bytes that are not the same first differ."""
+    """Return where bytes that are not the same first differ."""
     at = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(new))
     return f"other bytes from offset {at:#x}" if at < len(new) else f"{len(new)} bytes"
 
 
 def _apart(old: Sequence[Any], new: Sequence[Any]) -> tuple[str, str]:
-    """The first pair of declarations that differ, in as many words as tell them apart."""
+    """Return the first pair of declarations that differ, in as many words as distinguish them."""
     for a, b in zip_longest(old, new):
         if a != b:
             return _declared(a, b), _declared(b, a)
@@ -78,7 +79,7 @@ def _apart(old: Sequence[Any], new: Sequence[Any]) -> tuple[str, str]:
 
 
 def _declared(item: Any, other: Any) -> str:
-    """A declaration's name, and the fields in which it is another than `other`."""
+    """Return a declaration's name, and the fields in which it differs from `other`."""
     if item is None:
         return "none"
     if other is None:
@@ -93,8 +94,10 @@ def _declared(item: Any, other: Any) -> str:
 
 
 def check_callee(old: Function, new: Function, views: list[View], kernel: FunctionInfo) -> list[Finding]:
-    """Facts about a function that the kernel calls: only registers may differ, and a local frame may shrink. views: of
-    the new function's instructions."""
+    """Check a function that the kernel calls: only registers may differ, and a local frame may shrink.
+
+    views: of the new function's instructions.
+    """
     out = []
     for name, before in vars(old.info).items():
         after = getattr(new.info, name)
@@ -117,9 +120,9 @@ def check_callee(old: Function, new: Function, views: list[View], kernel: Functi
 def check_reserved(
     codes: list[Code], rows: int, old: FunctionInfo, new: FunctionInfo, follow: bool
 ) -> list[Finding]:
-    """The kernel asks for no more than it uses: what it reserves decides how many blocks run at once.
+    """Check that the kernel reserves no more than it uses: the reserve decides how many blocks run at once.
 
-    rows: slots that are used, and those that are to be idle. follow: the original has no spill accesses of its own; if
+    rows: slots that are used, and slots that are to be idle. follow: the original has no spill accesses of its own; if
     it has, its slots and spill area must be as they were.
     """
     out = []
@@ -149,7 +152,7 @@ def _more(function: str, what: str, used: int, reserved: int) -> Finding:
 
 
 def changed_registers(limits: SetLimits, old: FunctionInfo, new: FunctionInfo) -> frozenset[str]:
-    """Special registers that read differently in the two programs."""
+    """Return the special registers that read differently in the two programs."""
     return frozenset() if old.slot_bytes == new.slot_bytes else frozenset((limits.slot_base, limits.shared_size))
 
 
@@ -158,7 +161,7 @@ def _rounded(registers: int) -> int:
 
 
 def _registers(view: View) -> int:
-    """One more than the highest register an instruction names, 0 without any."""
+    """Return one more than the highest register that an instruction names, 0 without any."""
     top = 0
     for refs in (view.defs, view.uses):
         for r in refs:
@@ -168,7 +171,7 @@ def _registers(view: View) -> int:
 
 
 def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
-    """Every register named must be among those the kernel reserves."""
+    """Check that every register named is among those that the kernel reserves."""
     out = []
     seen: set[int] = set()
     for code in codes:
@@ -191,11 +194,11 @@ def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
 
 
 def check_locals(products: list[Product], old: FunctionInfo, new: FunctionInfo) -> list[Finding]:
-    """Lifting local words to values is sound only if every access that may touch them is followed symbolically.
+    """Check that every access that may touch lifted local words is followed symbolically; lifting is sound only then.
 
-    Words whose loads and stores were left out must not be touched by any access that still goes to memory: those at
-    fixed addresses are compared, those at computed and generic ones forbid lifting altogether: the local window's place
-    is known to everyone, so that any 64-bit address may lie in it.
+    If loads and stores of a word were left out, no remaining access may touch it. Accesses at fixed addresses are
+    compared. Accesses at computed and generic addresses forbid lifting altogether: the local window's place is known to
+    everyone, so that any 64-bit address may lie in it.
     """
     lifted = {
         w

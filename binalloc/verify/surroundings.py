@@ -1,9 +1,10 @@
-"""What lies around the rewritten kernel: other kernels, and functions that are called by their address.
+"""This module checks the surroundings of the rewritten kernel: other kernels, and functions that are called by address.
 
-Functions are compared by content: operations, operands, guards, resources, and, through calls, what they call; not by
-name and not by having an instruction map. Control codes and addresses may differ, but for those of functions that an
-indirect call may enter: a code address is a number that may have come from anywhere, so where the original calls by
-address, the same function must lie at the same place. Needs both modules; answers findings and changes nothing.
+Functions are compared by content: operations, operands, guards, resources, and, through calls, their callees. Their
+names and instruction maps do not matter. Control codes and addresses may differ, except for the addresses of functions
+that an indirect call may enter. A code address is a number that may have come from anywhere, so where the original
+calls by address, the same function must have the same address. Needs both modules; returns findings and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from binalloc.verify.report import Finding
 def check_surroundings(
     original: Module, rewritten: Module, kernel: str, also: Collection[str] = ()
 ) -> list[Finding]:
-    """Findings about everything but `kernel` and the kernels in `also`, which have checks of their own."""
+    """Return findings about everything but `kernel` and the kernels in `also`, which have checks of their own."""
     out = []
     compare = _Contents(original, rewritten)
     after = {fn.name: fn for fn in rewritten.functions if fn.info.is_kernel}
@@ -42,7 +43,8 @@ def check_surroundings(
 
 
 def changed_kernels(original: Module, rewritten: Module) -> list[str]:
-    """Kernels of both modules that differ in content, callees included: the others need no proof of their own."""
+    """Return kernels of both modules that differ in content, callees included: the others need no proof of their
+    own."""
     compare = _Contents(original, rewritten)
     before = {fn.name: fn for fn in original.functions if fn.info.is_kernel}
     return [
@@ -53,7 +55,7 @@ def changed_kernels(original: Module, rewritten: Module) -> list[str]:
 
 
 def _by_address(original: Module, rewritten: Module, compare: _Contents) -> list[Finding]:
-    """Every function of the original that an indirect call may enter must be found where it was."""
+    """Check that every function of the original that an indirect call may enter has kept its address."""
     out = []
     for fn in original.functions:
         if not fn.addressable:
@@ -70,14 +72,14 @@ def _by_address(original: Module, rewritten: Module, compare: _Contents) -> list
 
 
 class _Contents:
-    """Compares functions by what they do; remembers pairs that are being compared or are equal."""
+    """This class compares functions by content; it remembers pairs that are being compared or are equal."""
 
     def __init__(self, original: Module, rewritten: Module) -> None:
         self.original, self.rewritten = original, rewritten
         self.equal: set[tuple[int, int]] = set()
 
     def difference(self, old: Function, new: Function) -> str:
-        """Where `new` differs from `old` or a function it calls from its counterpart; "" if nowhere."""
+        """Return where `new` differs from `old`, or a callee from its counterpart; "" if nowhere."""
         seen: set[tuple[int, int]] = set()
         work = [(old, new)]
         while work:
@@ -93,6 +95,7 @@ class _Contents:
         return ""
 
     def _apart(self, old: Function, new: Function) -> str:
+        """Return the first difference of two functions by themselves; "" if there is none."""
         if len(old.instrs) != len(new.instrs):
             return f"{new.name} has {len(new.instrs)} instructions, not {len(old.instrs)}"
         for i, (a, b) in enumerate(zip(old.instrs, new.instrs, strict=True)):
@@ -106,6 +109,7 @@ class _Contents:
         return "" if old.shared == new.shared else f"other shared variables of {new.name}"
 
     def _calls(self, old: Function, new: Function) -> list[tuple[Function, Function]]:
+        """Return the pairs of functions that the two call at the same word."""
         out = []
         for i, instr in enumerate(old.instrs):
             if instr.control == Flow.CALL:

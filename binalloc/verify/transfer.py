@@ -1,4 +1,4 @@
-"""What one step of the lockstep does to the facts, and what it must find proven.
+"""This module has the transfer functions: what a step of the lockstep does to the facts, and what it needs proven.
 
 Needs a state of `lattice.py` and two `Code`s. The transfer functions, for an unguarded step:
 
@@ -9,15 +9,15 @@ Needs a state of `lattice.py` and two `Code`s. The transfer functions, for an un
   constant instruction (rematerialisation) puts its token and all original places equal to it into the row; adding an
   immediate to a slot pointer moves the pointer token; packing and unpacking predicates copies between a predicate's row
   and a row's part; an exchange by three exclusive ors is one step (`exchanges.py`); any other operation empties the
-  rows of what it defines, or puts what it makes of its operands there (`remade.py`).
+  rows of what it defines, or puts the value computed from its operands there (`remade.py`).
 - *Match*: each operand unit read must be in its row; then the columns of the original's results and the rows of the
   rewritten results are emptied, and each result's row holds exactly its original value.
 - *Move* (both programs only move values): the original's half, then the rewritten half. Columns and rows are changed
   independently, so the order does not matter.
 
 A guarded step splits the state by the guard's original predicate, takes the step on the side where it executes and
-meets the two; under the meet, what one side proves becomes a fact under that predicate. So a guarded definition leaves
-old holders under the negated condition, and a store or copy with the same guard completes the fact.
+meets the two; at the meet, facts of one side become facts under that predicate. So a guarded definition leaves old
+holders under the negated condition, and a store or copy with the same guard completes the fact.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from binalloc.verify.values.unwritten import predicates, settle, stands, undecid
 
 
 class Effects:
-    """What the steps of one function record: findings, notes, slot rows touched (relative to the entry pointer), and
+    """The steps of one function record these: findings, notes, slot rows touched (relative to the entry pointer), and
     original predicates settled (`Steps.guard`)."""
 
     def __init__(self) -> None:
@@ -69,11 +69,11 @@ class Effects:
 
 
 class Steps:
-    """The transfer functions of one (old, new) pair. kernel: slot pointers are set up here. pointer: the slot pointer's
-    register, NO_REGISTER for none. volatile: special registers that do not read the same in both programs. slot_base:
-    the special register that is the first slot's address. spill: bytes [from, to) of spill memory. remade: signatures
-    of pure operations that the rewritten program executes by itself; told: the original values that such ones read or
-    that are copied to what they read (both: `remade.py`); exchanges: see `exchanges.py`."""
+    """These are the transfer functions of one (old, new) pair. kernel: slot pointers are set up here. pointer: the slot
+    pointer's register, NO_REGISTER for none. volatile: special registers that differ between the programs. slot_base:
+    the special register with the first slot's address. spill: bytes [from, to) of spill memory. remade: signatures of
+    pure operations that the rewritten program executes by itself. told: the original values that they read, or that are
+    copied into those (both: `remade.py`). exchanges: see `exchanges.py`."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Steps:
     # -- guards
 
     def split(self, state: State, conds: tuple[Cond, ...], step: Callable[[State], State | None]) -> State | None:
-        """`step` in the threads where every cond holds, nothing in the others."""
+        """Take `step` in the threads where every condition holds, and nothing in the others."""
         if any((p, not v) in state.K for p, v in conds):
             return state
         if conds and any(c in state.K for c in conds):
@@ -115,8 +115,8 @@ class Steps:
         return meet_sides(done, other, conds)
 
     def new_conditions(self, state: State, n: int) -> tuple[Cond, ...] | None:
-        """The rewritten guard in terms of original predicates: () if it is none of them, None without a guard. One that
-        something did not write on every way is settled by that."""
+        """Return the rewritten guard in terms of original predicates: () if it is none of them, None without a guard. A
+        guard that was not written on every way is settled by that."""
         guard = self.new.views[n].guard
         if guard is None:
             return None
@@ -131,7 +131,7 @@ class Steps:
     # -- steps
 
     def alone(self, state: State, m: int) -> State:
-        """The original executes m without a counterpart."""
+        """Let the original execute m without a counterpart."""
         if self.old.jump(m) or self.old.views[m].control == Flow.CALL:  # a call passed here does not execute
             return state
         condition = self.old.condition(m)
@@ -142,7 +142,7 @@ class Steps:
         return done
 
     def insert(self, state: State, n: int) -> State:
-        """The rewritten program executes n without a counterpart."""
+        """Let the rewritten program execute n without a counterpart."""
         if self.new.views[n].control == Flow.BRANCH:
             return state
         conds = self.new_conditions(state, n)
@@ -153,7 +153,7 @@ class Steps:
         return done
 
     def skip(self, state: State, n: int, m: int) -> State:
-        """The added branch around a guarded call tests the call's predicate."""
+        """Take an added branch around a guarded call, which must test the call's predicate."""
         guard, condition = self.new.views[n].guard, self.old.condition(m)
         assert guard is not None
         assert condition is not None
@@ -161,7 +161,7 @@ class Steps:
         return state
 
     def move(self, state: State, n: int, m: int) -> State:
-        """Both programs execute an instruction that only moves values."""
+        """Let both programs execute an instruction that only moves values."""
         condition, guard = self.old.condition(m), self.new.views[n].guard
         if condition is not None and guard is not None and guard[1] != condition[1]:
             key, x = pred_key(guard[0]), condition[0]
@@ -175,7 +175,7 @@ class Steps:
         return self.insert(self.alone(state, m), n)
 
     def guard(self, state: State, n: int, m: int) -> Cond | None:
-        """Check that the guards of a matched step agree; the guard's condition, or None where it always executes."""
+        """Check that the guards of a matched step agree; return the condition, or None where it always executes."""
         guard, condition = self.new.views[n].guard, self.old.condition(m)
         if condition is None:
             return None
@@ -193,8 +193,8 @@ class Steps:
         return None
 
     def _settle(self, state: State, key: int, x: int, n: int, m: int) -> None:
-        """The row must hold predicate x, and if it only may stand for it, x is what it holds from now on: a guard
-        decides what is executed (`unwritten.py`)."""
+        """Require that the row holds predicate x, or may stand for it, and from now on holds x: a guard decides
+        (`unwritten.py`)."""
         self._need(state, key, x, n, m, "guard")
         if not state.sure(x):
             self._decide(state, key, x)
@@ -204,7 +204,7 @@ class Steps:
         self.effects.settled.add(x)
 
     def match(self, state: State, n: int, m: int) -> State:
-        """Both programs execute the same operation."""
+        """Let both programs execute the same operation."""
         condition = self.guard(state, n, m)
         if condition is None:
             return self._match(state, n, m)
@@ -234,7 +234,7 @@ class Steps:
         return state
 
     def _constants(self, code: Code, i: int, side: str) -> list[int]:
-        """Tokens of a constant instruction's results by unit. side: for registers that differ between the programs."""
+        """Return tokens of a constant's results by unit. side: for registers that differ between the programs."""
         view = code.views[i]
         if code.zeros[i]:
             return [self.names.token(ZERO)]
@@ -282,7 +282,7 @@ class Steps:
         return state
 
     def _remake(self, state: State, n: int) -> None:
-        """The rewritten program executes a pure operation by itself."""
+        """Let the rewritten program execute a pure operation by itself."""
         new = self.new
         view = new.views[n]
         truth, test = new.truths[n], new.tests[n]
@@ -300,8 +300,8 @@ class Steps:
             state.note_truth(reg_key(truth[0]), pred_key(truth[1]))
 
     def _made(self, state: State, m: int) -> list[tuple[int, int]]:
-        """(value, token) of the results of the original's word m, if the rewritten program makes such values by itself.
-        To be asked before the step and told (`equate`) after it."""
+        """Return (value, token) for the results of the original's word m, if the rewritten program computes such values
+        by itself. To be called before the step; `equate` comes after it."""
         view, defs = self.old.views[m], self.old.defs[m]
         if not self.remade or not view.pure or not defs or view.signature not in self.remade:
             return []
@@ -402,7 +402,7 @@ class Steps:
             state.clear_row(key)
         if names:
             state.kill(names)
-        # Of results that share a place the last stands: only what stands in both programs corresponds.
+        # Of results that share a place the last counts: only results that count in both programs correspond.
         stands, kept = dict(zip(names, keys, strict=True)), dict(zip(keys, names, strict=True))
         for x, key in stands.items():
             if kept[key] == x:
@@ -446,7 +446,7 @@ class Steps:
 
 
 def _field(refs: tuple[Ref, ...], unit: int) -> str:
-    """The field of the operand that has this unit, counted over all of them."""
+    """Return the field of the operand that has this unit, counted over all of them."""
     for ref in refs:
         if unit < ref.units:
             return ref.field

@@ -1,1 +1,1 @@
-"""Where a kernel's parameters go, and what is done with them there."""
+"""This room finds where a kernel's parameters go, and how they are used there."""

@@ -2,7 +2,7 @@
 
 Needs the analysis of a kernel, with local words lifted. A parameter is a pointer if accesses use it as an address: an
 address is a parameter's two words with something added. Where two parameters are added to one address, one of them is
-an offset: the one that other accesses do without, or that is compared or multiplied.
+an offset: the one that other accesses do not use, or else one compared or multiplied.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""This module represents the values of a kernel as one graph. Edges say which value comes out of which, and in what
-way; votes say how instructions interpret a value.
+"""This module represents the values of a kernel as one graph. An edge leads from a value to one computed from it, and
+has a kind; votes say how instructions interpret a value.
 
 Needs the analysis of a kernel, with local words lifted; leaves it untouched. Nodes are the webs of all functions, the
 words of the parameters, and pieces of memory that only the kernel itself fills (shared and local variables). A value
@@ -22,7 +22,7 @@ from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.runtime import GRID, is_runtime
 
-Node = int
+Node = int  # number of a value in the graph
 CARRIED = (Way.WHOLE, Way.SUM)  # ways in which an operand is the result, or a term of it
 _OWN = (Space.SHARED, Space.LOCAL)  # memory that only the kernel itself fills
 _BIG = 1 << 31  # the sign bit of a 32-bit immediate

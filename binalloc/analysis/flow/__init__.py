@@ -1,1 +1,1 @@
-"""Control flow: blocks and edges, dominators, loops, the call graph."""
+"""This room analyses control flow: blocks and edges, dominators, loops, the call graph."""

@@ -4,10 +4,9 @@ Needs a `ProgramAnalysis`; leaves it untouched. Follows Hayes and Zhang, "Unifie
 Architecture" (ICS 2014), section 3.2.2. Live-on-exit of an instruction is the set live after it; at a call it is the
 caller's own Live-on-exit plus Max-live of the callee. A *composition instruction* is the list of (function,
 instruction) from the kernel down. This differs from the paper in three points. Everything is counted in 32-bit units. A
-value that an instruction writes and nobody reads still counts, because it needs a register for that moment. The union
-over a composition is taken over locations, so that a value passed to a callee and still needed after the call counts
-once. (A value that survives a call lies, in the input, where the callee changes nothing, so equal locations hold equal
-values.)
+dead result still counts, because it needs a register for that moment. The union over a composition is taken over
+locations, so that a value passed to a callee and still needed after the call counts once. (A value that survives a call
+lies, in the input, where the callee changes nothing, so equal locations hold equal values.)
 """
 
 from __future__ import annotations

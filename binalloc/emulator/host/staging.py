@@ -213,8 +213,8 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
 
 
 def easy(row: list[int]) -> bool:
-    """Return whether the warp only has to wait for the instruction's stall count, which is not 0. Then it computes,
-    arms no scoreboard, and need not ask for its registers."""
+    """Return whether the warp only has to wait for the instruction's stall count, which is not 0. That is so if the
+    instruction computes, arms no scoreboard, and need not ask for its registers."""
     computes = row[L.Column.GROUP] in _COMPUTES
     free = row[L.Column.WBAR] == row[L.Column.RBAR] == L.NO_BARRIER
     return computes and free and row[L.Column.STALL] > 0 and not row[L.Column.READS]

@@ -47,7 +47,7 @@ def add_words(s: Sm, first: int, line: int, words: int, policy: int) -> None:
 @device
 def find_line(s: Sm, first: int, line: int) -> int:
     """Return the number of a line among the lines from `first` on. If it is not there, return a number less than
-    `first`, and take the next line that is entered for this one."""
+    `first`: the list then expects this line as the next one to be entered."""
     k = list_of(line)
     last = s.line_last[k]
     if last < first or last >= s.lines or list_of(s.line[last]) != k:

@@ -358,8 +358,8 @@ def activate(g: Gpu, channel: int, b: int, tick: int) -> None:
 
 @device(inline=True)
 def keep_busy(g: Gpu, channel: int, b: int, tick: int, end: int) -> None:
-    """Count the ticks from `tick` to `end`, in which bank b carries out a command, unless it was busy already. Count
-    those in which no bank of the channel was, too. A channel's commands come in the order of their ticks."""
+    """Count the ticks from `tick` to `end`, in which bank b carries out a command, without ticks already counted for
+    it; and likewise for its channel. A channel's commands come in the order of their ticks."""
     if end > g.bank_busy[b]:
         g.memory_stat[MemoryStat.DRAM_BANK_TICKS] += end - max(tick, g.bank_busy[b])
         g.bank_busy[b] = end

@@ -278,8 +278,8 @@ def count_load(g: Gpu, s: Sm, policy: int, line: int, hit: int) -> None:
 
 @device
 def begin_access(g: Gpu, s: Sm, w: int) -> int:
-    """Return a new access of warp w, without lines. It counts itself as missing, so that it cannot end before
-    `make_access` has gone through its lines."""
+    """Return a new access of warp w, without lines. It counts itself as missing, so that it cannot end before the last
+    of its lines has been looked up."""
     a = s.free_access - 1
     if a >= 0:
         s.free_access = s.next_access[a]

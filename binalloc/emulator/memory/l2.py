@@ -281,8 +281,8 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
 
 @device
 def let_in(g: Gpu) -> None:
-    """Let requests go on that slices turned away because a channel had no room, where it has room again. For all other
-    reasons a slice is resumed by `go_on`."""
+    """Resume slices whose first request waits for a place at a channel, where the channel has room again. For all other
+    reasons `go_on` resumes a slice."""
     for channel in range(g.dram_channels):
         if g.channel_served[channel]:
             g.channel_served[channel] = 0

@@ -1,8 +1,8 @@
 """This module makes the compiled core for a package: `python -m binalloc.emulator.packing.machine_code BUILD FOLDER`.
 
 The device functions are compiled as always, but for any CPU of a kind. The resulting module is written as an object
-file and linked to a shared library of its own. The function that Python would call is replaced by one that C could
-call. It takes all arguments as 64-bit words, with arrays taken apart in Numba's order of their parts.
+file and linked to a shared library of its own. The function for Python is replaced by one for C. It takes all arguments
+as 64-bit words, with arrays taken apart in Numba's order of their parts.
 
 A process compiles for one CPU alone, which is chosen before Numba is loaded. `make_core` starts a process for each
 build.
@@ -46,7 +46,7 @@ def make_core(name: str, folder: Path) -> None:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "BINALLOC_"))}
     chosen = {"NUMBA_CPU_NAME": CPU, "NUMBA_CPU_FEATURES": ""}
     command = [sys.executable, "-m", __name__, name, str(folder.resolve())]
-    here = FOLDER.parents[2]  # where the child finds these very sources
+    here = FOLDER.parents[2]  # the child imports the same sources from here
     done = subprocess.run(command, cwd=here, env=kept | chosen, capture_output=True, text=True)
     if done.returncode:
         raise Refused("the compiled core cannot be made", found=(done.stderr or "no message").strip().splitlines()[-1])
@@ -91,7 +91,7 @@ def object_file(dispatcher: Untyped, gpus: Untyped, sms: Untyped, arrays: Untype
 
 
 def _entry_for_c(stack: ExitStack, label: Label) -> None:
-    """Replace the function that Numba makes for Python by one that takes words. Nothing calls the new one here."""
+    """Replace Numba's function for Python by one that takes words. Nothing calls the new one here."""
     cpu = import_module("numba.core.cpu")
     maker = import_module("numba._dynfunc")
 

@@ -9,8 +9,8 @@
 Device code writes rows, whose meaning is in `state.parts.log`. After every quantum they are taken out here, ordered and
 handed on. A quantum ends early when there are many rows, so memory is bounded however long a run is. The rows are the
 same in both engines, and in the event-skipping and the per-cycle mode. Rows of a cycle come SM by SM. For each SM the
-events that fall due come first (scoreboards, ends of blocks, held lines that go on), by warp slot. Then come a new
-block and the issues of the schedulers, in the order of execution.
+due events come first (scoreboards, ends of blocks, held lines that go on), by warp slot. Then come a new block and the
+issues of the schedulers, in the order of execution.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class _MachineField:
         if options is None:
             return _UNNAMED  # type: ignore[return-value]  # the field's default, which __set__ is handed
         held = vars(options)
-        if held["_machine"] is None:  # read when it is asked for: most who want another machine begin with none
+        if held["_machine"] is None:  # the file is read late: many options are made without a machine and get one later
             held["_machine"] = load_machine(DEFAULT_MACHINE)
         found: Machine = held["_machine"]
         return found

@@ -155,8 +155,8 @@ def registers_of(module: Module, fn: Function, options: RunOptions) -> int:
 def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, contents: bool = True) -> Result:
     """Run the launch of a device that is ready for it.
 
-    resident: blocks that an SM may hold. contents: whether the result has the contents of memory. Raises as
-    `run_launch` does.
+    resident: most blocks of an SM. contents: whether the result has the contents of memory. Raises as `run_launch`
+    does.
     """
     require_together(device.machine, device.launch, resident, device.sms_count)
     _choose(device, options)

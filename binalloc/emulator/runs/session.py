@@ -83,7 +83,7 @@ class Session:
             self.memory, self._kept,
         )  # fmt: skip
         if asked.log is not None:
-            device.memories.program = device.memories.program.copy()  # breaks are entered there, and it is kept
+            device.memories.program = device.memories.program.copy()  # the log enters breaks, and the program is kept
         result = run_device(device, resident, asked, contents=contents)
         self._kept.take(device.engine, device.g)
         self.launched += 1

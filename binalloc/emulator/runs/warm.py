@@ -10,9 +10,9 @@ from binalloc.models.machines.reader import load_machine
 
 
 def warm_up(engine: str = "numba", *, checking: bool = False) -> None:
-    """Run a kernel of one EXIT, so that the engine is compiled and on disk for other processes.
+    """Run a kernel of one EXIT. Afterwards the engine is compiled and on disk for other processes.
 
-    checking: the build with the modes that look for uninitialised values and races.
+    checking: the build with the modes for uninitialised values and races.
     """
     module = Module([Function("warm", [make("EXIT")], FunctionInfo(registers=1))])
     module.layout()

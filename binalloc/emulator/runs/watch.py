@@ -27,7 +27,7 @@ from binalloc.isa.text.disassembler import format_instr
 from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 
-_WIDEST = 16  # bytes of the widest access
+_WIDEST = 16  # bytes of the widest access: one that is that far in front of a span may touch it
 _SPACES = (L.Space.GLOBAL, L.Space.GENERIC)
 
 
@@ -229,7 +229,7 @@ def first_store(
     touches: list[Touch] = []
 
     def find(device: LaunchedDevice) -> list[Span]:
-        names = (buffer, variable_name(buffer))  # a variable may be one that the launch names
+        names = (buffer, variable_name(buffer))  # the launch may name a variable of the binary
         return [Span(buffer, start + offset, offset, size) for name, start, _ in device.places() if name in names]
 
     def tell(touch: Touch) -> None:

@@ -132,9 +132,9 @@ def fill_way(g: Gpu, s: Sm, program: Grid, i: int, words: int) -> None:
 
 @device
 def fill_row(g: Gpu, s: Sm, program: Grid, cache: int, i: int) -> None:
-    """Enter that the line of row i of the instruction cache or the constant cache has come.
+    """Enter the line of row i of the instruction cache or the constant cache, which has come.
 
-    Warps that wait for it have it, LDCs are done with it, and warps that found no room in the cache try again.
+    Warps that wait for it have it, and LDCs are done with it. Warps without room in the cache try again.
     """
     s.tagged_out[cache] -= 1
     s.tagged_age[i] &= BUSY - 1

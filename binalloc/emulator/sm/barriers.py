@@ -184,6 +184,6 @@ def write_reduction(s: Sm, program: Grid, regs: Cube, w: int, pc: int, slot: int
 
 @device
 def reconsider(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int) -> None:
-    """Open the barriers that are complete without the warp, which has ended."""
+    """Open the barriers that are complete now, as the warp has ended."""
     for b in range(BARRIERS):
         open_if_complete(g, s, program, regs, s.block_of[w], b)

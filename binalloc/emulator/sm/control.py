@@ -15,7 +15,7 @@ from binalloc.emulator.state.device import define
 from binalloc.isa.kinds import Flow
 from binalloc.isa.table.opcodes import BY_NAME, OpSpec
 
-CONTROLS: dict[Flow, Executor] = {  # the commonest first
+CONTROLS: dict[Flow, Executor] = {  # the most frequent first, as they are tested in this order
     Flow.BRANCH: branch,
     Flow.CALL: call,
     Flow.RETURN: leave,

@@ -170,7 +170,7 @@ def sm_cycle(
             continue
         w = select(g, s, program, sch)
         issued, why = 0, ~w
-        s.turn = w  # read anew in each round, so that a compiler puts nothing that follows from it before them
+        s.turn = w  # read again in each round, so that the compiler moves nothing that depends on it out of the loop
         while s.turn >= 0:
             w = s.turn
             pc = s.stack[w, s.sp[w], StackColumn.PC]
@@ -200,7 +200,7 @@ def run_quantum(gpus: Sequence[Gpu], sms: Sequence[Sm], arrays: Arguments, steps
         if g.cycle >= limit:
             settle(g, log, limit)
             if g.dram_due < NEVER:
-                g.cycle = limit  # there are commands between now and the next event: who samples comes back for them
+                g.cycle = limit  # DRAM has commands before the next event, and samplers come back for them
             return 3
         if g.log_stop:
             settle(g, log, g.cycle)

@@ -212,7 +212,7 @@ def clear_board(g: Gpu, s: Sm, program: Grid, w: int, board: int) -> None:
     if s.state[w] == Warp.DONE and s.busy[w] == 0:
         retire_warp(g, s, w)
     if s.state[w] != Warp.SCOREBOARD or s.knocking[g.scheduler_of[w]] & g.bit_of[w]:
-        return  # what knocks has been resumed before
+        return  # a warp that knocks has been resumed before
     if not s.busy[w] & program[s.stack[w, s.sp[w], StackColumn.PC], Column.WAIT]:
         resumed(g, s, w)
         if g.logging:

@@ -2,9 +2,9 @@
 more gates, in the order of their table.
 
 Where there are gates, a warp *knocks* when it wakes, or when something that it waited for has come. The warps that have
-knocked are looked at together when all else that is due in the cycle has happened: scheduler by scheduler, and in the
-order of their slots within each. So the order does not depend on the form of a cycle's bookkeeping. A warp goes on from
-the gate that it has waited at.
+knocked are looked at together, after all other events of the cycle: scheduler by scheduler, and in the order of their
+slots within each. So the order does not depend on the form of a cycle's bookkeeping. A warp goes on from the gate that
+it has waited at.
 """
 
 from __future__ import annotations

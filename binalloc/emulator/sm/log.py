@@ -60,7 +60,7 @@ def watched_lanes(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, around: int)
     bytes. `around` is a power of two."""
     found = 0
     space = program[pc, Column.SPACE]
-    if space == Space.GLOBAL or space == Space.GENERIC:  # windows lie where nothing global does
+    if space == Space.GLOBAL or space == Space.GENERIC:  # the windows have no address of global memory
         size = program[pc, Column.SIZE]
         for k in range(g.watches):
             low, high = g.watch_from[k] & -around, (g.watch_to[k] + around - 1) & -around

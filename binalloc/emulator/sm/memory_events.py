@@ -1,4 +1,4 @@
-"""This module runs the events that are due in the memory system: requests that go on, and DRAM's commands."""
+"""This module runs the due events of the memory system: requests that go on, and DRAM's commands."""
 
 from __future__ import annotations
 

@@ -42,15 +42,15 @@ def read_registers(g: Gpu, s: Sm, program: Grid, w: int, pc: int) -> int:
 
 @device
 def kept_as(s: Sm, w: int, register: int) -> int:
-    """Return the value for a register of warp w in the operand cache. It contains the warp's age, so that no warp finds
-    what an earlier one in its slot has left."""
+    """Return the value for a register of warp w in the operand cache. It contains the warp's age, so no warp finds the
+    registers of an earlier one in its slot."""
     return 1 + register + (s.age[w] << REGISTER_BITS)
 
 
 @device
 def left_to_read(g: Gpu, s: Sm, program: Grid, sch: int, w: int, pc: int) -> int:
     """Return the reads that the instruction needs of each bank, in the form of column READS, without operands in the
-    cache. Every entry that the instruction asks is used up, and then holds what the instruction keeps."""
+    cache. An entry that is looked up is used up, and then has what the instruction keeps."""
     operands = program[pc, Column.OPERANDS]
     missing = 0
     for i in range(OPERANDS * OPERAND_WORDS):

@@ -8,7 +8,7 @@ from binalloc.emulator.state.layout import BOARD_NUMBERS, MAX_WARPS
 MAX_CHANNELS = 128  # machine files have up to 120 channels
 MAX_BANKS_OF_DRAM = 32  # 1 << `memory.dram.BANK_BITS`; machine files have up to 16 banks
 FAW_ACTIVATES = 4  # tFAW counts this many activations
-MAX_REQUESTS = 1 << 18  # more than any machine file may have under way at once (`host.memory_figures.most_requests`)
+MAX_REQUESTS = 1 << 18  # More than any machine file may have under way at once (`host.memory_figures.most_requests`).
 APART = 8
 """Rows beyond those in use. Without them the arrays of a record would put all that belongs to one row into one set of
 the host's cache."""
@@ -42,10 +42,10 @@ MAX_SMS = 192  # machine files have up to 170 SMs
 MAX_SLICES = 256  # machine files have up to 240 slices
 MAX_L2_LINES = 1 << 20  # machine files have up to 1,044,480 lines
 L2_ROWS = MAX_L2_LINES + APART
-LINE_BYTES = 128
+LINE_BYTES = 128  # lines of all machines have this size (TIMING.md, "Lines, words, sectors")
 LINE_SHIFT = 7
 LINE_WORDS = 32
-SECTOR_BYTES = 32
+SECTOR_BYTES = 32  # sectors, too
 
 
 class Kind(Codes):
@@ -145,8 +145,8 @@ FIRST_CODE_LINE = 1 << 41
 """Number of the first line of the module's code, in words of 16 bytes, beyond all local memory."""
 FIRST_CONSTANT_LINE = 1 << 42
 """Number of the first line of the constant banks, which have 64 KB each."""
-BANK_SHIFT = 16
-CODE_WORD_SHIFT = 4
+BANK_SHIFT = 16  # log2 of the bytes of a constant bank
+CODE_WORD_SHIFT = 4  # log2 of the bytes of a code word
 
 
 class Tagged(Codes):

@@ -9,14 +9,14 @@ from binalloc.emulator.state.device import define
 
 EVENTS: dict[str, str] = {
     "issued": "g, s, w, pc",  # warp w has issued the instruction at word pc, which has executed
-    "missed": "g, s, w",  # of the lines `s.line[:s.lines]` that it has just asked for some come when nobody knows yet
+    "missed": "g, s, w",  # some of the lines `s.line[:s.lines]` that it has just asked for come at an unknown time
     "evicted": "g, s, line, owner",  # L1 has given up a line; owner: the warp slot that asked for it last
     "started": "g, s, w",  # the warp may issue from this cycle on: its block has been dispatched
     "ended": "g, s, w",  # it has issued its last instruction
     "waits": "g, s, w, boards",  # its next instruction waits for these scoreboards (bits), from this cycle on
     "completed": "g, s, w, board",  # every result that the scoreboard counted has come
-    "resumed": "g, s, w",  # it waits for scoreboards no more: its next instruction is ready
-    "closed": "g, s, w, gate",  # it waits in front of the gate of that number from this cycle on
+    "resumed": "g, s, w",  # it no longer waits for scoreboards: its next instruction is ready
+    "closed": "g, s, w, gate",  # it waits at the gate of that number from this cycle on
     "arrived": "g, s, w",  # it waits at a barrier
     "opened": "g, s, w",  # that barrier has opened
     "promoted": "g, s, w",  # the warp scheduler has made it one of those that it chooses from

@@ -1,7 +1,7 @@
 """This module describes a deadlock: the places and waits of the warps, block by block, and the most likely cause.
 
-Needs a device that can never go on: nothing will happen in it any more, or its warps go round in loops that nothing
-changes (`spin`). Warps of a block in the same situation are described together, and so are such blocks.
+Needs a device that can never go on: nothing will happen in it any more, or its warps go round in loops without effect
+(`spin`). Warps of a block in the same situation are described together, and so are such blocks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Barrier:
-    """An object is a barrier to which some warps have come but which has not opened."""
+    """An object is a closed barrier to which some warps have come."""
 
     number: int  #: number of the barrier in its block
     arrived: int  #: warps that have come
@@ -194,7 +194,7 @@ def _at_barriers(block: Block) -> str:
                 warps = [w.warp for w in others if w.barrier == other]
                 places.append(f"{_numbers('warp', warps)} at barrier {other}")
             return f"warps of block {block.number} wait at different barriers, {' and '.join(places)}"
-        if ended and barrier.arrived > len(come):  # some came without waiting, and nobody knows any more who
+        if ended and barrier.arrived > len(come):  # some came without waiting, and which ones is unknown
             came = f"{barrier.arrived} came ({barrier.arrived - len(come)} without waiting)"
             return f"{at} of block {block.number}, {came}, and {_numbers('warp', ended)} ended"
         if ended:

@@ -51,7 +51,7 @@ _SINKS = {
     Sink.DATA: "the data it stores to global memory",
     Sink.TARGET: "its target",
 }
-_U64 = (1 << 64) - 1
+_U64 = (1 << 64) - 1  # mask of 64 bits: addresses are signed in the state
 
 
 def _texture(code: int) -> str:

@@ -2,9 +2,9 @@
 
 The launch is a deterministic machine. The search compares everything that a program can see (registers, predicates,
 stacks, all memories) at two moments far apart. If all is the same, if every warp has either issued in between or waited
-at a closed barrier, and if some have issued, then nothing will ever change: the spin is a deadlock. It is none yet while
-something is on its way to a warp that has ended, as another block may then come in the place of its own. The driver
-rarely looks for spins, so they cost the device loop nothing.
+at a closed barrier, and if some have issued, then nothing will ever change: the spin is a deadlock. It is none yet
+while something is on its way to a warp that has ended, as another block may then come in the place of its own. The
+driver rarely looks for spins, so they cost the device loop nothing.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from binalloc.emulator.state.memories import Array
 from binalloc.models.machines.model import CYCLES_MAX
 
 APART = CYCLES_MAX + 1_000  # cycles between the two moments: longer than any latency or interval
-STEPS = 2_048  # Cycles with events in which the state may come round. A longer loop is not found; chosen by hand.
-TOGETHER = 64  # of these steps, those between which signals wait. Chosen by hand
+STEPS = 2_048  # cycles with events in which the state may come round; a longer loop is not found. Chosen by hand
+TOGETHER = 64  # steps of these between which signals wait; more delay Ctrl-C. Chosen by hand
 
 
 def digest(device: LaunchedDevice, memories: bool) -> int:

@@ -154,6 +154,6 @@ def passes(addresses: NDArray[np.int64], size: int, shared: SharedMemory, givers
     group = np.arange(len(addresses))[:, None] // lanes
     banks, rows = words // shared.mode_bytes % shared.banks, words // (shared.banks * shared.bank_bytes)
     rows -= rows.min()
-    wanted = np.unique((rows * (group.max() + 1) + group) * shared.banks + banks)  # a row of a bank, once a group
+    wanted = np.unique((rows * (group.max() + 1) + group) * shared.banks + banks)  # each row of a bank once per group
     served = np.bincount(wanted % ((group.max() + 1) * shared.banks), minlength=(group.max() + 1) * shared.banks)
     return float(served.reshape(-1, shared.banks).max(axis=1).sum()) / warps

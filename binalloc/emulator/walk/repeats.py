@@ -2,8 +2,8 @@
 evenly.
 
 Needs the state of a walk each time that it goes back the same branch, and the sources of the predicates since. Three
-rounds are alike if all integer comparisons in them see numbers that change by the same amounts. The number of further
-rounds follows from that: they go on until one of the comparisons has another outcome.
+rounds are alike if their integer comparisons see numbers that change by the same amounts. Further rounds are alike
+until one of the comparisons has another outcome.
 """
 
 from __future__ import annotations
@@ -124,11 +124,9 @@ class Repeats:
         del self._arrivals[branch, depth]
 
     def fill(self, addresses: dict[int, list[Known]]) -> None:
-        """Add the addresses of the first left-out rounds, at the end of the walk.
-
-        This is for addresses that have grown evenly up to the last round, which was walked.
-        """
-        for left_out in reversed(self._left_out):  # so that places before it stay what they were
+        """Add the addresses of the first left-out rounds, at the end of the walk, where they have grown evenly up to
+        the last round."""
+        for left_out in reversed(self._left_out):  # the last first, so that the places of earlier ones stay valid
             left_out.fill(addresses[left_out.word])
 
     def _rounds(self, arrivals: Sequence[Arrival]) -> int:

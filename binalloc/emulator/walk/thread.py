@@ -281,7 +281,7 @@ class Walk:
         leaves = split.rounds >= WALKED
         self.word = split.other if leaves else split.first
         self.found.guessed |= leaves
-        if leaves:  # the rounds left out are like the last one
+        if leaves:  # the left-out rounds count like the last one
             left = WEIGHT_BASE - 1 - split.rounds
             for word, less in enumerate(before):
                 counts[word] += left * (counts[word] - less)

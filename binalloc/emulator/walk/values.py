@@ -27,9 +27,9 @@ Known = int | None
 Row = list[int]
 """A row of the staged table."""
 _C = L.Column
-_HIGH = 8 * L.WORD
-_PAIR = 2
-_TEXTURE_SHIFT = 48
+_HIGH = 8 * L.WORD  # bits of a word: the high word of a pair is above it
+_PAIR = 2  # words of a 64-bit operand
+_TEXTURE_SHIFT = 48  # above the offset of every texel, so that textures are apart from one another and from memory
 _SLOTS = 1 << 28
 """Address of the slots: beyond all words of local memory, which are in the same dictionary."""
 
@@ -64,7 +64,7 @@ def effect_of(instr: Instr, row: Row, constants: Constants) -> Effect:
     """Return the effect of the instruction on the values, without its guard. Control flow has none."""
     operation = OPERATIONS[instr.op.name]
     forget = forgetting(instr, row)
-    if row[_C.GROUP] == L.ExecGroup.OUTSIDE:  # a constant that nobody gave
+    if row[_C.GROUP] == L.ExecGroup.OUTSIDE:  # the operand is outside of its constant bank
         return forget
     if row[_C.GROUP] == L.ExecGroup.MEM:
         return _memory(instr, row, constants, forget)
@@ -193,7 +193,7 @@ def _sources(operation: Operation, row: Row) -> list[Source]:
     for name in operation.arguments.split():
         if name.split(".")[0] in _OPERAND:
             high = name.endswith(".hi")
-            absent = high and row[_OPERAND[name[0]][0]] < _PAIR  # of an operand of one word nobody looks at a second
+            absent = high and row[_OPERAND[name[0]][0]] < _PAIR  # no function looks at the second word of a single one
             found.append(_constant(0) if absent else _word(row, name[0], int(high)))
         elif name == "ps0":
             found.append(_predicate(row, _C.PS0, _C.PS0_XOR))

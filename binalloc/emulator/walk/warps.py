@@ -2,7 +2,7 @@
 
 Needs a `Setting`. Three threads each of some warps are walked, spread over the grid and over their blocks. Of a warp in
 the middle more threads are walked, so that the dependence of addresses on a thread's place in its block is known.
-Addresses are assumed to grow evenly with that place, which the warp's last thread confirms or not. A warp executes what
+Addresses are assumed to grow evenly with that place; the warp's last thread confirms that or not. A warp executes what
 any of its threads does.
 """
 
@@ -98,7 +98,7 @@ def _each_warp(setting: Setting) -> list[tuple[int, int]]:
 
 
 def _find_sectors(seen: Seen, setting: Setting, probes: Probes) -> None:
-    """Fill in what accesses ask for: for one warp if that executes them, for its block as if all its warps did."""
+    """Fill in what the accesses of one warp ask for, and what its block asks for if all its warps execute them."""
     tally = _Tally()
     for fn in setting.module.reached(setting.kernel):
         for index in range(len(fn.instrs)):

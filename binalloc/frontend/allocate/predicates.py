@@ -53,7 +53,7 @@ def _colour(
     occupied = np.zeros(flat.points, np.uint8)  # for each point, the bitset of places that are taken
     for k, node in enumerate(routine.nodes(), FIRST_LINE):
         if node.callee:
-            occupied[2 * k + 1] = clobbered.get(node.callee, 0)  # no predicate begins there, nor ends
+            occupied[2 * k + 1] = clobbered.get(node.callee, 0)  # no live range begins or ends at this point
     crowded = max(live.pressure(flat.points)) > PREDICATES
     colour: dict[int, int] = {}
     failed: list[int] = []
@@ -85,11 +85,11 @@ class _Spiller:
 
     def __init__(self, routine: Routine, chosen: set[int], short: set[int]) -> None:
         self.routine = routine
-        self.chosen = chosen
-        self.short = short
-        self.definition: dict[int, Node | None] = {}
-        self.original: dict[int, Instr] = {}
-        self.word: dict[int, int] = {}
+        self.chosen = chosen  #: the predicates to be split
+        self.short = short  #: predicates whose live ranges are short already
+        self.definition: dict[int, Node | None] = {}  #: predicate -> its definition if it may be recomputed, else None
+        self.original: dict[int, Instr] = {}  #: predicate -> its definition before it is renamed
+        self.word: dict[int, int] = {}  #: predicate -> the unit that keeps it
 
     def run(self) -> None:
         self._definitions()

@@ -119,26 +119,23 @@ _SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)  # spills to local memo
 
 
 class _Work:
-    """This is the state of the walk over the routines.
-
-    contracts: routine -> its contract. changed: routine -> predicates written in its call graph. registers: routine ->
-    registers of its call graph. top: first byte of local memory above all frames and spilled values. local_end: routine
-    -> first byte above the local memory of its call graph. recursive: routines whose call graphs have a cycle. limits:
-    routine -> its limits, if it must do with fewer registers.
-    """
+    """This is the state of the walk over the routines."""
 
     def __init__(self, program: Program, registers: int) -> None:
         self.program = program
+        #: routine -> its direct callees
         self.callees = {name: {n.callee for n in r.nodes() if n.callee} for name, r in program.routines.items()}
         below = _below_recursion(program, self.callees)
+        #: routine -> its limits, if it must do with fewer registers
         self.limits = dict.fromkeys(below, replace(LOOM.limits, registers=registers))
-        self.contracts: dict[str, Contract] = {}
-        self.changed: dict[str, int] = {}
-        self.registers: dict[str, int] = {}
+        self.contracts: dict[str, Contract] = {}  #: routine -> its contract
+        self.changed: dict[str, int] = {}  #: routine -> bitset of predicates written in its call graph
+        self.registers: dict[str, int] = {}  #: routine -> registers of its call graph
         self.emitted: dict[str, Emitted] = {}
         self.figures: dict[str, Figures] = {}
-        self.local_end: dict[str, int] = {}
-        self.recursive: set[str] = set()
+        self.local_end: dict[str, int] = {}  #: routine -> first byte above the local memory of its call graph
+        self.recursive: set[str] = set()  #: routines whose call graphs have a cycle
+        #: first byte of local memory above all frames and spilled values
         self.top = max((r.info.local_bytes for r in program.routines.values()), default=0)
 
     def allocate(self, routine: Routine) -> None:

@@ -32,8 +32,7 @@ _PROLOGUE = 0
 def use_stack(
     routine: Routine, stack: Stack, recursive: Callable[[str], bool], predicates: dict[int, int], *, begins: bool
 ) -> None:
-    """Change `routine` in place, so that its calls of recursive functions use the stack, and so that it does if it is
-    one.
+    """Make a routine use the stack, in place: its calls of recursive functions, and its own frame if it is recursive.
 
     recursive: whether a routine is recursive. predicates: virtual predicates -> P0..P6, to which one is added. begins:
     whether it is a kernel that calls recursive functions, directly or through others.

@@ -1,6 +1,6 @@
 """This module turns a routine in sequence into the virtual code for register allocation.
 
-It needs a routine whose predicates are allocated and whose callees have contracts. In the virtual code every unit is a
+The routine's predicates must be allocated, and its callees must have contracts. In the virtual code every unit is a
 value. Each call names the registers in which its callee's contract expects arguments and leaves results. Callers know
 the words of arguments and results by their numbers, in order.
 """
@@ -56,13 +56,16 @@ class _Virtualising:
         self.routine, self.laid, self.contracts, self.changed = routine, laid, contracts, changed
         self.code = VCode(laid.function, [])
         self.code.names += [f"v{k}" for k in range(len(routine.registers.base))]
+        #: the routine's results, as RET reads them
         self.returned = tuple(
             VOperand("", (_value(unit),), location=Location(k)) for k, unit in enumerate(routine.results)
         )
-        self.definitions: dict[Value, int] = {}
-        self.operands: dict[Ref, VOperand] = {}
+        self.definitions: dict[Value, int] = {}  #: value -> number of its definitions
+        self.operands: dict[Ref, VOperand] = {}  #: reference -> its operand, made once
 
     def run(self) -> VCode:
+        """Make the virtual code: an entry block that defines the arguments, then the blocks of the function in
+        order."""
         entry = tuple(
             VOperand("", (_value(unit),), location=Location(k)) for k, unit in enumerate(self.routine.arguments)
         )

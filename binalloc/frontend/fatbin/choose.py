@@ -119,8 +119,8 @@ def _units_in_words(number: int) -> str:
 def _without_ptx(found: Sequence[FatbinEntry]) -> int:
     """Return the number of translation units with machine code and without PTX.
 
-    Two kinds of code are not counted. The code that nvcc links for the device is in the file beside the units that it
-    was linked from. nvcc also puts an empty cubin into every program.
+    Two kinds of code are not counted: the code that nvcc links from other units in the file, and the empty cubin that
+    it puts into every program.
     """
     linked = {entry.holder.member for entry in found if entry.holder.linked}
     with_ptx = {entry.unit for entry in found if entry.is_ptx}

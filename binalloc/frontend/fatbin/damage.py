@@ -1,4 +1,4 @@
-"""This module reads files that may be damaged: it checks every size against the bytes that there are."""
+"""This module reads files that may be damaged: it checks every size against the length of the file."""
 
 from __future__ import annotations
 

@@ -71,6 +71,7 @@ def holders(file: Piece, member: str = "") -> Iterator[Holder]:
 
 
 def _of_elf(file: Piece, member: str) -> Iterator[Holder]:
+    """Yield the sections of an ELF file that hold containers. Raises MalformedInput where the file is damaged."""
     if file.data[4:6] != ELF_64_LITTLE:
         found = f"class and byte order {file.data[4:6].hex(' ')}"
         file.fail("not an ELF file of 64 bits, little-endian", found=found, expected=ELF_64_LITTLE.hex(" "))

@@ -30,7 +30,7 @@ def kind(item: Item) -> str:
 def _of_variables(one: Variable, other: Variable) -> tuple[str, str] | None:
     if one.space != other.space:
         return f".{one.space}", f".{other.space}"
-    # Of common variables the largest holds, whatever its type (PTX ISA, section 11.6.4).
+    # The largest of several common variables is chosen, whatever its type (PTX ISA, section 11.6.4).
     if "common" in (one.linkage, other.linkage):
         return None
     if one.size and other.size and one.size != other.size:

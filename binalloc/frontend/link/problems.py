@@ -13,10 +13,8 @@ hand."""
 
 
 class NotLinkable(MalformedInput):
-    """This error says that files contradict one another.
-
-    Its message is the first problem, with the others behind it. `problems` has them all.
-    """
+    """This error says that files contradict one another. Its message is the first problem, with the others behind
+    it."""
 
     def __init__(self, problems: Sequence[MalformedInput]) -> None:
         first = problems[0]
@@ -30,7 +28,7 @@ class NotLinkable(MalformedInput):
             first.message, file=first.file, place=first.place, found=first.found, expected=first.expected,
             remedy=remedy or None,
         )  # fmt: skip
-        self.problems = list(problems)
+        self.problems = list(problems)  #: all problems
 
 
 def _short(error: MalformedInput) -> str:

@@ -31,15 +31,13 @@ def combine(routine: Routine) -> None:
 
 
 class _Walk:
-    """This is the state of the walk over a routine.
-
-    seen: expression -> (position of the block, node) that computed it last.
-    """
+    """This is the state of the walk over a routine."""
 
     def __init__(self, routine: Routine) -> None:
         self.routine = routine
         self.facts = Facts(routine)
         self.known = Known(routine, self.facts)
+        #: expression -> (position of the block, node) that computed it last
         self.seen: dict[tuple[object, ...], tuple[int, Node]] = {}
 
     def run(self) -> None:
@@ -63,6 +61,7 @@ class _Walk:
     # -- substitution
 
     def _substitute(self, node: Node) -> None:
+        """Replace the values that a node reads by their copies' sources: arguments, guard, operands, predicates."""
         known = self.known
         if node.callee:
             node.args = tuple(known.unit(u) for u in node.args)

@@ -34,14 +34,12 @@ def rematerialise(routine: Routine) -> None:
 
 
 class _Block:
-    """This makes the constants of one block.
-
-    constant: unit -> its constant. made: constants -> (the first unit that holds them here, index of its last use).
-    """
+    """This makes the constants of one block."""
 
     def __init__(self, routine: Routine, constant: dict[int, Source]) -> None:
         self.routine = routine
-        self.constant = constant
+        self.constant = constant  #: unit -> its constant
+        #: constants -> (the first unit that holds them in this block, index of its last use)
         self.made: dict[tuple[Source, ...], tuple[int, int]] = {}
         self.out: list[Node] = []
 

@@ -14,19 +14,15 @@ _MANY = 1 << 30  # greater than any block position: marks unreachable blocks
 
 
 class Facts:
-    """These are tables by index. A unit's index is its number - FIRST_REGISTER; `predicate` gives a predicate's.
-
-    writes[i], reads[i]: how often it is written and read. stable[i]: see the module docstring. enter[k], leave[k]:
-    interval of block position k in a preorder of the dominator tree.
-    """
+    """These are tables by index. A unit's index is its number - FIRST_REGISTER; `predicate` gives a predicate's."""
 
     def __init__(self, routine: Routine) -> None:
         self.routine = routine
-        self.units = len(routine.registers.base)
+        self.units = len(routine.registers.base)  #: number of units; predicates have the indices behind
         self.count = self.units + routine.registers.predicates
-        self.writes = [0] * self.count
-        self.reads = [0] * self.count
-        self.stable = [True] * self.count
+        self.writes = [0] * self.count  #: index -> how often it is written
+        self.reads = [0] * self.count  #: index -> how often it is read
+        self.stable = [True] * self.count  #: index -> whether it is stable, see the module docstring
         self._dominance()
         self._scan()
 
@@ -61,6 +57,7 @@ class Facts:
         for k, parent in enumerate(idom):
             if k and parent >= 0:
                 children[parent].append(k)
+        #: [enter, leave) of a block position is its interval in a preorder of the dominator tree
         self.enter = [_MANY] * len(blocks)
         self.leave = [_MANY] * len(blocks)
         clock = 0
@@ -80,6 +77,7 @@ class Facts:
         return a == b or (self.enter[a] != _MANY and self.enter[a] <= self.enter[b] < self.leave[a])
 
     def _scan(self) -> None:
+        """Count writes and reads, and find the stable units."""
         where = [-1] * self.count
         for unit in self.routine.arguments:
             self._write(unit - FIRST_REGISTER, False, 0, where)

@@ -16,31 +16,28 @@ from binalloc.isa.interface.places import REG
 from binalloc.isa.table.opcodes import OpSpec
 
 WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
+"""The two summands of a 64-bit sum, each (low word, high word)."""
 
 
 class Known:
-    """These are the facts found so far.
-
-    copy[u]: the source that MOV set u to. predicate_copy[p]: the predicate whose copy p is. node_of[u], test_of[p]: the
-    nodes that compute u and predicate p. sum64[v]: pair v = pair + pair, each (low, high). out: the nodes of the
-    current block so far. block: its position. pairs_of: constant pair -> aligned pairs with its value, each with its
-    block. summed: see `summed_products`.
-    """
+    """These are the facts found so far on the walk over a routine."""
 
     def __init__(self, routine: Routine, facts: Facts) -> None:
         self.routine = routine
         self.facts = facts
-        self.copy: dict[int, Source] = {}
+        self.copy: dict[int, Source] = {}  #: unit -> the source that MOV set it to
+        #: predicate -> (the predicate whose copy it is, whether negated)
         self.predicate_copy: dict[int, tuple[int, bool]] = {}
-        self.node_of: dict[int, Node] = {}
-        self.test_of: dict[int, Node] = {}
-        self.sum64: dict[int, WidePair] = {}
+        self.node_of: dict[int, Node] = {}  #: unit -> the node that computes it
+        self.test_of: dict[int, Node] = {}  #: predicate -> the node that computes it
+        self.sum64: dict[int, WidePair] = {}  #: first unit of a pair that is a sum -> its two summands
+        #: ids of nodes that a rule has removed; another node writes their main result, and nothing their carry
         self.gone: set[int] = set()
-        """Ids of nodes that a rule has removed. Another node writes their main result, and nothing their carry."""
-        self.out: list[Node] = []
-        self.block = 0
+        self.out: list[Node] = []  #: the nodes of the current block so far
+        self.block = 0  #: position of the current block
+        #: constant pair -> aligned pairs with its value, each with the position of its block
         self.pairs_of: dict[Const, list[tuple[int, int]]] = {}
-        self.summed = summed_products(routine, facts)
+        self.summed = summed_products(routine, facts)  #: see `summed_products`
 
     # -- questions
 

@@ -79,7 +79,7 @@ def rebuild(instr: Instr, operands: Operands, **fields: int) -> Instr | None:
     """
     op = instr.op
     b, c = operands.b, operands.c
-    if op.name == "IADD3":  # minus zero carries: as RZ it keeps its sign
+    if op.name == "IADD3":  # -0 gives a carry, +0 does not: RZ has a sign bit, an immediate zero has not
         b = RZ if b == Imm(0) else b
         c = RZ if c == Imm(0) else c
     form = form_of(op, b, c)

@@ -20,10 +20,10 @@ from binalloc.frontend.opt.known import Known
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.table.opcodes import FORM_IMM
 
-Rule = Callable[[Node, Known], None]
+Rule = Callable[[Node, Known], None]  # changes a node in place, if one of its patterns matches
 Term = tuple[Source, bool]  # A signed term of a sum: (source, whether it is negated).
-_LEFT, _RIGHT = 0, 1
-_MASK = 0xFFFFFFFF
+_LEFT, _RIGHT = 0, 1  # SHF's directions
+_MASK = 0xFFFFFFFF  # the bits of a 32-bit word
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@
 function's registers, variables and flat body, and returns the offset behind the closing brace.
 
 One regular expression reads each regular statement, label, brace and `.loc`. A table finds an operand by its text, if
-the scope has had the same text before. Text that the expression does not match goes through the token cursor, and so
-does text that raises an error. The cursor either reads it or says where it is wrong.
+the scope has had the same text before. Any other text, and text with an error, goes through the token cursor. The
+cursor either reads it or says where it is wrong.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SLOW_HEAD = re.compile(rf"{SKIP}(?:@\s*+(!?)\s*+({NAME}))?{SKIP}({_APART})", re
 _PIECES = re.compile(r"(?>(?:[^,{}\[\]]|\{[^{}]*+\}|\[(?>(?:[^\[\]{}]|\{[^{}]*+\})*)\])+)")
 """This pattern matches one operand of a list with vectors or addresses."""
 _SPACES = re.compile(SKIP)
-_TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")
+_TARGET_DIRECTIVES = (".callprototype", ".calltargets", ".branchtargets")  # directives behind a label
 _MAX_SCOPES = 200  # deepest nesting of scopes; lookups walk outwards, so that this bounds their time; chosen by hand
 _MAX_LOC = 10**9  # the regular expression takes nine digits for file and line
 
@@ -108,14 +108,14 @@ class BodyParser:
         self.function = function
         self.scope = scope
         self.loc = loc
-        self.scopes = 0
-        self.depth = 0
+        self.scopes = 0  #: scopes opened so far; a scope's suffix is its number
+        self.depth = 0  #: open scopes without the outermost
         self.body: list[Instruction | Label] = []
-        self.starts: list[int] = []  # offset of each entry of the body
+        self.starts: list[int] = []  #: offset of each entry of the body
         self.computed = Computed(function.registers)
-        self.tables: list[_OperandTable] = []
+        self.tables: list[_OperandTable] = []  #: operand table of each open scope
         self._push(scope)
-        self.heads: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.heads: dict[str, tuple[str, tuple[str, ...]]] = {}  #: text of an opcode -> (opcode, modifiers)
 
     def parse(self, at: int) -> int:
         """Read the body that begins at offset `at`. Return the offset behind its closing brace."""

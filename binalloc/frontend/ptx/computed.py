@@ -14,18 +14,15 @@ _SOURCES_ALONE = ("bar", "barrier", "nanosleep")
 
 
 class Computed:
-    """This makes the instructions for the computed operands of one function.
-
-    registers: the function's, name -> type. ins: the instruction whose operands the token cursor reads, between `begin`
-    and `taken`. position: number of the operand, from 0; -1 inside of another operand, or of a call.
-    """
+    """This makes the instructions for the computed operands of one function."""
 
     __slots__ = ("_before", "_made", "ins", "position", "registers")
 
     def __init__(self, registers: dict[str, str]) -> None:
-        self.registers = registers
+        self.registers = registers  #: the function's, name -> type
+        #: the instruction whose operands the token cursor reads, between `begin` and `taken`
         self.ins: Instruction | None = None
-        self.position = -1
+        self.position = -1  #: number of the operand, from 0; -1 inside of another operand, or of a call
         self._before: list[Instruction] = []
         self._made = 0
 

@@ -44,7 +44,7 @@ def head(tokens: Tokens) -> Head:
     """Take the space, and in any order alignment, attributes, vector and type."""
     at = tokens.at
     space = tokens.take()[1:]
-    obsolete = space == "tex"  # `.tex .u32 t;` is what `.global .texref t;` was until PTX 1.5
+    obsolete = space == "tex"  # until PTX 1.5, `.global .texref t;` was written `.tex .u32 t;`
     if obsolete:
         space = "global"
     if space == "const" and tokens.accept("["):

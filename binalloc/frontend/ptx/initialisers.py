@@ -22,7 +22,7 @@ _ADDRESS_BYTES = 8  # the size of an address
 _ADDRESSES = ("u32", "u64", "s64", "b64")  # item types that may hold an address
 _BYTES_OF_ADDRESSES = ("u8", "s8", "b8", *_ADDRESSES)  # item types that may hold one byte of an address
 
-# A flat list of plain decimal numbers, by far the most frequent form of a long one.
+# This pattern matches a flat list of plain decimal numbers. Nearly all long lists have this form.
 _PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?>(?:\s*+,\s*+(?:0|[1-9]\d{0,18}+))*)\s*+\}", re.ASCII)
 
 

@@ -188,6 +188,7 @@ def _binary(tokens: Tokens, lowest: int, depth: int) -> Const | Float:
 
 
 def _unary(tokens: Tokens, depth: int) -> Const | Float:
+    """Take a literal, WARP_SZ, an expression in parentheses, a cast, or a unary operator with its operand."""
     if depth > _MAX_DEPTH:
         tokens.source.fail(tokens.at, "expression nested too deeply", expected=f"at most {_MAX_DEPTH} levels")
     if tokens.kind == "number":

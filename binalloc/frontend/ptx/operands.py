@@ -34,7 +34,7 @@ from binalloc.frontend.ptx.scopes import Label, Scope
 _MAX_ITEMS = 256  # most items of one vector operand: mma and tcgen05 have the longest, 128
 
 _DISCARD = Discard()
-_SPACES = ("global", "shared", "local", "const", "param")
+_SPACES = ("global", "shared", "local", "const", "param")  # spaces in an access's suffixes
 
 
 class OperandReader:
@@ -124,7 +124,7 @@ class OperandReader:
             branches = self.computed.ins is not None and self.computed.ins.op == "bra"
             if name[0] == "%" and found is None and name not in self.module_names and not branches:
                 undeclared(tokens.source, at, name)  # only a branch may name a label with a percent sign
-            # At the outermost level a label has the name it is written with, and so has what the module declares.
+            # At the outermost level labels and module-scope names have the same names in the tree as in the text.
             if self.scope.parent is not None or name not in self.module_names:
                 self.scope.pending.append((name, self.where, at))
             return Symbol(name)

@@ -49,9 +49,9 @@ class _ModuleParser:
         lines = len(source.starts) - (1 if text.endswith("\n") or not text else 0)
         self.module = Module((0, 0), "", 32, path=source.path, lines=lines)
         self.names = ModuleNames(self.module, flattened)
-        self.loc: tuple[int, int] | None = None
+        self.loc: tuple[int, int] | None = None  #: the last `.loc`
         self.has_address_size = False
-        self.narrowed = -1  # offset of the option map_f64_to_f32
+        self.narrowed = -1  #: offset of the option map_f64_to_f32, or -1
 
     def parse(self) -> Module:
         tokens = Tokens(self.source, 0)

@@ -58,37 +58,27 @@ def number_splits(name: str) -> list[tuple[str, int]]:
 
 
 class RegisterSet:
-    """This is a declaration such as `.reg .b32 %r<10>`.
-
-    type_: a fundamental type. count: number of registers. width: components of a vector register, 0 for none.
-    """
+    """This is a declaration such as `.reg .b32 %r<10>`."""
 
     __slots__ = ("count", "type", "width")
 
     def __init__(self, type_: str, count: int, width: int) -> None:
-        self.type = type_
-        self.count = count
-        self.width = width
+        self.type = type_  #: a fundamental type
+        self.count = count  #: number of registers
+        self.width = width  #: components of a vector register, 0 for none
 
 
 class Label:
-    """This is the entry of a label in a scope's table. unique: its name in the function."""
+    """This is the entry of a label in a scope's table."""
 
     __slots__ = ("unique",)
 
     def __init__(self, unique: str) -> None:
-        self.unique = unique
+        self.unique = unique  #: its name in the function
 
 
 class Scope:
-    """A scope holds the names declared in one `{ }`.
-
-    outside: registers declared outside of functions; every function has its own copy of them. names: name -> its
-    operand, or Label. sets: prefix -> register set. lowest: prefix -> the least number behind that prefix in a declared
-    name; it shows whether a new set overlaps with an earlier declaration. pending: uses of names to be resolved when
-    the scope closes, as (name, where, offset in the text). `where` is the index of the instruction in the body, or the
-    name of a `.branchtargets` list. registers: the function's, name -> type, shared by its scopes.
-    """
+    """A scope holds the names declared in one `{ }`."""
 
     __slots__ = ("at", "lowest", "names", "outside", "parent", "pending", "registers", "sets", "suffix")
 
@@ -96,13 +86,18 @@ class Scope:
         self, parent: Scope | None, suffix: str, at: int, registers: dict[str, str], outside: Scope | None = None
     ) -> None:
         self.parent = parent
+        #: registers declared outside of functions; every function has its own copy of them
         self.outside: Scope | None = parent.outside if parent is not None else outside
-        self.suffix = suffix
-        self.at = at
-        self.registers = registers
-        self.names: dict[str, Operand | Label] = {}
-        self.sets: dict[str, RegisterSet] = {}
+        self.suffix = suffix  #: suffix of the scope's names in the tree
+        self.at = at  #: offset of the scope in the text
+        self.registers = registers  #: the function's, name -> type, shared by its scopes
+        self.names: dict[str, Operand | Label] = {}  #: name -> its operand, or Label
+        self.sets: dict[str, RegisterSet] = {}  #: prefix -> register set
+        #: prefix -> the least number behind it in a declared name: shows whether a new set overlaps with an earlier
+        #: declaration
         self.lowest: dict[str, int] = {}
+        #: uses of names to be resolved when the scope closes, as (name, where, offset in the text); `where` is the
+        #: index of the instruction in the body, or the name of a `.branchtargets` list
         self.pending: list[tuple[str, int | str, int]] = []
 
     def taken(self, name: str) -> bool:

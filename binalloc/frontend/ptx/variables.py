@@ -21,19 +21,17 @@ free."""
 
 class ModuleNames:
     """This holds the names of a module: it is a container of its variables and functions, and has its module-scope
-    prototypes.
-
-    flattened: the text is a dump of this package, so that its names may have scope numbers and components. registers:
-    registers declared so far outside of functions. PTX before 3.0, and compilers of its time, have them.
-    """
+    prototypes."""
 
     __slots__ = ("flattened", "functions", "prototypes", "registers", "variables")
 
     def __init__(self, module: Module, flattened: bool) -> None:
         self.variables = module.variables
         self.functions = module.functions
-        self.prototypes: dict[str, str] = {}
+        self.prototypes: dict[str, str] = {}  #: name of a `.callprototype` or `.calltargets` -> its text
+        #: whether the text is a dump of this package, so that names may have scope numbers and components
         self.flattened = flattened
+        #: registers declared so far outside of functions; PTX before 3.0, and compilers of its time, have them
         self.registers = Scope(None, OUTSIDE, 0, {})
 
     def __contains__(self, name: object) -> bool:

@@ -1,41 +1,42 @@
-// The functions of the CUDA runtime that kernels call: printf, malloc, free, and what a failed assert calls. Compiled to
-// runtime.ptx (`make ptx`), which import adds to a program that calls one of them (runtime.py).
+// The functions of the CUDA runtime that kernels call: printf, malloc, free, and the function that a failed assert
+// calls. They are compiled to runtime.ptx (`make ptx`). An import adds it to a program that calls one of them
+// (runtime.py).
 //
-// They talk to the host through one variable, __binalloc_runtime: ISA.md, Runtime, has its layout and that of what they
-// leave. Lanes of a warp run in lock step: nobody waits for another thread here. What is shared is changed by single
-// atomics, in loops in which at least one lane succeeds each time.
+// They talk to the host through one variable, __binalloc_runtime. ISA.md, Device runtime, has its layout and that of
+// the data they leave. Lanes of a warp run in lock step, so that no thread waits for another one here. Shared data are
+// changed by single atomics, in loops in which at least one lane succeeds each time.
 
 typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
 enum { GRANULE = 16, CLASSES = 112, WAYS = 8, LISTS = 896, SMALL = 8, PART = 4 };
-enum { NEVER = 0, LIVE = 1, FREED = 2 };                       // what a granule begins: nothing, or a block
+enum { NEVER = 0, LIVE = 1, FREED = 2 };                       // what begins at a granule: nothing, or a block
 enum { ASSERTION = 1, FREED_TWICE = 2, NOT_ALLOCATED = 3 };    // why the grid was stopped
 enum { HEADER = 16, NO_STRING = -1 };
 
-struct Block {           // one for each granule; speaks where a block begins
+struct Block {           // one for each granule; has a meaning where a block begins
     u32 size;            // bytes asked for
     u32 state;           // LIVE or FREED, and the block's class << 8
-    u32 block, thread;   // who asked for it, or freed it
-    u32 next;            // of a freed one: the one freed before it in its class, its granule + 1; 0 if there is none
+    u32 block, thread;   // the thread that asked for it, or freed it
+    u32 next;            // if freed: granule + 1 of the block freed before it in its class, or 0
 };
 
 struct Runtime {
-    u8 *output;          // what printf wrote
+    u8 *output;          // records of printf
     u64 output_bytes;
-    u64 output_used;     // more than output_bytes if not all of it had room
-    u64 output_lost;     // how many records had none
+    u64 output_used;     // more than output_bytes if not all records had room
+    u64 output_lost;     // records without room
     u8 *heap;
     u64 heap_bytes;
-    u64 heap_used;       // bytes from which on no block has ever been
+    u64 heap_used;       // first byte above all blocks that have ever been
     Block *blocks;
-    u32 *live;           // a bit for each granule of the heap: whether it is of a live block
-    u32 stopped;         // why, 0 if not
+    u32 *live;           // one bit for each granule of the heap: whether a live block has it
+    u32 stopped;         // the reason, or 0
     u32 line;
-    u64 stop[3];         // what the reason has to say: of an assertion message, file, function; else the address
-    u32 block, thread;   // who
-    u64 free[LISTS];     // of each list the block freed last, by its granule + 1; above it a count, against ABA
+    u64 stop[3];         // for an assertion message, file, function; else the address
+    u32 block, thread;   // the thread that stopped it
+    u64 free[LISTS];     // for each list granule + 1 of the block freed last; above it a count, against ABA
 };
 
 __device__ Runtime __binalloc_runtime;
@@ -44,7 +45,7 @@ static __device__ u32 block_number() { return blockIdx.x + gridDim.x * (blockIdx
 
 static __device__ u32 thread_number() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 
-// The first thread that comes here says why; then the kernel is over.
+// Stop the kernel. The first thread that calls this records its reason.
 extern "C" __device__ __noinline__ void __binalloc_stop(u32 why, u64 a, u64 b, u64 c, u32 line)
 {
     Runtime &r = __binalloc_runtime;
@@ -69,7 +70,7 @@ extern "C" __device__ void __binalloc_assertfail(
 // printf: a record is bytes of it, block, thread, bytes of the format (32 bits each), the format, then the arguments in
 // 8 bytes each, a string as its length and its characters. Texts are filled with zeros to a multiple of 8.
 
-struct Writer {          // counts words where `to` is null
+struct Writer {          // counts words if `to` is null
     u64 *to;
     u32 words;
     u64 word;
@@ -129,7 +130,7 @@ static __device__ void put_string(Writer &w, const char *text)
 
 static __device__ bool is_one_of(u32 c, const u32 low, const u32 high) { return c - low <= high - low; }
 
-// What the argument of a conversion is: its bytes, 0 if there is none; a string's are 1.
+// Return the bytes of a conversion's argument: 0 if it has none, 1 for a string.
 static __device__ u32 argument_size(u32 c, bool wide)
 {
     switch (c) {
@@ -190,7 +191,7 @@ extern "C" __device__ int __binalloc_vprintf(const char *format, const u8 *argum
     u64 *to = 0;
     u32 count = 0;
     #pragma unroll 1
-    for (int pass = 0; pass < 2; ++pass) {           // the first finds how much room it takes
+    for (int pass = 0; pass < 2; ++pass) {           // the first pass finds how much room the record takes
         Writer w = {to, HEADER / 8, 0, 0};
         #pragma unroll 1
         for (u32 i = 0; i < length; ++i)
@@ -214,10 +215,10 @@ extern "C" __device__ int __binalloc_vprintf(const char *format, const u8 *argum
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The heap: blocks of whole granules, in classes of sizes, four to a power of two. Blocks that were freed wait in lists,
-// several for a class, so that not all threads want the same; where a thread's own is empty, a block is cut from what was
-// never used, and where there is no more of that, any list of its class and of larger ones will do. No two blocks touch:
-// whoever writes behind the end of one is found out.
+// The heap has blocks of whole granules, in classes of sizes, four to a power of two. Freed blocks are in lists. A
+// class has several lists, so that not all threads use the same one. If a thread's own list is empty, its block is cut
+// from space that was never used. If there is none, it is taken from any list of its class or of a larger one. No two
+// blocks are adjacent, so that a write behind the end of a block is detected.
 
 static __device__ u32 class_of(u32 granules, u32 &units)
 {
@@ -232,7 +233,7 @@ static __device__ u32 class_of(u32 granules, u32 &units)
     return SMALL + (e - 3) * PART + ((m >> shift) & (PART - 1));
 }
 
-// Says that granules [first, first + count) are live, or that they are not.
+// Mark granules [first, first + count) as live, or as not live.
 static __device__ void mark(u32 first, u32 count, bool live)
 {
     u32 *map = __binalloc_runtime.live;
@@ -250,7 +251,7 @@ static __device__ void mark(u32 first, u32 count, bool live)
     }
 }
 
-// The granule of a block freed before that waits in a list, or -1.
+// Take a freed block from a list and return its granule, or -1.
 static __device__ int take_freed(u32 list)
 {
     Runtime &r = __binalloc_runtime;
@@ -266,7 +267,7 @@ static __device__ int take_freed(u32 list)
     return -1;
 }
 
-// The first granule of so many that were never used, or -1.
+// Return the first of so many granules that were never used, or -1.
 static __device__ int take_unused(u32 units)
 {
     Runtime &r = __binalloc_runtime;
@@ -274,7 +275,7 @@ static __device__ int take_unused(u32 units)
     u64 at = atomicAdd(&r.heap_used, bytes);
     if (at + bytes <= r.heap_bytes)
         return (int)(at / GRANULE);
-    u64 used = atomicAdd(&r.heap_used, 0 - bytes) - bytes;    // too much; but something smaller may have been left
+    u64 used = atomicAdd(&r.heap_used, 0 - bytes) - bytes;    // too much, so undo it; less may be in use now
     while (used + bytes <= r.heap_bytes) {
         u64 found = atomicCAS(&r.heap_used, used, used + bytes);
         if (found == used)
@@ -291,7 +292,7 @@ extern "C" __device__ void *__binalloc_malloc(u64 size)
         return 0;
     u32 units = 0;
     u32 granules = (u32)((size + GRANULE - 1) / GRANULE);
-    u32 c = class_of(granules + 1, units);           // one behind its end that belongs to nobody
+    u32 c = class_of(granules + 1, units);           // with one granule behind its end that no block has
     u32 way = thread_number() % WAYS;
     int granule = take_freed(c * WAYS + way);
     if (granule < 0)

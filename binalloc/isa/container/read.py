@@ -366,7 +366,7 @@ class Reader(Checked):
                 self.module.constant_vars.append(ConstantVar(name, bank, sym.st_value, sym.st_size))
             else:
                 self.fail(
-                    place, "symbol of no kind that Loom has", f"section {sym.st_shndx}, st_info {sym.st_info:#x}",
+                    place, "not a kind of symbol that Loom has", f"section {sym.st_shndx}, st_info {sym.st_info:#x}",
                     "a function, a label in its code, a shared, global or constant variable",
                 )  # fmt: skip
         for fn in self.module.functions:

@@ -90,10 +90,11 @@ def parse_init(value: object, to: Filled, at: At) -> Init:
         at.only_keys(table, ("kind",))
         return Init(kind)
     if isinstance(to.element, Struct):
-        at.sub("kind").fail(f"structs are not filled so ({to.element.name})", kind, "zeros, values, fields, or a file")
+        message = f"structs cannot be filled in this way ({to.element.name})"
+        at.sub("kind").fail(message, kind, "zeros, values, fields, or a file")
     if to.element == POINTER:
         expected = 'zeros, values, or numbers of elements, with `argument = "name"`'
-        at.sub("kind").fail("pointers are not filled so", kind, expected)
+        at.sub("kind").fail("pointers cannot be filled in this way", kind, expected)
     return _numbers(kind, table, to.element, to, at)
 
 
@@ -174,7 +175,8 @@ def _file(table: dict[str, Any], to: Filled, at: At) -> Init:
         given = replace(given, skip=at.sub("skip").integer(table["skip"], 0, _LONGEST))
     parts = _parts(table["fields"], to, at.sub("fields")) if "fields" in table else ()
     if format_ in (FileFormat.CSV, FileFormat.PNG) and isinstance(to.element, Struct):
-        at.sub("format").fail("such a file has no structs", format_, "npy, npz or raw, or files for single `fields`")
+        expected = "npy, npz or raw, or files for single `fields`"
+        at.sub("format").fail("a file of this format has no structs", format_, expected)
     return Init(InitKind.FILE, file=given, parts=parts)
 
 
@@ -243,7 +245,7 @@ def _random(table: dict[str, Any], dtype: str, index: int, at: At) -> Init:
         a_value(int(low), part, at.sub("low"))
         a_value(int(high) - 1, part, high_at)
         if dtype == "bool" and high > 2:
-            high_at.fail("more than truth values have", high, "at most 2")
+            high_at.fail("out of the range of truth values", high, "at most 2")
     else:
         low = _real(a_number(table.get("low", 0.0), at.sub("low")), part, at.sub("low"))
         high = _real(a_number(table.get("high", 1.0), at.sub("high")), part, at.sub("high"))

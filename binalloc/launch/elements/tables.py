@@ -37,7 +37,7 @@ class Types:
         for name in self._tables:
             where = at.sub(str(name))
             if a_name(name, where) in DTYPES:
-                where.fail("the name of a type that there is", name, "another name")
+                where.fail("the name of a built-in type", name, "another name")
         for name in self._tables:
             self._struct(name, ())
 
@@ -139,9 +139,9 @@ def _require_modest(made: Struct, at: At) -> None:
     for count, leaf in enumerate(made.leaves(), 1):
         if count > MAX_MEMBERS:
             found, expected = f"{count} or more", f"at most {MAX_MEMBERS}"
-            at.fail("too many fields, those of structs in it counted", found, expected)
+            at.fail("too many fields, with the fields of structs in it", found, expected)
         if leaf.axes >= MAX_AXES:
-            at.fail("too many dimensions, those of structs in it counted", leaf.axes, f"at most {MAX_AXES - 1}")
+            at.fail("too many dimensions, with the dimensions of structs in it", leaf.axes, f"at most {MAX_AXES - 1}")
 
 
 def struct_types(table: Mapping[str, Any], at: At) -> Types:

@@ -95,7 +95,7 @@ def _passed(step: LaunchStep, info: FunctionInfo, held: Launch, scope: Scope) ->
         unknown = [name for name in given if name not in {p.name for p in params}]
         missing = [p.name for p in params if p.name not in given]
         if unknown or missing:
-            found = f"{unknown[0]}, which it has not" if unknown else f"nothing for {missing[0]}"
+            found = f"{unknown[0]}, which is not one of them" if unknown else f"nothing for {missing[0]}"
             raise _contradicts(at, "not the parameters of the kernel", found, listed)
         return [_argument(given[p.name], p, held, scope) for p in params]
     if len(given) != len(params):
@@ -136,7 +136,7 @@ def _dtype(value: Number, param: Param, given: Given) -> str:
         return f"f{param.size * 8}"
     if isinstance(value, float) or name is None:
         raise _contradicts(
-            given.at, f"the number does not fit the parameter {param.name}", value, f"what has {param.size} bytes"
+            given.at, f"the number does not fit the parameter {param.name}", value, f"a value of {param.size} bytes"
         )
     return f"u{name[1:]}" if value >= 0 else name
 

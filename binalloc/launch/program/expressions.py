@@ -96,7 +96,7 @@ def parse_expression(value: object, names: Names, at: At) -> Expression:
     """Return the expression at a key: a number of the file, or text. Raises MalformedInput for all else, and for names
     not in `names`."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        at.fail("not an expression", quoted(value), "a number, or text as \"n / 16 - t\"")
+        at.fail("not an expression", quoted(value), "a number, or text such as \"n / 16 - t\"")
     if not isinstance(value, str):
         number = value
         if isinstance(number, int) and not LOW <= number <= HIGH:
@@ -113,7 +113,7 @@ def parse_expression(value: object, names: Names, at: At) -> Expression:
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it nests too deeply"
-        at.fail(f"not an expression: {reason}", quoted(value), 'one as "n / 16 - t"')
+        at.fail(f"not an expression: {reason}", quoted(value), 'text such as "n / 16 - t"')
     compiler = _Compiler(text, names, at)
     code = compiler.code(tree, MAX_DEPTH)
     expression = Expression(at, text, code)
@@ -147,7 +147,7 @@ def _whole(a: Number, b: Number, what: str) -> tuple[int, int]:
 def quotient(a: Number, b: Number) -> Number:
     """Return the result of `/`: of two integers rounded towards zero, as in C."""
     if b == 0:
-        raise NotComputable("division by zero", f"{a} / {b}", "another number than 0 below")
+        raise NotComputable("division by zero", f"{a} / {b}", "a divisor other than 0")
     if isinstance(a, int) and isinstance(b, int):
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     return a / b
@@ -156,7 +156,7 @@ def quotient(a: Number, b: Number) -> Number:
 def remainder(a: Number, b: Number) -> Number:
     """Return the result of `%`: the remainder of the quotient, with the sign of `a`, as in C; of floats C's fmod."""
     if b == 0:
-        raise NotComputable("division by zero", f"{a} % {b}", "another number than 0 on the right")
+        raise NotComputable("division by zero", f"{a} % {b}", "a divisor other than 0")
     if isinstance(a, int) and isinstance(b, int):
         return abs(a) % abs(b) * (-1 if a < 0 else 1)
     return math.fmod(a, b)
@@ -179,7 +179,7 @@ def ceil_div(a: Number, b: Number) -> int:
     """Return the least integer that is not below a / b."""
     a, b = _whole(a, b, "ceil_div")
     if b == 0:
-        raise NotComputable("division by zero", f"ceil_div({a}, {b})", "another number than 0 below")
+        raise NotComputable("division by zero", f"ceil_div({a}, {b})", "a divisor other than 0")
     return -(-a // b)
 
 
@@ -248,7 +248,7 @@ def _checked(function: Callable[..., Number], arguments: tuple[Number, ...]) -> 
     try:
         value = function(*arguments)
     except (OverflowError, ValueError) as error:
-        raise NotComputable("out of range", ", ".join(map(str, arguments)), "what has a value") from error
+        raise NotComputable("out of range", ", ".join(map(str, arguments)), "arguments in its range") from error
     if isinstance(value, int) and not LOW <= value <= HIGH:
         raise NotComputable("an integer beyond 64 bits", value, f"{LOW} to {HIGH}")
     return value
@@ -363,7 +363,7 @@ class _Compiler:
             elif step is None:
                 break
             elif element is None or isinstance(element, str) or isinstance(step, list):
-                self.fail("no part of a number", node, "nothing behind it")
+                self.fail("a number has no parts", node, "nothing behind it")
             else:
                 member = element.member(step)
                 if member is None:
@@ -373,7 +373,7 @@ class _Compiler:
         if element is not None and not isinstance(element, str):
             self.fail("a struct is no number", ends[-1], f"a field of it: {', '.join(m.name for m in element.members)}")
         if element is not None and kind_of(element) == "c":
-            self.fail("a complex number is none of expressions", ends[-1], "integers and floats")
+            self.fail("expressions have no complex numbers", ends[-1], "integers and floats")
 
     def binary(self, node: ast.BinOp, depth: int) -> Code:
         kind = _kind(node)

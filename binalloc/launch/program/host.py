@@ -48,7 +48,7 @@ def call_host(
         known = name in scalars and name in step.arguments
         if not known or not (is_number(value) or type(value) is type(scalars[name])):
             raise UsageError(
-                "the host function returned what is no scalar's value", file=step.file, place=place,
+                "the host function returned no value of a scalar", file=step.file, place=place,
                 found=f"{quoted(name)}: {type(value).__name__}",
                 expected="numbers by the names of scalars among the step's arguments; arrays are changed in place",
             )  # fmt: skip

@@ -89,7 +89,8 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
         if a.name in constants:
             where.fail("an argument has the name of a constant", a.name, "distinct names")
         if a.name in FUNCTIONS:
-            where.fail("a name of expressions", a.name, f"another one than {', '.join(FUNCTIONS)}")
+            message = "the argument has the name of a function of expressions"
+            where.fail(message, a.name, f"a name other than {', '.join(FUNCTIONS)}")
     held = Launch(
         "", (1, 1, 1), (1, 1, 1), 0, arguments, parse_reference(table, at), size, at.file,
         **parse_runtime(table, override, at, over_at),  # type: ignore[arg-type]

@@ -180,7 +180,7 @@ class Walk:
             place: Any = inner if isinstance(inner, str) else (..., *inner)
             part = part[place]
         if 1 < len(values) > part.size:
-            step.at.sub("value").fail("more values than they go to", len(values), f"at most {part.size}")
+            step.at.sub("value").fail("more values than elements", len(values), f"at most {part.size}")
         with np.errstate(all="ignore"):
             given = rounded(values, dtype)
             part[...] = given[0] if len(given) == 1 else np.resize(given, part.shape)

@@ -1,11 +1,10 @@
 """This module lets OR-Tools CP-SAT choose the cheapest spill code, and proves a lower bound on its cost.
 
 Needs all possible parts of spill code (`spills`), pressure and capacity at each point, and a choice to start from.
-Leaves a choice, and a lower bound on the cost of the code that one round of spilling emits for any choice. The
-variables are: one per region (spilled or not), one for whether memory holds its value there, one per value that may be
-kept in memory or recomputed, and one per comeback and store that follows from those. At each point enough regions are
-spilled for the rest to fit, unless the item at the point is left out. Points with the same regions share one
-constraint.
+Leaves a choice, and a lower bound on the cost of the code that one round of spilling emits for any choice. Each region
+has two variables: whether it is spilled, and whether memory holds its value there. A value that may be kept in memory
+or recomputed has one. So has each comeback or store that follows from those. At each point enough regions are spilled
+for the rest to fit, unless the item at the point is left out. Points with the same regions share one constraint.
 
 With slots the model is joint over registers, slots and local memory. Each value has one more variable (local memory or
 slot), and no point has more values in registers and slots than there are of both. Spill code moves while registers are
@@ -60,7 +59,7 @@ def solve(
 ) -> Solution:
     """Return the cheapest choice found within `limit` units of deterministic time (about seconds).
 
-    start: a choice that fits, which is returned where nothing is found.
+    start: a choice that fits, returned where nothing is found.
     """
     from ortools.sat.python import cp_model
 

@@ -122,7 +122,7 @@ def largest_greedy_clique(adjacency: Sequence[int]) -> list[int]:
     best: list[int] = []
     for v in sorted(range(len(adjacency)), key=lambda v: (-adjacency[v].bit_count(), v)):
         if adjacency[v].bit_count() < len(best):
-            break  # nor do those behind it have neighbours enough
+            break  # the vertices that follow have no more neighbours
         clique, candidates = [v], adjacency[v]
         while candidates and len(clique) + candidates.bit_count() > len(best):
             n = max(bits(candidates), key=lambda n: ((adjacency[n] & candidates).bit_count(), -n))

@@ -1,10 +1,10 @@
 """This module chooses the cheapest spills in all functions of a call graph at once, with a lower bound.
 
 Needs for each function the same as `cpsat`, and the values that live in it at each point. Leaves the number of
-registers that each callee should have, and a lower bound on the cost of the whole graph. The registers that a callee
-overwrites are lost to its callers across the call, and so are the registers that it needs at once: two variables per
-callee. Slots lie on a stack, one variable per callee. A spilled value may be in a register that is free. The bound
-holds whatever registers callees take their arguments in, and whatever calls overwrite.
+registers that each callee should have, and a lower bound on the cost of the whole graph. Each callee has two variables:
+the registers that it overwrites, and the registers that it needs at once. Callers cannot use either across the call.
+Slots lie on a stack, one variable per callee. A spilled value may be in a register that is free. The bound holds
+whatever registers callees take their arguments in, and whatever calls overwrite.
 
 Deterministic, as `cpsat` is.
 """
@@ -88,8 +88,8 @@ class _Joint:
 
     models: for each function its model. overwritten: for each callee the registers that it and its own callees
     overwrite. taken: for each callee the registers that it has at once. demands: for each callee the expressions that
-    `taken` must cover, each with the callee of the call it lies in, whose registers are added, or "". slots: for each
-    function the slots of it and its callees.
+    `taken` must cover. Each has the name of a function whose registers are added, since the expression is for a call of
+    it, or "". slots: for each function the slots of it and its callees.
     """
 
     def __init__(self, model: Any, registers: int) -> None:

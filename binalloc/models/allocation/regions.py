@@ -9,7 +9,7 @@ around a loop and in a register inside it, or the other way round, or in memory 
 
 Needs regions in numbers (`Regions`), and pressure and capacity at each point. Leaves the regions that go to memory
 (`choose`). The choice is greedy, most relieved points per cost first; single regions compete with families of regions
-of one value. Then regions that nobody wants between spilled regions are spilled, too, and regions that later choices
+of one value. Then regions between spilled regions are spilled, too, if nobody wants them. Regions that later choices
 made needless are brought back, most expensive first. Time is linear in regions but for a logarithm, times the points
 that each one spans.
 """
@@ -271,9 +271,8 @@ class _Greedy:
         return gains
 
     def _cheaper(self, family: Sequence[int], before: float) -> list[int]:
-        """Return the families that may cost less now that `family` is spilled. They have a spilled region, or one that
-        borders or crosses a spilled one, or stores that would cost more than stores at definitions. before: `leave`
-        until now."""
+        """Return the families that may cost less now that `family` is spilled. They have a spilled region, one beside
+        or crossing a spilled one, or stores that cost more than stores at definitions. before: `leave` until now."""
         regions = self.regions
         found: set[int] = set()
         for r in family:

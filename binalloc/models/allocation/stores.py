@@ -1,9 +1,9 @@
 """This module places the stores of a value, so that memory holds it where it has to, at least cost: a minimal cut.
 
 Needs a value's regions (`regions`), the ways into each, and the regions in which memory must hold the value. Leaves the
-regions in which memory holds it. If memory holds the value in the region that a way comes from, nothing need be done on
-that way. Otherwise a store on it has the cost of the way. Memory holds nothing on ways from definitions. So the stores
-are the edges of a cut between the definitions and the regions that need memory. The minimal one is found by Ford and
+regions in which memory holds it. If memory holds the value in a way's source, nothing need be done on that way.
+Otherwise a store on it has the cost of the way. Memory holds nothing on ways from definitions. So the stores are the
+edges of a cut between the definitions and the regions that need memory. The minimal one is found by Ford and
 Fulkerson's theorem, on graphs of a few nodes.
 """
 
@@ -17,7 +17,7 @@ DEFINED = -1
 Way = tuple[int, float]
 """(source region or DEFINED, cost of a store on the way)."""
 
-_UNLIMITED = float("inf")
+_UNLIMITED = float("inf")  # the capacity of an edge that must not be cut
 _NEEDED = -2
 """The sink of the flow, behind all regions that need memory; no region and not DEFINED."""
 

@@ -16,6 +16,7 @@ KIB = 1024
 REGISTER_FIELD_LIMIT = 255
 """Registers that a thread can name in an 8-bit operand field (255 itself is the zero register)."""
 
+# this and the next five: sources that rows name
 _HEADER = "NVIDIA cuda_occupancy.h, CUDA 13.0 (granularities, blocks per SM, sub-partitions)"
 _CCCL = "NVIDIA/cccl@004ad19 libcudacxx cuda/__device/arch_traits.h"
 _XMARTLABS = "xmartlabs/cuda-calculator@10380ec"
@@ -101,12 +102,14 @@ def _row(
     )
 
 
+# registers per SM, unit, per thread, per block, as most capabilities from 3.5 on have them
 _R64K = (65536, 256, 255, 65536)
 _OLD = f"{_HEADER}; {_XMARTLABS}; {_DEVICE_HS}"
 _PASCAL = f"{_CCCL}; {_HEADER}; {_XMARTLABS}; {_DEVICE_HS}"
 _RECENT = f"{_CCCL}; {_HEADER}; {_DEVICE_HS}; {_GUIDE_SHARED}"
-_48K = 49152
+_48K = 49152  # the most shared memory of a block without opting in, in bytes
 
+# one per capability; a row's last two fields are its source and a note
 _ROWS = (
     _row(
         "1.3", (1024, 8, 512), (16384, 512, 124, 16384), (16384, 16384, 16384, 512), (2, 1, 0),
@@ -152,6 +155,7 @@ LIMITS: dict[str, Limits] = {row.cc: row for row in _ROWS}
 """Limits of each compute capability ("3.0")."""
 
 _TO_100 = (0, 8, 16, 32, 64, 100)
+# `SHARED_STEPS` in kilobytes
 _STEPS_KIB: dict[str, tuple[int, ...]] = {
     "7.0": (0, 8, 16, 32, 64, 96),
     "7.5": (32, 64),

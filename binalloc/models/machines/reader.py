@@ -59,6 +59,7 @@ _SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("constant", "constant", model.ConstantCache),
     ("search", "search", model.Search),
 )
+"""(key in the file, attribute of `Machine`, its class) of each section that a file must have."""
 _OPTIONAL: tuple[tuple[str, type], ...] = (
     ("register_file", model.RegisterFile),
     ("constant_cache", model.ConstantLines),
@@ -71,6 +72,7 @@ Key and attribute have the same name. Without the section the attribute is None.
 _TYPE_NAMES = {
     int: "an integer", float: "a number", bool: "true or false", str: "text", dict: "a table", list: "a list",
 }  # fmt: skip
+"""Types of values in words, for messages."""
 _T = TypeVar("_T")
 
 

@@ -1,5 +1,5 @@
-"""This module computes the time of a load in a memory system that does nothing else, as parts of the latencies that a
-machine file states.
+"""This module computes the time of a load in an idle memory system, as parts of the latencies that a machine file
+states.
 
 `l2.latency` and `dram.latency` are an SM's, from issue to use. The shares of the links and of the commands of DRAM
 follow from other figures. The rest is the latency of L2 itself, and of the way between L2 and DRAM.

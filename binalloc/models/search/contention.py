@@ -6,8 +6,8 @@ requests in the order in which they arrive. Blocks meet at barriers, and make ro
 done. So warps fall in step with one another and out of it again, which no formula of averages shows. Values do not
 exist here: the demand of a step is all that is known of it.
 
-Where it would take too long to follow all steps, a part is followed. How far the warps have come by then is measured
-with the time that the steps take a warp that is alone.
+Where it would take too long to follow all steps, a part is followed. The warps' progress by then is measured with the
+time that a warp alone needs for the steps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WAVES = 3
 
 
 class WarpStep(NamedTuple):
-    """A step is what a warp does between two times at which it may have to wait."""
+    """A step is the work of a warp between two points at which it may have to wait."""
 
     waits: int  #: boards that have to be free before it begins, as bits
     issues: float  #: issue slots of its scheduler

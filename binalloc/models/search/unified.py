@@ -298,8 +298,7 @@ class _Search:
         return next((t for t in reversed(self.levels) if t < start and fits(t)), 0)
 
     def _descend(self, start: int, fit: int) -> int | None:
-        """Return the first level from the start down that satisfies CI_pred, or what the reading takes where none
-        does."""
+        """Return the first level from the start down that satisfies CI_pred; without one, the reading decides."""
         lowest = max(fit, self.problem.original_threads + 1)
         self.path.append(
             f"CI_pred fails at the start {start}: down, above the original's {self.problem.original_threads} threads "

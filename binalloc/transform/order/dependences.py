@@ -10,9 +10,9 @@ checker demands:
   register for it.
 - *Memory*, by the "Memory model" of ISA.md: loads may change places. So may accesses of different spaces, unless one is
   generic (or a texture, with global memory). In local memory, so may accesses of one base value at disjoint offsets. In
-  global memory they may under the model `ptx`; under `loom` they may if they touch different bytes in any two lanes
-  (`addresses`). In shared and generic memory a store changes places with no access. An atomic or ordered access changes
-  places with no access at all.
+  global memory such accesses may, too, under the model `ptx`; under `loom`, accesses of different bytes in any two
+  lanes (`addresses`). In shared and generic memory a store changes places with no access. An atomic or ordered access
+  changes places with no access at all.
 - *Warps*: exchanges between lanes keep their order, and do not move across barriers, WARPSYNC, fences and clock reads.
   These four change places with nothing that has an effect, but pure code may pass them.
 """

@@ -75,18 +75,19 @@ def orders(stretch: Stretch) -> list[list[int]]:
 
 
 def _latest(change: int, opened: int, k: int) -> Key:
-    """Prefer an item that frees a register, as soon as it may come; keep the present order otherwise."""
+    """Return a key that prefers an item freeing a register, as soon as it may come, and else keeps the present
+    order."""
     return (0 if change < 0 else 1, -k)
 
 
 def _newest(change: int, opened: int, k: int) -> Key:
-    """Prefer the item that frees most registers. Among equals, prefer the one computing the value opened last. So one
-    expression follows the other."""
+    """Return a key that prefers the item freeing most registers. Among equals, it prefers the one computing the value
+    opened last. So one expression follows the other."""
     return (change, -opened, -k)
 
 
 def _fewest(change: int, opened: int, k: int) -> Key:
-    """Prefer an item that frees a register; otherwise keep expressions together."""
+    """Return a key that prefers an item freeing a register, and else keeps expressions together."""
     return (0 if change < 0 else 1, -opened, change, -k)
 
 

@@ -134,7 +134,7 @@ class Expressions:
     def _writer(self, k: int, bit: int) -> int:
         """Return the pure item before k in its block that wrote the predicate, or -1."""
         first = self.flat.starts[self.block_of[k]]
-        for j in range(k - 1, max(first, k - 24) - 1, -1):  # so far back at most, to bound the time; chosen by hand
+        for j in range(k - 1, max(first, k - 24) - 1, -1):  # 24 items back at most, to bound the time; chosen by hand
             item = self.flat.items[j]
             if item.predicate_defs & bit:
                 return j if item.guard is None and repeatable(item, self.code.banks) else -1

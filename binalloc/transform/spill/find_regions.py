@@ -7,8 +7,7 @@ and the regions before and after each access, for prices (`price_regions`) and f
 
 An edge between blocks divides a region where the innermost loop changes and code can be placed on the edge. That is at
 the end of a block with one successor, at the start of one with one predecessor, or between two successive blocks. Where
-no code can be placed, regions are divided behind the edge, at the start of the block that all ways into it have in
-common.
+no code can be placed, regions are divided behind the edge, at the start of the block, which all edges into it share.
 """
 
 from __future__ import annotations

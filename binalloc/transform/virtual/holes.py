@@ -2,7 +2,7 @@
 
 It needs virtual code and its live ranges. The values of a wide operand are in consecutive registers before its item. So
 are the parts that a wide result keeps of its old content, with the other parts beside them. Registers that are free
-elsewhere cannot take their places, so that many more registers are needed than values are live.
+elsewhere cannot take their places, so that correspondingly more are needed than values are live.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _holds_result(item: Item, operand: Sequence[int], left: Sequence[int], place
         if 1 < width < len(operand) and all(first + k not in left for k in range(width)):
             return True
         for i in left:
-            if operand[i] in result.values:  # it stands where it will
+            if operand[i] in result.values:  # part of the result already, it stays in place
                 at = result.values.index(operand[i]) - i + place
                 if 0 <= at < width:
                     return True

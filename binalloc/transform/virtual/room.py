@@ -1,7 +1,7 @@
 """This module counts the registers needed and the registers available at each point of virtual code, calls included.
 
 Point 2k is before item k, 2k + 1 after it. Behind all of these comes one point per call, which is inside the call.
-There only registers that the call leaves alone are available. Only values that have to move into these registers are
+There only registers that the call leaves alone are available. Only values that have to be in these registers are
 counted: an argument stays in its register if its callee does not overwrite that.
 """
 

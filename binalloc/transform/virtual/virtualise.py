@@ -264,12 +264,12 @@ class _Virtualising:
         ]
         after: list[Item] = []
         defs: list[VOperand] = []
-        first: dict[Register, Value] = {}  # results that are copies of one another may come in one register
+        first: dict[Register, Value] = {}  # results that are copies of one another may share a register
         for loc, web in link.results:
             if web not in self.value_of:
                 continue
             value = self.value_of[web]
-            if loc not in contract.results:  # a callee that never returns leaves nothing, but what was here ends here
+            if loc not in contract.results:  # a callee that never returns has no results, but old values end here
                 defs.append(VOperand("", (value,)))
             elif (register := contract.results[loc]) in first:
                 after.append(copy_item(value, first[register], weight))

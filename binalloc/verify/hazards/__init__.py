@@ -1,1 +1,1 @@
-"""Static check of control codes."""
+"""This room checks control codes statically."""

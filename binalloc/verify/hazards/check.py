@@ -1,22 +1,22 @@
-"""The static hazard check: no way through the code meets a hazard of ISA.md's "Control codes".
+"""The static hazard check proves that no way through the code meets a hazard of ISA.md's "Control codes".
 
     hazards = find_hazards(module, latencies)      # [] is the proof
 
-**What is proven.** For every function scheduled for the machine the latencies are of, on every way through the code (a
-guard may hold for all, some or no lanes; either side of a divergent branch may run first; loops, calls and returns),
-for registers and predicates: no fixed result is read or overwritten too early, no variable result is read or
+**What is proven.** It holds for every function scheduled for the machine of the latencies, on every way through the
+code: a guard may hold for all, some or no lanes; either side of a divergent branch may run first; loops, calls and
+returns. For registers and predicates, no fixed result is read or overwritten too early, no variable result is read or
 overwritten before its scoreboard was waited for, no late read is overtaken by a write. Where code that cannot be seen
-may run next (an indirect call; a RET to callers nobody can name; an EXIT inside a callee), nothing may be in flight.
+may run next (an indirect call; a RET to unknown callers; an EXIT inside a callee), nothing may be in flight.
 
-Fixed results are followed per lane, scoreboards per warp: a place whose variable result or late read another lane of
+Fixed results are followed per lane, scoreboards per warp. A place whose variable result or late read another lane of
 the warp has pending counts as pending, because scoreboards count for all lanes (the contract would allow such a read).
 
-**What is not used.** Values: a guard that never holds, a branch never taken count as possible, so a finding is a hazard
-on some way through the code, which an input that takes that way may not exist for.
+**What is not used.** Values: a guard that never holds, or a branch never taken, counts as possible. So a finding is a
+hazard on some way through the code, which perhaps no input takes.
 
-Parts: `code` (instructions as sets of places), `graph` (ways), `flow` (what is in flight),
-`trace` (whom to name). Linear in the code but for divergent branches that
-share one reconvergence point (their number times their ends).
+Parts: `code` (instructions as sets of places), `graph` (ways), `flow` (what is in flight), `trace` (the producer of a
+hazard). Linear in the code but for divergent branches that share one reconvergence point (their number times their
+ends).
 """
 
 from __future__ import annotations
@@ -39,26 +39,22 @@ LIMIT = 200
 
 @dataclass(frozen=True)
 class Hazard:
-    """Two instructions too close on some way.
+    """A hazard is two instructions too close on some way."""
 
-    kind: RAW, WAW, WAR, "drain" (in flight where unseen code goes on) or "unscheduled" (a call that leaves the checked
-    code). function, index, instruction: who meets it; producer...: what is in flight ("" and -1 where unknown). places:
-    registers and predicates. needed, found: cycles between the two, for fixed results (else None). scoreboards: those
-    that free it, for variable ones; empty where it has none. other_lanes: the two are of lanes that parted at a branch.
-    """
-
+    #: RAW, WAW, WAR, "drain" (in flight where unseen code continues) or "unscheduled" (a call that leaves the checked
+    #: code)
     kind: str
-    function: str
-    index: int
-    instruction: str
-    places: tuple[str, ...] = ()
-    producer_function: str = ""
-    producer_index: int = -1
-    producer: str = ""
-    needed: int | None = None
-    found: int | None = None
-    scoreboards: tuple[int, ...] = ()
-    other_lanes: bool = False
+    function: str  #: name of the function with the later instruction
+    index: int  #: word of the later instruction
+    instruction: str  #: its text
+    places: tuple[str, ...] = ()  #: registers and predicates concerned
+    producer_function: str = ""  #: name of the function with the instruction in flight, "" where unknown
+    producer_index: int = -1  #: word of the instruction in flight, -1 where unknown
+    producer: str = ""  #: its text, "" where unknown
+    needed: int | None = None  #: cycles needed between the two, for fixed results (else None)
+    found: int | None = None  #: cycles found between the two, for fixed results (else None)
+    scoreboards: tuple[int, ...] = ()  #: those that free the place, for variable results; empty where there is none
+    other_lanes: bool = False  #: the two are executed by lanes that parted at a branch
 
     def __str__(self) -> str:
         place = f"{self.function}+{self.index}: "
@@ -79,10 +75,10 @@ class Hazard:
 
 @no_collection()
 def find_hazards(module: Module, latencies: UnitLatencies) -> list[Hazard]:
-    """Every hazard of the functions of `module` scheduled for `latencies.machine`, at most `LIMIT`, in the order of the
-    code.
+    """Return every hazard of the functions of `module` scheduled for `latencies.machine`, in the order of the code.
 
-    Needs addresses laid out. MalformedInput where a branch leaves its function. About 2 s for 100,000 instructions.
+    At most `LIMIT` are returned. Needs addresses laid out. Raises MalformedInput where a branch leaves its function.
+    About 2 s for 100,000 instructions.
     """
     code = HazardCode(module, latencies)
     graph = HazardGraph(code)
@@ -104,7 +100,7 @@ def _meet(met: dict[tuple[int, str, bool], int], node: int, kind: str, fixed: bo
 
 
 def _check(flow: HazardFlow, number: int, met: dict[tuple[int, str, bool], int]) -> None:
-    """Go through a block with what is in flight before it; hazards go to `met`: (word, kind, fixed) -> places."""
+    """Go through a block with the planes in flight before it; hazards go to `met`: (word, kind, fixed) -> places."""
     code, block = flow.code, flow.graph.blocks[number]
     width, top = code.width, code.places
     fixed, own, others = flow.before[number]
@@ -156,7 +152,7 @@ def _place(code: HazardCode, node: int) -> tuple[str, int, str]:
 
 
 def _described(code: HazardCode, tracer: Tracer, node: int, kind: str, fixed: bool, places: int) -> list[Hazard]:
-    """One hazard per producer of the places met."""
+    """Return one hazard for each producer of the places met."""
     by: dict[int | None, tuple[Suspect | None, int]] = {}
     for k in bits(places):
         step = (tracer.fixed if fixed else tracer.pending)(node, kind, 1 << k)

@@ -1,6 +1,6 @@
-"""What the hazard check asks about single instructions, as integers: `HazardCode`.
+"""This module has what the hazard check needs to know of single instructions, as integers: `HazardCode`.
 
-Needs a module laid out and the unit latencies of a machine; leaves one entry per word of every function that is
+Needs a module laid out and the unit latencies of a machine. Leaves one entry per word of every function that is
 scheduled for that machine. Registers and predicates are *places*, numbered together (predicate p is place p, register r
 place 8 + r), and sets of places are integers of one bit per place, `width` bits long.
 
@@ -8,8 +8,8 @@ What is in flight is a row of such sets, *planes* of `width` bits in one integer
 
 - fixed results: plane k holds the places whose result is there in more than k cycles (0 <= k < 15), so the stall count
   of an instruction shifts it down by as many planes, and where paths meet the slowest counts by OR;
-- variable ones: plane b < 8 holds the places whose result scoreboard b guards (7: none, never there), behind them one
-  plane per pair (rbar, wbar) that occurs, for the places still to be read.
+- variable results: plane b < 8 holds the places whose result scoreboard b guards (7: none, never there);
+- late reads: behind them, one plane per pair (rbar, wbar) that occurs, for the places still to be read.
 """
 
 from __future__ import annotations
@@ -24,16 +24,20 @@ from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.sets.table import view
 from binalloc.isa.timing import LONGEST_STALL, SCOREBOARDS, UnitLatencies, by_scoreboard
 
-FIRST_REGISTER = TRUE + 1
+FIRST_REGISTER = TRUE + 1  # place of R0, behind the predicates
 BOARDS = 8
-"""Values of the scoreboard fields; those above 5 stand for none."""
-WAITS = 1 << SCOREBOARDS
+"""Values of the scoreboard fields; values above 5 stand for none."""
+WAITS = 1 << SCOREBOARDS  # number of sets of scoreboards that an instruction may wait for
 
 
 class HazardCode:
-    """Per word (numbered through the functions in file order, `base[f]` + index): its view; the places it `reads`
-    (guard included), reads `late` (after its issue) and `writes`; `cycles` of its unit; whether scoreboards guard it
-    (`boarded`); stall and wait; `fixed` and `pending`, the planes it puts in flight."""
+    """This has one entry for each word of the code; words are numbered through the functions in file order, `base[f]` +
+    index.
+
+    views: its view. reads: places that it reads (guard included). late: places that it reads after its issue. writes:
+    places that it writes. cycles: of its unit. boarded: whether scoreboards guard it. stall, wait: its control codes.
+    fixed, pending: the planes that it puts in flight.
+    """
 
     def __init__(self, module: Module, latencies: UnitLatencies) -> None:
         self.functions: list[Function] = [fn for fn in module if fn.info.machine == latencies.machine]
@@ -92,7 +96,7 @@ class HazardCode:
         self.keep = [self._kept(wait) for wait in range(WAITS)]
 
     def _kept(self, wait: int) -> int:
-        """The planes that waiting for the scoreboards in `wait` leaves in flight."""
+        """Return the planes that stay in flight after waiting for the scoreboards in `wait`."""
         kept = 0
         for b in range(BOARDS):
             if not wait >> b & 1:
@@ -103,11 +107,11 @@ class HazardCode:
         return kept
 
     def unwritten(self, pending: int) -> int:
-        """Places with a variable result in flight."""
+        """Return places with a variable result in flight."""
         return self._union(pending & ((1 << BOARDS * self.width) - 1))
 
     def unread(self, pending: int) -> int:
-        """Places that a variable instruction has still to read."""
+        """Return places that a variable instruction has still to read."""
         return self._union(pending >> BOARDS * self.width)
 
     def _union(self, planes: int) -> int:
@@ -119,7 +123,7 @@ class HazardCode:
 
 
 def places(refs: Iterable[Ref]) -> int:
-    """The set of places that `refs` cover."""
+    """Return the set of places that `refs` cover."""
     mask = 0
     for ref in refs:
         first = ref.index if ref.file == PRED else FIRST_REGISTER + ref.index
@@ -132,7 +136,7 @@ def _guard(v: View) -> int:
 
 
 def place_names(mask: int) -> list[str]:
-    """The places of `mask` as assembly names them, predicates last."""
+    """Return the places of `mask` as assembly names them, predicates last."""
     found = bits(mask)
     registers = [f"R{k - FIRST_REGISTER}" for k in found if k >= FIRST_REGISTER]
     return registers + [f"P{k}" for k in found if k < FIRST_REGISTER]

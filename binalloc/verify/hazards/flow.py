@@ -1,12 +1,11 @@
-"""What is in flight at each block: a forward data-flow problem over the hazard graph.
+"""This module finds what is in flight at each block: a forward data-flow problem over the hazard graph.
 
-Leaves per block, before it (`before`) and behind it (`behind`), what may be in flight on some way: an `InFlight`.
+Leaves for each block what may be in flight on some way before it (`before`) and behind it (`behind`): an `InFlight`.
 
-Each block's effect is known in closed form: what it puts in flight, by how many cycles it ages what it found, which
-planes its waits leave. Calls are precise: a block knows what was put in flight since its function was entered and,
-apart from that, what happens to whatever was in flight at entry, so what one caller leaves in flight does not flow to
-others. A function's effect is that of the ways to its RETs. Planes only grow and ages only shrink, so the iteration
-ends.
+Each block's effect is known in closed form: planes that it puts in flight, cycles by which it ages earlier ones, and
+planes that its waits leave. Calls are precise. A block knows the planes put in flight since its function was entered.
+Apart from that, it knows the effect on planes in flight at entry. So nothing flows from one caller to another. A
+function's effect is that of the ways to its RETs. Planes only grow and ages only shrink, so the iteration ends.
 """
 
 from __future__ import annotations
@@ -21,28 +20,25 @@ AGED = LONGEST_STALL
 
 
 class InFlight(NamedTuple):
-    """Planes of `code`: the running thread's fixed results; variable results and late reads of the running
-    thread (`own`) and of lanes that parted from it at a branch (`others`)."""
+    """These are planes of `code`."""
 
-    fixed: int
-    own: int
-    others: int
+    fixed: int  #: the running thread's fixed results
+    own: int  #: variable results and late reads of the running thread
+    others: int  #: variable results and late reads of lanes that parted from it at a branch
 
 
 class Effect(NamedTuple):
-    """What a piece of code does: puts fixed results in flight and ages those there before by at least `age` cycles
-    (at most AGED); puts accesses in flight, of the running thread (`own`) and of others; leaves the planes in `kept`
-    of what it found, and those in `switched` of what was the running thread's, which is now others'."""
+    """This is the effect of a piece of code on what is in flight."""
 
-    fixed: int
-    age: int
-    own: int
-    others: int
-    kept: int
-    switched: int
+    fixed: int  #: fixed results that it puts in flight
+    age: int  #: cycles by which it ages earlier fixed results at least (at most AGED)
+    own: int  #: accesses of the running thread that it puts in flight
+    others: int  #: accesses of other lanes that it puts in flight
+    kept: int  #: planes that it leaves in flight
+    switched: int  #: planes of the running thread that it leaves in flight, as other lanes' from then on
 
     def join(self, other: Effect) -> Effect:
-        """Either of the two."""
+        """Return the effect of either of the two."""
         return Effect(
             self.fixed | other.fixed,
             min(self.age, other.age),
@@ -53,7 +49,7 @@ class Effect(NamedTuple):
         )
 
     def then(self, next_: Effect, width: int) -> Effect:
-        """First this, then the other."""
+        """Return the effect of this code followed by the other."""
         return Effect(
             next_.fixed | self.fixed >> next_.age * width,
             min(self.age + next_.age, AGED),
@@ -64,7 +60,7 @@ class Effect(NamedTuple):
         )
 
     def on(self, found: InFlight, width: int) -> InFlight:
-        """What is in flight behind the code if `found` is before it."""
+        """Return what is in flight behind the code if `found` is before it."""
         return InFlight(
             self.fixed | found.fixed >> self.age * width,
             self.own | found.own & self.kept,
@@ -72,12 +68,15 @@ class Effect(NamedTuple):
         )
 
 
-NOTHING = InFlight(0, 0, 0)
+NOTHING = InFlight(0, 0, 0)  # nothing is in flight
 
 
 class HazardFlow:
-    """Solves for `graph`; see the module. `since[n]`: the effect of all ways from its function's entry to block n, None
-    where there is none; `summary[f]`: that of function f as a whole, None where it never returns."""
+    """This solves the problem for `graph`; see the module.
+
+    since[n]: effect of all ways from its function's entry to block n, None where there is none. summary[f]: effect of
+    function f as a whole, None where it never returns.
+    """
 
     def __init__(self, graph: HazardGraph) -> None:
         self.graph, self.code = graph, graph.code
@@ -112,7 +111,7 @@ class HazardFlow:
         return Effect(fixed, min(age, AGED), pending, 0, kept, 0)
 
     def _switches(self) -> None:
-        """over[n]: blocks where other lanes may go on when those that ran block n are through."""
+        """Set over[n]: blocks where other lanes may continue when the lanes that ran block n have come to its end."""
         for split in self.graph.splits:
             for side, other in (split.sides, split.sides[::-1]):
                 if side.start == split.point:
@@ -164,7 +163,7 @@ class HazardFlow:
                     dirty[site] = 1
 
     def _enter(self) -> None:
-        """What may be in flight where each function is entered; callers have the higher block numbers."""
+        """Compute what may be in flight where each function is entered; callers have the higher block numbers."""
         calls = [b for b in reversed(self.graph.blocks) if b.callee >= 0 and self.since[b.number] is not None]
         changed = True
         while changed:
@@ -178,6 +177,7 @@ class HazardFlow:
                     changed = True
 
     def _before(self, at: int) -> InFlight:
-        """What is in flight before a block: the effect of all ways to it on what is at its function's entry."""
+        """Return what is in flight before a block: the effect of all ways to it on what is in flight at its function's
+        entry."""
         since = self.since[at]
         return NOTHING if since is None else since.on(self.entry[self.graph.blocks[at].function], self.width)

@@ -1,17 +1,18 @@
-"""Blocks of the checked code, the ways of a thread through them, and where the warp may go on with other lanes.
+"""This module finds blocks of the checked code, the ways of a thread through them, and where a warp may continue with
+other lanes.
 
 A *thread's* way is the control flow graph with its calls and returns. A lane that waits while others run only gains
-time and waits for scoreboards, so for two instructions of one lane the ways on which it never waits are enough.
+time and waits for scoreboards. So for two instructions of one lane, the ways on which it never waits are enough.
 
-Scoreboards are the warp's, so *other lanes* come in, where a warp splits at a divergent branch: when those that went
-one way have all come to the reconvergence point or have left (EXIT, RET), those that went the other way go on at that
-side's first word; when these leave, those that wait at the reconvergence point go on there. Either side may be first
-here, though ISA.md says which is. Between an instruction of one lane and a later one of another lie at least the first
-lane's way to an end of its side and the second lane's from where it waits; lanes that run between the two only add
-waits. Hence one such *switch* between the two is enough, and `Split` lists them.
+Scoreboards are the warp's, so *other lanes* matter where a warp splits at a divergent branch. When the lanes that went
+one way have all come to the reconvergence point or have left (EXIT, RET), the lanes that went the other way continue at
+that side's first word. When these leave, the lanes that wait at the reconvergence point continue there. Either side may
+be first here, though ISA.md says which is. Between an instruction of one lane and a later one of another there are at
+least the first lane's way to an end of its side and the second lane's way from where it waits; lanes that run between
+the two only add waits. Hence one such *switch* between the two is enough, and `Split` lists them.
 
 Where every reconvergence point is the immediate post-dominator, lanes cannot pass the point of an outer branch while
-they wait for that of an inner one. Elsewhere the branches that may be passed are found out (`passed`), and their sides
+they wait for that of an inner one. Elsewhere the branches that may be passed are computed (`passed`), and their sides
 end only where lanes leave.
 """
 
@@ -28,53 +29,50 @@ from binalloc.verify.hazards.code import HazardCode
 
 @dataclass(slots=True)
 class HazardBlock:
-    """Words `start` to `end` (not included) of the code; empty where a call returns to.
+    """A block is words `start` to `end` (not included) of the code; it is empty where a call returns to."""
 
-    succ: next blocks on a thread's way, calls apart. callee: function called by the last word, or -1; `back`: where it
-    returns to. returns: ends in RET; leaves: in RET or EXIT. drains: code nobody can see may run next, so that
-    nothing may be in flight behind it.
-    """
-
-    number: int
-    function: int
-    start: int
-    end: int
-    succ: list[int] = field(default_factory=list)
-    callee: int = -1
-    back: int = -1
-    returns: bool = False
-    leaves: bool = False
-    drains: bool = False
+    number: int  #: its number
+    function: int  #: number of its function
+    start: int  #: first word
+    end: int  #: one past the last word
+    succ: list[int] = field(default_factory=list)  #: next blocks on a thread's way, without callees
+    callee: int = -1  #: function that the last word calls, or -1
+    back: int = -1  #: block to which the callee returns
+    returns: bool = False  #: it ends in RET
+    leaves: bool = False  #: it ends in RET or EXIT
+    drains: bool = False  #: unseen code may run next, so that nothing may be in flight behind it
 
     @property
     def inside(self) -> list[int]:
-        """Next blocks of the same function, calls passed over."""
+        """Return the next blocks of the same function, calls passed over."""
         return self.succ if self.callee < 0 else [*self.succ, self.back]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a divergent branch: its first block, and the blocks behind which its lanes may be through:
-    `arrive` steps to the reconvergence point, `leave` is an EXIT or RET."""
+    """This is one side of a divergent branch."""
 
-    start: int
-    arrive: tuple[int, ...]
-    leave: tuple[int, ...]
+    start: int  #: its first block
+    arrive: tuple[int, ...]  #: blocks behind which its lanes may come to the reconvergence point
+    leave: tuple[int, ...]  #: blocks that end in an EXIT or RET
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A divergent branch, the last word of `block`, with reconvergence point `point` (a block)."""
+    """This is a divergent branch."""
 
-    block: int
-    point: int
-    sides: tuple[Side, Side]
+    block: int  #: block whose last word it is
+    point: int  #: block at the reconvergence point
+    sides: tuple[Side, Side]  #: its two sides
 
 
 class HazardGraph:
-    """blocks: numbered callees first, by address inside a function; entry[f]: the first of function f. sites[f]: the
+    """This is the graph of all blocks.
+
+    blocks: numbered callees first, by address inside a function. entry[f]: the first block of function f. sites[f]: the
     blocks that call f. roots: functions that the launch or unseen code enters. strangers: words that call a function
-    that is not scheduled for this machine."""
+    not scheduled for this machine.
+    """
 
     def __init__(self, code: HazardCode) -> None:
         self.code = code
@@ -106,6 +104,7 @@ class HazardGraph:
             self._splits(f)
 
     def _callees_first(self) -> list[int]:
+        """Return the functions, callees before callers."""
         calls: list[list[int]] = [[] for _ in self.code.functions]
         for node, callee in sorted(self.callees.items()):
             calls[self.code.owner[node]].append(callee)
@@ -128,7 +127,7 @@ class HazardGraph:
     # -- blocks
 
     def _cut(self, f: int) -> None:
-        """The blocks of function f and the ways between them."""
+        """Divide function f into blocks, and link them."""
         code, base = self.code, self.code.base[f]
         fn = code.functions[f]
         size = len(fn.instrs)
@@ -157,6 +156,7 @@ class HazardGraph:
             self._link(block, f)
 
     def _inside(self, f: int, index: int, target: int) -> int:
+        """Return `target`; raises MalformedInput if it is no word of the function."""
         fn = self.code.functions[f]
         if not 0 <= target < len(fn.instrs):
             raise MalformedInput(
@@ -193,8 +193,11 @@ class HazardGraph:
         block.leaves = v.control in LEAVES
 
     def _drains(self) -> None:
-        """Behind an indirect call, a RET to callers nobody can name, or an EXIT that takes lanes away from a caller,
-        unseen code may run. Indirect calls enter no function that was rewritten."""
+        """Find the blocks behind which unseen code may run.
+
+        That is so behind an indirect call, a RET to unknown callers, or an EXIT that takes lanes away from a caller.
+        Indirect calls enter no function that was rewritten.
+        """
         code = self.code
         indirect = any(v.control == Flow.CALL_INDIRECT for v in code.views)
         self.roots = [
@@ -216,7 +219,7 @@ class HazardGraph:
     # -- where other lanes go on
 
     def _splits(self, f: int) -> None:
-        """The divergent branches of function f."""
+        """Find the divergent branches of function f."""
         code, base = self.code, self.code.base[f]
         fn = code.functions[f]
         found: list[tuple[int, int, int, int]] = []  # block of the branch, both sides, point
@@ -243,14 +246,14 @@ class HazardGraph:
             self.splits += [Split(b[0], point, (sides_of[b[1]], sides_of[b[2]])) for b in branches]
 
     def _block_of(self, node: int) -> int:
-        """The block whose last word is `node`, a branch."""
+        """Return the block whose last word is `node`, a branch."""
         start = node
         while start not in self.starts:
             start -= 1
         return self.starts[start]
 
     def region(self, starts: set[int], point: int) -> set[int]:
-        """Blocks reached from `starts` inside their function without entering `point` (-1: stop nowhere)."""
+        """Return the blocks reached from `starts` inside their function without entering `point` (-1: stop nowhere)."""
         seen = starts - {point}
         todo = sorted(seen)
         while todo:
@@ -261,8 +264,10 @@ class HazardGraph:
         return seen
 
     def _sides(self, starts: set[int], point: int, through: bool) -> dict[int, Side]:
-        """The side from each of `starts`. All at once: which ends each block reaches, against the flow until nothing
-        changes."""
+        """Return the side from each of `starts`.
+
+        All are computed at once: the ends that each block reaches, against the flow until nothing changes.
+        """
         region = self.region(starts, -1 if through else point)
         ordered = sorted(region, reverse=True)
         ends = [n for n in ordered if self.blocks[n].leaves or point in self.blocks[n].succ]
@@ -287,7 +292,8 @@ class HazardGraph:
         return out
 
     def _passed(self, f: int, found: list[tuple[int, int, int, int]], targets: dict[int, int]) -> set[int]:
-        """Branches whose lanes may pass their reconvergence point while they wait for that of another branch."""
+        """Return the branches whose lanes may pass their reconvergence point while they wait for another branch's
+        point."""
         fn, base = self.code.functions[f], self.code.base[f]
         nearest = immediate_postdominators(fn.instrs, targets)
         size = len(fn.instrs)

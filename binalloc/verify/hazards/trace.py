@@ -1,8 +1,7 @@
-"""Who is to blame for a hazard: a search backwards from the instruction that met it to the nearest producer.
+"""This module finds the producer of a hazard: it searches backwards from the instruction that met it.
 
 Needs the graph and its flow; used only once a hazard is known, to name the other instruction and the distance. Ways are
-those of a thread, with calls and returns matched; for scoreboards they may take one switch between lanes
-(`graph`).
+a thread's, with calls and returns matched; for scoreboards they may take one switch between lanes (`graph`).
 """
 
 from __future__ import annotations
@@ -14,33 +13,35 @@ from typing import NamedTuple
 from binalloc.isa.timing import LONGEST_STALL
 from binalloc.verify.hazards.graph import HazardGraph
 
-MOST_CALLS = 4
+MOST_CALLS = 4  # calls that a way remembers to match returns; chosen by hand: it bounds the number of ways
 MOST_WAYS = 4_000
-"""Pieces of ways looked at before the producer is given up as unknown."""
+"""Pieces of ways searched before the producer is given up as unknown. Chosen by hand: it bounds the time for one
+hazard, which is reported anyway."""
 
 
 class Suspect(NamedTuple):
-    """A word met on a way back: the stall counts between its issue and the hazard's (or behind it, for a drain), the
-    scoreboards waited for in between, and whether other lanes ran it."""
+    """A suspect is a word met on a way back."""
 
-    node: int
-    elapsed: int
-    waited: int
-    switched: bool
+    node: int  #: the word
+    elapsed: int  #: stall counts between its issue and the hazard's (or behind the hazard, for a drain)
+    waited: int  #: scoreboards waited for in between
+    switched: bool  #: other lanes ran it
 
 
 class _Way(NamedTuple):
-    elapsed: int
-    number: int
-    block: int
-    end: int
-    calls: tuple[int, ...]
-    waited: int
-    switched: bool
+    """A way is followed backwards from the hazard; ways are ordered by `elapsed`, then by `number`."""
+
+    elapsed: int  #: stall counts so far
+    number: int  #: order of discovery
+    block: int  #: block in which it goes on
+    end: int  #: one past the word at which it goes on
+    calls: tuple[int, ...]  #: blocks of the calls whose callees it has entered from behind
+    waited: int  #: scoreboards waited for so far
+    switched: bool  #: it has switched to other lanes
 
 
 class Tracer:
-    """Finds producers in `graph`."""
+    """A tracer finds producers in `graph`."""
 
     def __init__(self, graph: HazardGraph) -> None:
         self.graph, self.code = graph, graph.code
@@ -59,7 +60,7 @@ class Tracer:
             self.block_of[block.start : block.end] = [block.number] * (block.end - block.start)
 
     def fixed(self, node: int, kind: str, places: int) -> Suspect | None:
-        """The nearest fixed result of one of `places` that is too late for `node`."""
+        """Return the nearest fixed result of one of `places` that is too late for `node`."""
         code = self.code
         margin = code.cycles[node] - 1 if kind == "WAW" else 0
 
@@ -70,7 +71,7 @@ class Tracer:
         return self._search(node, kind == "drain", fits, LONGEST_STALL)
 
     def pending(self, node: int, kind: str, places: int) -> Suspect | None:
-        """The nearest variable instruction whose access to one of `places` nobody waited for on the way to `node`."""
+        """Return the nearest variable instruction with an unwaited access to one of `places` on the way to `node`."""
         code = self.code
 
         def fits(step: Suspect) -> bool:
@@ -86,7 +87,7 @@ class Tracer:
         return self._search(node, kind == "drain", fits, None)
 
     def _search(self, node: int, behind: bool, fits: Callable[[Suspect], bool], limit: int | None) -> Suspect | None:
-        """The first step that `fits`, nearest first; behind: count from the end of the node's own stall."""
+        """Return the first step that `fits`, nearest first; behind: count from the end of the node's own stall."""
         code, track = self.code, limit is None
         first = self.block_of[node]
         elapsed = code.stall[node] if behind else 0
@@ -119,7 +120,7 @@ class Tracer:
         return None
 
     def _before(self, way: _Way, switches: bool) -> Iterator[tuple[int, tuple[int, ...], bool]]:
-        """Blocks that may have run right before `way.block`."""
+        """Yield blocks that may have run right before `way.block`."""
         graph = self.graph
         block = graph.blocks[way.block]
         for before in graph.preds[way.block]:

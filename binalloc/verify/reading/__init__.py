@@ -1,1 +1,1 @@
-"""What the checker reads of both binaries: code, blocks, webs, the order of accesses."""
+"""This room reads both binaries for the checker: code, blocks, webs, the order of accesses."""

@@ -1,7 +1,7 @@
-"""Basic blocks of one function, by positions alone.
+"""This module finds the basic blocks of one function, by positions alone.
 
-Needs a `Code`; leaves it unchanged. A block ends behind every word that may lead elsewhere (branches, calls, ends) and
-before every word that something names: a branch's target, a reconvergence point.
+Needs a `Code`; leaves it unchanged. A block ends behind every branch, call and end, and before every branch target and
+reconvergence point.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import CALLS, ENDS, Flow
 from binalloc.verify.reading.code import Code
 
-CLOSES = frozenset((*ENDS, *CALLS))
+CLOSES = frozenset((*ENDS, *CALLS))  # words behind which a block ends
 
 
 class Places:
-    """Which block a word stands in. starts: first words, ascending, with the code's length behind them.
+    """This says in which block a word is.
 
-    detours: branches that are looked through; they divide nothing.
+    starts: first words, ascending, with the code's length behind them. detours: branches that are ignored; they divide
+    nothing.
     """
 
     def __init__(self, code: Code, detours: Set[int] = frozenset()) -> None:
@@ -39,12 +40,12 @@ class Places:
         return len(self.starts) - 1
 
     def of(self, i: int) -> int:
-        """The block of word i."""
+        """Return the block of word i."""
         return bisect_right(self.starts, i) - 1
 
 
 class Blocks(Places):
-    """after, before: successors and predecessors by number of the block."""
+    """These are blocks with their edges. after, before: successors and predecessors by number of the block."""
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -62,7 +63,7 @@ class Blocks(Places):
                 self.before[t].append(b)
 
     def reached(self) -> set[int]:
-        """Numbers of the blocks that execution may come to."""
+        """Return the numbers of the reachable blocks."""
         seen, work = {0}, [0] if len(self) else []
         while work:
             for t in self.after[work.pop()]:

@@ -1,8 +1,8 @@
-"""What the checker asks about single instructions, computed once per function: `Code`.
+"""This module has what the checker needs to know of single instructions, computed once per function: `Code`.
 
-Needs a Function; leaves it unchanged. Classifies each instruction twice: may the original's execution pass it silently
-(`silent`: it was deleted, its effect on values is followed symbolically), and may a rewrite have inserted it
-(`insertable`: it changes nothing but registers, predicates and the thread's own spill memory).
+Needs a Function; leaves it unchanged. Classifies each instruction twice. May the original's execution pass it silently
+(`silent`: it was deleted, and its effect on values is followed symbolically)? May a rewrite have inserted it
+(`insertable`: it changes nothing but registers, predicates and the thread's own spill memory)?
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from binalloc.verify.reading.names import local_key, pred_key, reg_keys
 
 
 def ref_bits(ref: Ref) -> list[int]:
-    """Original places of an operand, unit by unit."""
+    """Return the original places of an operand, unit by unit."""
     if ref.file == PRED:
         return [PRED_BASE + ref.index]
     return list(ref.registers())
 
 
 def ref_keys(ref: Ref) -> list[int]:
-    """Rewritten places of an operand, unit by unit."""
+    """Return the rewritten places of an operand, unit by unit."""
     if ref.file == PRED:
         return [pred_key(ref.index)]
     return reg_keys(ref.index, ref.units)
 
 
 def text(fn: Function, i: int) -> str:
-    """The instruction as the assembler would write it, for messages; "" outside the code."""
+    """Return the instruction as the assembler would write it, for messages; "" outside the code."""
     if not 0 <= i < len(fn.instrs):
         return ""
     try:
@@ -44,22 +44,25 @@ def text(fn: Function, i: int) -> str:
 
 @dataclass(frozen=True)
 class LocalAccess:
-    """A load or store of whole words of local memory at a fixed address."""
+    """This is a load or store of whole words of local memory at a fixed address."""
 
-    words: tuple[int, ...]
-    store: bool
-    data: Ref | None  # None: zeros stored, or loaded into nowhere
-    spill: bool
+    words: tuple[int, ...]  #: numbers of the words
+    store: bool  #: it is a store
+    data: Ref | None  #: the operand moved; None: zeros are stored, or the result is discarded
+    spill: bool  #: it is marked as spill code
 
 
 class Malformed(Exception):
-    """An instruction whose fields are not those of its opcode."""
+    """This is raised for an instruction whose fields do not fit its opcode."""
 
 
 class Code:
-    """One function with the views and classifications of its instructions. banks: bytes of constant memory there are,
-    by bank. follow: spill accesses only move values; else (the original has some of its own) they are accesses like any
-    other. stack: register known to hold 0 wherever the function runs, or NO_REGISTER. Raises Malformed."""
+    """This is one function with the views and classifications of its instructions. Raises Malformed.
+
+    banks: bytes of constant memory in each bank. follow: spill accesses only move values; else (the original has some
+    of its own) they are accesses like any other. stack: register known to hold 0 wherever the function runs, or
+    NO_REGISTER.
+    """
 
     def __init__(
         self, fn: Function, banks: Mapping[int, int], follow: bool = True, stack: int = NO_REGISTER
@@ -104,34 +107,38 @@ class Code:
         return self.fn.name
 
     def constant(self, i: int) -> bool:
-        """A result that depends on nothing, under whatever guard, and no fault."""
+        """Return whether the word has a result that depends on nothing, under whatever guard, and cannot fault."""
         v = self.views[i]
         return v.pure and not v.uses and bool(v.defs) and not self.faulting[i]
 
     def opaque(self, i: int) -> bool:
-        """A spill access that is not followed."""
+        """Return whether the word is a spill access that is not followed."""
         memory = self.views[i].memory
         return not self.follow and memory is not None and memory.spill
 
     def slot_access(self, i: int) -> bool:
+        """Return whether the word accesses a slot."""
         m = self.views[i].memory
         return m is not None and m.spill and m.space == Space.SHARED
 
     def jump(self, i: int) -> bool:
-        """An unguarded branch that cannot diverge."""
+        """Return whether the word is an unguarded branch that cannot diverge."""
         v = self.views[i]
         return v.control == Flow.BRANCH and v.guard is None and self.fn.reconvergence(i) is None
 
     def silent(self, i: int) -> bool:
-        """The original may pass this instruction without the rewrite having a counterpart. Jumps apart."""
+        """Return whether the original may pass this word without a counterpart in the rewrite. (Jumps are separate.)"""
         v = self.views[i]
         if self.nops[i]:
             return True
         return v.pure or self.locals[i] is not None or v.guard == NEVER
 
     def insertable(self, i: int) -> bool:
-        """Changes nothing but registers, predicates and spill memory. Whether it faults is a question of values: of a
-        slot's address, and of operands with which the original has executed the same (`Steps`)."""
+        """Return whether the word changes nothing but registers, predicates and spill memory.
+
+        Whether it faults is a question of values: of a slot's address, or of operands with which the original has
+        executed the same operation (`Steps`).
+        """
         v = self.views[i]
         if self.nops[i]:
             return True
@@ -140,13 +147,16 @@ class Code:
         return v.pure
 
     def stays(self, i: int) -> bool:
-        """Is proven only in step with the original: has an effect, moves predicates, for whose words there are no
-        names, or may fault."""
+        """Return whether the word is proven only in step with the original.
+
+        It has an effect, or moves predicates, for whose words there are no names, or may fault.
+        """
         moves = self.packs[i] is not None or self.unpacks[i] is not None
         return not self.views[i].pure or moves or self.faulting[i]
 
     def transparent(self, i: int) -> bool:
-        """Only moves values or makes constants, so that it can be followed without a counterpart."""
+        """Return whether the word only moves values or makes constants, so that it can be followed without a
+        counterpart."""
         v = self.views[i]
         if self.nops[i] or self.copies[i] is not None:
             return True
@@ -156,6 +166,7 @@ class Code:
 
 
 def _local_access(v: View, stack: int) -> LocalAccess | None:
+    """Return the access of a word to fixed whole local words; None for other words."""
     m = v.memory
     if m is None or m.space != Space.LOCAL or m.access == Access.ATOMIC or not at_fixed_place(m, stack):
         return None
@@ -168,9 +179,10 @@ def _local_access(v: View, stack: int) -> LocalAccess | None:
 
 
 def at_fixed_place(m: Memory, stack: int) -> bool:
-    """Whether the access has one address in every run of the instruction."""
+    """Return whether the access has one address in every run of the instruction."""
     return m.base is None or (m.base.index == stack and m.base.units == 1)
 
 
 def word_keys(access: LocalAccess) -> list[int]:
+    """Return the rewritten places of the words."""
     return [local_key(w) for w in access.words]

@@ -1,8 +1,9 @@
-"""Exchanges of two registers without a third: `a ^= b; b ^= a; a ^= b`, all three added by the rewrite.
+"""This module finds exchanges of two registers without a third: `a ^= b; b ^= a; a ^= b`, all three added by the
+rewrite.
 
-Needs the rewritten code and the instruction map; leaves them unchanged. Between the first of the three words and the
-last no other word of the block may touch either register, so that nobody sees what they hold in between: then the third
-is the whole exchange and the first two are nothing. They must execute in every thread.
+Needs the rewritten code and the instruction map; leaves them unchanged. From the first of the three words to the last
+no other word of the block may touch either register, so that nobody sees the values in between. Then the third word
+counts as the whole exchange and the first two as nothing. They must execute in every thread.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from binalloc.verify.reading.code import Code
 
 
 def find_exchanges(new: Code, origin: Sequence[int]) -> dict[int, tuple[int, int] | None]:
-    """Of every word that belongs to an exchange the registers exchanged there: by the last word, None by the others."""
+    """Return for the last word of each exchange the registers exchanged, and None for its other two words."""
     found: dict[int, tuple[int, int] | None] = {}
     folds = {i: fold for i in range(len(new)) if origin[i] == -1 and (fold := _fold(new, i)) is not None}
     if not folds:
@@ -34,7 +35,7 @@ def find_exchanges(new: Code, origin: Sequence[int]) -> dict[int, tuple[int, int
 
 
 def _fold(new: Code, i: int) -> tuple[int, int] | None:
-    """(a, b) of an unguarded `a ^= b`."""
+    """Return (a, b) for an unguarded `a ^= b`."""
     if new.views[i].guard is not None:
         return None
     found = set_of(new.instrs[i]).exclusive_or(new.instrs[i])
@@ -45,7 +46,7 @@ def _fold(new: Code, i: int) -> tuple[int, int] | None:
 
 
 def _next(new: Code, start: int, end: int, a: int, b: int) -> int:
-    """The first word in front of `end` that touches a or b; `end` if none does."""
+    """Return the first word in front of `end` that touches a or b; `end` if none does."""
     for i in range(start, end):
         v = new.views[i]
         for ref in (*v.defs, *v.uses):

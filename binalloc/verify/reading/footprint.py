@@ -1,9 +1,9 @@
-"""What a pair of functions may touch, callees included: the frame of a call.
+"""This module finds the places that a pair of functions may touch, callees included: the frame of a call.
 
-Needs the codes of both, and the callees' footprints. `needed` is by ordinary backward liveness on the original, at
-whose returns everything it may write counts as read: so it holds what the function reads before writing it, and what
-it may return unwritten. Facts about other places cannot matter inside. What is read behind a function's returns in fact
-(`live_after_calls`) decides which of its values have to be there.
+Needs the codes of both, and the callees' footprints. `needed` is computed by ordinary backward liveness on the
+original. At its returns everything that it may write counts as read. So `needed` has places that the function reads
+before writing them, and places that it may return unwritten. Facts about other places cannot matter inside. Its values
+have to be right in the places that are in fact read behind its returns (`live_after_calls`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from binalloc.verify.reading.webs import Summary
 
 @dataclass
 class Footprint:
-    """summary: of the original. rows: rows of rewritten places that it may write, slots apart."""
+    """This says what a pair of functions may touch."""
 
-    summary: Summary = field(default_factory=Summary)
-    rows: set[int] = field(default_factory=set)
+    summary: Summary = field(default_factory=Summary)  #: of the original
+    rows: set[int] = field(default_factory=set)  #: rows of rewritten places that the pair may write, except slots
 
 
 def footprint(summary: Summary, new: Code, callees: Iterable[Footprint]) -> Footprint:
-    """The footprint of an original with this summary and `new`, which calls `callees`."""
+    """Return the footprint of an original with this summary and `new`, which calls `callees`."""
     out = Footprint(summary)
     for i, view in enumerate(new.views):
         for ref in view.defs:
@@ -42,21 +42,24 @@ def footprint(summary: Summary, new: Code, callees: Iterable[Footprint]) -> Foot
 
 
 def summarise(old: Code, calls: Mapping[int, Summary], names: Names) -> Summary:
-    """What the original function does to places; calls: the summaries of its callees, by word."""
+    """Return what the original function does to places. calls: the summaries of its callees, by word."""
     out = Summary()
     effects = _all_effects(old, calls, names)
     for reads, writes, _ in effects:
         out.reads |= reads
         out.writes |= writes
     out.needed = (_live(old, effects, out.writes) or [0])[0]
-    if not old.fn.info.is_kernel:  # nobody calls it
+    if not old.fn.info.is_kernel:  # a kernel is not called
         own = _all_effects(old, calls, names, through=False) if calls else effects
         out.first = (_live(old, own, 0) or [0])[0]
     return out
 
 
 def live_after_calls(old: Code, calls: Mapping[int, Summary], names: Names, at_return: int) -> dict[int, int]:
-    """Places that may still be read behind each call, by word; at_return: those that may be behind the function."""
+    """Return the places that may still be read behind each call, by word.
+
+    at_return: places that may be read behind the function.
+    """
     if not calls:
         return {}
     live = _live(old, _all_effects(old, calls, names, through=False), at_return)
@@ -70,8 +73,10 @@ def _all_effects(
 
 
 def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names, through: bool) -> tuple[int, int, int]:
-    """(may read before writing, may write, surely writes) of one original word, as bits. through: what may go through a
-    call unwritten counts as read there."""
+    """Return (may read before writing, may write, surely writes) of one original word, as bits.
+
+    through: a place that may go through a call unwritten counts as read there.
+    """
     view = old.views[i]
     reads = writes = 0
     for r in view.uses:
@@ -98,7 +103,7 @@ def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names, thro
 
 
 def _live(old: Code, effects: list[tuple[int, int, int]], at_return: int) -> list[int]:
-    """Places live in front of each word."""
+    """Return the places live in front of each word."""
     count = len(old)
     after: list[list[int]] = [[] for _ in range(count)]
     before: list[list[int]] = [[] for _ in range(count)]

@@ -1,4 +1,4 @@
-"""The original with calls replaced by their callees' code, where a rewrite says that it took it so.
+"""This module replaces calls in the original by their callees' code, where a rewrite says that it did so.
 
     expanded = with_inlined(original, words)
 
@@ -6,13 +6,12 @@ An unguarded call does to a thread what the callee's words do, one after the oth
 predicates and memory are the same in caller and callee. So the expanded original does what the original does, if
 
 - the word is a direct call that every thread at it executes, and enters a function's first word;
-- the callee has one return, its last word, unguarded: in its place execution goes on behind the call;
-- whatever parts lanes in the callee has them meet again before that return: a guarded branch names a point that lies on
-  every way from it to the return. (Lanes that return one after the other wait for each other; behind a body they would
-  not.)
+- the callee has one return, its last word, unguarded: in its place execution continues behind the call;
+- lanes that diverge in the callee meet again before that return: a guarded branch names a point that lies on every way
+  from it to the return. (Lanes that return one after the other wait for each other; behind a body they would not.)
 
-What does not hold is refused; nothing is taken from the hint but which calls there are. The rewrite is then proven
-against what comes out, and this is no part of the rewriter's own inlining.
+Other calls are refused. Nothing is taken from the hint but which calls were inlined. The rewrite is then proven against
+the expanded original. This code is no part of the rewriter's own inlining.
 """
 
 from __future__ import annotations
@@ -26,11 +25,14 @@ from binalloc.isa.kinds import ENDS, Flow
 from binalloc.isa.sets.table import set_of
 
 MAX_WORDS = 1 << 20
-"""Of an expanded function: a few calls of calls could ask for any number."""
+"""Upper limit on the words of an expanded function: a few calls of calls could ask for any number."""
 
 
 class NotInlined(Exception):
-    """The call may not be taken for its callee's code. word: in the numbering that the calls before it left."""
+    """This is raised where the call may not be replaced by its callee's code.
+
+    word: in the numbering after the calls before it were inlined.
+    """
 
     def __init__(self, message: str, word: int) -> None:
         super().__init__(message)
@@ -39,16 +41,19 @@ class NotInlined(Exception):
 
 @dataclass
 class _Line:
-    """An instruction on its way. callee: name of the function that a direct call enters. source: file and line."""
+    """A line is an instruction that may still move."""
 
-    instr: Instr
-    callee: str | None
-    source: tuple[str, int] | None
+    instr: Instr  #: the instruction
+    callee: str | None  #: name of the function that a direct call enters
+    source: tuple[str, int] | None  #: file and line
 
 
 def with_inlined(module: Module, words: Mapping[str, Sequence[int]]) -> Module:
-    """The module with calls inlined: by function, the words of the calls one after the other, each counted as those
-    before it left the function. Raises NotInlined."""
+    """Return the module with calls inlined. Raises NotInlined.
+
+    words: for each function the words of the calls one after the other, each counted after the calls before it were
+    inlined.
+    """
     lines = {fn.name: _lines(module, fn) for fn in module}
     functions = []
     for fn in module:
@@ -79,7 +84,7 @@ def _lines(module: Module, fn: Function) -> list[_Line]:
 
 
 def _inlined(module: Module, caller: list[_Line], word: int, lines: Mapping[str, list[_Line]]) -> list[_Line]:
-    """The caller's lines with the body of the callee of `word` in place of that word."""
+    """Return the caller's lines with the body of the callee of `word` in place of that word."""
     if not 0 <= word < len(caller):
         raise NotInlined("there is no such word", word)
     call = caller[word]
@@ -111,7 +116,7 @@ def _inlined(module: Module, caller: list[_Line], word: int, lines: Mapping[str,
 
 
 def _not_inlinable(fn: Function) -> str:
-    """Why the function's code may not stand where it is called, "" where it may."""
+    """Return why the function's code may not replace a call of it, "" where it may."""
     last = len(fn.instrs) - 1
     if fn.info.is_kernel or fn.shared or fn.info.shared_bytes:
         return "is no plain function"
@@ -136,7 +141,7 @@ def _not_inlinable(fn: Function) -> str:
 
 
 def _successors(fn: Function, k: int) -> list[int]:
-    """Where a thread may go on behind word k."""
+    """Return where a thread may continue behind word k."""
     instr = fn.instrs[k]
     flow = instr.control
     onward = [k + 1] if flow not in ENDS or instr.guarded else []
@@ -146,7 +151,7 @@ def _successors(fn: Function, k: int) -> list[int]:
 
 
 def _reaches(follow: Sequence[Sequence[int]], start: Sequence[int], end: int, without: int) -> bool:
-    """Whether some way leads from one of `start` to `end` and does not pass `without`."""
+    """Return whether some way leads from one of `start` to `end` and does not pass `without`."""
     seen = {without}
     work = [s for s in start if s != without]
     while work:

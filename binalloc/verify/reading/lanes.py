@@ -1,11 +1,11 @@
-"""Which accesses of the original's lanes can never touch the same bytes, whichever lanes they are of.
+"""This module finds accesses of the original that never touch the same bytes in any two lanes.
 
-Needs the original's code, its blocks and what its calls may write; leaves them unchanged. A value is told as a sum of
-words that are the same in all lanes and at all times (constants, constant memory, special registers that no lane sees
-differently), modulo a power of two: what differs between lanes is a multiple of that. Two addresses whose sums differ
-by a number alone are that far apart, modulo the power of two.
+Needs the original's code, its blocks and the places that its calls may write; leaves them unchanged. A value is
+described as a sum of words, modulo a power of two. The words are the same in all lanes and at all times: constants,
+constant memory, some special registers. So the difference between lanes is a multiple of that power. If the sums of two
+addresses differ by a number alone, the addresses are that far apart, modulo the power of two.
 
-A register is told where it is read, by the definitions that reach it there: what a call may leave in it later says
+A register is described where it is read, by the definitions that reach it there: a later call that may write it says
 nothing of it before.
 """
 
@@ -21,18 +21,21 @@ from binalloc.isa.sets.table import set_of
 from binalloc.verify.reading.blocks import Blocks
 from binalloc.verify.reading.code import Code, ref_bits
 
-_WHOLE = 1 << 8 * WORD
-_NUMBER = ""
+_WHOLE = 1 << 8 * WORD  # the modulus at which nothing is lost: words have 32 bits
+_NUMBER = ""  # key of the number among the factors; words have other keys
 Told = tuple[int, Mapping[Hashable, int]]
-"""(modulus, factors by word; of `_NUMBER` the number itself)."""
+"""(modulus, factors by word; the factor of `_NUMBER` is the number itself)."""
 Spot = tuple[int, int]
-"""(word, place): what the word leaves in the place; -1 - b for the word: what is there where block b begins."""
-_NOTHING: Told = (1, {})
+"""(word, place): the content of the place after the word; -1 - b in place of a word: its content where block b
+begins."""
+_NOTHING: Told = (1, {})  # describes any value: modulo 1
 
 
 class Lanes:
-    """The addresses of a function's accesses, as far as they are told. calls: by word of a call, the places that it may
-    write."""
+    """This has the addresses of a function's accesses, as far as they are known.
+
+    calls: for each call word the places that it may write.
+    """
 
     def __init__(self, code: Code, blocks: Blocks, calls: Mapping[int, frozenset[int]]) -> None:
         self.code, self.blocks, self.calls = code, blocks, calls
@@ -47,7 +50,7 @@ class Lanes:
         self.at: dict[int, Told] = {}
 
     def apart(self, i: int, j: int) -> bool:
-        """Do the accesses at words i and j touch no byte in common, in any two lanes?"""
+        """Return whether the accesses at words i and j touch no byte in common, in any two lanes."""
         modulus, factors = _sum(self._address(i), self._address(j), -1)
         for word, factor in factors.items():
             if word != _NUMBER:
@@ -62,6 +65,7 @@ class Lanes:
         return memory
 
     def _address(self, i: int) -> Told:
+        """Return the description of the address at word i."""
         found = self.at.get(i)
         if found is None:
             memory = self._memory(i)
@@ -73,19 +77,20 @@ class Lanes:
             self.at[i] = found
         return found
 
-    # -- what hangs on what
+    # -- dependences
 
     def _before(self, i: int, place: int) -> Spot:
-        """What decides the place just before word i."""
+        """Return the spot that decides the place just before word i."""
         return self._last(self.blocks.of(i), i, place)
 
     def _last(self, b: int, end: int, place: int) -> Spot:
-        """What decides the place behind the words of block b that precede `end`."""
+        """Return the spot that decides the place in block b just before word `end`."""
         words = self.writers[b].get(place, [])
         count = bisect_left(words, end)
         return (words[count - 1] if count else -1 - b), place
 
     def _needs(self, spot: Spot) -> Iterator[Spot]:
+        """Yield the spots on which a spot depends."""
         i, place = spot
         if i < 0:
             for p in self.blocks.before[-1 - i]:
@@ -99,21 +104,21 @@ class Lanes:
                     yield self._before(i, self._used(i, used))
 
     def _used(self, i: int, number: int) -> int:
-        """The place that the operand unit of that number reads."""
+        """Return the place that is read by the operand unit of that number."""
         return [x for ref in self.code.views[i].uses for x in ref_bits(ref)][number]
 
     def _sum_of(self, i: int, place: int) -> Sum | None:
-        """What word i writes to the place, where that is a sum."""
+        """Return the sum that word i writes to the place; None where it is no sum."""
         found = self.sums.get(i)
         if found is None:
             instr, places = self.code.instrs[i], [x for ref in self.code.views[i].defs for x in ref_bits(ref)]
             found = self.sums[i] = {places[total.result]: total for total in set_of(instr).sums(instr)}
         return found.get(place)
 
-    # -- what is told of it
+    # -- descriptions
 
     def _solve(self, spot: Spot) -> None:
-        """Tell it, and all that it hangs on, anew until that changes nothing. Moduli only fall, so that it ends."""
+        """Describe a spot, and all spots on which it depends, until nothing changes. Moduli only fall, so it ends."""
         if spot in self.told:
             return
         readers: dict[Spot, list[Spot]] = {}
@@ -136,7 +141,7 @@ class Lanes:
                 anew.update(dict.fromkeys(readers.get(at, ())))
 
     def _defined(self, spot: Spot) -> Told | None:
-        """What all that reaches it has in common; None where nothing is told yet."""
+        """Return the common description of all definitions that reach a spot; None where none is described yet."""
         i, place = spot
         if i < 0:
             ways = [self.told[needed] for needed in self._needs(spot)]
@@ -156,6 +161,7 @@ class Lanes:
         return out
 
     def _evaluated(self, i: int, total: Sum) -> Told | None:
+        """Return the description of a sum at word i; None where an operand is not described yet."""
         out = _reduced(_WHOLE, {_NUMBER: total.constant})
         for bank, offset, factor in total.reads:
             out = _sum(out, (_WHOLE, {("constant", bank, offset): 1}), factor)
@@ -174,7 +180,7 @@ def _reduced(modulus: int, factors: Mapping[Hashable, int]) -> Told:
 
 
 def _sum(one: Told, other: Told, factor: int) -> Told:
-    """one + factor * other."""
+    """Return one + factor * other."""
     factor %= _WHOLE
     grown = other[0] * (factor & -factor) if factor else _WHOLE
     factors = dict(one[1])
@@ -184,7 +190,7 @@ def _sum(one: Told, other: Told, factor: int) -> Told:
 
 
 def _common(one: Told, other: Told) -> Told:
-    """What is true of both."""
+    """Return what is true of both."""
     modulus = min(one[0], other[0])
     for word in one[1].keys() | other[1].keys():
         differ = one[1].get(word, 0) - other[1].get(word, 0)

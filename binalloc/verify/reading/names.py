@@ -1,15 +1,16 @@
-"""What the checker's facts are about: original values and tokens, and places of the rewritten program.
+"""This module names the subjects of the checker's facts: original values and tokens, and places of the rewritten
+program.
 
 Needs only integers; knows no instructions. Two kinds of names:
 
-*Values* are numbers ("columns") that `Names` hands out. Those of the original are its webs (`webs.py`) and its words of
-local memory: what a place holds at the moment, from where it is written to where it is written again. A *token* is
+*Values* are numbers ("columns") that `Names` assigns. The original's values are its webs (`webs.py`) and its words of
+local memory: the current content of a place, from where it is written to where it is written again. A *token* is
 something that values may be equal to: a constant instruction's result, the slot pointer at a function's entry plus a
-number of bytes, or what a pure operation makes of the current values of some webs (its leaves) and of other tokens.
+number of bytes, or the result of a pure operation on the current values of some webs (its leaves) and other tokens.
 
-*Rewritten places* are integer keys ("rows"): register, predicate, local word or slot row, and in the lowest bits the
-part of it: 0 for the place as a whole, 1 + i for bit i of it (bits hold packed predicates), TRUTH for whether it is
-other than zero.
+*Rewritten places* are integer keys ("rows"): register, predicate, local word or slot row. The lowest bits are the part
+of it: 0 for the place as a whole, 1 + i for bit i of it (bits hold packed predicates), TRUTH for whether it differs
+from zero.
 """
 
 from __future__ import annotations
@@ -19,43 +20,43 @@ from collections.abc import Iterable
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, PREDICATES, WORD
 
 ZERO = ("zero",)
-"""Key of the token of the value zero, as a zero register gives it."""
+"""Key of the token of the value zero, as a zero register reads."""
 
 PART = 2 * PREDICATES + 1
-"""Of a key the part."""
+"""Mask of the part in a key."""
 TRUTH = PREDICATES + 1
-"""The part that tells whether the whole is other than zero; the parts before it are bits."""
+"""The part that says whether the whole differs from zero; the parts before it are bits."""
 WHOLE = ~PART
-"""Of a key all but the part: the row of the whole place."""
+"""Mask of a key without the part: the row of the whole place."""
 assert PART & (PART + 1) == 0
-_PLACE = PART.bit_length()
+_PLACE = PART.bit_length()  # position of the place in a key, above the part
 
 DEFINED = 512 << _PLACE
-"""An imaginary row that holds, of the original values in doubt, those which something has written on every way (under a
-condition, those written on every way where it is true). It is the one row that does not hold what is free."""
+"""An imaginary row with the original values in doubt that something has written on every way (under a condition: that
+were written on every way where it is true). It is the one row that does not hold what is free."""
 UNWRITTEN = 513 << _PLACE
 """An imaginary row that holds, under a condition, the original values that nobody wrote where it is true."""
 
-LOCAL0 = 1 << 10
-COPY0 = 1 << 29
-CONST0 = 1 << 30
-SLOT0 = 1 << 60
-_SLOT_SPAN = 1 << 32
-_FIRST_WEB = 1 << 24
-_FIRST_TOKEN = 1 << 32
+LOCAL0 = 1 << 10  # first place of local words, above registers, predicates and the two imaginary rows
+COPY0 = 1 << 29  # first place of copies' imaginary rows
+CONST0 = 1 << 30  # first place of tokens' imaginary rows
+SLOT0 = 1 << 60  # place of slot 0; slots may be negative
+_SLOT_SPAN = 1 << 32  # slots are less than this away from slot 0
+_FIRST_WEB = 1 << 24  # webs are numbered above all places
+_FIRST_TOKEN = 1 << 32  # tokens are numbered above all webs
 MOST_LEAVES = 64
-"""Webs that a computed token may depend on: what is moved at once is eight operations on up to six words each, and
+"""Webs that a computed token may depend on: code that is moved at once is eight operations on up to six words each, and
 may be moved again."""
 _NOTHING: frozenset[int] = frozenset()
 
 
 def reg_key(index: int) -> int:
-    """Row of a register of the rewritten program."""
+    """Return the row of a register of the rewritten program."""
     return index << _PLACE
 
 
 def reg_keys(index: int, units: int) -> list[int]:
-    """Rows of so many registers from one on."""
+    """Return the rows of so many consecutive registers."""
     return list(range(index << _PLACE, index + units << _PLACE, 1 << _PLACE))
 
 
@@ -64,51 +65,57 @@ def pred_key(index: int) -> int:
 
 
 def local_key(word: int) -> int:
-    """Row of the local word at byte address WORD * word."""
+    """Return the row of the local word at byte address WORD * word."""
     return (LOCAL0 + word) << _PLACE
 
 
 def slot_key(row: int) -> int:
-    """Row of a slot, counted from the slot pointer at the function's entry; may be negative."""
+    """Return the row of a slot, counted from the slot pointer at the function's entry; it may be negative."""
     return (SLOT0 + row) << _PLACE
 
 
 def const_key(token: int) -> int:
-    """Row of an imaginary place that always holds what this token stands for: by it the ordinary rules for rows keep
-    track of the original values that equal it, also where they do so only under a condition. That it holds the token
-    itself goes without saying."""
+    """Return the row of an imaginary place that always holds this token.
+
+    By it the ordinary rules for rows keep track of the original values that equal the token, under a condition or not.
+    The row need not list the token itself.
+    """
     return (CONST0 + token) << _PLACE
 
 
 def const_of(key: int) -> int | None:
-    """The token of a constant's row, or None."""
+    """Return the token of a constant's row, or None."""
     loc = key >> _PLACE
     return loc - CONST0 if CONST0 <= loc <= SLOT0 - _SLOT_SPAN else None
 
 
 def copy_key(value: int) -> int:
-    """Row of an imaginary place that took what the original value took when a copy wrote it last: by it a value is
-    known to be the one that it was copied from, where no place of the rewritten program holds either."""
+    """Return the row of an imaginary place that took the original value when a copy wrote it last.
+
+    By it a value is known to equal the one that it was copied from, where no place of the rewritten program holds
+    either.
+    """
     return (COPY0 + value) << _PLACE
 
 
 def is_copy(key: int) -> bool:
-    """Whether the row is that of an imaginary place which took a copy."""
+    """Return whether the row is that of an imaginary place which took a copy."""
     return COPY0 <= key >> _PLACE < CONST0
 
 
 def slot_of(key: int) -> int | None:
-    """The slot number of a row, or None."""
+    """Return the slot number of a row, or None."""
     loc = key >> _PLACE
     return loc - SLOT0 if loc > SLOT0 - _SLOT_SPAN else None
 
 
 def shift_slots(key: int, by: int) -> int:
-    """The row with slot numbers moved by `by`; other rows unchanged."""
+    """Return the row with slot numbers moved by `by`; other rows unchanged."""
     return key + (by << _PLACE) if slot_of(key) is not None else key
 
 
 def row_name(key: int) -> str:
+    """Return the name of a row for messages."""
     loc, sub = key >> _PLACE, key & PART
     slot = slot_of(key)
     if slot is not None:
@@ -127,7 +134,8 @@ def row_name(key: int) -> str:
 
 
 class _OperandNode:
-    """The names with which an operand was told, and what came after each."""
+    """A node is the names under which the operands so far were recorded. after: the next node for each name of the
+    operand."""
 
     __slots__ = ("after",)
 
@@ -136,11 +144,11 @@ class _OperandNode:
 
 
 class Names:
-    """Numbers of original values and tokens.
+    """This assigns numbers to original values and tokens.
 
-    Local words are numbered from LOCAL_BASE as they are asked for, the true predicate is the place it is; webs and
-    tokens lie above. pointers: bytes by token of the rewritten program's slot pointer. leaves: of a token that is
-    computed, the webs that it is computed from; mentions: the other way round.
+    Local words are numbered from LOCAL_BASE in order of request; the true predicate is the number of its place; webs
+    and tokens are above. pointers: for tokens of the rewritten program's slot pointer the bytes. leaves: for a computed
+    token the webs from which it is computed. mentions: for a web the computed tokens that depend on it.
     """
 
     def __init__(self) -> None:
@@ -155,7 +163,7 @@ class Names:
         self._told: dict[tuple[object, ...], _OperandNode] = {}
 
     def word(self, index: int) -> int:
-        """The value of the 4-byte word of original local memory at byte address WORD * index."""
+        """Return the value of the 4-byte word of original local memory at byte address WORD * index."""
         found = self.words.get(index)
         if found is None:
             found = self.words[index] = LOCAL_BASE + len(self._word_list)
@@ -163,16 +171,17 @@ class Names:
         return found
 
     def web(self, place: int) -> int:
-        """A new value that the original keeps in this place."""
+        """Return a new value that the original keeps in this place."""
         self._places.append(place)
         return _FIRST_WEB + len(self._places) - 1
 
     def place(self, value: int) -> int:
-        """The original place of a value that is no token."""
+        """Return the original place of a value that is no token."""
         return value if is_place(value) else self._places[value - _FIRST_WEB]
 
     def token(self, key: tuple[object, ...]) -> int:
-        """Number of a token; `("ptr", bytes)` and `("optr", bytes)` are slot pointers of rewritten and original."""
+        """Return the number of a token. `("ptr", bytes)` and `("optr", bytes)` are slot pointers of rewritten and
+        original."""
         found = self._tokens.get(key)
         if found is None:
             found = _FIRST_TOKEN + len(self._token_list)
@@ -184,7 +193,7 @@ class Names:
         return found
 
     def computed(self, signature: tuple[object, ...], unit: int, operands: tuple[int, ...]) -> int | None:
-        """The token of one unit of what an operation makes of these values; None where it would depend on too many."""
+        """Return the token of one unit of an operation's result; None where it would depend on too many webs."""
         key = ("made", signature, unit, operands)
         found = self._tokens.get(key)
         if found is None:
@@ -200,7 +209,7 @@ class Names:
         return found
 
     def next_unit(self, token: int) -> int | None:
-        """Of a computed token the one of the same result's next unit, where there is one."""
+        """Return the computed token of the same result's next unit, where there is one."""
         key = self.token_key(token)
         if key[0] != "made":
             return None
@@ -208,13 +217,14 @@ class Names:
         return self._tokens.get((key[0], key[1], key[2] + 1, key[3]))
 
     def tell(self, signature: tuple[object, ...], operands: tuple[int, ...]) -> None:
-        """The original executes the operation on operands of these names."""
+        """Record that the original executes the operation on operands of these names."""
         node = self._told.setdefault(signature, _OperandNode())
         for x in operands:
             node = node.after.setdefault(x, _OperandNode())
 
     def told_ways(self, signature: tuple[object, ...], operands: list[list[int]]) -> list[tuple[int, ...]]:
-        """The ways of taking one name of each operand in which the original has told the operation somewhere."""
+        """Return the ways of taking one name of each operand under which the original's operation was recorded
+        somewhere."""
         root = self._told.get(signature)
         ways: list[tuple[tuple[int, ...], _OperandNode]] = [] if root is None else [((), root)]
         for names in operands:
@@ -222,19 +232,21 @@ class Names:
         return [way for way, _ in ways]
 
     def token_key(self, token: int) -> tuple[object, ...]:
+        """Return the key with which a token was made."""
         return self._token_list[token - _FIRST_TOKEN]
 
     def lasting(self, values: frozenset[int]) -> frozenset[int]:
-        """Those tokens among them that stand for the same in every function: constants."""
+        """Return the tokens that mean the same in every function: constants."""
         return frozenset(x for x in values if is_token(x) and x not in self.leaves and x not in self.pointers)
 
     def pointer_bytes(self, values: Iterable[int]) -> int | None:
-        """Bytes above the entry slot pointer that a row's content is known to be, or None."""
+        """Return the known distance of a row's content from the entry slot pointer, in bytes, or None."""
         pointers = self.pointers
         found = [x for x in values if x in pointers]
         return pointers[min(found)] if found else None
 
     def name(self, value: int) -> str:
+        """Return the name of a value for messages."""
         if is_token(value):
             key = self.token_key(value)
             if key[0] in ("ptr", "optr"):
@@ -254,6 +266,7 @@ class Names:
         return f"P{place - PRED_BASE}" if place >= PRED_BASE else f"R{place}"
 
     def describe(self, values: Iterable[int]) -> str:
+        """Return the names of values for messages, six at most."""
         order = sorted(values, key=lambda x: (is_token(x), x if is_token(x) else self.place(x), x))
         names = list(dict.fromkeys(map(self.name, order)))
         if not names:
@@ -262,9 +275,10 @@ class Names:
 
 
 def is_token(value: int) -> bool:
+    """Return whether a name is a token's."""
     return value >= _FIRST_TOKEN
 
 
 def is_place(value: int) -> bool:
-    """Whether a place has this one value throughout: a word of local memory, the true predicate."""
+    """Return whether a place has this one value throughout: a word of local memory, the true predicate."""
     return value < _FIRST_WEB

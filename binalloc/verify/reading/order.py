@@ -1,29 +1,29 @@
-"""Reordering inside basic blocks: an order of the original's words in which it does the same.
+"""This module finds an order of the original's words in which it does the same: reordering inside basic blocks.
 
-Needs the original's code, blocks and webs, the rewritten code and the instruction map as a hint. Answers an order of
-the original's words (None: as they stand) that `Original` takes; the lockstep then follows the original in that order,
-and refuses whatever does not follow it. The map proposes; each block's proposal is taken only if every two words that
-change places commute (`_commute`), which holds whatever the map says:
+Needs the original's code, blocks and webs, the rewritten code and the instruction map as a hint. Returns an order of
+the original's words (None: unchanged) for `Original`. The lockstep then follows the original in that order, and refuses
+whatever does not match it. The map proposes. A block's proposal is taken only if every two words that change places
+commute. That does not depend on the map:
 
-- *Values*: the two have no web in common that either defines, guards and predicates included. Unrelated values that
+- *Values*: neither word defines a web that both have in common, guards and predicates included. Unrelated values that
   shared a register are different webs, so only true dependences count.
 - *Memory*, as ISA.md's "Memory model" has it: two loads commute. A load or store commutes with a store of another
-  space, unless one of them is generic (or a texture, with global memory). In local memory it does with one at a
+  space, unless one of them is generic (or a texture, with global memory). In local memory it commutes with one at a
   disjoint offset from the same value of the same base. So it does in global memory under the model `ptx`, where other
-  threads' accesses order nothing; under `loom` it does with one that touches other bytes in any two lanes (`Lanes`). In
-  shared and generic memory it commutes with no store. Atomics and accesses marked as ordered commute with no access.
-  A load or store of local words that has no counterpart at all is one of values, the words: it is silent only where
-  nothing that is still an access can reach them (`resources.check_locals`). A store of words that no function loads
+  threads' accesses order nothing; under `loom` it commutes with one that touches other bytes in any two lanes
+  (`Lanes`). In shared and generic memory it commutes with no store. Atomics and accesses marked as ordered commute with
+  no access. A load or store of local words that has no counterpart at all is one of values, the words: it is silent
+  only where no remaining access can touch them (`resources.check_locals`). A store of words that no function loads
   binds nothing then.
 - *Warps*: barriers, WARPSYNC, fences, allocation of shared memory and reads of clocks commute with nothing that has an
-  effect; exchanges between lanes not with each other either. Branches, calls and ends close their block.
+  effect; exchanges between lanes do not commute with each other either. Branches, calls and ends close their block.
 
-Not looked at is the order in which accesses of one thread become visible to others where no barrier, fence, atomic or
-ordered access stands between; nor faults: a word that faults ends the launch without a result, whatever was stored
-before, and inside a block the same words are executed in any order.
+Two things are ignored. The order in which accesses of one thread become visible to others where no barrier, fence,
+atomic or ordered access is between them. Faults: a word that faults ends the launch without a result, whatever was
+stored before, and inside a block the same words are executed in any order.
 
-What the rewritten program has elsewhere or not at all (pure words alone; anything else fails in the lockstep) is put as
-early as what it needs allows.
+A word that the rewritten program has elsewhere or not at all (pure words alone; anything else fails in the lockstep) is
+put as early as its operands allow.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ from binalloc.verify.reading.lanes import Lanes
 from binalloc.verify.reading.webs import Values, Webs
 
 ATTEMPTS = 16
+"""Words of a block that are tried as words without a counterpart before its proposal is given up. Chosen by hand: each
+attempt costs one pass over the block."""
 
 _ALIASES = {
     Space.GLOBAL: (Space.GLOBAL, Space.GENERIC, Space.TEXTURE),
@@ -51,9 +53,11 @@ _ALIASES = {
     Space.GENERIC: (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC, Space.TEXTURE),
     Space.TEXTURE: (Space.GLOBAL, Space.GENERIC),
 }
+"""For each space, the spaces that may hold the same bytes."""
 _EVERYWHERE = tuple(_ALIASES)
 _OWN = frozenset((Space.GLOBAL, Space.LOCAL))
 """Spaces in which disjoint accesses of one thread commute."""
+# kinds of words with an effect; a wall commutes with none of them
 _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 
 
@@ -61,9 +65,12 @@ def find_order(
     old: Code, blocks: Blocks, webs: Webs, loaded: Set[int], new: Code, places: Places, origin: Sequence[int],
     model: str,
 ) -> Order | None:  # fmt: skip
-    """See the module. loaded: the words of local memory that any function of the original loads (`loaded_words`).
-    places: as `find_places` gives them. origin: the instruction map, by original word. model: the memory model that the
-    original was made under."""
+    """Return an order of the original's words, as the module docstring describes; None for no change.
+
+    loaded: the words of local memory that any function of the original loads (`loaded_words`). places: as `find_places`
+    returns them. origin: the instruction map, by original word. model: the memory model for which the original was
+    made.
+    """
     homes = find_homes(old, blocks, webs, new, places, origin)
     mapped = set(origin)
     silent = {i for i, access in enumerate(old.locals) if access is not None and i not in mapped}
@@ -86,40 +93,42 @@ def find_order(
 
 
 def _is_unread(access: LocalAccess | None, loaded: Set[int]) -> bool:
+    """Return whether an access only stores words that nobody loads."""
     return access is not None and access.store and loaded.isdisjoint(access.words)
 
 
 def loaded_words(codes: Iterable[Code]) -> set[int]:
-    """The words of local memory that the functions load at fixed addresses; other loads reach none that is silent."""
+    """Return the words of local memory that the functions load at fixed addresses; other loads touch no silent word."""
     accesses = (access for code in codes for access in code.locals)
     return {w for access in accesses if access is not None and not access.store for w in access.words}
 
 
 class Order(NamedTuple):
-    """words: the original's, in an order that does the same. alone: those of them that each program executes when its
-    own turn comes, whatever the map says: their counterparts come too early to be matched."""
+    """This is an order of the original's words that does the same."""
 
-    words: list[int]
+    words: list[int]  #: the words in that order
+    #: words that each program executes by itself, whatever the map says: their counterparts come too early to be
+    #: matched
     alone: frozenset[int]
 
 
 class Named(Protocol):
-    """What knows the names of the values that words read and write, by position."""
+    """This has the names of the values that words read and write, by position."""
 
-    uses: list[Values]
-    defs: list[Values]
+    uses: list[Values]  #: names of the values read
+    defs: list[Values]  #: names of the values written
 
 
 class Home(NamedTuple):
-    """A block of the rewritten program, and the first counterparts there of the words of one of the original: original
-    word -> place."""
+    """A home is the block of the rewritten program that stands for one of the original."""
 
-    block: int
-    ranks: dict[int, int]
+    block: int  #: number of the rewritten block
+    ranks: dict[int, int]  #: for each original word the place of its first counterpart there
 
 
 def find_places(new: Code, origin: Sequence[int]) -> Places:
-    """The rewritten program's blocks as the original has them: branches added around guarded calls divide nothing."""
+    """Return the rewritten program's blocks as the original has them: branches added around guarded calls divide
+    nothing."""
     added = (i for i, v in enumerate(new.views) if origin[i] == -1 and v.control == Flow.BRANCH and v.guard is not None)
     return Places(new, frozenset(added))
 
@@ -127,9 +136,12 @@ def find_places(new: Code, origin: Sequence[int]) -> Places:
 def find_homes(
     old: Code, blocks: Blocks, names: Named, new: Code, theirs: Places, origin: Sequence[int]
 ) -> dict[int, Home]:
-    """By block of the original the block of the rewritten program (`theirs`) that stands for it: one that starts at a
-    meeting point for the one that does there, else that which has most of what stays (`_stays`), or of it all. What
-    went behind a meeting point is not what stands there. names: of old's values, by old's positions."""
+    """Return for each block of the original the block of the rewritten program (`theirs`) that stands for it.
+
+    A block at a meeting point of lanes stands for the block there. Otherwise it is the block with most counterparts of
+    words that stay (`_stays`), or of all words. Words that moved behind a meeting point do not count. names: of old's
+    values, by old's positions.
+    """
     met = _met(old, blocks, new, theirs, origin)
     taken = {there: b for b, there in met.items()}
     found: dict[int, dict[int, dict[int, int]]] = {b: {there: {}} for b, there in met.items()}
@@ -152,14 +164,19 @@ def find_homes(
 
 
 def _stays(old: Code, names: Named, k: int) -> bool:
-    """Is proven only in step with the original: what `Code.stays` says so of, and what writes a value that it reads,
-    whose result has no name of its own (`State.equate`)."""
+    """Return whether a word is proven only in step with the original.
+
+    `Code.stays` says so for some. It also holds for a word that reads and writes one value: its result has no name of
+    its own (`State.equate`).
+    """
     return old.stays(k) or not set(names.uses[k]).isdisjoint(names.defs[k])
 
 
 def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, int]:
-    """By block of the original that starts where lanes meet, the block that starts where they do in the rewritten
-    program; without those of which the map says several."""
+    """Return pairs of blocks at meeting points of lanes: for the original's block the rewritten program's.
+
+    Blocks for which the map names several are left out.
+    """
     pairs: set[tuple[int, int]] = set()
     for n, view in enumerate(new.views):
         k = origin[n]
@@ -172,7 +189,8 @@ def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[
 
 
 class _Block:
-    """One block of the original, words start to end - 1. lanes: None where those of a warp order nothing among them."""
+    """This is one block of the original, words start to end - 1. lanes: None where lanes of a warp do not order
+    accesses."""
 
     def __init__(
         self, old: Code, webs: Webs, lanes: Lanes | None, silent: Set[int], unread: Set[int], start: int, end: int
@@ -203,7 +221,7 @@ class _Block:
                 versions[x] = versions.get(x, 0) + 1
 
     def _base(self, i: int, memory: Memory, versions: dict[int, int]) -> object:
-        """What the address is counted from: the same for the same value."""
+        """Return from what the address is counted: equal results mean equal base values."""
         if memory.base is None:
             return memory.space, ()
         at = 0
@@ -215,8 +233,11 @@ class _Block:
         return None
 
     def arrange(self, ranks: dict[int, int]) -> tuple[list[int], set[int]] | None:
-        """The block's words in the order of their counterparts, and those that overtake (`_culprit`); None where that
-        is not the same program. A pure word that stands in the way is tried as one that has no counterpart here."""
+        """Return the block's words in the order of their counterparts, and the words that overtake (`_culprit`).
+
+        None where that is not the same program. A pure word that is in the way is tried as a word without a counterpart
+        here.
+        """
         ranks = {k: n for k, n in ranks.items() if k < self.end - 1 or not self._closed()}
         overtakers: set[int] = set()
         for _ in range(ATTEMPTS):
@@ -238,15 +259,18 @@ class _Block:
         return None
 
     def _has_name(self, i: int) -> bool:
-        """Whether what the word makes is known wherever it is made again (`_stays`)."""
+        """Return whether the result of the word is known wherever it is computed again (`_stays`)."""
         return self.old.views[i].pure and not _stays(self.old, self.webs, i)
 
     def _closed(self) -> bool:
+        """Return whether the block ends in a branch, call or end."""
         return self.old.views[self.end - 1].control in CLOSES
 
     def _keys(self, ranks: dict[int, int]) -> dict[int, tuple[int, int]]:
-        """What the words are sorted by, but one that closes the block: (place of the counterpart, or of the last one
-        that a word without any needs; word)."""
+        """Return the sort keys of the words, except one that closes the block.
+
+        A key is (place of the counterpart, or of the last one that a word without any needs; word).
+        """
         keys: dict[int, tuple[int, int]] = {}
         defined: dict[int, tuple[int, int]] = {}
         touched: dict[int, tuple[int, int]] = {}
@@ -266,9 +290,12 @@ class _Block:
         return keys
 
     def _culprit(self, order: list[int]) -> tuple[int, int] | None:
-        """The first word that comes behind one that it must precede, and that one, the overtaker, if it wrote what the
-        first reads or writes, else -1; or None. It is the overtaker that is better made again: the first, made earlier,
-        is known no more when its counterpart's turn comes, as what it read or wrote is written again before."""
+        """Return the first word that is out of order, and the word that wrongly precedes it, the overtaker; or None.
+
+        The overtaker is -1 unless it wrote a value that the first word reads or writes. It is the overtaker that is
+        better computed again. The first word, computed earlier, would be forgotten when its counterpart's turn comes: a
+        value that it read or wrote is written again before.
+        """
         defined: dict[int, int] = {}
         used: dict[int, int] = {}
         effects = _Effects(self.lanes)
@@ -289,7 +316,7 @@ class _Block:
 
 
 class _Latest:
-    """The latest (by original word) of some accesses: over all, and over those not counted from a given base."""
+    """This keeps the latest access (by original word): over all, and over those not counted from a given base."""
 
     def __init__(self) -> None:
         self.first: tuple[int, object] = (-1, None)
@@ -311,7 +338,7 @@ class _Latest:
                 known[w] = max(known.get(w, -1), i)
 
     def conflict(self, base: object, words: range) -> int:
-        """The latest that may overlap; base None: any may."""
+        """Return the latest access that may overlap; base None: any may."""
         if base is None:
             return self.first[0]
         other = self.second[0] if self.first[1] == base else self.first[0]
@@ -320,8 +347,10 @@ class _Latest:
 
 
 class _Moved:
-    """Accesses of global memory that were executed, ascending, where lanes see what the others do: `lanes` says which
-    pairs that cannot concern."""
+    """This keeps accesses of global memory that were executed, ascending, where lanes see each other's accesses.
+
+    lanes: says which pairs cannot conflict.
+    """
 
     def __init__(self, lanes: Lanes) -> None:
         self.lanes = lanes
@@ -329,7 +358,8 @@ class _Moved:
         self.stores: list[int] = []
 
     def follow(self, i: int, stores: bool) -> int:
-        """Word i comes next: a later one that was executed already and may touch what it does, or -1."""
+        """Record that word i comes next. Return a later word, executed already, that may touch the same bytes; or
+        -1."""
         for known in (self.stores, self.loads) if stores else (self.stores,):
             for j in known[bisect_right(known, i) :]:
                 if not self.lanes.apart(i, j):
@@ -339,7 +369,7 @@ class _Moved:
 
 
 class _Effects:
-    """What was executed so far, of all that has an effect, in terms of the latest original word of each kind."""
+    """This keeps the words with an effect that were executed so far, by the latest original word of each kind."""
 
     def __init__(self, lanes: Lanes | None) -> None:
         self.wall = self.any = self.exchange = self.fixed = self.access = -1
@@ -348,8 +378,7 @@ class _Effects:
         self.stores = {space: _Latest() for space in _EVERYWHERE}
 
     def follow(self, i: int, view: View, base: object) -> bool:
-        """Word i comes next: may it, after what was executed? view: not pure. base: what its address is counted
-        from."""
+        """Return whether word i, which is not pure, may come next. base: from what its address is counted."""
         kind = _kind(view)
         after = self.wall
         if kind == _WALL:
@@ -364,6 +393,7 @@ class _Effects:
         return after < i
 
     def _access(self, i: int, view: View, base: object) -> int:
+        """Return the latest original word that an access must follow, and record the access."""
         memory = view.memory
         assert memory is not None
         if memory.access == Access.ATOMIC or memory.ordered:
@@ -391,11 +421,12 @@ class _Effects:
 
 
 def _exchanges(view: View) -> bool:
-    """Whether lanes take part together, without control flow."""
+    """Return whether lanes take part together, without control flow."""
     return view.convergent and not view.control
 
 
 def _kind(view: View) -> str:
+    """Return the kind of a word with an effect."""
     memory = view.memory
     if memory is None and _exchanges(view):
         return _EXCHANGE

@@ -1,17 +1,21 @@
-"""The original's values by name: its webs, that is, definitions joined with the uses that they reach.
+"""This module names the original's values: its webs, that is, definitions joined with the uses that they reach.
 
-Needs a `Code`, and of every function called what it may read and write (`Summary`). Leaves for each operand unit the
-name of the value there (`Webs`). So two unrelated values that shared a register have two names, and nothing in the
-rewritten program has to keep the order of the one's last use and the other's definition. A guarded definition joins
-what was there before, since that stays in the threads where the guard fails (but where just those threads executed the
-definition before it, in the same block, and nobody read between), if it is read by other threads than those that
-executed it: under another guard, or in another block than the one that they alone go on to. So does what a callee
-writes on some ways only. A call reads what the callee may read, and what it may leave unwritten if somebody reads that
-behind one of its calls, and writes what it may write; a return reads what the function may write and somebody reads
-behind it: so each place has one name at each of these, and facts can go from one function's names to another's.
+Needs a `Code`, and for every function called the places that it may read and write (`Summary`). Leaves for each operand
+unit the name of its value (`Webs`). So two unrelated values that shared a register have two names, and the rewritten
+program need not keep the order of one's last use and the other's definition.
 
-The work is done per block, and between blocks for those values alone that are live there: unions of definitions along
-edges (the lists of values live into blocks are left, too).
+A guarded definition joins the value before it, since that stays in the threads where the guard fails. It does so only
+if other threads read the result: under another guard, or in a block that other threads also enter. It does not join
+where just those threads executed the definition before it, in the same block, and nobody read in between. The same
+holds for a place that a callee writes on some ways only.
+
+A call reads the places that the callee may read. It also reads places that the callee may leave unwritten, if somebody
+reads them behind one of its calls. It writes the places that the callee may write. A return reads the places that the
+function may write and somebody reads behind it. So each place has one name at each of these, and facts can go from one
+function's names to another's.
+
+The work is done per block, and between blocks for values that are live there: unions of definitions along edges. (The
+lists of values live into blocks are left, too.)
 """
 
 from __future__ import annotations
@@ -26,60 +30,60 @@ from binalloc.verify.reading.blocks import Blocks
 from binalloc.verify.reading.code import Code, ref_bits
 from binalloc.verify.reading.names import Names
 
-TRUE_VALUE = PRED_BASE + TRUE
-_TRUE = -2
+TRUE_VALUE = PRED_BASE + TRUE  # the true predicate's value is the number of its place
+_TRUE = -2  # stands for the true predicate while names are built; they are not negative, and -1 is no guard
 _NAMED = (1 << LOCAL_BASE) - 1  # words of local memory have one name throughout, their number
-Values = tuple[int, ...]
+Values = tuple[int, ...]  # names of an operand's units
 Guard = tuple[int, bool]
 """(value of the predicate, whether it is negated)."""
 
 
 @dataclass
 class Summary:
-    """What an original function does to its caller's places, as bits; see `footprint.py`. needed: what it reads before
-    writing it, and what it may write but need not. first: the former alone. behind: places that somebody may read
-    behind one of its calls."""
+    """This is what an original function does to its caller's places, as bits; see `footprint.py`."""
 
-    reads: int = 0
-    writes: int = 0
-    needed: int = 0
-    first: int = 0
-    behind: int = -1
+    reads: int = 0  #: places that it reads
+    writes: int = 0  #: places that it may write
+    needed: int = 0  #: places that it reads before writing them, or may write but need not
+    first: int = 0  #: places that it reads before writing them
+    behind: int = -1  #: places that somebody may read behind one of its calls
 
     @property
     def always(self) -> int:
-        """Places written on every way."""
+        """Return the places written on every way."""
         return self.writes & ~self.needed
 
     @property
     def taken(self) -> int:
-        """Places whose values a call takes: those that it may read, or leave as they are for somebody who reads them
-        behind it. What nobody reads there joins no values."""
+        """Return the places whose values a call takes.
+
+        The callee may read them, or leave them unchanged for somebody who reads them behind it. Other places join no
+        values.
+        """
         return self.first | self.needed & self.behind
 
 
 @dataclass
 class Webs:
-    """Names of a function's values.
+    """These are the names of a function's values."""
 
-    uses, defs: by word, of the operands' units in order; guards: of the guard's predicate, -1 without one. entry: by
-    place, of what the caller left there; exit: of what the function leaves. before, after: by call word and place.
-    live: by block, of the values live into it.
-    """
-
-    uses: list[Values]
-    defs: list[Values]
-    guards: list[int]
-    entry: dict[int, int] = field(default_factory=dict)
-    exit: dict[int, int] = field(default_factory=dict)
+    uses: list[Values]  #: names of the operands read, by word, unit by unit in order
+    defs: list[Values]  #: names of the operands written, likewise
+    guards: list[int]  #: name of the guard's predicate, by word; -1 without one
+    entry: dict[int, int] = field(default_factory=dict)  #: for each place the value that the caller left there
+    exit: dict[int, int] = field(default_factory=dict)  #: for each place the value that the function leaves
+    #: for each call word the values of places before it
     before: dict[int, dict[int, int]] = field(default_factory=dict)
-    after: dict[int, dict[int, int]] = field(default_factory=dict)
-    live: list[frozenset[int]] = field(default_factory=list)
+    after: dict[int, dict[int, int]] = field(default_factory=dict)  #: for each call word the values of places behind it
+    live: list[frozenset[int]] = field(default_factory=list)  #: values live into each block
 
 
 def webs(code: Code, blocks: Blocks, returned: int, calls: Mapping[int, Summary], names: Names) -> Webs:
-    """Name the values of `code`. returned: places that it may write and some caller may read behind it, as bits; calls:
-    summaries of the functions that its calls enter, by word."""
+    """Name the values of `code`.
+
+    returned: places that it may write and some caller may read behind it, as bits. calls: summaries of the functions
+    that its calls enter, by word.
+    """
     builder = _Builder(code, blocks, calls)
     for b in range(len(blocks)):
         builder.block(b)
@@ -92,6 +96,8 @@ def webs(code: Code, blocks: Blocks, returned: int, calls: Mapping[int, Summary]
 
 
 class _Builder:
+    """A builder numbers definitions block by block, and then joins those that are one value."""
+
     def __init__(self, code: Code, blocks: Blocks, calls: Mapping[int, Summary]) -> None:
         self.code, self.blocks, self.calls = code, blocks, calls
         count = len(code)
@@ -100,9 +106,9 @@ class _Builder:
         self.uses: list[Values] = [()] * count
         self.defs: list[Values] = [()] * count
         self.guards = [-1] * count
-        self.prior: dict[int, int] = {}  # of a definition that does not kill: what was there, -1 - block: from before
-        self.under: dict[int, Guard] = {}  # of a guarded definition: what it is executed under
-        self.ended: set[int] = set()  # guarded definitions behind which the other threads' came: what was there is gone
+        self.prior: dict[int, int] = {}  # for a definition that does not kill: what it joins; -1 - b: before block b
+        self.under: dict[int, Guard] = {}  # for a guarded definition: its guard
+        self.ended: set[int] = set()  # guarded definitions that complete one under the opposite guard: both kill
         self.out: list[dict[int, int]] = []
         self.into: list[dict[int, int]] = [{} for _ in range(len(blocks))]
         self.work: list[tuple[int, int]] = []
@@ -130,7 +136,7 @@ class _Builder:
             self.parent[max(x, y)] = min(x, y)
 
     def live_in(self, b: int, place: int) -> int:
-        """What the place holds where block b begins, and somebody wants to know."""
+        """Return the value of the place where block b begins; it is needed there."""
         into = self.into[b]
         found = into.get(place)
         if found is None:
@@ -139,7 +145,7 @@ class _Builder:
         return found
 
     def wanted(self, x: int) -> int:
-        """A value is read: what it left in place belongs to it."""
+        """Record that a value is read: values that it left in place belong to it."""
         at = x
         while at in self.prior:
             before = self.prior.pop(at)
@@ -154,6 +160,7 @@ class _Builder:
     # -- one block
 
     def block(self, b: int) -> None:
+        """Number the values of a block."""
         code, current = self.code, dict[int, int]()
         views, calls = code.views, self.calls
         for i in range(self.blocks.starts[b], self.blocks.starts[b + 1]):
@@ -178,15 +185,18 @@ class _Builder:
         self.out.append(current)
 
     def _read(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
-        """under: the reader's guard."""
+        """Return the value that a place has for a reader. under: the reader's guard."""
         found = current.get(place)
         if found is None:
             return self.live_in(b, place)
         return self._wanted_under(found, under) if self.prior else found
 
     def _wanted_under(self, x: int, under: Guard | None) -> int:
-        """A value is read, by the threads alone for which that holds; that wrote it themselves, if it is what it was
-        written under, and have what was there before, if it is the opposite."""
+        """Return the value that a reader under a guard sees.
+
+        If the value was written under that guard, its threads wrote it themselves. If it was written under the
+        opposite, they see the value before.
+        """
         if under is None:
             return self.wanted(x)
         others = under[0], not under[1]
@@ -196,7 +206,7 @@ class _Builder:
         return x if self.under.get(x) == under else self.wanted(x)
 
     def _beside(self, b: int, current: dict[int, int], place: int, under: Guard | None = None) -> int:
-        """A definition that need not happen. under: its guard, if that alone decides."""
+        """Add a definition that need not happen. under: its guard, if that alone decides."""
         name = self.new(place)
         before = self.prior[name] = current.get(place, -1 - b)
         if under is not None:
@@ -218,7 +228,7 @@ class _Builder:
                 after[x] = self._beside(b, current, x, under if always else None)
 
     def leave(self, i: int, places: int) -> None:
-        """At the return at word i, for the threads that return there."""
+        """Record the reads of the return at word i, for the threads that return there."""
         b, guard = self.blocks.of(i), self.code.views[i].guard
         under = None if guard is None else (self.guards[i], guard[1])
         for x in bits(places & _NAMED):
@@ -228,6 +238,7 @@ class _Builder:
     # -- between blocks
 
     def join_blocks(self) -> None:
+        """Join values along edges between blocks."""
         out, before, work = self.out, self.blocks.before, self.work
         while work:
             b, place = work.pop()
@@ -241,7 +252,8 @@ class _Builder:
                 )
 
     def _edge(self, p: int, b: int) -> Guard | None:
-        """What holds for the threads that go from block p on to block b, if the branch, return or end of p says so."""
+        """Return the condition of the threads that go from block p to block b, if the branch, return or end of p
+        implies one."""
         last = self.blocks.starts[p + 1] - 1
         v = self.code.views[last]
         if v.guard is None or (v.control != Flow.BRANCH and v.control not in LEAVES):
@@ -252,6 +264,7 @@ class _Builder:
         return None if there == p + 1 else (self.guards[last], v.guard[1] ^ (b != there))
 
     def finish(self, names: Names) -> Webs:
+        """Return the webs with their final names."""
         roots: dict[int, int] = {}
         known: list[int] = []
         for x, place in enumerate(self.place):

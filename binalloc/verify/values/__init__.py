@@ -1,1 +1,1 @@
-"""What the checker knows of values on a path: conditions, and a lattice of equalities."""
+"""This room holds the checker's knowledge of values on a path: conditions, and a lattice of equalities."""

@@ -1,7 +1,8 @@
-"""The abstract state of the checker: which original value each place of the rewritten program holds.
+"""This module defines the abstract state of the checker: which original value each place of the rewritten program
+holds.
 
-Needs only integers; knows no instructions. What original values ("columns") and places of the rewritten program
-(integer keys, "rows") are, and what tokens, `names.py` says.
+Needs only integers; knows no instructions. `names.py` explains original values ("columns"), places of the rewritten
+program (integer keys, "rows") and tokens.
 
 A `State` is a set of facts, each true in every thread that gets to this point:
 
@@ -13,10 +14,10 @@ A `State` is a set of facts, each true in every thread that gets to this point:
     of[x] = token                original value x is that token, and the token's row holds x
     K has (p, v)                 original predicate p is v (known from the branch taken, or the guard of the call)
 
-How facts of two ways meet, `meet.py` says. A token computed from values stands for what the operation makes of them
-*now*: when one of them is written, all that is said of the token is forgotten.
+`meet.py` says how facts of two ways meet. A token computed from values stands for the operation's result on their
+*current* values: when one of them is written, all facts about the token are forgotten.
 
-Sets of names are small and shared, so that a state is a few dictionaries; `where` leads from a name to the rows of S
+Sets of names are small and shared, so that a state is a few dictionaries. `where` leads from a name to the rows of S
 that hold it, `named` to the rows of C whose facts name it, so that a step costs what it changes and not what is known.
 """
 
@@ -41,10 +42,11 @@ from binalloc.verify.values.conditions import (
 
 
 class State:
-    """Facts at one program point (see the module). Mutable; `copy` before changing a shared one.
+    """This is the set of facts at one program point (see the module). It is mutable; `copy` before changing a shared
+    one.
 
-    bits: words that have parts, so that what is packed in them has rows. Inner dicts of C are never changed in place,
-    so that copies share them. touched: where somebody wants to know, the rows that were changed.
+    bits: words that have parts, so that the predicates packed in them have rows. Inner dicts of C are never changed in
+    place, so that copies share them. touched: the rows that were changed, if somebody wants to know; else None.
     """
 
     __slots__ = ("C", "K", "S", "bits", "doubt", "free", "named", "names", "of", "touched", "where")
@@ -77,7 +79,7 @@ class State:
         return other
 
     def frozen(self) -> tuple[object, ...]:
-        """A hashable value, equal for equal states."""
+        """Return a hashable value, equal for equal states."""
         conds = frozenset((k, frozenset(d.items())) for k, d in self.C.items())
         return frozenset(self.S.items()), conds, self.free, self.doubt, frozenset(self.of.items()), self.K
 
@@ -112,35 +114,35 @@ class State:
     # -- questions
 
     def row(self, key: int) -> Set:
-        """What the row is known to hold in every thread, besides what is free."""
+        """Return what the row is known to hold in every thread, besides what is free."""
         return self.S.get(key, NONE)
 
     def defined(self, x: int) -> bool:
-        """Whether the original has written value x on every way."""
+        """Return whether the original has written value x on every way."""
         return x not in self.doubt or x in self.S.get(DEFINED, NONE)
 
     def naming(self, names: Iterable[int]) -> Set:
-        """Rows of C whose facts say something of one of these, or depend on it."""
+        """Return the rows of C with facts that name one of these, or depend on it."""
         named = self.named
         found = [named[x] for x in names if x in named]
         return found[0].union(*found[1:]) if found else NONE
 
     def sure(self, x: int) -> bool:
-        """Whether x is one value wherever it is read: a token, or written."""
+        """Return whether x is one value wherever it is read: a token, or written."""
         return is_token(x) or (x not in self.free and self.defined(x))
 
     def equal(self, one: int, other: int) -> bool:
-        """Do the two rows hold the same, whatever it is?"""
+        """Return whether the two rows hold the same, whatever it is."""
         return one == other or any(map(self.sure, self.row(one) & self.row(other)))
 
     def equals(self, token: int) -> bool:
-        """Is some original value known to be that token, so that the original has worked it out?"""
+        """Return whether some original value is known to be that token, so that the original has computed it."""
         return any(map(self.sure, self.S.get(const_key(token), NONE)))
 
     # -- rows: what the rewritten program does
 
     def put(self, key: int, values: Set) -> None:
-        """The row holds exactly these; S and `where` are changed nowhere else."""
+        """Set the row to exactly these; S and `where` are changed nowhere else."""
         where = self.where
         old = self.S.get(key, NONE)
         if old is values or old == values:
@@ -162,7 +164,7 @@ class State:
             del self.S[key]
 
     def clear_row(self, key: int) -> None:
-        """The place was overwritten with something unknown."""
+        """Record that the place was overwritten with something unknown."""
         if key in self.S:
             self.put(key, NONE)
         if key in self.C:
@@ -178,7 +180,7 @@ class State:
         self.put(key, values)
 
     def copy_row(self, dst: int, src: int) -> None:
-        """The place took the value of another, with what is packed in it."""
+        """Record that the place took the value of another, with the parts packed in it."""
         if dst == src:
             return
         self._copy_one(dst, src)
@@ -188,7 +190,7 @@ class State:
             self.bits = self.bits | {dst} if src in self.bits else self.bits - {dst}
 
     def exchange_rows(self, one: int, other: int) -> None:
-        """Two places took each other's values, with what is packed in them."""
+        """Record that two places took each other's values, with the parts packed in them."""
         subs = range(TRUTH + 1) if one in self.bits or other in self.bits else range(1)
         for sub in subs:
             a, b = one + sub, other + sub
@@ -203,8 +205,8 @@ class State:
         self.bits = frozenset(swapped.get(k, k) for k in self.bits)
 
     def pack_row(self, dst: int, src: int | None, moved: Iterable[tuple[int, int]]) -> None:
-        """The place took the bits of another (None: zeros), with some parts replaced: (part - 1, predicate's row) each.
-        Whether it is other than zero is no longer known, unless that is among them."""
+        """Record that the place took the bits of another (None: zeros), with some parts replaced: (part - 1,
+        predicate's row) each. Whether it differs from zero is no longer known, unless that is among them."""
         if src is None:
             self.clear_row(dst)
         else:
@@ -217,12 +219,12 @@ class State:
         self.bits |= {dst}
 
     def note_truth(self, dst: int, src: int) -> None:
-        """The word is other than zero exactly where the predicate holds."""
+        """Record that the word differs from zero exactly where the predicate holds."""
         self._copy_one(dst + TRUTH, src)
         self.bits |= {dst}
 
     def unpack_row(self, dst: int, src: int, bit: int) -> None:
-        """A predicate took one part of a word."""
+        """Record that a predicate took one part of a word."""
         self._copy_one(dst, src + 1 + bit)
 
     def _copy_one(self, dst: int, src: int) -> None:
@@ -231,8 +233,8 @@ class State:
             self.put_facts(dst, self.C.get(src, NO_FACTS))
 
     def value_row(self, key: int, tokens: Iterable[int]) -> None:
-        """The place took a value that is each of these tokens: it holds them and every original value known to equal
-        one of them."""
+        """Record that the place took a value that is each of these tokens: it holds them and all original values known
+        to equal one of them."""
         found: set[int] = set()
         conds: Facts = {}
         for t in tokens:
@@ -248,7 +250,7 @@ class State:
     # -- columns: what the original does
 
     def kill(self, values: Iterable[int]) -> None:
-        """The original wrote these: new values that no row is known to hold."""
+        """Record that the original wrote these: new values that no row is known to hold."""
         gone = frozenset(values)
         for x in gone:
             rows = self.where.get(x)
@@ -266,12 +268,12 @@ class State:
             self.add(DEFINED, self.doubt & gone)
 
     def forget(self, gone: Set) -> None:
-        """No row is said to hold these under a condition."""
+        """Forget that rows hold these under a condition."""
         for k in self.naming(gone):
             self.put_facts(k, {cs: left for cs, xs in self.C[k].items() if (left := xs - gone)})
 
     def forget_made(self, written: Set) -> None:
-        """Forget the tokens computed from what was written."""
+        """Forget the tokens computed from the values written."""
         mentions = self.names.mentions
         if not mentions:
             return
@@ -290,8 +292,8 @@ class State:
             self.forget(frozenset(tokens))
 
     def _made_of(self, x: int) -> Iterable[int]:
-        """The tokens computed from x, at least those of which something is said here: of a local word that is written
-        again and again there are many more."""
+        """Return the tokens computed from x, at least those in some fact; a local word that is often written has many
+        more."""
         made, leaves = self.names.mentions[x], self.names.leaves
         if len(made) <= len(self.where) + len(self.S):
             return made
@@ -299,7 +301,7 @@ class State:
         return [t for t in (*self.where, *self.named, *rows) if t in leaves and x in leaves[t]]
 
     def drop_conds(self, values: Set) -> None:
-        """Predicates among `values` changed: what was known under their old value is lost."""
+        """Forget facts under the old values of the predicates among `values`, which have changed."""
         if self.C:
             self.keep_written(values)
         if self.K and any(p in values for p, _ in self.K):
@@ -311,8 +313,8 @@ class State:
                     self.put_facts(k, {cs: xs for cs, xs in d.items() if not any(p in values for p, _ in cs)})
 
     def keep_written(self, changed: Set | None = None) -> None:
-        """What a row holds wherever somebody wrote it (`unwritten.py`) it goes on holding, whatever becomes of the
-        predicates under which that is so. changed: those that something becomes of, None for all."""
+        """Keep what rows hold wherever somebody wrote it (`unwritten.py`), although predicates in its conditions
+        change. changed: those predicates, None for all."""
         unwritten = self.C.get(UNWRITTEN, NO_FACTS)
         for x in NONE.union(*unwritten.values()):
             free = ways_of(unwritten, x)
@@ -323,13 +325,13 @@ class State:
                     self.add(k, frozenset((x,)))
 
     def add(self, key: int, values: Set) -> None:
-        """The row holds these too."""
+        """Add these to what the row holds."""
         if values:
             self.put(key, self.S.get(key, NONE) | values)
 
     def copy_columns(self, moves: Iterable[tuple[int, int]]) -> None:
-        """Parallel assignment of original values: x := y for each (x, y), y a value or a token; where two assign one,
-        the later."""
+        """Assign original values in parallel: x := y for each (x, y), y a value or a token; where two assign one, the
+        later counts."""
         todo = {x: y for x, y in dict(moves).items() if x != y}
         if not todo:
             return
@@ -364,7 +366,7 @@ class State:
         self.drop_conds(clear)
 
     def _written(self, todo: dict[int, int], changed: dict[int, Set]) -> None:
-        """A copy of what was not written on every way may be undefined; one of anything else is defined."""
+        """Set DEFINED and `doubt` for copies: a copy is in doubt if its source was not written on every way."""
         before = self.doubt
         if not before:
             return
@@ -382,7 +384,7 @@ class State:
                 self.put_facts(k, {cs: xs for cs, xs in new.items() if xs})
 
     def equate(self, x: int, token: int) -> None:
-        """Original value x was just written, and is that token: rows that hold one hold the other."""
+        """Record that original value x was just written, and is that token: rows that hold one hold the other."""
         if token in self.names.leaves and x in self.names.leaves[token]:
             return
         holders, others = self.where.get(x, NONE), self.where.get(token, NONE)
@@ -400,7 +402,8 @@ class State:
     # -- branches and joins
 
     def refine(self, conds: Iterable[Cond]) -> None:
-        """These predicates are known here; and so it is that nobody wrote what is unwritten where they hold."""
+        """Record that these predicates are known here; values that are unwritten where they hold are free from
+        now on."""
         conds = tuple(conds)
         if not conds:
             return
@@ -417,7 +420,7 @@ class State:
             self.put(UNWRITTEN, NONE)
 
     def put_facts(self, key: int, d: Facts) -> None:
-        """The row holds exactly these under conditions; C and `named` are changed nowhere else."""
+        """Set the row's conditional facts to exactly these; C and `named` are changed nowhere else."""
         old = self.C.get(key, NO_FACTS)
         if not d and not old:
             return

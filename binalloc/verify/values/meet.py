@@ -1,9 +1,9 @@
-"""Where two ways come together: what is known on both.
+"""This module computes the meet of two ways: what is known on both.
 
 Needs two states (`lattice.py`), which it leaves unchanged. The lattice's order is inclusion of facts closed under their
 consequences (an unconditional fact implies the conditional ones; a free x is held everywhere; under K = (p, v) anything
-may be said of threads where p is not v). The meet is the intersection of the closures, which stays representable: what
-one side proves and the other side rules out by K becomes a conditional fact. Facts are finite and only shrink at a
+may be said of threads where p is not v). The meet is the intersection of the closures, which stays representable: a
+fact that one side proves and the other side rules out by K becomes conditional. Facts are finite and only shrink at a
 meet, so every fixpoint ends.
 """
 
@@ -16,12 +16,14 @@ from binalloc.verify.reading.names import DEFINED, UNWRITTEN, const_of, is_token
 from binalloc.verify.values.conditions import NO_FACTS, NONE, Cond, Conds, Facts, Set, refined
 from binalloc.verify.values.lattice import State
 
-MAX_LITERALS = 2  # predicates that one conditional fact may depend on
-MAX_FACTS = 16  # conditional facts kept for one row
+# predicates that one conditional fact may depend on; chosen by hand: each one more costs time at meets
+MAX_LITERALS = 2
+MAX_FACTS = 16  # conditional facts kept for one row; chosen by hand, likewise
 
 
 def meet(a: State, b: State, live: Callable[[int], bool] | None = None) -> State:
-    """The facts that hold in both (see the module). live: values of which conditional facts are worth keeping."""
+    """Return the facts that hold in both (see the module). live: values for which conditional facts are worth
+    keeping."""
     if a.doubt != b.doubt:
         a, b = _doubting(a, b.doubt), _doubting(b, a.doubt)
     a, b = _keeping(a), _keeping(b)
@@ -44,10 +46,11 @@ def meet(a: State, b: State, live: Callable[[int], bool] | None = None) -> State
 
 
 def meet_sides(done: State, before: State, conds: tuple[Cond, ...]) -> State:
-    """The facts behind a step that was executed where all of `conds` hold, and not elsewhere. done: those behind it,
-    started from `before` with the conditions known; its `touched` say what the step changed. Changes `before`.
+    """Return the facts behind a step that was executed where all of `conds` hold, and not elsewhere.
 
-    The same as the meet of both sides, but that costs what the state is large, this what the step changed.
+    done: the facts behind it, started from `before` with the conditions known; its `touched` has the rows that the step
+    changed. Changes `before`. The result is the meet of both sides, at a cost that depends on the step's changes and
+    not on the size of the state.
     """
     touched, done.touched = done.touched, None
     against = frozenset((p, not v) for p, v in conds)
@@ -78,7 +81,7 @@ def meet_sides(done: State, before: State, conds: tuple[Cond, ...]) -> State:
 
 
 def _keeping(state: State) -> State:
-    """The same facts, with those of values in doubt that the other way may not know the conditions of."""
+    """Return the same facts, with facts on values in doubt whose conditions the other way may not know."""
     if UNWRITTEN not in state.C:
         return state
     out = state.copy()
@@ -87,7 +90,7 @@ def _keeping(state: State) -> State:
 
 
 def _doubting(state: State, also: Set) -> State:
-    """The same facts, with values in doubt that were beyond it."""
+    """Return the same facts with more values in doubt, which were sure."""
     out = state.copy()
     out.doubt = state.doubt | also
     out.add(DEFINED, also - state.doubt)
@@ -95,6 +98,7 @@ def _doubting(state: State, also: Set) -> State:
 
 
 def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | None) -> None:
+    """Set the rows of `out` to the meet of both states' rows."""
     rows, other, free_a, free_b = a.S, b.S, a.free, b.free
     free = out.free
     plain = not a.C and not b.C and not a.K and not b.K
@@ -129,7 +133,7 @@ def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | Non
             if len(dead) == len(told):
                 continue
             apart = apart.union(dead)
-        # An undefined value under a condition helps nobody, and would put conditions on every row: one row has them.
+        # Free values under a condition are kept in one row only: in all others they would be useless, and many.
         trifles = (NONE, NONE) if k == UNWRITTEN else (free_a, free_b)
         conds = _meet_conds(_Side(a.K, left, x, trifles[0]), _Side(b.K, right, y, trifles[1]), apart)
         if conds:
@@ -142,18 +146,19 @@ def _all(always: Set, facts: Facts) -> Set:
 
 
 class _Side(NamedTuple):
-    """One row on one way: what is known of predicates there, what the row holds under conditions and anyway, and what
-    of that says nothing where the other way is ruled out."""
+    """This is one row on one way."""
 
-    known: Conds
-    facts: Facts
-    always: Set
-    free: Set
+    known: Conds  #: what is known of predicates there
+    facts: Facts  #: what the row holds under conditions
+    always: Set  #: what the row holds unconditionally
+    free: Set  #: the part of that which says nothing where the other way is ruled out
 
 
 def _meet_conds(a: _Side, b: _Side, apart: Set) -> Facts:
-    """Conditional facts of one row. apart: names of which nothing is to be kept. Considers the conditions of either
-    side, joined with each other and with what one side rules out."""
+    """Return the conditional facts of one row. apart: names for which nothing is to be kept.
+
+    Considers the conditions of either side, joined with each other and with those that one side rules out.
+    """
     if _all(a.always, a.facts) <= apart and _all(b.always, b.facts) <= apart:
         return NO_FACTS
     mine, theirs = {_ALWAYS: a.always, **a.facts}, {_ALWAYS: b.always, **b.facts}
@@ -181,11 +186,11 @@ def _meet_conds(a: _Side, b: _Side, apart: Set) -> Facts:
     return out
 
 
-_ALWAYS: Conds = frozenset()
+_ALWAYS: Conds = frozenset()  # the condition that always holds
 
 
 def _under(known: Conds, facts: Facts, cs: Conds) -> Set | None:
-    """What a row holds where `cs` is true; None (anything) if what is known rules that out."""
+    """Return what a row holds where `cs` is true; None (anything) if the known predicates rule that out."""
     for p, v in cs:
         if (p, not v) in known:
             return None

@@ -1,6 +1,7 @@
-"""What the checker forgets: facts that nobody can ask for any more.
+"""This module forgets facts that can no longer be needed.
 
-Needs a state of `lattice.py` and what is live in the original where it stands. Forgetting proves less, never more.
+Needs a state of `lattice.py` and the values that are live at its place in the original. Forgetting proves less, never
+more.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from binalloc.verify.reading.names import const_key, const_of, is_copy, is_place
 from binalloc.verify.values.lattice import State
 
 DEEP = 8
-"""Operations on end of which a value that is made again may consist, where the original has none of those between."""
+"""Chained operations of which a value that is computed again may consist, where the original has none of their results.
+Chosen by hand: a larger number keeps more facts."""
 
 
 def prune(state: State, live: Callable[[int], bool]) -> None:
-    """Forget what nobody can ask for: of values that are dead in the original, that they are equal to tokens, and
-    what depends on them as predicates that the rewritten program holds nowhere either."""
+    """Forget needless facts. They say that dead original values equal tokens, or hold under conditions on dead
+    predicates that the rewritten program holds nowhere either."""
     for x in [x for x in state.of if not live(x)]:
         del state.of[x]
     for k in [k for k in state.S if const_of(k) is not None]:
@@ -37,11 +39,13 @@ def prune(state: State, live: Callable[[int], bool]) -> None:
 
 
 def needed(state: State, live: Callable[[int], bool]) -> Callable[[int], bool]:
-    """Whether a value is live, or one of those by which a live one can be told in so many steps (`DEEP`): what was
-    made of dead values may be made again by way of these."""
+    """Return a function: is a value live, or may a live value be computed again from it in so many steps (`DEEP`)?
+
+    Results of operations on dead values may be computed again by way of these.
+    """
     leaves, steps = state.names.leaves, dict[int, int]()
     tokens = sorted([t for k in state.S if (t := const_of(k)) is not None and t in leaves], reverse=True)
-    for t in tokens:  # of what a value is told by, the newest first: it is made of older ones
+    for t in tokens:  # newest first: a token is computed from older ones
         left = max(DEEP if live(x) else steps.get(x, 0) for x in state.S[const_key(t)]) - 1
         if left > 0:
             for x in leaves[t]:

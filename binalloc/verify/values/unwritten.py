@@ -1,21 +1,24 @@
-"""What the original reads before anything wrote it: which places may stand for it, and when it becomes one value.
+"""This module handles values that the original reads before anything wrote them: which rows may stand for such a value,
+and when it becomes one value.
 
-Needs a state of `lattice.py`. A value that nobody wrote reads as anything, each time anew; any row may stand for it,
-and so it is in threads where a predicate kept it from being written (`UNWRITTEN`). A predicate is another matter where
-it guards something: what is executed shows what it held. So each thread has for each predicate one value that
-conditions speak of, in doubt as long as nothing in the rewritten program depended on it, and free to be chosen until
-then: whatever the row holds by which the rewritten program first goes (`settle`). What is known under a condition on it
-was known for either choice. From then on that row holds it, and of the others those that copy it.
+Needs a state of `lattice.py`. A value that nobody wrote reads as anything, each time anew. Any row may stand for it.
+The same holds in threads where a predicate kept it from being written (`UNWRITTEN`). A predicate is different where it
+guards something: the code that is executed shows its value. So each thread has for each predicate one value of which
+conditions speak. The value is in doubt as long as nothing in the rewritten program depended on it, and free to be
+chosen until then: it is whatever the row holds that the rewritten program first uses for it (`settle`). Facts under a
+condition on it were known for either choice. From then on that row holds it, and so do its copies.
 
-*Wherever somebody wrote it.* Of a value in doubt S[row] has x says for each thread: the row holds x, or nobody wrote x
-there. That needs no condition, so it outlives the predicate under which x was written. It is found where a guard or a
-branch splits the threads: on the side where what is known of predicates says that nobody wrote x, x is free, as if it
-never had been written (`State.refine`), and when the sides meet, a row keeps x that holds it on the other. That is
-sound: in all threads of a side the predicates known there hold, and the rule says nothing of other threads; that x was
-written is another fact (DEFINED), which the meet takes away. It is found, too, where ways meet, and when a predicate is
-written or passes out of sight: where a row holds x under conditions, and nobody wrote x under others, and one of these
-always holds. So a store under x's own guard puts x into its place for good. One under another guard does not: x was
-written in some threads where the place has other contents.
+*Wherever somebody wrote it.* For a value in doubt, "S[row] has x" says for each thread: the row holds x, or nobody
+wrote x there. That needs no condition, so it outlives the predicate under which x was written. It is found where a
+guard or a branch splits the threads. On the side where known predicates say that nobody wrote x, x is free, as if it
+never had been written (`State.refine`), and when the sides meet, a row keeps x if it holds x on the other. That is
+sound: in all threads of a side the predicates known there hold, and the rule says nothing of other threads. That x was
+written is another fact (DEFINED), which the meet takes away.
+
+It is found, too, where ways meet, and when a predicate is written or passes out of sight: where a row holds x under
+conditions, and nobody wrote x under others, and one of these always holds. So a store under x's own guard puts x into
+its place for good. A store under another guard does not: x was written in some threads where the place has other
+contents.
 """
 
 from __future__ import annotations
@@ -29,8 +32,10 @@ from binalloc.verify.values.lattice import State
 
 
 def settle(state: State, x: int, key: int) -> None:
-    """Predicate x, not written on every way and held by the row if it is not free, is what the row holds: no other
-    row's content. What is known under a condition on it stays so."""
+    """Decide that predicate x is what the row holds, and no other row's content.
+
+    x was not written on every way, and the row holds it if it is not free. Facts under a condition on it stay.
+    """
     for k in state.where.get(x, NONE):
         state.put(k, state.S[k] - {x})
     state.of.pop(x, None)
@@ -43,7 +48,7 @@ def settle(state: State, x: int, key: int) -> None:
 
 
 def stands(state: State, key: int, x: int) -> bool:
-    """Whether the row may stand for x: in every thread it holds it, or nobody wrote it."""
+    """Return whether the row may stand for x: in every thread it holds x, or nobody wrote x."""
     if x in state.free or x in state.row(key) or x in state.row(UNWRITTEN):
         return True
     unwritten = ways_of(state.C.get(UNWRITTEN, NO_FACTS), x)
@@ -52,7 +57,7 @@ def stands(state: State, key: int, x: int) -> bool:
 
 
 def without_others(state: State, predicates: Container[int]) -> State:
-    """What is known where no other predicates are in sight."""
+    """Return the facts that are known where no other predicates are in sight."""
     if UNWRITTEN not in state.C:
         return state
     lost = frozenset([p for facts in state.C.values() for cs in facts for p, _ in cs if p not in predicates])
@@ -63,14 +68,16 @@ def without_others(state: State, predicates: Container[int]) -> State:
 
 
 def predicates(state: State, key: int) -> list[int]:
-    """The original predicates that a row is known to hold."""
+    """Return the original predicates that a row is known to hold."""
     place = state.names.place
     return [x for x in sorted(state.row(key)) if not is_token(x) and PRED_BASE <= place(x) < LOCAL_BASE]
 
 
 def undecided(state: State, place: int) -> list[int]:
-    """A free predicate that conditions speak of, so that any row may still be said to be it; of this place, if there
-    is one."""
+    """Return a free predicate of which conditions speak, so that any row may still stand for it.
+
+    The list has one element at most; a predicate of this place is preferred.
+    """
     if not state.free or not state.C:
         return []
     speaking: set[Cond] = {c for facts in state.C.values() for cs in facts for c in cs}

@@ -187,7 +187,7 @@ def nested(levels: int, names: str = "a", **more: Any) -> dict[str, Any]:
     ("types", "message"),
     [
         ({"A": {"fields": []}}, r"types\.A\.fields: not fields"), ({"A": {}}, "missing key 'fields'"),
-        ({"f32": PAIR}, "the name of a type that there is"), ({"A": 3}, "not a table"), ({"9": PAIR}, "not a name"),
+        ({"f32": PAIR}, "the name of a built-in type"), ({"A": 3}, "not a table"), ({"9": PAIR}, "not a name"),
         ({"A": {"fields": [{"name": "a", "dtype": "A"}]}}, r"types\.A: a struct that holds itself; found A in A"),
         ({"A": {"fields": [{"name": "b", "dtype": "B"}]}, "B": {"fields": [{"name": "a", "dtype": "A", "shape": 2}]}},
          "found A in B in A; expected a pointer to another one"),
@@ -261,8 +261,9 @@ def test_as_many_pointers_as_parameters_have_room_for() -> None:
 @pytest.mark.parametrize(
     ("init", "message"),
     [
-        ("ones", "structs are not filled so \\(Node\\); found ones; expected zeros, values"),
-        ({"kind": "random"}, "not filled so"), ({"values": []}, r"values: wrong number of values; found 0; expected 4"),
+        ("ones", "structs cannot be filled in this way \\(Node\\); found ones; expected zeros, values"),
+        ({"kind": "random"}, "cannot be filled in this way"),
+        ({"values": []}, r"values: wrong number of values; found 0; expected 4"),
         ({"values": 3}, "not a list of values"), ({"values": [0] * 4}, r"values\[0\]: not a Node; found 0"),
         ({"values": [{"knd": 1}, {}, {}, {}]}, r"values\[0\]\.knd: unknown key.*Did you mean 'kind'"),
         ({"values": [{"kind": 256}, {}, {}, {}]}, r"values\[0\]\.kind: out of range"),
@@ -279,7 +280,7 @@ def test_as_many_pointers_as_parameters_have_room_for() -> None:
         ({"values": [{"to": False}, {}, {}, {}]}, "not a pointer"),
         ({"values": [{"to": {}}, {}, {}, {}]}, "missing key"),
         ({"fields": {"nope": 1}}, r"fields\.nope: unknown key"),
-        ({"fields": {"to": "ones"}}, "pointers are not filled so"),
+        ({"fields": {"to": "ones"}}, "pointers cannot be filled in this way"),
         ({"fields": {"kind": {"fields": {}}}}, "only structs have fields"),
         ({"fields": {"to": {"kind": "arange", "argument": "other", "start": 8}}}, "of other; found element 11"),
         ({"fields": {"to": {"kind": "constant", "argument": "other", "value": 11}}}, "beyond the end"),
@@ -292,7 +293,7 @@ def test_as_many_pointers_as_parameters_have_room_for() -> None:
         ({"fields": {"to": {"values": [1, "x", 3, 0], "argument": "other"}}}, r"to\.values\[1\]: not an integer"),
         ({"fields": {"to": {"values": [1], "kind": "arange", "argument": "other"}}}, "contents of two kinds"),
         ({"fields": {"to": {"values": [1, 2, 3, 4]}}}, "not a pointer; found 1; expected 0, a name, or a table"),
-        ({"file": "x.csv"}, "such a file has no structs"), ({"kind": "values"}, "missing key 'values'"),
+        ({"file": "x.csv"}, "a file of this format has no structs"), ({"kind": "values"}, "missing key 'values'"),
     ],
 )  # fmt: skip
 def test_contents_that_do_not_fit_are_refused(init: Any, message: str) -> None:

@@ -108,7 +108,7 @@ def test_at_most_is_enough_for_a_loop_that_ends_with_it() -> None:
         ({"set": "a", "value": 1, "from": 5, "count": 4}, "step[0].count", "elements beyond the end of a; found 4"),
         ({"set": "a", "value": 1, "count": -1}, "step[0].count", "out of range"),
         ({"set": "a", "value": [1, 2, 3], "count": 2}, "step[0].value",
-         "more values than they go to; found 3; expected at most 2"),
+         "more values than elements; found 3; expected at most 2"),
         ({"set": "a", "value": [1, 2], "count": "s - 3"}, "step[0].value", "found 2; expected at most 0"),
         ({"set": "a", "value": list(range(9))}, "step[0].value", "found 9; expected at most 8"),
         ({"set": "a", "value": 1.5}, "step[0].value", "is a float"),
@@ -147,7 +147,7 @@ def test_what_goes_wrong_on_the_way(step: dict[str, Any], place: str, message: s
     [
         ([], "takes another number of arguments; found 0; expected 1: p0 (4 bytes)"),
         ([1, 2], "takes another number of arguments"),
-        ({"p1": 1}, "not the parameters of the kernel; found p1, which it has not; expected p0 (4 bytes)"),
+        ({"p1": 1}, "not the parameters of the kernel; found p1, which is not one of them; expected p0 (4 bytes)"),
         ({}, "not the parameters of the kernel; found nothing for p0"),
         (["a"], "the argument's size contradicts"),
         ([{"value": 1, "dtype": "i64"}], "the argument's size contradicts"),
@@ -273,8 +273,8 @@ def test_a_host_step_changes_arrays_and_scalars(tmp_path: Path, capsys: pytest.C
     ("function", "message"),
     [
         ("raises", "the host function raised ValueError: no"), ("leaves", "raised SystemExit"),
-        ("listed", "the host function returned no dict"), ("other", "what is no scalar's value"),
-        ("text", "what is no scalar's value"), ("flag", "what is no scalar's value"),
+        ("listed", "the host function returned no dict"), ("other", "no value of a scalar"),
+        ("text", "no value of a scalar"), ("flag", "no value of a scalar"),
         ("real", "s: '1.5' is a float"), ("large", "s: out of range"), ("absent", "has no such function"),
         ("number", "has no such function"),
     ],

@@ -197,13 +197,14 @@ def test_levels_of_mipmaps() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bias": 1.0}, r"\.bias: of a mipmap alone"), ({"levels": 5}, r"\.levels: out of range"),
+        ({"bias": 1.0}, r"\.bias: only a mipmap has this key"), ({"levels": 5}, r"\.levels: out of range"),
         ({"levels": 2, "normalized": False}, "coordinates of a mipmap are normalized"),
         ({"levels": 2, "level_data": [np.zeros(4), np.zeros(2)]}, r"level_data\[0\]: a level of another dtype"),
         ({"levels": 2, "level_data": [np.zeros(4, "f4"), np.zeros(2, "f4")]}, "more contents than levels"),
         ({"levels": 2, "level_data": [np.zeros(3, "f4")]}, "level_init.*wrong number of values"),
         ({"levels": 3, "level_data": [np.zeros((1, 4), "f4")]}, r"level_data\[0\]: a level of another shape"),
-        ({"level_data": [np.zeros(4, "f4")]}, "of a mipmap alone"), ({"levels": 2, "clamp": 3}, "not two levels"),
+        ({"level_data": [np.zeros(4, "f4")]}, "only a mipmap has this key"),
+        ({"levels": 2, "clamp": 3}, "not two levels"),
         ({"levels": 2, "level_data": ["x"]}, "not an array"),
     ],
 )  # fmt: skip
@@ -267,7 +268,7 @@ def test_contents_that_are_given_are_those_of_the_launch() -> None:
     for buffers, textures, message in (
         ({}, texels, r"l.toml: buffers: no contents for the argument s; .* Begin with launch.make_buffers\(\)"),
         ({"s": RAMP}, texels, "buffers: no contents for the argument out; found s; expected s, out"),
-        (good | {"outt": RAMP}, texels, "contents for what is no such argument; found 'outt'; expected s, out"),
+        (good | {"outt": RAMP}, texels, "contents for an unknown argument; found 'outt'; expected s, out"),
         (good | {"out": RAMP[:5]}, texels, r"buffers\['out'\]: contents of another size; found float32 \[5\], 20"),
         (good, {}, "textures: no contents for the argument t"), (good, {"t": [1, 2]}, "contents of another size"),
     ):  # fmt: skip

@@ -27,7 +27,7 @@ def greedy_then_oldest(g: Gpu, s: Sm, sch: int, eligible: int) -> int:
 
 @device
 def leave_ended(g: Gpu, s: Sm, w: int) -> None:
-    """Forget the warp, which has ended: a later one in its slot is not the one that issued last."""
+    """Drop the warp, which has ended, so that a later one in its slot does not count as the last that issued."""
     if s.greedy[g.scheduler_of[w]] == w // g.schedulers + 1:
         s.greedy[g.scheduler_of[w]] = 0
 

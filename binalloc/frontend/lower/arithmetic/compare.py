@@ -20,23 +20,20 @@ _ORDER = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"
 _UNSIGNED = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}  # further comparisons of unsigned integers -> Loom's
 _UNORDERED = {**{f"{name}u": f"{text}U" for name, text in _ORDER.items()}, "num": "NUM", "nan": "NAN"}
 """Further comparisons of floats -> Loom's."""
-_COMPARISONS = (*_ORDER, *_UNSIGNED, *_UNORDERED)
+_COMPARISONS = (*_ORDER, *_UNSIGNED, *_UNORDERED)  # all suffixes of comparisons
 _EXCHANGED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "LTU": "GTU", "LEU": "GEU", "GTU": "LTU", "GEU": "LEU"}
 """Loom's comparison -> the one with exchanged operands."""
 
 
 class Comparison:
-    """This has the suffixes of setp and set, without the types.
-
-    name: the PTX comparison. bop: how the result is combined with another predicate, or "".
-    """
+    """This has the suffixes of setp and set, without the types."""
 
     def __init__(self, m: Modifiers) -> None:
         self.m = m
-        self.name = m.take(*_COMPARISONS)
+        self.name = m.take(*_COMPARISONS)  #: the PTX comparison
         if not self.name:
             m.refuse(f"{m.ins.op} needs a comparison", expected="." + ", .".join(_COMPARISONS))
-        self.bop = m.take("and", "or", "xor")
+        self.bop = m.take("and", "or", "xor")  #: how the result is combined with another predicate, or ""
         self.ftz = int(m.has("ftz"))
 
     def typed(self, type_: str) -> str:

@@ -18,9 +18,9 @@ from binalloc.frontend.lower.context.modifiers import INTEGER_ROUNDINGS, RND, Mo
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
-INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
-FLOATS = ("f32", "f64")
-FLOAT_ROUNDINGS = ("rn", "rz", "rm", "rp")
+INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")  # integer types of cvt
+FLOATS = ("f32", "f64")  # floating types of cvt without halves
+FLOAT_ROUNDINGS = ("rn", "rz", "rm", "rp")  # roundings to a floating-point value
 ONE = Imm(0x3F800000)  # 1.0 as f32
 ONE_HIGH = Imm(0x3FF00000)  # the high word of 1.0 as f64
 
@@ -216,6 +216,7 @@ def _floats(
     ftz: int,
     saturate: bool,
 ) -> None:
+    """Lower cvt between f32 and f64, and to the same type."""
     if to == of:
         _rounding(m, rnd, INTEGER_ROUNDINGS if rnd else ())
     else:

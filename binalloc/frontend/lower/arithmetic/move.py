@@ -16,6 +16,7 @@ TYPES = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "
 
 
 def _mov(ctx: Context, ins: Instruction) -> None:
+    """Lower mov."""
     m = ctx.modifiers()
     count = int((m.take("v2", "v4") or "v1")[1:])
     type_ = m.type(*TYPES)

@@ -11,7 +11,7 @@ from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.context.context import Context, Fields, Pred
 from binalloc.frontend.ptx import ast
 
-Wide = tuple[Source, Source]
+Wide = tuple[Source, Source]  # a 64-bit value: (low word, high word)
 ZERO: Wide = (RZ, RZ)
 _U64, _S64 = "U64", "S64"  # texts of SHF's types
 

@@ -38,15 +38,7 @@ Handler = Callable[["Context", Instruction], None]
 
 
 class Context:
-    """This is the state of the lowering of one function.
-
-    kernel: the kernel for which it is lowered; the places of shared variables depend on it. block: the block size where
-    it is known. library: functions of the math library that are called. labels: PTX label -> block. ends: labels behind
-    which the thread only ends. parameters: `.param` variables of a .func, and of its calls, that are in units: name ->
-    first of consecutive units. names: function -> name of its routine under this kernel. unit_of: register -> its first
-    unit. predicate_of: register -> its predicate. substitute: register -> fresh unit or predicate to write instead, for
-    a guarded pure instruction.
-    """
+    """This is the state of the lowering of one function."""
 
     def __init__(
         self,
@@ -60,32 +52,31 @@ class Context:
         self.layout = layout
         self.module = layout.module
         self.function = function
-        self.kernel = kernel
+        self.kernel = kernel  #: the kernel for which it is lowered; the places of shared variables depend on it
         self.doubles = doubles
-        self.block = block
-        self.names = names if names is not None else {}
+        self.block = block  #: the block size where it is known
+        self.names = names if names is not None else {}  #: function -> name of its routine under this kernel
         self.scan = layout.scans[function.name]
         self.registers = Registers()
+        #: the unit with the address of the function's frame, if that is on the stack
         self.frame = self.registers.new(1, "frame") if function.name in layout.components else RZ
-        """The unit with the address of the function's frame, if that is on the stack."""
         self.b = Emitter(self.registers)
-        self.guard: Guard | None = None
-        self.refused: list[MalformedInput] = []
-        """Every reason found why the function cannot be lowered."""
-        self.ins: Instruction = Instruction("", (), (), ast.TextPosition(0, 0))
-        self.unit_of: dict[str, int] = {}
-        self.predicate_of: dict[str, int] = {}
+        self.guard: Guard | None = None  #: guard of the current instruction, for handlers that are not pure
+        self.refused: list[MalformedInput] = []  #: every reason found why the function cannot be lowered
+        self.ins: Instruction = Instruction("", (), (), ast.TextPosition(0, 0))  #: the current instruction
+        self.unit_of: dict[str, int] = {}  #: register -> its first unit
+        self.predicate_of: dict[str, int] = {}  #: register -> its predicate
+        #: register -> fresh unit or predicate to write instead, for a guarded pure instruction
         self.substitute: dict[str, int] = {}
-        self.carry: int | None = None
-        """The predicate that holds PTX's condition code CC.CF."""
-        self.carry_here: tuple[object, Pred] | None = None
-        """(block, predicate): the value of CC.CF within this block."""
-        self.labels: dict[str, int] = {}
-        self.ends: set[str] = set()
+        self.carry: int | None = None  #: the predicate that holds PTX's condition code CC.CF
+        self.carry_here: tuple[object, Pred] | None = None  #: (block, predicate): the value of CC.CF within this block
+        self.labels: dict[str, int] = {}  #: PTX label -> block
+        self.ends: set[str] = set()  #: labels behind which the thread only ends
+        #: `.param` variables of a .func, and of its calls, that are in units: name -> first of consecutive units
         self.parameters: dict[str, int] = {}
-        self.library: set[str] = set()
+        self.library: set[str] = set()  #: functions of the math library that are called
+        #: (block, membership masks that a WARPSYNC has checked in it)
         self.converged: tuple[object, set[object]] = (None, set())
-        """(block, membership masks that a WARPSYNC has checked in it)."""
 
     # -- errors
 

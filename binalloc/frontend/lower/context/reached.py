@@ -15,21 +15,18 @@ from binalloc.frontend.ptx import ast
 
 
 class Reached:
-    """This is the call graph of some kernels.
-
-    scans: function -> its scan. order: functions, callees before callers; functions of one cycle are neighbours.
-    components: recursive function -> all functions of its cycle, itself among them, in the order of `order`.
-    """
+    """This is the call graph of some kernels."""
 
     def __init__(self, module: ast.Module, targets: Targets, kernels: Iterable[str]) -> None:
         self.module, self.targets = module, targets
-        self.scans: dict[str, Scan] = {}
-        self.order: list[str] = []
+        self.scans: dict[str, Scan] = {}  #: function -> its scan
+        self.order: list[str] = []  #: functions, callees before callers; functions of one cycle are neighbours
+        #: recursive function -> all functions of its cycle, itself among them, in the order of `order`
         self.components: dict[str, tuple[str, ...]] = {}
-        self._number: dict[str, int] = {}
+        self._number: dict[str, int] = {}  #: function -> its number in the order of entry
+        #: function not done -> the lowest number of a function not done that it is known to call
         self._lowest: dict[str, int] = {}
-        """For each function not done: the lowest number of a function not done that it is known to call."""
-        self._open: list[str] = []
+        self._open: list[str] = []  #: functions entered and not done
         for kernel in kernels:
             if kernel not in self.scans:
                 self._visit(kernel)

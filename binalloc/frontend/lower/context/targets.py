@@ -16,21 +16,18 @@ _NAME = re.compile(r"[\w$%]+")  # a name in the text of a `.calltargets`
 
 
 class Targets:
-    """This has the possible targets of indirect calls in one module.
-
-    numbers: function -> its number. taken: functions with a body whose address is a value somewhere, in the order of
-    the file.
-    """
+    """This has the possible targets of indirect calls in one module."""
 
     def __init__(self, module: ast.Module) -> None:
         self.module = module
-        self.numbers = {name: k for k, name in enumerate(module.functions, 1)}
+        self.numbers = {name: k for k, name in enumerate(module.functions, 1)}  #: function -> its number
         named = {symbol for v in module.variables.values() for _, symbol, *_ in v.relocations}
         for function in module.functions.values():
             named.update(symbol for v in function.variables.values() for _, symbol, *_ in v.relocations)
             for ins in function.body or ():
                 if isinstance(ins, ast.Instruction) and ins.op == "mov":
                     named.update(operand.name for operand in ins.operands[1:] if isinstance(operand, ast.Symbol))
+        #: functions with a body whose address is a value somewhere, in the order of the file
         self.taken = [name for name in module.functions if name in named and self.number(name)]
 
     def number(self, name: str) -> int:

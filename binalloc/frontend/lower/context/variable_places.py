@@ -66,10 +66,7 @@ class KernelPlaces:
 class VariablePlaces:
     """These are the places of all variables that the wanted kernels of `module` use.
 
-    scans, order, components: see `Reached`. kernels: by name. constants: bytes of bank 3. globals: in the order of
-    their addresses, from GLOBALS_BASE one after the other, each aligned. frames, parameter_copies, stack: see `Frames`.
-    constants_copy: (address, bytes) of the constants' copy in global memory, if one is needed. stack_bytes: stack per
-    thread for recursive functions.
+    stack_bytes: stack per thread for recursive functions.
     """
 
     def __init__(self, module: ast.Module, kernels: Iterable[str], stack_bytes: int = STACK_BYTES) -> None:
@@ -77,19 +74,23 @@ class VariablePlaces:
         self.targets = Targets(module)
         wanted = list(kernels)
         reached = Reached(module, self.targets, wanted)
-        self.scans = reached.scans
-        self.order = reached.order
-        self.components = reached.components
-        self.kernels: dict[str, KernelPlaces] = {}
-        self.constants = b""
+        self.scans = reached.scans  #: see `Reached`
+        self.order = reached.order  #: see `Reached`
+        self.components = reached.components  #: see `Reached`
+        self.kernels: dict[str, KernelPlaces] = {}  #: by name
+        self.constants = b""  #: bytes of bank 3
+        #: (address, bytes) of the constants' copy in global memory, if one is needed
         self.constants_copy: tuple[int, int] | None = None
+        #: in the order of their addresses, from GLOBALS_BASE one after the other, each aligned
         self.globals: list[GlobalVar] = []
         self.constant_vars: list[ConstantVar] = []
+        #: (function, or "" for module scope, variable) -> place, if it is the same for all kernels
         self._fixed: dict[tuple[str, str], Place] = {}
+        #: function -> the functions of its call graph
         self._closure = {name: reached.below(name) for name in self.order}
         self._place_memory()
         frames = place_frames(module, reached, self.in_memory, stack_bytes)
-        self.frames, self.parameter_copies, self.stack = frames.spans, frames.copies, frames.stack
+        self.frames, self.parameter_copies, self.stack = frames.spans, frames.copies, frames.stack  #: see `Frames`
         self._fixed |= frames.places
         for name in wanted:
             self.kernels[name] = self._kernel(name)
@@ -142,6 +143,8 @@ class VariablePlaces:
         return [("", v) for v in self.module.variables.values() if id(v) in seen] + local
 
     def _place_memory(self) -> None:
+        """Place the constant and global variables, and make their initial bytes. Raises NotSupported where they do not
+        fit."""
         const = 0
         address = GLOBALS_BASE
         placed: list[tuple[str, ast.Variable]] = []

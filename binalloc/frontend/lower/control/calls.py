@@ -17,6 +17,7 @@ from binalloc.frontend.ptx.ast import TYPE_BYTES, Instruction
 
 
 def call(ctx: Context, ins: Instruction) -> None:
+    """Lower call."""
     m = ctx.modifiers()
     uniform = m.has("uni")
     m.done()

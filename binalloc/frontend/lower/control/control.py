@@ -20,6 +20,7 @@ BARRIERS = 16  # PTX numbers the barriers of a block from 0 to 15
 
 
 def branch(ctx: Context, ins: Instruction) -> None:
+    """Lower bra."""
     m = ctx.modifiers()
     uniform = m.has("uni")
     m.done()
@@ -45,7 +46,7 @@ def end(ctx: Context, name: str, guard: Guard | None) -> None:
     if guard is None:
         ctx.b.start(ctx.b.label())
     elif name == "RET":
-        ctx.converged = (None, set())  # the lanes that returned have not ended
+        ctx.converged = (None, set())  # lanes have left the block without ending: WARPSYNC must check again
 
 
 def indexed_branch(ctx: Context, ins: Instruction) -> None:
@@ -74,6 +75,7 @@ def indexed_branch(ctx: Context, ins: Instruction) -> None:
 
 
 def leave(ctx: Context, ins: Instruction) -> None:
+    """Lower ret and exit. In a kernel both are EXIT."""
     m = ctx.modifiers()
     m.has("uni")
     m.done()
@@ -179,7 +181,7 @@ def _barrier_nodes(ctx: Context, number: ast.Operand, threads: Source, rd: int |
     after = ctx.b.label()
     if ctx.guard is not None:
         ctx.b.branch(after, (ctx.guard[0], not ctx.guard[1]))
-    for k in range(BARRIERS):  # the barrier's number is a field of the instruction: all lanes agree on it
+    for k in range(BARRIERS):  # one BAR for each number, which is a field of the instruction; all lanes agree on it
         equal, following = ctx.b.predicate(), ctx.b.label()
         ctx.b.emit("ISETP", pd0=equal, a=unit, b=Imm(k), icmp="EQ", u32cmp="U32")
         ctx.b.branch(following, (equal, True), uniform=True)
@@ -211,8 +213,9 @@ def member_mask(ctx: Context, operand: ast.Operand, *, anew: bool = False) -> So
     return mask
 
 
-_PROXIES = ("alias", "async", "async::generic", "tensormap::generic")
+_PROXIES = ("alias", "async", "async::generic", "tensormap::generic")  # suffixes of fence.proxy
 _RESTRICTED = ("sync_restrict::shared::cta", "sync_restrict::shared::cluster")
+"""Suffixes that restrict a fence to some accesses."""
 
 
 def fence(ctx: Context, ins: Instruction) -> None:

@@ -90,7 +90,7 @@ def vote(ctx: Context, ins: Instruction) -> None:
 
 
 def _ballot(ctx: Context, source: Fields) -> int:
-    """Return a unit with one bit for each lane whose predicate holds, among the lanes whose guard holds."""
+    """Return a unit with one bit for each lane whose guard and predicate hold."""
     out = ctx.b.new()
     ctx.b.emit("VOTE", rd=out, vote="ALL", guard=ctx.guard, **source)
     return out
@@ -135,6 +135,7 @@ def match(ctx: Context, ins: Instruction) -> None:
 
 
 def active_mask(ctx: Context, ins: Instruction) -> None:
+    """Lower activemask."""
     m = ctx.modifiers()
     m.type("b32")
     m.done()

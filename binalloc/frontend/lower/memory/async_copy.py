@@ -22,6 +22,7 @@ _GROUPS = ("commit_group", "wait_group", "wait_all")  # cp.async instructions th
 
 
 def copy(ctx: Context, ins: Instruction) -> None:
+    """Lower cp.async."""
     m = ctx.modifiers()
     if not m.has("async"):
         ctx.unsupported("async")

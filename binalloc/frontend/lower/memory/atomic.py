@@ -65,6 +65,7 @@ class Kind:
 
 
 def _kind(ctx: Context, ins: Instruction) -> Kind:
+    """Decode the suffixes of atom or red."""
     m = ctx.modifiers()
     order = m.take("relaxed", "acquire", "release", "acq_rel")
     if m.has("cluster"):
@@ -91,6 +92,7 @@ def _kind(ctx: Context, ins: Instruction) -> Kind:
 
 
 def atomic(ctx: Context, ins: Instruction) -> None:
+    """Lower atom or red."""
     kind = _kind(ctx, ins)
     number = 2 + (kind.op == "cas") + (ins.op == "atom")
     operands = ctx.operands(number, number + 1) if kind.policy else ctx.operands(number)

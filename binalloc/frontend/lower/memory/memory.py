@@ -78,6 +78,7 @@ def decode(ctx: Context, ins: Instruction) -> AccessModifiers:
 
 
 def _decode(m: Modifiers, op: str) -> AccessModifiers:
+    """Decode the modifiers of ld, ldu or st. Refuses combinations that PTX does not have."""
     order = m.take("weak", "volatile", "relaxed", "acquire", "release", "mmio")
     if order == "mmio":
         m.take("relaxed")
@@ -133,6 +134,7 @@ def _data(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Operand, 
 
 
 def load(ctx: Context, ins: Instruction) -> None:
+    """Lower ld or ldu."""
     access = decode(ctx, ins)
     first, place, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
     access = _by_name(ctx, place, access)
@@ -298,6 +300,7 @@ def adopt(ctx: Context, name: str, value: Element) -> bool:
 
 
 def store(ctx: Context, ins: Instruction) -> None:
+    """Lower st."""
     access = decode(ctx, ins)
     place, last, *_ = ctx.operands(2, 3) if access.policy else ctx.operands(2)
     access = _by_name(ctx, place, access)

@@ -24,6 +24,7 @@ _OPERATIONS = ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax")
 
 
 def _simd(ctx: Context, ins: Instruction) -> None:
+    """Lower a video instruction on two or four lanes."""
     m = ctx.modifiers()
     lanes, op = int(ins.op[-1]), ins.op[:-1]
     how = m.take(*COMPARISONS) if op == "vset" else ""

@@ -28,6 +28,7 @@ def _signless(operand: ast.Operand) -> tuple[ast.Operand, bool]:
 
 
 def _vmad(ctx: Context, ins: Instruction) -> None:
+    """Lower vmad."""
     m = ctx.modifiers()
     plus_one, saturates = m.has("po"), m.has("sat")
     scale = _SCALES[m.take("shr7", "shr15")]

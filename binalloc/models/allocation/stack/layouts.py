@@ -6,5 +6,6 @@ LAYOUTS = {
     "register": "behind the highest slot of a value live across the call",
     "traditional": "behind the caller's whole frame",
 }
+"""For each layout, where the callee's slots start."""
 DEFAULT_LAYOUT = "moving"
 """The moving stack, which is the layout that the paper proposes; it needs the fewest slots."""

@@ -25,6 +25,7 @@ from binalloc.bitset import bits
 from binalloc.models.allocation.stack.procedures import Procedure, Variable, all_variables, call_order
 
 PRIORITIES = ("frequency", "cost")
+"""Orders in which `prune` drops variables: the paper's, and ours."""
 
 Histogram = Counter[int]
 """Live count -> number of composition instructions (or call paths) with that count."""

@@ -11,9 +11,9 @@ Where this differs from the paper:
 - A call at which no register is free for moving values, and none set aside, keeps them where they are; the callee then
   starts above the highest of them.
 - Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
-  value at a call only where the slots are needed. The callee starts as high as the slots allow, values get the slots
-  for which that leaves the fewest moves, and calls in sequence share moves (`stays`). On request, several prunings are
-  planned to the end and the cheapest plan is kept.
+  value at a call only where the slots are needed. The callee starts as high as the slots allow. Values get the slots
+  with the fewest moves left, and calls in sequence share moves (`stays`). On request, several prunings are planned to
+  the end and the cheapest plan is kept.
 """
 
 from __future__ import annotations

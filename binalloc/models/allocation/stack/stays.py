@@ -1,7 +1,7 @@
 """This module lets values stay where a call has moved them, so that calls in sequence share moves.
 
-Needs plans whose calls each move the values that lie too high and move them back, and the straight-line stretches of
-every procedure. Leaves, for each call, the moves that are left, and the accesses that go to another slot than their
+Needs plans in which each call moves values that lie too high and then moves them back, and the straight-line stretches
+of every procedure. Leaves, for each call, the remaining moves, and the accesses that go to another slot than their
 variable's own. Within a stretch a value that was moved stays until
 
 - it dies: nothing is moved back, and its last accesses go to the slot where it lies;
@@ -9,10 +9,10 @@ variable's own. Within a stretch a value that was moved stays until
 - its slot is needed by the variable that owns it, or by another variable at a call, or the stretch ends: it is moved
   back behind the last call that needed it elsewhere, as if it had not stayed.
 
-A value that begins its life in the stretch, with a store, may be stored directly in the slot to which the first call
-moves it. Where there is a choice of slots, each call takes those that leave the fewest moves (an assignment problem
-that looks no further than the next such call). A live value's own slot stays free for it, so that it can always go
-back. Hence no call has more moves than before, and no further slot is used.
+A value may begin its life in the stretch, with a store. It may then be stored directly in the slot to which the first
+call moves it. Where there is a choice of slots, each call takes those with the fewest moves left. That is an assignment
+problem, which looks no further than the next such call. A live value's own slot stays free for it, so that it can
+always go back. Hence no call has more moves than before, and no further slot is used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Stretch:
     """This class goes through one stretch from its first event to its last.
 
     stays: stays of variables that are away from their own slots now. past: slots of finished stays, with the first and
-    last event. fresh: variables that began their life here and that no call has moved yet, with the first event and the
+    last event. fresh: variables that began their life here and were not moved yet, with the first event and the
     accesses from then on.
     """
 
@@ -102,7 +102,7 @@ class _Stretch:
     def _call(self, k: int, event: Event) -> None:
         """Replan the moves of a call, which is event k."""
         site, wanted = self.plan.sites[event.number], self.wanted[k]
-        # what is away lies lower than at home
+        # a variable that is away lies in a lower slot than its own
         assert all(s.slot < site.shift or s.variable in wanted for s in self.stays.values()), "a callee starts below"
         moving = sorted(v for v in wanted if v not in self.stays or self.stays[v].slot >= site.shift)
         free = self._free(event, site.shift, wanted, len(moving))

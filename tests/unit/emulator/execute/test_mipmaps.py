@@ -125,7 +125,8 @@ MIPMAP = {"dtype": "f32", "shape": [8, 8], "normalized": True, "levels": 3}
 BAD = [
     ({"levels": 5}, "levels.*from 1 to 4"), ({"levels": 0}, "levels"), ({"levels": "all"}, "levels"),
     ({"normalized": False}, "coordinates of a mipmap are normalized"),
-    ({"levels": 1, "bias": 1.0}, "of a mipmap alone"), ({"levels": 1, "level_init": ["ones"]}, "of a mipmap alone"),
+    ({"levels": 1, "bias": 1.0}, "only a mipmap has this key"),
+    ({"levels": 1, "level_init": ["ones"]}, "only a mipmap has this key"),
     ({"level_init": ["ones"] * 3}, "more contents than levels.*at most 2"),
     ({"level_init": "ones"}, "a list, from level"),
     ({"level_init": ["some"]}, r"level_init\[0\]"), ({"level_filter": "cubic"}, "level_filter"),

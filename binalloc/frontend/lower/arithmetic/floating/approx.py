@@ -166,7 +166,7 @@ def _flushed_high(ctx: Context, high: int) -> int:
 
 
 def high_word(ctx: Context, func: str, target: int, high: Source) -> None:
-    """Emit an f64 target whose high word is MUFU's function of a high word, and whose low word is 0."""
+    """Emit an f64: its high word is MUFU's function of a high word, its low word 0."""
     value = ctx.b.new()
     mufu(ctx, value, _flushed_high(ctx, ctx.b.unit(high)), func)
     if func == "RCP64H":  # a root of a normal number is normal

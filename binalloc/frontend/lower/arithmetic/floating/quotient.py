@@ -37,7 +37,7 @@ from binalloc.frontend.lower.arithmetic.library import call_library
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.ptx import ast
 
-MASK = 0xFFFFFFFF
+MASK = 0xFFFFFFFF  # the bits of a 32-bit word
 SINGLE_RANGE = (65, 190)
 """Biased exponents of both operands of a fast f32 division. They give quotients from 2^-126 to 2^126 and remainders
 from 2^-110."""
@@ -171,7 +171,7 @@ def _root32(ctx: Context, ins: ast.Instruction) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# f64. A wide source is kept as its words, so that a constant still is one.
+# f64. A wide source is kept as two words, so that a constant stays a constant.
 
 
 def _move64(ctx: Context, target: int, source: int) -> None:
