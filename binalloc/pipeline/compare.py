@@ -19,32 +19,9 @@ from binalloc.pipeline.pipeline import explicit_budget
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.kernels import knows_threads
 from binalloc.pipeline.steps.proof import require_proof
-from binalloc.transform.allocate.spill_cost import SpillCost, prices
+from binalloc.pipeline.steps.row import INFEASIBLE, Row
+from binalloc.transform.allocate.spill_cost import prices
 from binalloc.transform.rewrite.rewrite import Rewrite, require_rewritable, rewrite_to_budget
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One allocator at one budget. Where the budget is infeasible for it, `reason` says why, and the rest is None."""
-
-    kernel: str
-    allocator: str
-    registers: int  #: per thread, of the budget
-    slots: int  #: per thread, of the budget
-    reason: str = ""
-    used: int | None = None  #: registers per thread
-    slots_used: int | None = None  #: slots per thread
-    local_bytes: int | None = None  #: spilled, per thread
-    cost: SpillCost | None = None
-    bound: float | None = None  #: no allocation of the budget costs less; None where that is not proven
-    seconds: float | None = None  #: CPU time of the allocation, the kernel's analysis left out
-
-    @property
-    def gap(self) -> float | None:
-        """(cost - bound) / cost; None where there is no bound."""
-        if self.cost is None or self.bound is None:
-            return None
-        return (self.cost.cost - self.bound) / self.cost.cost if self.cost.cost else 0.0
 
 
 @dataclass
@@ -54,7 +31,7 @@ class ComparedKernel:
     kernel: str
     ptxas_slots: int  #: slots per thread that the vendor's compiler would take
     reason: str = ""  #: why no budget can be rewritten for; "" where some can
-    rows: list[Compared] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
 
 
 @dataclass
@@ -73,7 +50,7 @@ class Hearer(Protocol):
     def begin(self, kernel: str) -> None:
         """Hear that the comparison of a kernel begins."""
 
-    def rows(self, rows: Sequence[Compared]) -> None:
+    def rows(self, rows: Sequence[Row]) -> None:
         """Hear the rows of a budget."""
 
     def end(self, kernel: ComparedKernel) -> None:
@@ -83,7 +60,7 @@ class Hearer(Protocol):
 class Stopped(KeyboardInterrupt):
     """Ctrl-C came while a budget's rows were made."""
 
-    def __init__(self, rows: list[Compared]) -> None:
+    def __init__(self, rows: list[Row]) -> None:
         super().__init__()
         self.rows = rows  #: the finished ones of that budget
 
@@ -126,7 +103,7 @@ def compare_kernels(
 
 def compare_allocators(
     module: Module, request: Request, registers: Sequence[int], slots: Sequence[int], allocators: Sequence[str]
-) -> Iterator[list[Compared]]:
+) -> Iterator[list[Row]]:
     """The rows of each budget of `request.kernel`: registers by slots; as many slots as `rewrite` would give where none
     are named. Raises Refused for a kernel that no budget can be rewritten for, and Stopped."""
     require_rewritable(module, request.prepared.graph(module, request.kernel))
@@ -137,7 +114,7 @@ def compare_allocators(
             try:
                 budget = _budget(module, given)
             except Refused as error:
-                yield [Compared(request.kernel, a, count, asked or 0, error.message) for a in allocators]
+                yield [_refused(request, a, count, asked or 0, error) for a in allocators]
             else:
                 yield _rows(module, given, budget, allocators)
 
@@ -151,9 +128,9 @@ def _budget(module: Module, request: Request) -> Budget:
     return Budget(0, request.registers, request.slots)
 
 
-def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence[str]) -> list[Compared]:
+def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence[str]) -> list[Row]:
     made: dict[str, Rewrite] = {}
-    rows: list[Compared] = []
+    rows: list[Row] = []
     try:
         for name in allocators:
             request.progress(f"{request.kernel}: {budget.registers} registers, {budget.slots} slots, {name}")
@@ -164,21 +141,33 @@ def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence
     return [replace(row, bound=bound) if row.cost is not None else row for row in rows]
 
 
-def _row_of(module: Module, request: Request, budget: Budget, name: str, made: dict[str, Rewrite]) -> Compared:
+def _row(request: Request, allocator: str, registers: int, slots: int) -> Row:
+    """Return the row of an allocator at a budget, without figures."""
+    return Row(
+        allocator, registers_allowed=registers, slots_allowed=slots, kernel=request.kernel,
+        machine=request.machine.name,
+    )  # fmt: skip
+
+
+def _refused(request: Request, allocator: str, registers: int, slots: int, error: Refused) -> Row:
+    return replace(_row(request, allocator, registers, slots), status=INFEASIBLE, reason=error.message)
+
+
+def _row_of(module: Module, request: Request, budget: Budget, name: str, made: dict[str, Rewrite]) -> Row:
     """One allocator's row, without the bound; its rewrite is put into `made`."""
-    row = Compared(request.kernel, name, budget.registers, budget.slots)
+    row = _row(request, name, budget.registers, budget.slots)
     start = time.process_time()
     try:
         made[name] = _rewritten(module, request, budget, name)
     except Refused as error:
-        return replace(row, reason=error.message)
+        return replace(row, status=INFEASIBLE, reason=error.message)
     seconds = time.process_time() - start
     require_proof(module, made[name].module, request, allocator=name)
     info = made[name].module.function(request.kernel).info
     return replace(
         row,
-        used=info.registers,
-        slots_used=info.slots,
+        registers=info.registers,
+        slots=info.slots,
         local_bytes=info.spill_local,
         cost=made[name].cost,
         seconds=seconds,

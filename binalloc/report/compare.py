@@ -12,8 +12,9 @@ from binalloc.report.table import table
 from binalloc.transform.rewrite.ways import NONE
 
 if TYPE_CHECKING:
-    from binalloc.pipeline.compare import Compared, ComparedKernel, Comparison
+    from binalloc.pipeline.compare import ComparedKernel, Comparison
     from binalloc.pipeline.profile import Profile
+    from binalloc.pipeline.steps.row import Row
 
 _HEADER = (
     "registers", "slots", "allocator", "used", "used", "local", "slot", "again", "moves", "copies",
@@ -56,7 +57,7 @@ class PrintedComparison:
         """Take the next kernel."""
         self.title, self.begun = f"{kernel} on {self.machine}\n\n", False
 
-    def rows(self, rows: Sequence[Compared]) -> None:
+    def rows(self, rows: Sequence[Row]) -> None:
         """Print the feasible rows of a budget."""
         feasible = [_cells(_row(row)) for row in rows if not row.reason]
         if not feasible:
@@ -85,15 +86,15 @@ def render_legend(found: Comparison) -> str:
     return _legend(found.prices, request.profile) + inlined + partial
 
 
-def _row(row: Compared) -> dict[str, object]:
+def _row(row: Row) -> dict[str, Any]:
     cost = {} if row.cost is None else asdict(row.cost)
     return {
-        "registers": row.registers,
-        "slots": row.slots,
+        "registers": row.registers_allowed,
+        "slots": row.slots_allowed,
         "allocator": row.allocator,
         "reason": row.reason,
-        "registers_used": row.used,
-        "slots_used": row.slots_used,
+        "registers_used": row.registers,
+        "slots_used": row.slots,
         "local_bytes": row.local_bytes,
         **{name: cost.get(name) for name in ("local", "slot", "recomputed", "moves", "copies")},
         "cost": _rounded(cost.get("cost")),
@@ -107,16 +108,16 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _refusals(rows: Sequence[Compared]) -> list[str]:
+def _refusals(rows: Sequence[Row]) -> list[str]:
     """Return a line for each allocator, number of registers and reason."""
-    slots: dict[tuple[str, int, str], list[int]] = {}
+    slots: dict[tuple[str, int | None, str], list[int | None]] = {}
     for row in rows:
         if row.reason:
-            slots.setdefault((row.allocator, row.registers, row.reason), []).append(row.slots)
+            slots.setdefault((row.allocator, row.registers_allowed, row.reason), []).append(row.slots_allowed)
     lines = []
     for (allocator, registers, reason), asked in slots.items():
-        among = count(asked[0], "slot") if len(asked) == 1 else ", ".join(map(str, asked)) + " slots"
-        lines.append(f"{allocator} at {count(registers, 'register')}, {among}: {reason}\n")
+        among = count(asked[0] or 0, "slot") if len(asked) == 1 else ", ".join(map(str, asked)) + " slots"
+        lines.append(f"{allocator} at {count(registers or 0, 'register')}, {among}: {reason}\n")
     return lines
 
 

@@ -77,7 +77,7 @@ def _side_by_side(outcome: Outcome) -> str:
     sides = {"original": outcome.given, "ordered": outcome.original, "rewritten": outcome.rewritten}
     if outcome.original is outcome.given or outcome.by_order_alone:
         del sides["ordered"]
-    shown = [version_json(version) for version in sides.values()]
+    shown = [version_json(version.row()) for version in sides.values()]
     idle = any(one["idle_slots"] for one in shown)
     rows = [[label, *(one[key] for one in shown)] for label, key in _ROWS if idle or key != "idle_slots"]
     rows.append(["cycles (emulated)", *map(_cycles, sides.values())])

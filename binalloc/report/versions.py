@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from binalloc.emulator.host.figures.skew import cycles_range
 from binalloc.report.directives import directives_json
 from binalloc.report.profile import profile_json
 
 if TYPE_CHECKING:
     from binalloc.pipeline.pipeline import Outcome
+    from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.steps.sampling import Sampled
-    from binalloc.pipeline.steps.version import Tried, Version
     from binalloc.transform.allocate.functions.solver import SolverReport
 
 
-def version_json(version: Version) -> dict[str, Any]:
+def version_json(row: Row) -> dict[str, Any]:
     """Return the resources of a version, and its cycles where it was run."""
+    assert row.occupancy is not None
     return {
-        "registers": version.registers,
-        "slots": version.slots,
-        "idle_slots": version.idle_slots,
-        "local_bytes": version.local_bytes,
-        "shared_bytes": version.shared_bytes,
-        "blocks_per_sm": version.blocks_per_sm,
-        "occupancy": round(version.occupancy, 6),
-        "limiters": list(version.limiters),
-        "instructions": version.instructions,
-        "copies": version.copies,
-        "cycles": version.cycles,
-        "cycles_range": _range(version),
-        "sampled": _sampled(version.sampled),
-        "allocated": version.allocated or None,
+        "registers": row.registers,
+        "slots": row.slots,
+        "idle_slots": row.idle_slots,
+        "local_bytes": row.local_bytes,
+        "shared_bytes": row.shared_bytes,
+        "blocks_per_sm": row.blocks_per_sm,
+        "occupancy": round(row.occupancy, 6),
+        "limiters": list(row.limiters),
+        "instructions": row.instructions,
+        "copies": row.copies,
+        "cycles": row.cycles,
+        "cycles_range": _range(row),
+        "sampled": _sampled(row.sampled),
+        "allocated": row.allocated or None,
     }
 
 
-def _range(version: Version) -> list[int] | None:
-    return None if version.cycles is None else cycles_range(version.cycles, version.skewed)
+def _range(row: Row) -> list[int] | None:
+    return None if row.cycles_range is None else list(row.cycles_range)
 
 
 def _sampled(found: Sampled | None) -> dict[str, Any]:
@@ -46,23 +46,22 @@ def _sampled(found: Sampled | None) -> dict[str, Any]:
     return {"blocks": found.blocks, "grid": found.grid, "error": round(found.error, 4)}
 
 
-def level_json(tried: Tried) -> dict[str, Any]:
+def level_json(row: Row) -> dict[str, Any]:
     """Return a level that was looked at."""
-    version = tried.version
     return {
-        "blocks": tried.budget.blocks,
-        "registers": tried.budget.registers,
-        "slots": tried.budget.slots,
-        "allocator": version.allocator or None if version else None,
-        "registers_used": version.registers if version else None,
-        "slots_used": version.slots if version else None,
-        "blocks_per_sm": version.blocks_per_sm if version else None,
-        "cycles": version.cycles if version else None,
-        "cycles_range": _range(version) if version else None,
-        "sampled": _sampled(version.sampled if version else None),
-        "local_bytes": version.local_bytes if version else None,
-        "expected_speedup": _rounded(tried.expected),
-        "reason": tried.reason,
+        "blocks": row.blocks,
+        "registers": row.registers_allowed,
+        "slots": row.slots_allowed,
+        "allocator": row.allocator or None,
+        "registers_used": row.registers,
+        "slots_used": row.slots,
+        "blocks_per_sm": row.blocks_per_sm,
+        "cycles": row.cycles,
+        "cycles_range": _range(row),
+        "sampled": _sampled(row.sampled),
+        "local_bytes": row.local_bytes,
+        "expected_speedup": _rounded(row.expected_speedup),
+        "reason": row.reason,
     }
 
 
@@ -103,12 +102,12 @@ def outcome_to_dict(outcome: Outcome) -> dict[str, Any]:
         "speedup_parts": {name: round(value, 4) for name, value in outcome.parts.items()},
         "ordering": _rounded(outcome.ordering),
         "rescheduling": _rounded(outcome.rescheduling),
-        "original": version_json(outcome.given),
-        "ordered": None if outcome.original is outcome.given else version_json(outcome.original),
-        "rewritten": version_json(outcome.rewritten),
-        "local": version_json(outcome.local) if outcome.local else None,
+        "original": version_json(outcome.given.row()),
+        "ordered": None if outcome.original is outcome.given else version_json(outcome.original.row()),
+        "rewritten": version_json(outcome.rewritten.row()),
+        "local": version_json(outcome.local.row()) if outcome.local else None,
         "directives": directives_json(outcome.directives) if outcome.directives else None,
-        "levels": [level_json(tried) for tried in outcome.tried],
+        "levels": [level_json(tried.row()) for tried in outcome.tried],
         "solver": [solver_json(report) for report in outcome.rewritten.solver],
     }
 

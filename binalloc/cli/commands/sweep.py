@@ -33,8 +33,8 @@ from binalloc.printable import one_line
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.block import Three
+    from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.configuration import Configuration
-    from binalloc.pipeline.sweeping.rows import Row
 
 
 def _limits() -> tuple[int, int]:
@@ -122,7 +122,7 @@ def sweep(
     from binalloc.pipeline.sweeping.cache import Cache
     from binalloc.pipeline.sweeping.sweep import Tally
     from binalloc.pipeline.sweeping.sweep import sweep as sweeping
-    from binalloc.report.sweep import PARQUET, csv_bytes, parquet_bytes, require_parquet, sweep_to_dict
+    from binalloc.report.sweep import PARQUET, csv_bytes, parquet_bytes, require_parquet, sweep_json
 
     check_output(output, as_json)
     check_folder(cache)
@@ -155,7 +155,7 @@ def sweep(
     if written is not None:
         write_output(written, (parquet_bytes if as_parquet else csv_bytes)(rows))
     if as_json:
-        found = sweep_to_dict(rows, tally, code != 0, str(kept.folder), written)
+        found = sweep_json(rows, tally, code != 0, str(kept.folder), written)
         print_json({"schema_version": SCHEMA_VERSION, "machines": chosen, **found})
     else:
         _say(rows, written, partial=code != 0)
@@ -216,10 +216,10 @@ def _say(rows: list[Row], written: str | None, partial: bool) -> None:
 
 def _judge(rows: list[Row]) -> None:
     """Exit code 1 where results differ, or where there are no figures at all."""
-    from binalloc.pipeline.sweeping.tasks import OK
+    from binalloc.pipeline.steps.row import OK
 
-    different = sum(row["same_results"] is False for row in rows)
+    different = sum(row.same_results is False for row in rows)
     if different:
         fail(f"{different} of {len(rows)} rows have other results than the original", 1)
-    if all(row["status"] != OK for row in rows):
+    if all(row.status != OK for row in rows):
         fail("nothing could be run", 1)

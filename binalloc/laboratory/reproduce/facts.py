@@ -9,7 +9,7 @@ from typing import Any
 from binalloc.laboratory.papers.by_registers import RegisterCurve
 from binalloc.laboratory.papers.reproduce import OURS, PLAIN, Point, Taken, told
 from binalloc.laboratory.papers.unified import FIGURE1_BEST
-from binalloc.pipeline.sweeping.rows import Row
+from binalloc.pipeline.steps.row import Row
 from binalloc.pipeline.sweeping.sweep import Tally
 
 _OF_A_LEVEL = (
@@ -17,14 +17,13 @@ _OF_A_LEVEL = (
     "instructions", "cycles", "same_results", "proven",
 )  # fmt: skip
 _OF_A_POINT = ("status", "reason", "registers", "local_bytes", "blocks_per_sm", "occupancy", "cycles", "same_results")
-_STALL = "stall_"
 _TOP = 2
 
 
-def reproduction_to_dict(
+def reproduction_json(
     points: Sequence[Point], curves: Sequence[RegisterCurve], tally: Tally, partial: bool, cache: str
 ) -> dict[str, Any]:
-    """What `reproduce --json` prints; see JSON.md."""
+    """Return what `reproduce --json` prints."""
     return {
         "partial": partial,
         "cache": cache,
@@ -64,18 +63,18 @@ def _of_point(point: Point, points: Sequence[Point]) -> dict[str, Any]:
         "sample": case.stated.sample,
         "block": list(subject.launch.block),
         "block_is": case.benchmark.block,
-        "original_blocks": point.original["blocks_per_sm"],
-        "input_cycles": point.original["cycles"],
-        "original_cycles": point.base["cycles"],
+        "original_blocks": point.original.blocks_per_sm,
+        "input_cycles": point.original.cycles,
+        "original_cycles": point.base.cycles,
         "auto": point.automatic,
         "auto_blocks": point.auto.blocks,
         "auto_reason": point.auto.reason,
         "best": point.speedup(best),
-        "best_blocks": best["blocks"],
-        "best_allocator": best["allocator"],
+        "best_blocks": best.blocks,
+        "best_allocator": best.allocator,
         "worst": point.speedup(worst),
-        "worst_blocks": worst["blocks"],
-        "worst_allocator": worst["allocator"],
+        "worst_blocks": worst.blocks,
+        "worst_allocator": worst.allocator,
         "unified": {name: _taken(point, taken) for name, taken in point.unified.items()},
         "table1": _table1(point),
         "stated": [
@@ -83,7 +82,7 @@ def _of_point(point: Point, points: Sequence[Point]) -> dict[str, Any]:
         ],
         "stalls": {"original": _stalls(point.base), "auto": _stalls(point.auto.row), "best": _stalls(best)},
         "levels": [
-            {name: row[name] for name in _OF_A_LEVEL} | {"speedup": point.speedup(row)}
+            {name: getattr(row, name) for name in _OF_A_LEVEL} | {"speedup": point.speedup(row)}
             for row in (point.original, *point.levels)
         ],
     }
@@ -97,10 +96,10 @@ def _of_curve(curve: RegisterCurve) -> dict[str, Any]:
         "kernel": kernel,
         "sample": curve.sample,
         "demand": curve.demand,
-        "best_registers": _pair(FIGURE1_BEST.get(kernel), None if best is None else best["registers_allowed"]),
+        "best_registers": _pair(FIGURE1_BEST.get(kernel), None if best is None else best.registers_allowed),
         "points": [
-            {"registers_allowed": row["registers_allowed"], "milliseconds": None if time is None else round(time, 6)}
-            | {name: row[name] for name in _OF_A_POINT}
+            {"registers_allowed": row.registers_allowed, "milliseconds": None if time is None else round(time, 6)}
+            | {name: getattr(row, name) for name in _OF_A_POINT}
             for row, time in zip(curve.rows, curve.milliseconds, strict=True)
         ],
     }
@@ -123,7 +122,7 @@ def _table1(point: Point) -> dict[str, Any]:
     return {
         "register_demand": _pair(stated.demand, point.demand),
         "user_shared_bytes_per_thread": _pair(stated.user_shared, round(point.character.user_shared, 4)),
-        "instruction_change": _pair(stated.instruction_change, point.auto.row["instruction_change"]),
+        "instruction_change": _pair(stated.instruction_change, point.auto.row.instruction_change),
         "miss_percent": _pair(stated.misses, _misses(at_auto.get(OURS, point.original))),
         "miss_percent_local_only": _pair(stated.misses_local, _misses(at_auto.get(PLAIN, point.original))),
         "dispatch_interval": round(float(point.character.interval), 4),
@@ -137,8 +136,8 @@ def _pair(paper: float | None, here: Any) -> dict[str, Any]:
 
 def _misses(row: Row) -> float | None:
     """Of a hundred lines that L1 was asked for; 0 where it was asked for none."""
-    asked, missed = row["l1_accesses"], row["l1_misses"]
-    if not isinstance(asked, int) or not isinstance(missed, int):
+    asked, missed = row.l1_accesses, row.l1_misses
+    if asked is None or missed is None:
         return None
     return round(100 * missed / asked, 2) if asked else 0.0
 
@@ -146,6 +145,5 @@ def _misses(row: Row) -> float | None:
 def _stalls(row: Row) -> dict[str, float]:
     """The shares of issue slots that stayed empty, for the reasons that left most of them empty; what is left issued
     or waited for others."""
-    shares = {name.removeprefix(_STALL): share for name, share in row.items() if name.startswith(_STALL)}
-    most = sorted(((share, name) for name, share in shares.items() if isinstance(share, float)), reverse=True)
+    most = sorted(((share, name) for name, share in row.stalls.items()), reverse=True)
     return {name: round(share, 3) for share, name in most[:_TOP]}

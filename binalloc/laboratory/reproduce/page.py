@@ -14,7 +14,7 @@ _FIGURES = {KEPLER: "Fig. 6, Kepler", FERMI: "Fig. 7, Fermi"}
 
 
 def reproduction_page(told: Told) -> bytes:
-    """told: what `reproduction_to_dict` gave. Raises UsageError where what makes pages is not installed."""
+    """told: what `reproduction_json` gave. Raises UsageError where what makes pages is not installed."""
     filled = {
         "partial": told["partial"],
         "machines": [_machine(told, machine) for machine in told["machines"]],

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from binalloc.emulator.host.figures.skew import cycles_range
 from binalloc.emulator.host.resources import no_room
 from binalloc.isa.instruction import Function, Module
 from binalloc.models.machines.budget import Budget
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.kernels import kernel_use, local_bytes, reachable
+from binalloc.pipeline.steps.row import INFEASIBLE, Row
 from binalloc.pipeline.steps.sampling import Sampled
 
 if TYPE_CHECKING:
@@ -63,18 +65,56 @@ class Version:
 
     @property
     def instructions(self) -> int:
+        """Static instructions of the kernel and all it calls."""
         return sum(len(fn) for fn in self.functions)
+
+    def row(self) -> Row:
+        """Return the version's figures."""
+        span = None if self.cycles is None else cycles_range(self.cycles, self.skewed)
+        return Row(
+            allocator=self.allocator,
+            kernel=self.kernel,
+            registers=self.registers,
+            slots=self.slots,
+            idle_slots=self.idle_slots,
+            local_bytes=self.local_bytes,
+            shared_bytes=self.shared_bytes,
+            blocks_per_sm=self.blocks_per_sm,
+            occupancy=self.occupancy,
+            limiters=self.limiters,
+            instructions=self.instructions,
+            copies=self.copies,
+            allocated=self.allocated,
+            proven=self.proven,
+            cost=self.cost,
+            bound=self.bound,
+            cycles=self.cycles,
+            cycles_range=None if span is None else (span[0], span[1]),
+            sampled=None if self.sampled is None else replace(self.sampled, stats={}, counts={}),
+        )
 
 
 @dataclass
 class Tried:
-    """A level the search looked at: its budget, the version or the reason there is none. expected: how many times as
-    fast as the original it should be, by policy `model`'s estimate, where that was asked."""
+    """A level that the search looked at."""
 
     budget: Budget
-    version: Version | None
+    version: Version | None  #: None where there is none, `reason` says why
     reason: str = ""
+    #: how many times as fast as the original it should be, by policy `model`'s estimate, where that was asked
     expected: float | None = None
+
+    def row(self) -> Row:
+        """Return the level's figures."""
+        found = Row(kernel="", status=INFEASIBLE) if self.version is None else self.version.row()
+        return replace(
+            found,
+            blocks=self.budget.blocks,
+            registers_allowed=self.budget.registers,
+            slots_allowed=self.budget.slots,
+            reason=self.reason,
+            expected_speedup=self.expected,
+        )
 
 
 def given_functions(module: Module, request: Request) -> list[Function]:

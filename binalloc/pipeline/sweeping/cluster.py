@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from binalloc.errors import Hint, UsageError
+from binalloc.pipeline.steps.row import LIMIT
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.keys import package_digest
-from binalloc.pipeline.sweeping.tasks import LIMIT, Task, failed, perform_elsewhere
+from binalloc.pipeline.sweeping.tasks import Task, failed, perform_elsewhere
 from binalloc.printable import count
 
 _LOG = logging.getLogger(__name__)

@@ -16,8 +16,9 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Protocol, Self
 
+from binalloc.pipeline.steps.row import LIMIT
 from binalloc.pipeline.sweeping.cache import Outcome
-from binalloc.pipeline.sweeping.tasks import LIMIT, Task, failed, perform
+from binalloc.pipeline.sweeping.tasks import Task, failed, perform
 from binalloc.printable import count
 
 _LOG = logging.getLogger(__name__)

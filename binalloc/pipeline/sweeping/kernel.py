@@ -21,7 +21,7 @@ from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import ALL, Configuration, Levels, Subject, configurations
 from binalloc.pipeline.sweeping.executors import Here, Processes
-from binalloc.pipeline.sweeping.rows import Row
+from binalloc.pipeline.sweeping.rows import Value, columns_of
 from binalloc.pipeline.sweeping.sweep import sweep
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 
@@ -38,7 +38,7 @@ def sweep_kernel(
     cache: str | Path | None = None,
     progress: Progress = lambda _: None,
     **options: Any,
-) -> list[Row]:
+) -> list[dict[str, Value]]:
     """The launch's kernel at every number of blocks per SM, by several allocators, on several machines.
 
     Args:
@@ -71,4 +71,4 @@ def sweep_kernel(
     with tempfile.TemporaryDirectory() as folder:
         kept = Cache(Path(folder if cache is None else cache))
         with Here() if jobs == 1 else Processes(jobs, lambda: warm_up(how.engine)) as executor:
-            return list(sweep(asked, executor, kept, progress))
+            return [columns_of(row) for row in sweep(asked, executor, kept, progress)]

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from binalloc.pipeline.request import Progress
+from binalloc.pipeline.steps.row import OK, Row
 from binalloc.pipeline.sweeping.cache import Cache, Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
 from binalloc.pipeline.sweeping.executors import Executor
-from binalloc.pipeline.sweeping.rows import Found, Row, row_of
-from binalloc.pipeline.sweeping.tasks import OK, Build, Judge, Run, Task, same_outputs
+from binalloc.pipeline.sweeping.rows import Found, row_of
+from binalloc.pipeline.sweeping.tasks import Build, Judge, Run, Task, same_outputs
 from binalloc.printable import count
 
 

@@ -28,16 +28,13 @@ from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.build import build_version
 from binalloc.pipeline.steps.counts import dispatch_interval
+from binalloc.pipeline.steps.row import FAULT, INFEASIBLE, LIMIT, OK, REFUSED
 from binalloc.pipeline.steps.version import Version
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
 from binalloc.pipeline.sweeping.keys import binary_digest, key_of, package_digest
 from binalloc.printable import one_line
 
-OK, INFEASIBLE, REFUSED, LIMIT, FAULT = "ok", "infeasible", "refused", "limit", "fault"
-STATUSES = (OK, INFEASIBLE, REFUSED, LIMIT, FAULT)
-"""How tasks and rows end. infeasible: the budget cannot be kept. refused: the kernel cannot be rewritten, or does not
-run on the machine. limit: of cycles, memory, or what the checker follows. fault: the emulated kernel's."""
 _CACHED = ("local", "spill", "global")
 """What L1 answers besides textures."""
 _ALONE = Lock()

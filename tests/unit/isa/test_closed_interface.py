@@ -60,7 +60,7 @@ SAME_STRING = {
     ("pipeline/block.py", "x"): "between the sides of a block",
     **dict.fromkeys((("pipeline/bound.py", name) for name in ("FFMA", "DFMA", "IMAD", "MUFU")), "units, for readers"),
     ("pipeline/bound.py", "bar"): "a class of units",
-    ("report/demo/text.py", "x"): "a times sign between parts of a speedup",
+    ("laboratory/demo/text.py", "x"): "a times sign between parts of a speedup",
     ("report/page/charts.py", "bar"): "a name of Vega-Lite's",
     ("report/page/charts.py", "width"): "a name of Vega-Lite's",
     ("report/page/charts.py", "x"): "a name of Vega-Lite's",

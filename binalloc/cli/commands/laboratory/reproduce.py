@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.laboratory.papers.reproduce import Case, Point
+    from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.configuration import Subject
-    from binalloc.pipeline.sweeping.rows import Row
 
 
 @click.command()
@@ -62,7 +62,7 @@ def reproduce(
     """
     from binalloc.laboratory.papers.by_registers import RegisterCurve, register_curves
     from binalloc.laboratory.papers.reproduce import reproduce as reproduced
-    from binalloc.laboratory.reproduce.facts import reproduction_to_dict
+    from binalloc.laboratory.reproduce.facts import reproduction_json
     from binalloc.laboratory.reproduce.text import render_reproduction
     from binalloc.pipeline.sweeping.cache import Cache
     from binalloc.pipeline.sweeping.sweep import Tally
@@ -81,7 +81,7 @@ def reproduce(
             curves.extend(register_curves(by_registers, executor, kept, show, tally, options))
         except KeyboardInterrupt as stopped:
             code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
-    found = reproduction_to_dict(points, curves, tally, code != 0, str(kept.folder))
+    found = reproduction_json(points, curves, tally, code != 0, str(kept.folder))
     if page is not None:
         from binalloc.laboratory.reproduce.page import reproduction_page
 
@@ -97,12 +97,12 @@ def reproduce(
 
 def _judge(rows: Sequence[Row]) -> None:
     """Exit code 1 where results differ, or where nothing could be run."""
-    from binalloc.pipeline.sweeping.tasks import OK
+    from binalloc.pipeline.steps.row import OK
 
-    different = sum(row["same_results"] is False for row in rows)
+    different = sum(row.same_results is False for row in rows)
     if different:
         fail(f"{different} of {len(rows)} versions have other results than the original", 1)
-    if all(row["status"] != OK for row in rows):
+    if all(row.status != OK for row in rows):
         fail("nothing could be run", 1)
 
 
@@ -112,8 +112,8 @@ def _cases(
     """What is run: the benchmarks on the machines, machine by machine as Figs. 6 and 7 are; and those of Fig. 1."""
     from binalloc.laboratory.papers.reproduce import Case
     from binalloc.laboratory.papers.unified import BENCHMARKS, FIGURE1, FIGURE1_MACHINE, MACHINES
+    from binalloc.laboratory.samples import beside, find_samples
     from binalloc.launch.file import load_launch
-    from binalloc.report.samples import beside, find_samples
 
     named = list(dict.fromkeys(machine.split(","))) if machine else list(MACHINES)
     _known(named, MACHINES, "no machine of the paper's")

@@ -8,10 +8,11 @@ from binalloc.printable import count, one_line
 from binalloc.report.table import table
 
 
-def render_demo(found: dict[str, list[dict[str, Any]]], machine: str, scheduler: str) -> str:
-    """What `make demo` prints of its rows: a table for each kind of samples, and how to read it."""
-    lines = [f"Samples on {machine}; cycles are emulated on one SM with its share of the bandwidth"]
-    lines.append(f", warp scheduler {scheduler}.\n")
+def render_demo(found: dict[str, Any]) -> str:
+    """Return a table for each kind of samples, and how to read it. found: as `demo_json` gives it."""
+    lines = ["PARTIAL: interrupted, further samples were not measured.\n\n"] if found["partial"] else []
+    lines.append(f"Samples on {found['machine']}; cycles are emulated on one SM with its share of the bandwidth")
+    lines.append(f", warp scheduler {found['scheduler']}.\n")
     lines += [_render_kernels(found["rows"])] if found["rows"] else []
     lines += [_render_programs(found["programs"])] if found["programs"] else []
     lines += [f"\n{one_line(row['sample'])}: left out, {row['reason']}.\n" for row in found["left_out"]]

@@ -1,4 +1,4 @@
-"""The main job: every sample through the whole path, one row each, in a process per core."""
+"""The demo: every sample goes through the whole path, in a process per core, and leaves a record."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.files import text_of
-from binalloc.report.samples import beside, choose_samples, sources
+from binalloc.laboratory.demo.records import KernelDemo, LeftOut, ProgramDemo
+from binalloc.laboratory.samples import beside, choose_samples, sources
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.model import Machine
 
-Row = tuple[str, dict[str, Any]]
-"""A row, and the list that it stands in: `rows`, `programs`, or `left_out`."""
+Record = KernelDemo | ProgramDemo | LeftOut
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How all samples are run; programs with host steps are left out where the options give them no leave. size: of the
-    launch files that have it, None for the full one."""
+    """How all samples are run. Programs with host steps are left out where the options give them no leave."""
 
     options: RunOptions
-    size: str | None
+    size: str | None  #: of the launch files that have it; None for the full one
 
 
-def run_demo(samples: str, names: list[str], asked: Asked, progress: Callable[[str], None]) -> Iterator[Row]:
-    """A row of each sample (`choose_samples`), in their order."""
+def run_demo(samples: str, names: list[str], asked: Asked, progress: Callable[[str], None]) -> Iterator[Record]:
+    """Yield the record of each sample (`choose_samples`), in their order."""
     stems = choose_samples(Path(samples), names, programs=True)
     workers = min(len(stems), os.cpu_count() or 1)
     if workers == 1:
-        return (_row(stem, asked, progress) for stem in stems)
+        return (_record(stem, asked, progress) for stem in stems)
     return _in_parallel(stems, workers, asked, progress)
 
 
@@ -43,7 +42,7 @@ def _in_parallel(
     workers: int,
     asked: Asked,
     progress: Callable[[str], None],
-) -> Iterator[Row]:
+) -> Iterator[Record]:
     """One process per core; the emulator is compiled once, here, and read from its cache there. On Ctrl-C what has
     ended by then comes before it goes on."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -54,7 +53,7 @@ def _in_parallel(
     progress("compiling the emulator (first run only)" if asked.options.engine == "numba" else "starting")
     warm_up(asked.options.engine)
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_ignore_interrupts) as pool:
-        jobs = [pool.submit(_row, stem, asked) for stem in stems]
+        jobs = [pool.submit(_record, stem, asked) for stem in stems]
         names = {job: stem.name for job, stem in zip(jobs, stems, strict=True)}
         waiting = sorted(names.values())
         progress(f"running {', '.join(waiting)}")
@@ -85,12 +84,12 @@ def _silent(_: str) -> None:
     """Worker processes do not write to the terminal."""
 
 
-def _row(stem: Path, asked: Asked, progress: Callable[[str], None] = _silent) -> Row:
+def _record(stem: Path, asked: Asked, progress: Callable[[str], None] = _silent) -> Record:
+    from binalloc.laboratory.demo.kernels import kernel_record
+    from binalloc.laboratory.demo.programs import program_record, why_left_out
     from binalloc.launch.program.file import load_either
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.report.demo.kernels import kernel_row
-    from binalloc.report.demo.programs import program_row, why_left_out
 
     launch = load_either(beside(stem, ".toml"), asked.size)
     options = asked.options
@@ -98,12 +97,12 @@ def _row(stem: Path, asked: Asked, progress: Callable[[str], None] = _silent) ->
     if isinstance(launch, Program):
         reason = "" if options.host_steps else why_left_out(launch)
         if reason:
-            return "left_out", {"sample": stem.name, "reason": reason}
+            return LeftOut(stem.name, reason)
         module, source = _module(stem, options.machine)
-        return "programs", program_row(stem.name, module, source, launch, request)
+        return program_record(stem.name, module, source, launch, request)
     module, _ = _module(stem, options.machine)
     name = find_kernel(module, launch.kernel).name
-    return "rows", kernel_row(stem.name, module, replace(request, kernel=name, launch=launch))
+    return kernel_record(stem.name, module, replace(request, kernel=name, launch=launch))
 
 
 def _module(stem: Path, machine: Machine) -> tuple[Module, bytes]:
