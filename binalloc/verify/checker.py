@@ -17,10 +17,10 @@ value after another forbid nothing.
 **Order** (`order.py`). Each block of the original is put into the order that the instruction map proposes, if it does
 the same in that order; everything else follows the original in the resulting order.
 
-**Lattice** (`lattice.py`). A fact says "this place of the rewritten program holds what that original value is now".
-Places are registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and words of
-local memory. Facts are unconditional or under an original predicate. Constants, the slot pointer and results of pure
-operations are further values. The meet (`meet.py`) is intersection of what the facts imply.
+**Lattice** (`lattice.py`). A fact says "this place of the rewritten program holds the current content of that original
+value". Places are registers in 32-bit units, predicates, slot rows relative to the function's entry slot pointer and
+words of local memory. Facts are unconditional or under an original predicate. Constants, the slot pointer and results
+of pure operations are further values. The meet (`meet.py`) is intersection of what the facts imply.
 
 **Transfer** (`transfer.py`). An original definition empties the column of its value, a rewritten one the row; copies
 copy rows or columns; a matched operation checks its operands and relates its results; a pure operation that stands
@@ -88,7 +88,7 @@ from binalloc.verify.resources import (
 from binalloc.verify.surroundings import check_surroundings
 from binalloc.verify.values.lattice import State
 
-MAX_CHAIN = 64  # nested calls; chosen by hand: it keeps the checker's own recursion within Python's limit
+MAX_CHAIN = 64  # nested calls that are followed, as many as the reconvergence stack has entries; a call takes one
 STEPS_PER_WORD = 300  # of the analysis; chosen by hand: it bounds the time on hostile code
 _CALLS = (Flow.CALL, Flow.CALL_INDIRECT)  # words that enter a function
 
@@ -363,7 +363,7 @@ class _Checker:
         self.stats.update(contexts=count, steps=contexts.steps, slots=_rows(result))
 
     def _reach(self, pointer: int) -> int:
-        """Return the number of slots that the code may use on any way: rows of a function's own accesses, and those of
+        """Return the number of slots that the code may use on any way: rows of a function's own accesses, and rows of
         callees above the largest shift of the pointer."""
         rows: dict[int, int] = {}
         for pair in self.order:

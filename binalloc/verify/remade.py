@@ -40,8 +40,7 @@ T = TypeVar("T")
 
 
 def told_by(old: Original, remade: Collection[Signature]) -> frozenset[int]:
-    """Return the values read by the original's operations of these signatures, and values that are copied into such
-    ones."""
+    """Return the values read by the original's operations of these signatures, and the sources of copies to them."""
     if not remade:
         return NONE
     found = {x for i, v in enumerate(old.views) if v.pure and v.signature in remade for x in old.uses[i]}

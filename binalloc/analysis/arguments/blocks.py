@@ -64,7 +64,7 @@ def block_sides(program: ProgramAnalysis) -> tuple[int, int, int]:
 
 
 def _sides(total: Sum) -> Iterator[tuple[int, int]]:
-    """Yield each axis for which a sum implies a block size, with that size."""
+    """Yield (axis, block size) for each axis along which a sum implies a size."""
     for axis in range(AXES):
         thread, block = total[axis], total[AXES + axis]
         if thread and block % thread == 0 and block // thread > 1:

@@ -66,7 +66,7 @@ class Numbers:
         if number in _HALVES:
             return Element(2, number)
         if size > WORD and any(vote.wide for vote in found):
-            return Element(2 * WORD, found[1].number if number in _INTEGERS else number)  # the sign's word tells it
+            return Element(2 * WORD, found[1].number if number in _INTEGERS else number)  # the sign is in this word
         return Element(WORD, number)
 
     def places(self, node: Node, number: Number) -> list[CodePlace]:

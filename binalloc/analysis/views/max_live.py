@@ -115,10 +115,8 @@ class _Contexts:
             self.peaks[name] = {outer: self._peak(name, outer) for outer in self.contexts[name]}
 
     def _inner(self, name: str, index: int, callee: str, outer: int) -> tuple[int, int]:
-        """Return what survives a call, and the part of it that the callee may have as an argument.
-
-        outer: what survives further out.
-        """
+        """Return the locations that survive a call, and those among them that may be its arguments. outer: survivors
+        further out."""
         live: Liveness = self.program[name].live
         summary = self.program[callee].summary
         kept = (live.survivors(index, summary) & self.mask) | outer

@@ -4,8 +4,8 @@ It is Chaitin's simplification, made optimistic as Briggs proposed (reference [5
 successors). It is extended in the manner usual for register pairs: a node is a *group* of 32-bit values, which must lie
 at fixed offsets of one aligned base register. Where that leaves groups without a register, maximum cardinality search
 is tried, and a group may evict neighbours to other registers. Needs: a `ColouringProblem` over dense value numbers.
-Leaves: a colour for every value, or the groups that found none, in the order in which they failed. Deterministic;
-O(nodes * degree).
+Leaves: a colour for every value, or the groups that found none, in the order of failure. Deterministic; O(nodes *
+degree).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Homes:
 
     @cached_property
     def pairs(self) -> list[tuple[tuple[int, int], list[float]]]:
-        """Return pairs of regions of different values (the lower first), with the extra cost if both are away.
+        """Return pairs of regions of different values (the lower first), with the extra cost if both are spilled.
 
         The costs are at the prices of slots, and at the prices of local memory. Ascending.
         """
@@ -69,7 +69,7 @@ class Homes:
         return not np.any(room < 0)
 
     def without_slot(self, away: Collection[int]) -> frozenset[int]:
-        """Return the values with regions away that get no slot.
+        """Return the values with spilled regions that get no slot.
 
         Slots go first to the values for which local memory would cost most.
         """

@@ -51,7 +51,7 @@ class JointFunction:
 class JointSolution:
     """This is what the solver found for a call graph."""
 
-    #: for each callee the most registers it has at once, with its own callees; None where nothing was found
+    #: for each callee the most registers it has at once, its own callees' included; None if none found
     registers: dict[str, int] | None
     value: float  #: cost of the choice, as in `cpsat.Solution`, of the whole graph
     bound: float  #: as in `cpsat.Solution`, of the whole graph

@@ -1,17 +1,18 @@
 """This module chooses the parts of live ranges that leave the registers, so that the rest fits at every program point.
 
 A *region* is a connected part of a value's live range in which nothing accesses the value. It extends from one access
-to the next, over block borders too, up to chosen borders such as loop borders. At an access a value is in a register;
-in a region it is in a register or in memory. To come back costs a reload or a recomputation at each access behind the
-region and on each border to a region in a register. Before a value leaves, memory must hold what is reloaded. A store
-costs the weight of its access or border, and is placed where that is cheapest (`stores`). So a value may be in memory
-around a loop and in a register inside it, or the other way round, or in memory only between two distant uses.
+to the next, over block borders too, up to chosen borders such as loop borders. At an access a value is in a register.
+In a region it is in a register, or the region is spilled (`away`). To come back costs a reload or a recomputation at
+each access behind the region and on each border to a region in a register. Before a value leaves, memory must hold what
+is reloaded. A store costs the weight of its access or border, and is placed where that is cheapest (`stores`). So a
+value may be in memory around a loop and in a register inside it, or the other way round, or in memory only between two
+distant uses.
 
 Needs regions in numbers (`Regions`), and pressure and capacity at each point. Leaves the regions that go to memory
 (`choose`). The choice is greedy, most relieved points per cost first; single regions compete with families of regions
-of one value. Then regions between spilled regions are spilled, too, if nobody wants them. Regions that later choices
-made needless are brought back, most expensive first. Time is linear in regions but for a logarithm, times the points
-that each one spans.
+of one value. Then regions between spilled regions are spilled, too, if that is cheaper. Regions that later choices made
+needless are brought back, most expensive first. Time is linear in regions but for a logarithm, times the points that
+each one spans.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class Border(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """A crossing is an extra cost of coming back on a border by recomputation, where `leaf`, which it reads, is away,
+    """A crossing is an extra cost of coming back on a border by recomputation, if `leaf`, which it reads, is spilled,
     too."""
 
-    region: int  #: region that is away
+    region: int  #: region that is spilled
     other: int  #: region that is in a register
     leaf: int  #: region of a value that the recomputation reads
     cost: float  #: what the comeback costs more
@@ -60,7 +61,7 @@ class Regions:
     stored: list[bool] = field(default_factory=list)  #: memory must hold something for that; else all is recomputed
     borders: list[Sequence[Border]] = field(default_factory=list)  #: borders of each region
     ways: list[Sequence[Way]] = field(default_factory=list)  #: ways into each region, each with the cost of a store
-    #: regions of other values, with the extra cost if both are away: a recomputation reads the other value
+    #: regions of other values, with the extra cost if both are spilled: a recomputation reads the other value
     together: list[Sequence[tuple[int, float]]] = field(default_factory=list)
     families: list[Sequence[int]] = field(default_factory=list)  #: regions of one value, worth spilling together
     #: as `together`, where the recomputation is placed on a border
@@ -89,7 +90,7 @@ class Regions:
         return valid_regions({r: self.ways[r] for r in mine}, needed, away)
 
     def _stored(self, gone: Sequence[int]) -> float:
-        """Return the cost of the stores of a value whose regions `gone` are away. Results are kept for similar
+        """Return the cost of the stores of a value whose regions `gone` are spilled. Results are kept for similar
         choices."""
         value = self.value[gone[0]]
         if self.of is not None:
@@ -195,8 +196,8 @@ def chosen(
     begin: Iterable[int] = (),
     stays: int = NOBODY,
 ) -> tuple[list[int], NDArray[np.int32]]:
-    """Return the regions as `choose` finds them, ascending, and the pressure that is left. begin: regions away to start
-    from. stays: a value that is not spilled."""
+    """Return the regions as `choose` finds them, ascending, and the pressure that is left. begin: regions that are
+    spilled from the start. stays: a value that is not spilled."""
     work = _Greedy(regions, pressure, capacity, stays)
     for r in begin:
         work.go((r,))
@@ -344,7 +345,7 @@ class _Greedy:
         return total + self._crossed(family, True), ways
 
     def _crossed(self, family: Sequence[int], gone: bool) -> float:
-        """Return the change in cost of crossings if the regions of a family are all away (`gone`), or none is."""
+        """Return the change in cost of crossings if the regions of a family are all spilled (`gone`), or none is."""
         if self.crossings.keys().isdisjoint(family):
             return 0.0
         away = self.away
@@ -386,7 +387,7 @@ class _Greedy:
             yield from (crossing.region, crossing.other, crossing.leaf)
 
     def improve(self) -> None:
-        """Spill regions that are cheaper away and bring back needless ones, while either changes anything."""
+        """Spill regions that are cheaper spilled and bring back needless ones, while either changes anything."""
         for _ in range(_PASSES):
             before = bytes(self.away)
             self.send_along()
@@ -395,7 +396,7 @@ class _Greedy:
                 break
 
     def send_along(self) -> None:
-        """Spill the regions that save comebacks: the value is away all around them and nobody wants it in between."""
+        """Spill the regions that save comebacks: the value is spilled all around them and not needed in between."""
         regions, away, value = self.regions, self.away, self.regions.value
         beside = {b.region for r, gone in enumerate(away) if gone for b in regions.borders[r]}
         queue = [r for r in sorted(beside) if not away[r] and value[r] != self.stays]
@@ -405,7 +406,7 @@ class _Greedy:
                 queue += [b.region for b in regions.borders[r] if not away[b.region]]
 
     def take_back(self) -> None:
-        """Bring back regions that need not be away, by saving: whole families first, then single regions."""
+        """Bring back regions that need not be spilled, by saving: whole families first, then single regions."""
         families = [[r for r in family if self.away[r]] for family in self.regions.families if len(family) > 1]
         singles = [[r] for r, gone in enumerate(self.away) if gone]
         for sets in (families, singles):

@@ -29,15 +29,15 @@ class Leaf(NamedTuple):
     """A leaf is a value that a recomputation reads."""
 
     value: int  #: number of the value
-    regions: tuple[int, ...]  #: where all of them are away, the value has to come back, too
+    regions: tuple[int, ...]  #: where all of them are spilled, the value has to come back, too
     again: float  #: cost of recomputing it, unweighted; infinite where that is impossible
 
 
 class Comeback(NamedTuple):
     """A comeback is a place at which a spilled value returns to a register."""
 
-    region: int  #: region that is away
-    to: int  #: NONE at an access; otherwise the next region, and the value comes back where that one is not away
+    region: int  #: region that is spilled
+    to: int  #: NONE at an access; otherwise the next region, and the value comes back where that one is not spilled
     weight: float  #: how often it is executed
     again: float = inf  #: cost of recomputing the value, unweighted; infinite where that is impossible
     leaves: tuple[Leaf, ...] = ()  #: values that the recomputation reads
@@ -56,8 +56,8 @@ class Way(NamedTuple):
 class Needless(NamedTuple):
     """A needless item can be left out under three conditions.
 
-    The regions behind its definitions are all away, none of those values is kept, and no operand has to come back for
-    the region behind it.
+    The regions behind its definitions are all spilled, none of those values is kept, and no operand has to come back
+    for the region behind it.
     """
 
     behind: tuple[int, ...]  #: the regions behind its definitions
@@ -70,7 +70,7 @@ class Hole(NamedTuple):
 
     point: int  #: point in the code
     empty: int  #: registers that stay empty
-    regions: tuple[int, ...]  #: the registers are not empty where one of these regions is away
+    regions: tuple[int, ...]  #: the registers are not empty where one of these regions is spilled
 
 
 @dataclass
@@ -86,14 +86,14 @@ class Spills:
     ways: list[Way] = field(default_factory=list)
     needless: list[Needless] = field(default_factory=list)
     #: (region before, region behind) where part of a value is written: what memory holds behind has to be held before,
-    #: where it is away
+    #: where it is spilled
     written: set[tuple[int, int]] = field(default_factory=set)
     open: set[int] = field(default_factory=set)  #: regions with a way out on which nothing is read
     holes: list[Hole] = field(default_factory=list)
 
     @cached_property
     def recomputed(self) -> set[int]:
-        """Return the values that are cheapest recomputed wherever they come back, whatever else is away."""
+        """Return the values that are cheapest recomputed wherever they come back, whatever else is spilled."""
         dear = {back.region for back in self.comebacks if back.leaves or back.again > self.near}
         return set(self.value) - {self.value[r] for r in dear}
 
@@ -117,7 +117,7 @@ class Spills:
         return dict(self.needless[back.item].operands)[back.region]
 
     def rings(self) -> list[list[int]]:
-        """Return the takers, grouped: regions that lead into one another while they are away form a ring."""
+        """Return the takers, grouped: regions that lead into one another while they are spilled form a ring."""
         behind: dict[int, set[int]] = {r: set() for r in self.takers()}
         for back in self.comebacks:
             if back.region in behind and self.behind(back) in behind:

@@ -21,7 +21,7 @@ from binalloc.models.machines.kernel_use import CacheConfig, KernelUse
 from binalloc.models.machines.limits import LIMITS, Limits
 from binalloc.models.machines.occupancy import Occupancy, Rule, gpgpusim_occupancy, nvidia_occupancy
 
-# upper limit on latencies and intervals: it tells a warp that spins from one that waits (`stops/spin.py`)
+# upper limit on latencies and intervals: beyond it a warp that still waits is taken to spin (`stops/spin.py`)
 CYCLES_MAX = 100_000
 MOST_PORT_GROUPS = 16  # chosen by hand: a file has as many groups as kinds of units, which are eleven
 
@@ -342,7 +342,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class PortGroup:
-    """Several unit classes share the issue ports of an SM that form a group."""
+    """A port group is issue ports of an SM that several unit classes share."""
 
     name: str  #: name of the group
     ports: int  #: ports of the SM
@@ -352,33 +352,33 @@ class PortGroup:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """This is one device.
+    """A machine is one device.
 
     The last three sections may be missing. Without `register_file` every register can be read at once; without the
     caches constants and code always hit.
     """
 
-    name: str
-    description: str
-    chip: Chip
-    clock: Clock
-    schedulers: Schedulers
-    sm: SmLimits
-    occupancy_rule: OccupancyRule
-    dispatch: Dispatch
-    units: Units
-    port_groups: tuple[PortGroup, ...]
-    shared: SharedMemory
-    coalescing: Coalescing
-    l1: L1Cache
-    interconnect: Interconnect
-    l2: L2Cache
-    dram: Dram
-    constant: ConstantCache
-    search: Search
-    register_file: RegisterFile | None
-    constant_cache: ConstantLines | None
-    instruction_cache: InstructionCache | None
+    name: str  #: name, as `--machine` takes it
+    description: str  #: one line for people
+    chip: Chip  #: the device as a whole
+    clock: Clock  #: clock of the SMs
+    schedulers: Schedulers  #: warp schedulers of an SM
+    sm: SmLimits  #: upper limits of an SM
+    occupancy_rule: OccupancyRule  #: whose rule counts resident blocks
+    dispatch: Dispatch  #: how blocks come to SMs
+    units: Units  #: execution units of an SM
+    port_groups: tuple[PortGroup, ...]  #: groups of units that share issue ports
+    shared: SharedMemory  #: shared memory of an SM
+    coalescing: Coalescing  #: how accesses become requests
+    l1: L1Cache  #: data cache of an SM
+    interconnect: Interconnect  #: links between SMs and L2
+    l2: L2Cache  #: cache of the whole device
+    dram: Dram  #: off-chip memory
+    constant: ConstantCache  #: latency of LDC
+    search: Search  #: constants of the unified paper's search
+    register_file: RegisterFile | None  #: banks of registers, None if not stated
+    constant_cache: ConstantLines | None  #: constant cache of an SM, None if not stated
+    instruction_cache: InstructionCache | None  #: instruction cache of an SM, None if not stated
     #: each dotted key ("units.alu.latency") with the file's figure
     figures: tuple[tuple[str, Figure], ...] = field(repr=False, compare=False)
 

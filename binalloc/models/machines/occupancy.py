@@ -307,7 +307,7 @@ def _warp_limit(limits: Limits, use: KernelUse) -> int:
 
 
 def _register_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
-    """Return the registers that a block is given, and the blocks that the registers allow."""
+    """Return the registers allocated to a block, and the number of blocks that fit the registers."""
     registers, warps = use.registers, use.warps
     if limits.register_granularity == Granularity.BLOCK:
         per_block = _round_up(_round_up(warps, limits.warp_unit) * registers * LANES, limits.register_unit)
@@ -326,7 +326,7 @@ def _register_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
 
 
 def _shared_limit(limits: Limits, use: KernelUse) -> tuple[int, int | None]:
-    """Return the shared bytes that a block is given, and the blocks that the shared memory allows."""
+    """Return the shared bytes allocated to a block, and the number of blocks that fit the shared memory."""
     allocated = _round_up(use.block_shared + limits.shared_reserved, limits.shared_unit)
     if allocated > limits.shared_per_block + limits.shared_reserved:
         return allocated, 0

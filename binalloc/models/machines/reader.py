@@ -208,7 +208,7 @@ class _Reader:
         return machine
 
     def section(self, at: _At, table: object, cls: type[_T]) -> _T:
-        """Return the table at `at` as `cls`, whose fields say what it must hold."""
+        """Return the table at `at` as `cls`; the fields of `cls` are its schema."""
         members: tuple[Field[Any], ...] = fields(cls)  # type: ignore[arg-type]
         stated = [member.name for member in members if member.default is MISSING]
         content = at.whole(table, stated, [member.name for member in members])

@@ -2,8 +2,8 @@
 
 Needs the codes of both, and the callees' footprints. `needed` is computed by ordinary backward liveness on the
 original. At its returns everything that it may write counts as read. So `needed` has places that the function reads
-before writing them, and places that it may return unwritten. Facts about other places cannot matter inside. Its values
-have to be right in the places that are in fact read behind its returns (`live_after_calls`).
+before writing them, or may return unwritten. Facts about other places cannot matter inside. Its values have to be right
+in the places that are in fact read behind its returns (`live_after_calls`).
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ commute. That does not depend on the map:
 - *Warps*: barriers, WARPSYNC, fences, allocation of shared memory and reads of clocks commute with nothing that has an
   effect; exchanges between lanes do not commute with each other either. Branches, calls and ends close their block.
 
-Two things are ignored. The order in which accesses of one thread become visible to others where no barrier, fence,
-atomic or ordered access is between them. Faults: a word that faults ends the launch without a result, whatever was
-stored before, and inside a block the same words are executed in any order.
+Two things are ignored. One is the order in which accesses of one thread become visible to others where no barrier,
+fence, atomic or ordered access is between them. The other is faults: a word that faults ends the launch without a
+result, whatever was stored before, and inside a block the same words are executed in any order.
 
 A word that the rewritten program has elsewhere or not at all (pure words alone; anything else fails in the lockstep) is
 put as early as its operands allow.

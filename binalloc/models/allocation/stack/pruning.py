@@ -10,8 +10,7 @@ Where this differs from the paper:
   time, and gives back variables that later drops made needless to drop.
 
 Counting anew does not begin from the start. A drop changes the live counts of the lines in which the variable was live.
-Only lines whose number of over-limit compositions changes with that affect the counts of other variables
-(`_Compositions`).
+Counts of other variables change only if that changes a line's number of over-limit compositions (`_Compositions`).
 """
 
 from __future__ import annotations
