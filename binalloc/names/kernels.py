@@ -1,5 +1,5 @@
-"""This module finds the kernel that a user means by a name: the name in the binary, the C++ name, or an unambiguous
-part of that.
+"""A kernel is found here by the name that a user gives: its name in the binary, its C++ name, or an unambiguous part of
+that.
 
 For `_ZN2ns1kIfLi4EEEvPT_` users may write the mangled name itself, `void ns::k<float, 4>(float*)`, the same without the
 result, without the parameters (`ns::k<float, 4>`), without the template arguments (`ns::k`), and each of these without

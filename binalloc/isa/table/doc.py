@@ -181,12 +181,12 @@ def faults_table() -> str:
     harmless = [f"`{op.name}`" for op in OPCODES.values() if not any(stop.of(op) for stop in STOPS)]
     constants = [f"`{op.name}`" for op in OPCODES.values() if stops_by(op) == {Faults.BANK} and op.name != "LDC"]
     elsewhere = dict.fromkeys(ELSEWHERE.values())
-    rows += [(f"of no operation in itself: {text}", f"`{Faults.STATE}`", "the way here") for text in elsewhere]
+    rows += [(f"not an operation by itself: {text}", f"`{Faults.STATE}`", "the path to it") for text in elsewhere]
     rows += [
         (f"nothing: {' '.join(harmless)}", f"`{Faults.NEVER}`", "defined for all operands"),
         (f"nothing but a constant operand: {' '.join(constants)}", f"`{Faults.NEVER}`", "defined for all operands"),
     ]
-    return _table(("what stops the run", "hangs on", "because"), rows)
+    return _table(("what stops the run", "depends on", "because"), rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -59,7 +59,7 @@ def _flow(*kinds: Flow) -> Callable[[OpSpec], bool]:
 STOPS: tuple[Stop, ...] = (
     Stop(
         "bytes of a constant operand `c[bank][offset]` outside of its bank", Faults.BANK,
-        "the offset stands in the word, the size of the bank in the binary", ("CONST",),
+        "the offset is in the word, the size of the bank in the binary", ("CONST",),
         lambda op: not _CONST_FORMS.isdisjoint(op.forms), lambda f: f.get("form") not in _CONST_FORMS,
     ),
     Stop(
@@ -72,7 +72,7 @@ STOPS: tuple[Stop, ...] = (
     ),
     Stop(
         "TXQ other than `.KIND`: a handle of neither a texture nor a surface", Faults.OPERANDS,
-        "what handles name does not change during a launch", ("TEXTURE",), _named("TXQ"),
+        "handles do not change during a launch", ("TEXTURE",), _named("TXQ"),
         lambda f: f["tquery"] == _KIND,
     ),
     Stop(
@@ -81,12 +81,12 @@ STOPS: tuple[Stop, ...] = (
     ),
     Stop(
         "TEX: a handle of no texture, or of one of another geometry; gathering from other than two dimensions",
-        Faults.STATE, "a load: it stays among the accesses of its thread", ("TEXTURE",), _named("TEX"),
+        Faults.STATE, "a load: it keeps its place among the accesses of its thread", ("TEXTURE",), _named("TEX"),
     ),
     Stop(
-        "an access to memory outside of what the space holds, of what the heap has given out, or of what `.SPILL` may "
-        "and others may not reach; an address that is no multiple of the size", Faults.STATE,
-        "a load or store: it stays among the accesses of its thread",
+        "an access outside of its space's memory, or of live blocks of the heap; with `.SPILL` outside of slots and "
+        "spill area, without it inside of them; an address that is no multiple of the size", Faults.STATE,
+        "a load or store: it keeps its place among the accesses of its thread",
         ("GLOBAL", "SHARED", "LOCAL", "HEAP", "SPILL", "MISALIGNED"),
         lambda op: op.access is not None and op.space in _MEMORY,
     ),
@@ -99,27 +99,27 @@ STOPS: tuple[Stop, ...] = (
         ("MATRIX",), _named("LDSM.16"),
     ),
     Stop(
-        "WARPSYNC: a lane that is named is not here, or names others", Faults.STATE, "other lanes", ("WARPSYNC",),
+        "WARPSYNC: a named lane does not execute it, or names other lanes", Faults.STATE, "other lanes", ("WARPSYNC",),
         _flow(Flow.WARPSYNC),
     ),
     Stop(
-        "BAR: lanes of a warp are apart, or arrivals disagree on mode or threads; all wait for one that never comes",
+        "BAR: lanes of a warp have diverged, arrivals disagree on mode or threads, or an arrival never comes",
         Faults.STATE, "other lanes and warps", ("BAR_DIVERGED", "BAR_COUNT", "BAR_MODE", "DEADLOCK"),
         _flow(Flow.BARRIER),
     ),
     Stop(
-        "BRA, CALL, CALL.IND: no room on the reconvergence stack", Faults.STATE, "the way here", ("STACK",),
+        "BRA, CALL, CALL.IND: no room on the reconvergence stack", Faults.STATE, "the path to it", ("STACK",),
         _flow(Flow.BRANCH, Flow.CALL, Flow.CALL_INDIRECT),
     ),
     Stop(
-        "BRA: lanes part although it names no reconvergence point", Faults.STATE, "other lanes", ("NO_RECONV",),
+        "BRA: lanes diverge, and it names no reconvergence point", Faults.STATE, "other lanes", ("NO_RECONV",),
         _flow(Flow.BRANCH),
     ),
     Stop(
         "CALL.IND: an address where no function begins", Faults.STATE, "it moves control", ("CALL_TARGET",),
         _flow(Flow.CALL_INDIRECT),
     ),
-    Stop("RET: nobody has called", Faults.STATE, "the way here", ("RETURN",), _flow(Flow.RETURN)),
+    Stop("RET: without a call", Faults.STATE, "the path to it", ("RETURN",), _flow(Flow.RETURN)),
     Stop(
         "BAR.ALLOC, BAR.FREE, RELSSP: not executed yet", Faults.STATE, "other warps", ("NOT_EXECUTED",),
         _flow(Flow.ALLOC, Flow.FREE, Flow.RELSSP),
@@ -129,7 +129,7 @@ STOPS: tuple[Stop, ...] = (
 ELSEWHERE = {
     "PC": "execution leaves the function's words",
     **dict.fromkeys(("RAW", "WAW", "WAR"), "a control code is wrong"),
-    **dict.fromkeys(("POISON", "RACE", "BREAK"), "`run` was told to look for something, and found it"),
+    **dict.fromkeys(("POISON", "RACE", "BREAK"), "`run` was asked to look for something, and found it"),
 }
 """Other codes that the emulator reports, which belong to no operation in itself."""
 

@@ -63,8 +63,8 @@ def bind_step(
 
 
 def _pointed_at(passed: Sequence[Argument], held: Launch) -> tuple[Argument, ...]:
-    """Return the buffers whose addresses are in fields of passed arguments, without those that are passed by their own
-    name."""
+    """Return the buffers whose addresses are in fields of passed arguments. Buffers that are passed by their own name
+    are left out."""
     own = {a.name for a in passed}
     inside = dict.fromkeys(f.argument for a in passed for f in a.fields if f.argument)
     return tuple(held.argument(name) for name in inside if name not in own)

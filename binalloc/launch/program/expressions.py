@@ -37,8 +37,7 @@ class Scope(Protocol):
         """Return the value of a constant, scalar or loop variable."""
 
     def element(self, name: str, index: tuple[int, ...], path: Path) -> Number:
-        """Return an element of a buffer, or a number at a path in it. Raises IndexError that says which indices
-        exist."""
+        """Return an element of a buffer, or a number at a path in it. Raises IndexError with the existing indices."""
 
 
 Path = tuple["str | tuple[int, ...]", ...]
