@@ -167,14 +167,15 @@ observe_options = gathered("observed", Observed, *_TRACE, *_WATCH)
 
 def tell_left_out(found: WrittenTrace, wanted: TraceOptions) -> None:
     """Say on stderr what a trace does not show."""
-    if not found.left_out and found.full_at_cycle is None:
+    counts = found.counts
+    if not counts.left_out and counts.full_at_cycle is None:
         return
-    total = found.left_out + found.instructions
-    text = f"{found.file}: {found.left_out:,} of {total:,} warp instructions are not in the trace"
-    if found.full_at_cycle is None:
+    total = counts.left_out + counts.instructions
+    text = f"{found.file}: {counts.left_out:,} of {total:,} warp instructions are not in the trace"
+    if counts.full_at_cycle is None:
         note(f"{text}, as they are in none of its windows")
     else:
         note(
-            f"{text}: it was full, {wanted.limit:,} events, in cycle {found.full_at_cycle:,}; see --trace-limit, "
+            f"{text}: it was full, {wanted.limit:,} events, in cycle {counts.full_at_cycle:,}; see --trace-limit, "
             "--trace-window, --trace-every"
         )

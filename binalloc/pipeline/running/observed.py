@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.run import Result
     from binalloc.emulator.runs.watch import Watch
     from binalloc.emulator.stops.stopped import Stopped
-    from binalloc.emulator.traces.trace import Trace, TraceOptions
+    from binalloc.emulator.traces.trace import Trace, TraceCounts, TraceOptions
     from binalloc.pipeline.running.touched import Watched, WatchedAccess
 
 Write = Callable[[bytes], object]
@@ -35,14 +35,10 @@ class TraceFile:
 
 @dataclass(frozen=True)
 class WrittenTrace:
-    """A trace that was written, and what it lacks of the run."""
+    """A trace that was written."""
 
     file: str
-    events: int  #: in it, but for those that name processes and threads
-    instructions: int  #: warp instructions drawn
-    left_out: int  #: warp instructions not drawn
-    full_at_cycle: int | None  #: from then on nothing is drawn, as there were too many events
-    bytes: int  #: before any compression
+    counts: TraceCounts
 
 
 def _ignore(_: Any) -> None:
@@ -167,7 +163,7 @@ class _Observed:
         found = trace.end(self._how())
         if packed is not None:
             packed.end()
-        return WrittenTrace(file.path, **found)
+        return WrittenTrace(file.path, found)
 
     def _how(self) -> str:
         """How the run ended, for the trace."""

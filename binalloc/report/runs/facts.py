@@ -28,7 +28,7 @@ def run_json(run: KernelRun, written: dict[str, Any], annotate: Annotate | None 
     instructions, too; needs a run with a profile of them."""
     found = result_json(run.result)
     if run.trace is not None:
-        found["trace"] = vars(run.trace)
+        found["trace"] = {"file": run.trace.file, **run.trace.counts._asdict()}
     if run.watched is not None:
         found["watch"] = watched_json(run.watched)
     if run.breaks:

@@ -1,6 +1,6 @@
 """JSON.md and the JSON Schema, made from the shapes: `python -m binalloc.report.shapes.doc`.
 
-The schema is msgspec's; the page lists the same fields in the order in which they are written.
+The schema is made by Pydantic; the page lists the same fields in the order in which they are written.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import msgspec
-from binalloc.report.shapes.table import PARTS, SECTIONS, Section
+from pydantic import TypeAdapter
 
 from binalloc.report.shapes.fields import Field, fields_of, inner, words
+from binalloc.report.shapes.table import PARTS, SECTIONS, Section
 
 HERE = Path(__file__).parent.parent
 PAGE, SCHEMA = HERE / "JSON.md", HERE / "json-schema.json"
@@ -27,8 +27,8 @@ _HEAD = """\
 Every command takes `--json` and then prints one JSON object on standard output and nothing else. Fields are only ever
 added under one `schema_version`; a field that changes its meaning or goes away raises it. In the paths below `a.b` is
 the field `b` of the object `a`, `a[].b` that of each object in the list `a`, and `<name>` a key taken from the input.
-A field that does not apply is null or left out; the column *type* says which. Cycles are emulated core cycles, sizes are
-in bytes, instructions are counted from 0 within their function.
+A field that does not apply is null or left out: the column *type* says which. Cycles are emulated core cycles, sizes
+are in bytes, instructions are counted from 0 within their function.
 
 Text in JSON is as it stood in the input, escaped as JSON wants it; whoever prints it must make it fit for a terminal.
 
@@ -45,11 +45,10 @@ def page() -> str:
 def _section(section: Section) -> Iterator[str]:
     yield f"{'#' * section.level} {section.title}\n"
     if section.text:
-        yield f"{section.text}\n"
+        yield section.text
     for shape in section.shapes:
-        if shape.__doc__ and shape in section.described:
-            yield f"{_doc(shape)}\n"
-        yield "| field | type | meaning |\n|---|---|---|\n" + "".join(_rows(shape))
+        about = f"{_doc(shape)}\n\n" if len(section.shapes) > 1 or not section.text else ""
+        yield about + "| field | type | meaning |\n|---|---|---|\n" + "".join(_rows(shape))
 
 
 def _doc(shape: type) -> str:
@@ -81,14 +80,26 @@ def _link(shape: type) -> str:
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of all that is printed: `anyOf` the commands, shapes by name in `$defs`."""
     shapes = [shape for section in SECTIONS for shape in section.shapes]
-    refs, components = msgspec.json.schema_components(shapes)
-    printed = {shape.__name__ for section in SECTIONS if section.printed for shape in section.shapes}
+    asked: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
+        (shape.__name__, "serialization", TypeAdapter(shape)) for shape in shapes
+    ]
+    _, found = TypeAdapter.json_schemas(asked, ref_template="#/$defs/{model}")
+    printed = [shape.__name__ for section in SECTIONS if section.printed for shape in section.shapes]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What binalloc prints with --json",
-        "anyOf": [ref for shape, ref in zip(shapes, refs, strict=True) if shape.__name__ in printed],
-        "$defs": dict(sorted(components.items())),
+        "anyOf": [{"$ref": f"#/$defs/{name}"} for name in printed],
+        "$defs": {name: _untitled(shape) for name, shape in found["$defs"].items()},
     }
+
+
+def _untitled(shape: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a shape without titles that only repeat names."""
+    fields = {
+        name: {key: value for key, value in field.items() if key != "title"}
+        for name, field in shape["properties"].items()
+    }
+    return {key: value for key, value in shape.items() if key != "title"} | {"properties": fields}
 
 
 def schema_text() -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Meta
+from pydantic.fields import FieldInfo
+from typing_extensions import is_typeddict
 
 KEY = "<name>"
 """Stands in a path for any key of an object whose keys come from the input."""
@@ -39,7 +40,7 @@ def _field(name: str, hint: Any) -> Field:
     meaning = ""
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
-        meaning = next((note.description or "" for note in notes if isinstance(note, Meta)), "")
+        meaning = next((note.description or "" for note in notes if isinstance(note, FieldInfo)), "")
     members = _members(hint)
     nullable = NoneType in members and len(members) > 1
     kept = [member for member in members if member is not NoneType or not nullable]

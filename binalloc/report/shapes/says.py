@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec import Meta
+from typing import Any
+
+from pydantic import Field
 
 
-def says(meaning: str) -> Meta:
+def says(meaning: str) -> Any:
     """Return the annotation that gives a field its meaning, in JSON.md and in the JSON Schema."""
-    return Meta(description=meaning)
+    return Field(description=meaning)
