@@ -128,7 +128,12 @@ class _Notes(logging.Handler):
 def _end(error: BaseException, as_json: bool) -> int:
     """Report an error of ours, of the command line, of the system, or a defect; its exit code. Raises nothing, whatever
     the error's own text does, except where a developer asks for the traceback."""
-    error, report = (error.error, error.report) if isinstance(error, Ended) else (error, None)
+    report = None
+    if isinstance(error, Ended):
+        error, report = error.error, error.report
+        if isinstance(error, KeyboardInterrupt):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                click.echo(err=True)  # a terminal has written ^C on the line, as click minds for other interrupts
     if os.environ.get("BINALLOC_DEBUG") and not isinstance(error, BinallocError | click.ClickException):
         raise error
     try:

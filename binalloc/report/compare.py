@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.compare import ComparedKernel, Comparison
     from binalloc.pipeline.profile import Profile
     from binalloc.pipeline.steps.row import Row
+    from binalloc.report.shapes.commands.compare import ComparedRow, ComparisonJson
 
 _HEADER = (
     "registers", "slots", "allocator", "used", "used", "local", "slot", "again", "moves", "copies",
@@ -24,7 +25,7 @@ _WIDTHS = (9, 5, 9, 4, 4, 5, 5, 5, 5, 6, 9, 9, 5, 6)
 """Of columns, at least: rows come before those behind them are known."""
 
 
-def comparison_json(found: Comparison) -> dict[str, Any]:
+def comparison_json(found: Comparison) -> ComparisonJson:
     """Return what was found."""
     request = found.request
     return {
@@ -86,7 +87,7 @@ def render_legend(found: Comparison) -> str:
     return _legend(found.prices, request.profile) + inlined + partial
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Row) -> ComparedRow:
     cost = {} if row.cost is None else asdict(row.cost)
     return {
         "registers": row.registers_allowed,

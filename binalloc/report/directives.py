@@ -13,12 +13,13 @@ from binalloc.printable import count
 
 if TYPE_CHECKING:
     from binalloc.pipeline.directives import Kept
+    from binalloc.report.shapes.parts.versions import DirectivesJson
 
 Said = Mapping[str, Any]
 """`directives` of a report, see JSON.md."""
 
 
-def directives_json(kept: Kept) -> dict[str, Any] | None:
+def directives_json(kept: Kept) -> DirectivesJson | None:
     """Return what the directives bound and cost; None where the kernel has none."""
     bound = kept.obeyed
     if not bound.said and not bound.smem_spilling:

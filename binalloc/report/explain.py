@@ -14,6 +14,7 @@ from binalloc.isa.sets.table import set_of
 from binalloc.printable import count, one_line
 
 if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.rewrite import InsteadJson, SpilledValue, SpillReason
     from binalloc.transform.allocate.explain import Candidate, Spilled, Why
 
 Json = dict[str, Any]
@@ -30,7 +31,7 @@ def explanation(module: Module, explained: Sequence[Spilled]) -> list[Json]:
     return [_value(spilled, source) for spilled in explained]
 
 
-def _value(spilled: Spilled, source: Source) -> Json:
+def _value(spilled: Spilled, source: Source) -> SpilledValue:
     out: Json = {
         "function": spilled.function,
         "value": spilled.name,
@@ -53,7 +54,7 @@ def _value(spilled: Spilled, source: Source) -> Json:
     return out
 
 
-def _why(why: Why, place: tuple[str, int] | None) -> Json:
+def _why(why: Why, place: tuple[str, int] | None) -> SpillReason:
     return {
         "at": why.at,
         "callee": why.callee or None,
@@ -68,7 +69,7 @@ def _why(why: Why, place: tuple[str, int] | None) -> Json:
     }
 
 
-def _candidate(other: Candidate) -> Json:
+def _candidate(other: Candidate) -> InsteadJson:
     return {"value": other.name, "cost": other.cost, "relieves": other.relieves}
 
 

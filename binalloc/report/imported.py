@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count
 from binalloc.report.table import table
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from binalloc.frontend.importer import Imported, KernelFigures
     from binalloc.frontend.refused import LeftOut
     from binalloc.frontend.units import Unit
+    from binalloc.report.shapes.commands.importing import ImportFields, KernelNotImported
 
 
-def import_json(imported: Imported, units: Sequence[Unit], output: str, size: int) -> dict[str, Any]:
+def import_json(imported: Imported, units: Sequence[Unit], output: str, size: int) -> ImportFields:
     """Return what was imported. units: the linked files. output: the written file, of `size` bytes."""
     return {
         "output": output,
@@ -27,7 +28,7 @@ def import_json(imported: Imported, units: Sequence[Unit], output: str, size: in
     }
 
 
-def _left_out(left: LeftOut) -> dict[str, Any]:
+def _left_out(left: LeftOut) -> KernelNotImported:
     refusals = []
     for refusal in left.refusals:
         parts = ("file", "place", "message", "found", "expected", "remedy")

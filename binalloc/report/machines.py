@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import Hint, UsageError
 from binalloc.models.machines.files import list_machines
@@ -15,8 +15,12 @@ from binalloc.plugins.fault import PluginFault
 from binalloc.printable import one_line
 from binalloc.report.table import table
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.machines import MachineJson, MachineListFields, MachinesFields
+    from binalloc.report.shapes.parts.versions import OccupancyJson
 
-def machines_json(names: list[str], broken: Callable[[PluginFault], None]) -> dict[str, Any]:
+
+def machines_json(names: list[str], broken: Callable[[PluginFault], None]) -> MachineListFields | MachinesFields:
     """Every known machine in one line each, or the named ones in full. broken: is told of each installed package's that
     cannot be read, which is left out of the lines."""
     if names:
@@ -43,7 +47,7 @@ def machines_json(names: list[str], broken: Callable[[PluginFault], None]) -> di
     return {"machines": rows}
 
 
-def machine_json(machine: Machine) -> dict[str, object]:
+def machine_json(machine: Machine) -> MachineJson:
     """Return `machine` as plain JSON values: every figure with value, unit and source, then the figures derived from
     them."""
     sections: dict[str, dict[str, object]] = {}
@@ -92,7 +96,7 @@ def _tree(value: object, depth: int) -> str:
     return "".join(lines)
 
 
-def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> dict[str, Any]:
+def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> OccupancyJson:
     """Blocks per SM and the limits for one kernel's resources, by capability or by machine."""
     if (cc is None) == (machine is None):
         raise UsageError("ask for a capability or for a machine", expected=Hint("one of {cc} and {machine}"))
@@ -100,7 +104,7 @@ def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> dic
     return occupancy_json(target.occupancy(use))
 
 
-def occupancy_json(result: Occupancy) -> dict[str, object]:
+def occupancy_json(result: Occupancy) -> OccupancyJson:
     """Return `result` as plain JSON values; a limit that does not bind is null."""
     return {
         "rule": result.rule,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
 
 if TYPE_CHECKING:
     from binalloc.pipeline.profile import Profile
+    from binalloc.report.shapes.parts.common import WeighingProfile
 
 
-def profile_json(profile: Profile) -> dict[str, Any]:
+def profile_json(profile: Profile) -> WeighingProfile:
     """Return where a profile comes from."""
     return {
         "file": profile.path,

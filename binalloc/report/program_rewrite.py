@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.program import Ran
     from binalloc.pipeline.pipeline import Outcome
     from binalloc.pipeline.program_rewrite import RewrittenProgram
+    from binalloc.report.shapes.commands.rewrite import ProgramKernel, ProgramOutcomeJson
 
 
-def rewritten_program_json(done: RewrittenProgram) -> dict[str, Any]:
+def rewritten_program_json(done: RewrittenProgram) -> ProgramOutcomeJson:
     """What `--json` prints."""
     request, before, after = done.request, done.original, done.rewritten
     return {
@@ -36,7 +37,7 @@ def rewritten_program_json(done: RewrittenProgram) -> dict[str, Any]:
     }
 
 
-def _kernel(outcome: Outcome, before: Ran, after: Ran) -> dict[str, Any]:
+def _kernel(outcome: Outcome, before: Ran, after: Ran) -> ProgramKernel:
     name = outcome.request.kernel
     old, new = before.totals[name], after.totals.get(name)
     return {

@@ -6,7 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.errors import UsageError
 from binalloc.pipeline.steps.row import OK, STATUSES, Row
@@ -14,6 +14,9 @@ from binalloc.pipeline.sweeping.rows import COLUMNS, FLAG, INTEGER, NUMBER, SCHE
 from binalloc.pipeline.sweeping.sweep import Tally
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.sweep import SweepFields
 
 PARQUET = ".parquet"
 _SHOWN = {
@@ -76,7 +79,7 @@ def counts(rows: Sequence[Row]) -> dict[str, int]:
     return {status: found[status] for status in STATUSES}
 
 
-def sweep_json(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, output: str | None) -> dict[str, Any]:
+def sweep_json(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, output: str | None) -> SweepFields:
     """Return what `sweep --json` prints, without what was asked for."""
     return {
         "partial": partial,

@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from binalloc.pipeline.proving.limits import KeptLimit
     from binalloc.pipeline.proving.runs import ComparedRuns, FirstStore
     from binalloc.pipeline.proving.verify import Verification
+    from binalloc.report.shapes.commands.verify import (
+        ControlCodesJson,
+        FirstStoreJson,
+        HazardJson,
+        LimitJson,
+        VerificationJson,
+    )
     from binalloc.verify.hazards.check import Hazard
 
 MOST_NOTES = 5  # a binary of many kernels has one for each: the first tell what kind they are
 SHOWN = 20  # findings in a text: about a screen; --json has all
 
 
-def verification_json(found: Verification) -> dict[str, Any]:
+def verification_json(found: Verification) -> VerificationJson:
     """Return what was found."""
     proof, runs = found.proof, found.runs
     return {
@@ -43,7 +50,7 @@ def verification_json(found: Verification) -> dict[str, Any]:
     }
 
 
-def _control_codes(found: ControlCodes) -> dict[str, Any]:
+def _control_codes(found: ControlCodes) -> ControlCodesJson:
     return {
         "ok": found.ok,
         "machines": found.machines,
@@ -53,7 +60,7 @@ def _control_codes(found: ControlCodes) -> dict[str, Any]:
     }
 
 
-def _hazard(machine: str, hazard: Hazard) -> dict[str, Any]:
+def _hazard(machine: str, hazard: Hazard) -> HazardJson:
     return {
         "machine": machine,
         "kind": hazard.kind,
@@ -71,7 +78,7 @@ def _hazard(machine: str, hazard: Hazard) -> dict[str, Any]:
     }
 
 
-def _limit(row: KeptLimit) -> dict[str, Any]:
+def _limit(row: KeptLimit) -> LimitJson:
     return {
         "kernel": row.kernel,
         "counter": row.counter,
@@ -94,7 +101,7 @@ def _runs(runs: ComparedRuns) -> dict[str, Any]:
     }
 
 
-def _first_store(first: FirstStore) -> dict[str, Any]:
+def _first_store(first: FirstStore) -> FirstStoreJson:
     return {
         "element": first.element,
         "original": {"store": first.original, "value": _value(first.expected)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.report.directives import directives_json
 from binalloc.report.profile import profile_json
@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from binalloc.pipeline.pipeline import Outcome
     from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.steps.sampling import Sampled
+    from binalloc.report.shapes.commands.rewrite import OutcomeJson, SolverJson
+    from binalloc.report.shapes.parts.versions import LevelJson, SampledJson, VersionJson
     from binalloc.transform.allocate.functions.solver import SolverReport
 
 
-def version_json(row: Row) -> dict[str, Any]:
+def version_json(row: Row) -> VersionJson:
     """Return the resources of a version, and its cycles where it was run."""
     assert row.occupancy is not None
     return {
@@ -39,14 +41,14 @@ def _range(row: Row) -> list[int] | None:
     return None if row.cycles_range is None else list(row.cycles_range)
 
 
-def _sampled(found: Sampled | None) -> dict[str, Any]:
+def _sampled(found: Sampled | None) -> SampledJson:
     """Return what cycles are estimated from; nulls where all blocks were run, or none."""
     if found is None:
         return {"blocks": None, "grid": None, "error": None}
     return {"blocks": found.blocks, "grid": found.grid, "error": round(found.error, 4)}
 
 
-def level_json(row: Row) -> dict[str, Any]:
+def level_json(row: Row) -> LevelJson:
     """Return a level that was looked at."""
     return {
         "blocks": row.blocks,
@@ -65,7 +67,7 @@ def level_json(row: Row) -> dict[str, Any]:
     }
 
 
-def solver_json(report: SolverReport) -> dict[str, Any]:
+def solver_json(report: SolverReport) -> SolverJson:
     """Return an exact solver's answer for one function."""
     return {
         "function": report.function,
@@ -78,7 +80,7 @@ def solver_json(report: SolverReport) -> dict[str, Any]:
     }
 
 
-def outcome_to_dict(outcome: Outcome) -> dict[str, Any]:
+def outcome_to_dict(outcome: Outcome) -> OutcomeJson:
     """Return what `rewrite --json` prints of an outcome, without its `schema_version`."""
     request = outcome.request
     return {

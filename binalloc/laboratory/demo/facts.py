@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.report.versions import level_json, version_json
 
 if TYPE_CHECKING:
     from binalloc.laboratory.demo.records import Demo, KernelDemo, LaunchedKernel, ProgramDemo
     from binalloc.pipeline.steps.row import Row
+    from binalloc.report.shapes.commands.demo import (
+        DemoFields,
+        DemoKernelJson,
+        DemoLaunchedKernel,
+        DemoProgramJson,
+        NearestVersion,
+        VerifiedVersion,
+    )
+    from binalloc.report.shapes.parts.common import BothCounts
 
 
-def demo_json(found: Demo) -> dict[str, Any]:
+def demo_json(found: Demo) -> DemoFields:
     """Return all samples that have been run."""
     return {
         "machine": found.machine,
@@ -23,7 +32,7 @@ def demo_json(found: Demo) -> dict[str, Any]:
     }
 
 
-def _kernel(found: KernelDemo) -> dict[str, Any]:
+def _kernel(found: KernelDemo) -> DemoKernelJson:
     return {
         "sample": found.sample,
         "kernel": found.kernel,
@@ -52,15 +61,15 @@ def _kernel(found: KernelDemo) -> dict[str, Any]:
     }
 
 
-def _verified(row: Row) -> dict[str, Any]:
+def _verified(row: Row) -> VerifiedVersion:
     return {**version_json(row), "verified": row.same_results}
 
 
-def _nearest(row: Row) -> dict[str, Any]:
+def _nearest(row: Row) -> NearestVersion:
     return {**version_json(row), "speedup": _rounded(row.speedup)}
 
 
-def _program(found: ProgramDemo) -> dict[str, Any]:
+def _program(found: ProgramDemo) -> DemoProgramJson:
     return {
         "sample": found.sample,
         "verified": found.verified,
@@ -76,7 +85,7 @@ def _program(found: ProgramDemo) -> dict[str, Any]:
     }
 
 
-def _launched(found: LaunchedKernel) -> dict[str, Any]:
+def _launched(found: LaunchedKernel) -> DemoLaunchedKernel:
     return {
         "kernel": found.kernel,
         "name": found.name,
@@ -91,7 +100,7 @@ def _launched(found: LaunchedKernel) -> dict[str, Any]:
     }
 
 
-def _both(pair: tuple[int, int]) -> dict[str, Any]:
+def _both(pair: tuple[int, int]) -> BothCounts:
     return {"original": pair[0], "rewritten": pair[1]}
 
 

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import geometric_mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.laboratory.papers.by_registers import RegisterCurve
 from binalloc.laboratory.papers.reproduce import OURS, PLAIN, Point, Taken, told
 from binalloc.laboratory.papers.unified import FIGURE1_BEST
 from binalloc.pipeline.steps.row import Row
 from binalloc.pipeline.sweeping.sweep import Tally
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.laboratory import (
+        Figure1Curve,
+        PaperAndHere,
+        ReadingChoice,
+        ReproducedKernel,
+        ReproducedMachine,
+        ReproductionJson,
+        Table1Row,
+    )
 
 _OF_A_LEVEL = (
     "allocator", "blocks", "status", "reason", "registers", "slots", "local_bytes", "blocks_per_sm", "occupancy",
@@ -22,7 +33,7 @@ _TOP = 2
 
 def reproduction_json(
     points: Sequence[Point], curves: Sequence[RegisterCurve], tally: Tally, partial: bool, cache: str
-) -> dict[str, Any]:
+) -> ReproductionJson:
     """Return what `reproduce --json` prints."""
     return {
         "partial": partial,
@@ -43,7 +54,7 @@ def _machines(points: Sequence[Point]) -> list[str]:
     return list(dict.fromkeys(_machine(point) for point in points))
 
 
-def _of_machine(name: str, points: Sequence[Point]) -> dict[str, Any]:
+def _of_machine(name: str, points: Sequence[Point]) -> ReproducedMachine:
     """What the automatic choice reaches of the best level's speedup, over all kernels that ran."""
     shares = [auto / best for p in points if (auto := p.automatic) and (best := p.speedup(p.best))]
     return {
@@ -53,7 +64,7 @@ def _of_machine(name: str, points: Sequence[Point]) -> dict[str, Any]:
     }
 
 
-def _of_point(point: Point, points: Sequence[Point]) -> dict[str, Any]:
+def _of_point(point: Point, points: Sequence[Point]) -> ReproducedKernel:
     case, subject = point.case, point.case.subject
     best, worst = point.best, point.worst
     return {
@@ -88,7 +99,7 @@ def _of_point(point: Point, points: Sequence[Point]) -> dict[str, Any]:
     }
 
 
-def _of_curve(curve: RegisterCurve) -> dict[str, Any]:
+def _of_curve(curve: RegisterCurve) -> Figure1Curve:
     """A curve of Fig. 1."""
     best, kernel = curve.best, curve.subject.kernel
     return {
@@ -105,7 +116,7 @@ def _of_curve(curve: RegisterCurve) -> dict[str, Any]:
     }
 
 
-def _taken(point: Point, taken: Taken) -> dict[str, Any]:
+def _taken(point: Point, taken: Taken) -> ReadingChoice:
     return {"blocks": taken.blocks, "speedup": point.gain(taken), "reason": taken.reason}
 
 
@@ -115,7 +126,7 @@ def _elsewhere(point: Point, points: Sequence[Point]) -> Point | None:
     return others[0] if others else None
 
 
-def _table1(point: Point) -> dict[str, Any]:
+def _table1(point: Point) -> Table1Row:
     """Each column of Table 1: the paper's figure, and what it is here."""
     stated, subject = point.case.stated, point.case.subject
     at_auto = point.at_auto
@@ -130,7 +141,7 @@ def _table1(point: Point) -> dict[str, Any]:
     }
 
 
-def _pair(paper: float | None, here: Any) -> dict[str, Any]:
+def _pair(paper: float | None, here: Any) -> PaperAndHere:
     return {"paper": paper, "here": here}
 
 

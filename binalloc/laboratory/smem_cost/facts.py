@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from binalloc.laboratory.smem_cost.costs import Sweep
+    from binalloc.report.shapes.commands.laboratory import SmemCostFields
 
 PAPER = {"machine": "GTX780Ti", "c1": 1.047, "c2": 337.7, "w": 32, "l": 32, "k": 8, "cycles": 8524.46}
 """What the paper prints: abstract, section III. The mean of 100 runs."""
@@ -24,7 +25,7 @@ _PARTS = {
 }
 
 
-def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> dict[str, Any]:
+def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> SmemCostFields:
     """Run the sweep and describe it. Errors as those of `costs.costs`."""
     from binalloc.laboratory.smem_cost.costs import PARTS, costs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
@@ -23,6 +23,20 @@ from binalloc.report.sources import find_source, read_source
 from binalloc.report.versions import outcome_to_dict
 from binalloc.report.views.pressure import pressure_facts
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.recommend import (
+        BoundJson,
+        CertificateJson,
+        GridJson,
+        HotLineJson,
+        MeasuredSide,
+        NextSteps,
+        RecommendationJson,
+        RecommendedFunction,
+        RefusedJson,
+        SpreadJson,
+    )
+
 _SAME = (
     "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup",
     "speedup_error", "ordering", "original", "ordered", "levels", "directives",
@@ -30,7 +44,7 @@ _SAME = (
 """Fields of an outcome that are here, too."""
 
 
-def recommendation_to_dict(module: Module, found: Recommendation, command: str) -> dict[str, Any]:
+def recommendation_to_dict(module: Module, found: Recommendation, command: str) -> RecommendationJson:
     """What `recommend --json` prints for one machine; see JSON.md. module: the input. command: that writes the
     recommended version."""
     character, outcome, request = found.character, outcome_to_dict(found.outcome), found.outcome.request
@@ -72,12 +86,12 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
     }
 
 
-def refusal_to_dict(machine: str, error: Refused) -> dict[str, Any]:
+def refusal_to_dict(machine: str, error: Refused) -> RefusedJson:
     """Likewise where there is no answer."""
     return {"refused": str(error), "machine": machine}
 
 
-def _measured(version: Version) -> dict[str, Any] | None:
+def _measured(version: Version) -> MeasuredSide | None:
     """Where its issue slots went, in percent of all of the run; None where it was not run."""
     stats = version.stats
     if version.cycles is None or not stats:
@@ -90,7 +104,7 @@ def _measured(version: Version) -> dict[str, Any] | None:
     }
 
 
-def _bound(found: Bound | None) -> dict[str, Any] | None:
+def _bound(found: Bound | None) -> BoundJson | None:
     if found is None:
         return None
     return {
@@ -104,7 +118,7 @@ def _bound(found: Bound | None) -> dict[str, Any] | None:
     }
 
 
-def _lines(found: Sequence[HotLine], binary: str) -> list[dict[str, Any]]:
+def _lines(found: Sequence[HotLine], binary: str) -> list[HotLineJson]:
     """With their text, where the source is at hand."""
     texts = {file: read_source(find_source(file, binary)) for file in sorted({one.file for one in found})}
     out = []
@@ -116,14 +130,14 @@ def _lines(found: Sequence[HotLine], binary: str) -> list[dict[str, Any]]:
     return out
 
 
-def _grid(found: Filling | None) -> dict[str, Any] | None:
+def _grid(found: Filling | None) -> GridJson | None:
     """How the grid fills the GPU; None without a launch."""
     if found is None:
         return None
     return {"blocks": found.blocks, "sms": found.sms, "blocks_of_an_sm": found.share, "resident": found.resident}
 
 
-def _function(found: Residence) -> dict[str, Any]:
+def _function(found: Residence) -> RecommendedFunction:
     return {
         "function": found.function,
         "instructions": found.instructions,
@@ -133,7 +147,7 @@ def _function(found: Residence) -> dict[str, Any]:
     }
 
 
-def _spread(found: Spread | None) -> dict[str, Any] | None:
+def _spread(found: Spread | None) -> SpreadJson | None:
     if found is None:
         return None
     sides = {"auto": found.auto, "best": found.best, "worst": found.worst}
@@ -142,7 +156,7 @@ def _spread(found: Spread | None) -> dict[str, Any] | None:
     }
 
 
-def _certificate(found: Certificate | None) -> dict[str, Any] | None:
+def _certificate(found: Certificate | None) -> CertificateJson | None:
     if found is None:
         return None
     rounded = {name: None if value is None else round(value, 4)
@@ -150,7 +164,7 @@ def _certificate(found: Certificate | None) -> dict[str, Any] | None:
     return {**rounded, "by": found.by or None}
 
 
-def _next(module: Module, found: Recommendation, command: str) -> dict[str, Any] | None:
+def _next(module: Module, found: Recommendation, command: str) -> NextSteps | None:
     """What makes it so; None where there is nothing to do."""
     if found.leave:
         return None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.profile import Profile
     from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Function, Module
+    from binalloc.report.shapes.commands.runs import AnnotationJson
 
 HOTTEST = 10
 """So many instructions are marked where no number is asked for."""
@@ -25,7 +26,7 @@ _LINE_TEXT = 72  # characters of a source line that are shown
 Row = dict[str, Any]
 
 
-def annotation(module: Module, kernel: Function, result: Result, most: int | None, folder: str | None) -> Row:
+def annotation(module: Module, kernel: Function, result: Result, most: int | None, folder: str | None) -> AnnotationJson:
     """Every instruction that the run of `kernel` can have reached, in the order of the code, with what was counted of
     it; the source lines they come from, with the sums over theirs; the source files and where they were found.
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.run import Result
     from binalloc.pipeline.running.reference import AgainstReference
     from binalloc.pipeline.running.run import KernelRun
+    from binalloc.report.shapes.commands.runs import ResultJson, RunFields
 
 
 class Annotate(NamedTuple):
@@ -23,7 +24,7 @@ class Annotate(NamedTuple):
     source: str | None = None  #: folder of the source files
 
 
-def run_json(run: KernelRun, written: dict[str, Any], annotate: Annotate | None = None) -> dict[str, Any]:
+def run_json(run: KernelRun, written: dict[str, Any], annotate: Annotate | None = None) -> RunFields:
     """Return a run, be it one that was stopped. written: the fields that name its files. annotate: describe single
     instructions, too; needs a run with a profile of them."""
     found = result_json(run.result)
@@ -43,7 +44,7 @@ def run_json(run: KernelRun, written: dict[str, Any], annotate: Annotate | None 
     return found | written
 
 
-def result_json(result: Result) -> dict[str, Any]:
+def result_json(result: Result) -> ResultJson:
     """What an emulated run did, be it one that was stopped."""
     found: dict[str, Any] = {
         "kernel": result.kernel,

@@ -16,6 +16,7 @@ from binalloc.report.runs.series import series_bytes
 
 if TYPE_CHECKING:
     from binalloc.pipeline.running.run import KernelRun
+    from binalloc.report.shapes.commands.runs import WrittenSeriesJson
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def write_files(run: KernelRun, files: Files) -> dict[str, Any]:
     return found
 
 
-def _write_series(path: str, run: KernelRun) -> dict[str, Any]:
+def _write_series(path: str, run: KernelRun) -> WrittenSeriesJson:
     """Write the series and return what the report says of it."""
     result = run.result
     about = {"every": run.options.every or 0, "full_at_cycle": result.series_full_at}

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.host.runtime import HeapUse, Printed
     from binalloc.emulator.runs.program import Ran
     from binalloc.emulator.runs.run import Result
+    from binalloc.report.shapes.commands.runs import HeapJson
 
 LINES = 1000
 """Of a kernel's output that are shown as text."""
@@ -40,7 +41,7 @@ def _printed(parts: list[tuple[dict[str, Any], Printed]]) -> dict[str, Any]:
     return {"texts": texts, "lost": sum(printed.lost for _, printed in parts)}
 
 
-def _heap(heap: HeapUse) -> dict[str, Any]:
+def _heap(heap: HeapUse) -> HeapJson:
     leaks = [
         {"address": leak.address, "bytes": leak.size, "block": leak.block, "thread": leak.thread}
         for leak in heap.first

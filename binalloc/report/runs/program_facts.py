@@ -14,6 +14,7 @@ from binalloc.report.runs.printed import program_printed_json
 if TYPE_CHECKING:
     from binalloc.emulator.runs.program import Launched, Total
     from binalloc.pipeline.running.program import ProgramRun
+    from binalloc.report.shapes.commands.runs import KernelTotal, LaunchedJson, ProgramRunFields
 
 
 def save_program(run: ProgramRun, folder: str | None) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def save_program(run: ProgramRun, folder: str | None) -> dict[str, Any]:
     return {"saved": save_buffers(Path(folder), run.ran.buffers, run.ran.globals)}
 
 
-def program_json(run: ProgramRun, written: dict[str, Any]) -> dict[str, Any]:
+def program_json(run: ProgramRun, written: dict[str, Any]) -> ProgramRunFields:
     """Return what a program did, be it one that was stopped. written: the field that names its files."""
     program, ran = run.program, run.ran
     found = {
@@ -46,7 +47,7 @@ def program_json(run: ProgramRun, written: dict[str, Any]) -> dict[str, Any]:
     return found | written
 
 
-def _launch(launched: Launched) -> dict[str, Any]:
+def _launch(launched: Launched) -> LaunchedJson:
     figures = launched.figures
     return {
         "launch": launched.number,
@@ -70,7 +71,7 @@ def _launch(launched: Launched) -> dict[str, Any]:
     }
 
 
-def _total(name: str, total: Total, cycles: int) -> dict[str, Any]:
+def _total(name: str, total: Total, cycles: int) -> KernelTotal:
     return {
         "kernel": name,
         "name": readable(name),

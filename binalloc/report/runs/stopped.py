@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from binalloc.emulator.debug.state import WarpState
     from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.stops.context import Context
+    from binalloc.report.shapes.commands.runs import BreakAccess, BreakJson
 
 _ROW = 8  # lanes in a line
 _PREDICATES = "P{}"
 
 
-def stopped_json(device: LaunchedDevice) -> dict[str, Any]:
+def stopped_json(device: LaunchedDevice) -> BreakJson:
     """The field `break` of a report."""
     from binalloc.emulator.debug.state import stopped_warp
     from binalloc.emulator.stops.context import Context
@@ -47,7 +48,7 @@ def _place(c: Context, word: int) -> str:
     return f"{function}+{index}"
 
 
-def _access(warp: WarpState) -> dict[str, Any] | None:
+def _access(warp: WarpState) -> BreakAccess | None:
     """Where the lanes of a memory instruction go, and what is there."""
     if warp.space is None:
         return None

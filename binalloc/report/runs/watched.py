@@ -9,9 +9,10 @@ from binalloc.printable import count
 
 if TYPE_CHECKING:
     from binalloc.pipeline.running.touched import Watched, WatchedAccess
+    from binalloc.report.shapes.commands.runs import WatchJson
 
 
-def watched_json(found: Watched) -> dict[str, Any]:
+def watched_json(found: Watched) -> WatchJson:
     """Return the field `watch` of a report."""
     spans = [{"buffer": s.name, "offset": s.offset, "bytes": s.size, "address": s.start} for s in found.spans]
     accesses = [asdict(access) for access in found.accesses]

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.report.shapes.common import ErrorDetails, ErrorJson
-from binalloc.report.shapes.compare import CompareJson
-from binalloc.report.shapes.counters import CountersJson
-from binalloc.report.shapes.demo import DemoJson
-from binalloc.report.shapes.files import BaselineFile, ProfileFile, SeriesFile
-from binalloc.report.shapes.importing import EntriesJson, ImportJson
-from binalloc.report.shapes.inspect import InspectJson
-from binalloc.report.shapes.laboratory import ReproduceJson, SmemCostJson
-from binalloc.report.shapes.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
-from binalloc.report.shapes.pressure import PressureJson
-from binalloc.report.shapes.recommend import RecommendJson
-from binalloc.report.shapes.rewrite import ProgramRewriteJson, RewriteJson
-from binalloc.report.shapes.runs import AnnotationJson, HeapJson, PrintedJson, ProgramRunJson, RunJson, StoppedJson
-from binalloc.report.shapes.skeleton import SkeletonJson
-from binalloc.report.shapes.small import AsmJson, DiffJson, DisasmJson, ScheduleJson
-from binalloc.report.shapes.sweep import SweepJson, SweepRowJson
-from binalloc.report.shapes.verify import VerifyJson
-from binalloc.report.shapes.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
+from binalloc.report.shapes.commands.compare import CompareJson
+from binalloc.report.shapes.commands.demo import DemoJson
+from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
+from binalloc.report.shapes.commands.inspect import InspectJson
+from binalloc.report.shapes.commands.laboratory import ReproduceJson, SmemCostJson
+from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
+from binalloc.report.shapes.commands.recommend import RecommendJson
+from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson, RewriteJson
+from binalloc.report.shapes.commands.runs import (
+    AnnotationJson,
+    HeapJson,
+    PrintedJson,
+    ProgramRunJson,
+    RunJson,
+    StoppedJson,
+)
+from binalloc.report.shapes.commands.skeleton import SkeletonJson
+from binalloc.report.shapes.commands.small import AsmJson, DiffJson, DisasmJson, ScheduleJson
+from binalloc.report.shapes.commands.sweep import SweepJson, SweepRowJson
+from binalloc.report.shapes.commands.verify import VerifyJson
+from binalloc.report.shapes.parts.common import ErrorDetails, ErrorJson
+from binalloc.report.shapes.parts.counters import CountersJson
+from binalloc.report.shapes.parts.files import BaselineFile, ProfileFile, SeriesFile
+from binalloc.report.shapes.parts.pressure import PressureJson
+from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 
 
 @dataclass(frozen=True)
@@ -40,14 +47,14 @@ SECTIONS = (
         "error",
         (ErrorJson, StoppedJson),
         """\
-Printed in place of a command's own object when it fails with one of the exit codes 2 to 5, 70, 130 and 143, and where 1
-means that the answer is a refusal. The same text is on stderr. Where `--max-cycles`, Ctrl-C or SIGTERM stopped an emulated
-run, of whichever command, the object also has what that run had done by then: the fields of [run](#run), with `partial`
-true. `partial` is false where the run itself had ended: its trace for Accel-Sim got too long with its last block, or a
-run of `--skews` that was to follow was stopped. A command that runs several versions of a kernel (`rewrite`, `verify`,
-`demo`) says in `version` which of them it was, in words; the error's `message` ends with them, a fault's too.
-Of [a sequence of launches](#run-of-a-sequence) `run` has those that had ended, `rewrite` and `verify` the launch that was
-stopped; `message` says in which step it was, and in which rounds of the loops around it.
+Printed in place of a command's own object where it fails with an exit code of 2 to 5, 70, 130 or 143, and with 1 where
+the answer is a refusal. The same text is on stderr.
+
+Where `--max-cycles`, Ctrl-C or SIGTERM stopped an emulated run, the object has what that run had done by then, too. Such
+an object of `run` has all its fields; `machine_from` and files are only there. `partial` is false where the run itself
+had ended: its trace for Accel-Sim got too long with its last block, or a run of `--skews` behind it was stopped. Of
+[a sequence of launches](#run-of-a-sequence) `run` has the launches that had ended, `rewrite` and `verify` the launch that
+was stopped; `message` says in which step it was, and in which rounds of the loops around it.
 """,
     ),
     Section("details", (ErrorDetails,), level=3, printed=False),
@@ -138,8 +145,8 @@ Of a kernel and what it calls.
         (AnnotationJson,),
         """\
 What single instructions did and waited for. A lost issue slot is held against one instruction, by the rule in
-[TIMING.md](../emulator/TIMING.md#lost-slots-by-instruction): for each reason but `no_warp` the instructions' slots add up
-to the run's.
+[TIMING.md](../emulator/TIMING.md#lost-slots-by-instruction). For each reason but `no_warp` the instructions' slots add
+up to the run's.
 """,
         level=3,
         printed=False,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.table import set_of
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.small import DiffFunction, DiffRow
 
-def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str, Any]]:
+
+def diff_modules(old: Module, new: Module, kernel: str | None) -> list[DiffFunction]:
     """Per rewritten function the aligned rows {old_index, old, new_index, new, kind}.
 
     kind: same, changed, inserted, deleted. Functions without an instruction map are compared word by word.
@@ -48,7 +51,7 @@ def _inlined(old: Module, words: dict[str, list[int]]) -> Module:
         ) from error  # fmt: skip
 
 
-def _rows(old: Function, new: Function) -> list[dict[str, Any]]:
+def _rows(old: Function, new: Function) -> list[DiffRow]:
     origin = (
         new.origin.index if new.origin else list(range(min(len(old), len(new)))) + [-1] * max(0, len(new) - len(old))
     )
@@ -64,7 +67,7 @@ def _rows(old: Function, new: Function) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(old: Function, i: int, new: Function, j: int) -> dict[str, Any]:
+def _row(old: Function, i: int, new: Function, j: int) -> DiffRow:
     left = _text(old, i) if i >= 0 else ""
     right = _text(new, j) if j >= 0 else ""
     kind = "inserted" if i < 0 else "deleted" if j < 0 else "same" if left == right else "changed"

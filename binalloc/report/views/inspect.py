@@ -9,7 +9,7 @@ area; see `report.stack`), minimum (fewest registers a rewrite can do with).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
@@ -19,6 +19,19 @@ from binalloc.pipeline.block import Three, require_block
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
 from binalloc.report.views.excerpt import EVERYTHING, Excerpt
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import (
+        CfgView,
+        FunctionRecord,
+        LiveView,
+        MinimumView,
+        OwnOccupancy,
+        PressureView,
+        SectionsView,
+        StackView,
+        WebsView,
+    )
 
 Json = dict[str, Any]
 VIEWS = ("sections", "cfg", "webs", "live", "pressure", "stack", "minimum")
@@ -60,7 +73,7 @@ def inspect_module(
 # -- sections ---------------------------------------------------------------------------------------------------------
 
 
-def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None) -> Json:
+def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None) -> SectionsView:
     """kernel: that `block` is of; "" for every one."""
     for fn in module.kernels():
         if kernel in ("", fn.name):
@@ -82,7 +95,7 @@ def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block:
     }
 
 
-def _resources(fn: Function, machine: Machine, block: Three | None) -> Json:
+def _resources(fn: Function, machine: Machine, block: Three | None) -> FunctionRecord:
     info = fn.info
     out: Json = {
         "function": fn.name,
@@ -112,7 +125,7 @@ def _register(number: int) -> str | None:
     return None if number == NO_REGISTER else f"R{number}"
 
 
-def _occupancy(fn: Function, machine: Machine, block: Three | None) -> Json | None:
+def _occupancy(fn: Function, machine: Machine, block: Three | None) -> OwnOccupancy | None:
     """Blocks per SM where the block size is known; dynamic shared memory is taken as 0."""
     from binalloc.models.machines.kernel_use import KernelUse
 
@@ -157,7 +170,7 @@ def _sections_text(found: Json) -> str:
 # -- control flow and values ------------------------------------------------------------------------------------------
 
 
-def _cfg(module: Module, kernel: str) -> Json:
+def _cfg(module: Module, kernel: str) -> CfgView:
     from binalloc.analysis.flow.callgraph import build_callgraph
     from binalloc.analysis.flow.loops import find_loops
     from binalloc.analysis.views.dump import (
@@ -179,7 +192,7 @@ def _cfg(module: Module, kernel: str) -> Json:
     return {"callgraph": callgraph_dict(graph), "functions": functions, "text": "\n".join(texts)}
 
 
-def _webs(module: Module, kernel: str) -> Json:
+def _webs(module: Module, kernel: str) -> WebsView:
     from binalloc.analysis.program import analyse
     from binalloc.analysis.views.dump import summary_dict, summary_text, webs_dict, webs_text
 
@@ -190,25 +203,25 @@ def _webs(module: Module, kernel: str) -> Json:
     return {"functions": functions, "not_lifted": program.lifting.reasons, "text": "\n".join(texts)}
 
 
-def _live(module: Module, kernel: str, excerpt: Excerpt, columns: str) -> Json:
+def _live(module: Module, kernel: str, excerpt: Excerpt, columns: str) -> LiveView:
     from binalloc.report.views.live import live_of
 
     return live_of(module, kernel, excerpt, columns)
 
 
-def _pressure(module: Module, kernel: str) -> Json:
+def _pressure(module: Module, kernel: str) -> PressureView:
     from binalloc.report.views.pressure import pressure_of
 
     return pressure_of(module, kernel)
 
 
-def _stack(module: Module, kernel: str) -> Json:
+def _stack(module: Module, kernel: str) -> StackView:
     from binalloc.report.views.stack import stack_of
 
     return stack_of(module, kernel)
 
 
-def _minimum(module: Module, kernel: str) -> Json:
+def _minimum(module: Module, kernel: str) -> MinimumView:
     from binalloc.transform.rewrite.rewrite import minimum_registers
 
     info = module.function(kernel).info

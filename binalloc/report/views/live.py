@@ -7,7 +7,7 @@ binary, of which no two values are ever live at once. That is done where the val
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.views.live_rows import LiveRow, Mark, live_rows
@@ -19,6 +19,9 @@ from binalloc.isa.kinds import File
 from binalloc.isa.sets.table import set_of
 from binalloc.printable import count, one_line
 from binalloc.report.views.excerpt import EVERYTHING, Excerpt, SourceFiles
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import LiveView
 
 Json = dict[str, Any]
 COLUMNS = ("auto", "values", "places")
@@ -33,7 +36,7 @@ _LEGEND = (
 )
 
 
-def live_of(module: Module, kernel: str, excerpt: Excerpt = EVERYTHING, columns: str = "auto") -> Json:
+def live_of(module: Module, kernel: str, excerpt: Excerpt = EVERYTHING, columns: str = "auto") -> LiveView:
     """Live ranges of the functions that the kernel reaches, or of an excerpt. columns: one of COLUMNS.
 
     Raises Refused on recursion and indirect calls, UsageError where the excerpt has nothing.

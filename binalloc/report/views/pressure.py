@@ -6,7 +6,7 @@ The curve goes by instruction; its largest values stand by block, and by source 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.views.dump import pressure_dict, pressure_text
@@ -18,12 +18,16 @@ from binalloc.isa.sets.table import set_of
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import PressureView
+    from binalloc.report.shapes.parts.pressure import PeakValue, PressureJson
+
 Json = dict[str, Any]
 _WIDTH = 40
 """Characters of the highest bar."""
 
 
-def pressure_of(module: Module, kernel: str) -> Json:
+def pressure_of(module: Module, kernel: str) -> PressureView:
     """The curve of every function that the kernel reaches, and the values of the peak over calls; and all that as text.
 
     Raises Refused on recursion and indirect calls.
@@ -34,13 +38,13 @@ def pressure_of(module: Module, kernel: str) -> Json:
     return found | {"text": _text(program, found, registers)}
 
 
-def pressure_facts(module: Module, kernel: str) -> Json:
+def pressure_facts(module: Module, kernel: str) -> PressureJson:
     """The same without the text."""
     program = analyse(module, kernel, lift=True)
     return _facts(program, build_max_live(program))
 
 
-def _facts(program: ProgramAnalysis, registers: MaxLive) -> Json:
+def _facts(program: ProgramAnalysis, registers: MaxLive) -> PressureJson:
     predicates = build_max_live(program, "P")
     peak = [_peak_value(program, v) for v in peak_values(program, registers)]
     functions = []
@@ -64,7 +68,7 @@ def _point(program: ProgramAnalysis, at: tuple[str, int]) -> Json:
     return {"function": at[0], "index": at[1], "file": place and place[0], "line": place and place[1]}
 
 
-def _peak_value(program: ProgramAnalysis, value: PeakValue) -> Json:
+def _peak_value(program: ProgramAnalysis, value: PeakValue) -> PeakValue:
     f = program[value.function]
     web = f.webs[value.web]
     return {

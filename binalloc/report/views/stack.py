@@ -7,7 +7,7 @@ in the unified paper's Fig. 3 (section 3.2.1).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
@@ -17,10 +17,13 @@ from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.stack.stack_layout import Layout, StackCall, StackLayouts, stack_layouts
 from binalloc.report.table import table
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import SlotsJson, SpillArea, StackLayout, StackView
+
 Json = dict[str, Any]
 
 
-def stack_of(module: Module, kernel: str) -> Json:
+def stack_of(module: Module, kernel: str) -> StackView:
     """The three layouts of the kernel's local variables; for a rewritten binary its slots and spill area, too.
 
     Raises Refused on recursion and indirect calls, for which no stack has a fixed depth.
@@ -62,7 +65,7 @@ def stack_problem(program: ProgramAnalysis) -> tuple[dict[str, list[int]], list[
     return frames, calls
 
 
-def _layout(layout: Layout) -> Json:
+def _layout(layout: Layout) -> StackLayout:
     return {
         "name": layout.name,
         "depth": layout.depth,
@@ -80,7 +83,7 @@ def _layout(layout: Layout) -> Json:
     }
 
 
-def _slots(program: ProgramAnalysis) -> Json | None:
+def _slots(program: ProgramAnalysis) -> SlotsJson | None:
     """Slots as the binary has them: rows reserved, rows each function touches counted from its own pointer, and how far
     the pointer is moved around each call."""
     info = program.kernel.fn.info
@@ -121,7 +124,7 @@ def _shift(fn: Function, call: int, pointer: int) -> int:
     return 0
 
 
-def _spill_area(program: ProgramAnalysis) -> Json | None:
+def _spill_area(program: ProgramAnalysis) -> SpillArea | None:
     """Words of local memory a rewrite has spilled to, per function."""
     info = program.kernel.fn.info
     if not info.spill_local:

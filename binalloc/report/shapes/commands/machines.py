@@ -6,9 +6,9 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.common import Versioned
+from binalloc.report.shapes.parts.common import Versioned
+from binalloc.report.shapes.parts.versions import OccupancyJson
 from binalloc.report.shapes.says import says
-from binalloc.report.shapes.versions import OccupancyJson
 
 
 class AlternativeFigure(TypedDict):

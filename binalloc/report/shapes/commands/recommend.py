@@ -6,9 +6,9 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.pressure import PressureJson
+from binalloc.report.shapes.parts.pressure import PressureJson
+from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 from binalloc.report.shapes.says import says
-from binalloc.report.shapes.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 
 
 class InstructionKind(TypedDict):

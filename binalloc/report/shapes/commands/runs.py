@@ -6,8 +6,8 @@ from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.common import ErrorDetails, MachineFrom, Versioned
-from binalloc.report.shapes.counters import CountersJson
+from binalloc.report.shapes.parts.common import ErrorDetails, MachineFrom, Versioned
+from binalloc.report.shapes.parts.counters import CountersJson
 from binalloc.report.shapes.says import says
 
 

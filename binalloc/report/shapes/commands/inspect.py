@@ -6,8 +6,8 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.common import MachineFrom, Versioned
-from binalloc.report.shapes.pressure import PressureJson
+from binalloc.report.shapes.parts.common import MachineFrom, Versioned
+from binalloc.report.shapes.parts.pressure import PressureJson
 from binalloc.report.shapes.says import says
 
 

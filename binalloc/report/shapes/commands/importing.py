@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.common import OnMachine, Versioned
+from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.says import says
 
 

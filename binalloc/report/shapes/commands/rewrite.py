@@ -6,9 +6,9 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.common import BothCounts, MachineFrom, Versioned, WeighingProfile
+from binalloc.report.shapes.parts.common import BothCounts, MachineFrom, Versioned, WeighingProfile
+from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, SpeedupParts, VersionJson
 from binalloc.report.shapes.says import says
-from binalloc.report.shapes.versions import DirectivesJson, LevelJson, SpeedupParts, VersionJson
 
 
 class SolverJson(TypedDict):
