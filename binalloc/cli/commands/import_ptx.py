@@ -1,4 +1,4 @@
-"""`binalloc import-ptx`: PTX text to a Loom binary."""
+"""`binalloc import-ptx` translates PTX to a Loom binary."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def import_ptx(
     stack: int | None,
     as_json: bool,
 ) -> None:
-    """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary; without -o into FILE with the suffix .loom.
-    Several files are the parts of one program (`nvcc -rdc=true -ptx`): they are linked, and -o names the binary.
-    FILE may also be what nvcc compiles with PTX in it: an object, a program, a library or a .fatbin.
+    """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary. Without -o the binary is FILE with the suffix
+    .loom. Several files are the parts of one program (`nvcc -rdc=true -ptx`): they are linked, and -o names the binary.
+    FILE may also be an object, a program, a library or a .fatbin that nvcc compiled with PTX in it.
 
-    Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
+    Prints what each kernel needs, among it the register demand (registers without any limit) and Max-live.
     """
 
     from binalloc.isa.sets.files import write_module
@@ -92,7 +92,7 @@ def import_ptx(
 
 
 def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> None:
-    """What --list prints."""
+    """Print the pieces of CUDA code in the files, for --list. Raise MalformedInput for a file of text."""
     from binalloc.report.fatbin import entries_to_dict, render_entries
 
     if output is not None:
@@ -113,7 +113,7 @@ def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> 
 
 
 def _each_once(files: tuple[str, ...]) -> None:
-    """UsageError where one file is given twice."""
+    """Raise UsageError if a file is given twice, also under two names."""
     seen: dict[str, str] = {}
     for file in files:
         place = file if file == "-" else os.path.realpath(file)

@@ -1,4 +1,4 @@
-"""`binalloc inspect` and `diff`: what is in a binary, and two side by side."""
+"""`binalloc inspect` shows what is in a binary, and `binalloc diff` shows two versions side by side."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def inspect(
 @click.argument("rewritten", type=click.Path(allow_dash=True))
 @all_of(kernel_option, json_option)
 def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> None:
-    """Old and new code side by side, by the instruction map."""
+    """Show old and new code side by side, lined up by the instruction map."""
     from binalloc.report.views.diff import diff_modules, render_diff
 
     old, new = load_two(original, rewritten, None, kernel)
