@@ -44,12 +44,12 @@ _TRACE = (
     click.option(
         "--trace", metavar="FILE", help="Write a trace for Perfetto or chrome://tracing; compressed if named .gz."
     ),
-    click.option("--trace-window", type=Span(), help="Trace these cycles alone."),
+    click.option("--trace-window", type=Span(), help="Trace only these cycles."),
     click.option(
         "--trace-every",
         type=integer(_SHOWN + 1),
         metavar="N",
-        help=f"Of every N cycles trace the first {_SHOWN:,}; counters and blocks go on.",
+        help=f"Trace the first {_SHOWN:,} of every N cycles; counters and blocks go on.",
     ),
     click.option(
         "--trace-limit",
@@ -57,7 +57,7 @@ _TRACE = (
         default=1_000_000,
         show_default=True,
         metavar="N",
-        help="Events of a trace, names of tracks not counted; what comes later is left out.",
+        help="Most events of a trace, without names of tracks; later ones are left out.",
     ),
     click.option(
         "--trace-counters",
@@ -76,7 +76,7 @@ _WATCH = (
         "watches",
         multiple=True,
         metavar="BUFFER[+OFFSET[:SIZE]]",
-        help="Tell of every access to these bytes of global memory, or to 0xADDRESS[:SIZE].  [may be repeated]",
+        help="Report every access to these bytes of global memory, or to 0xADDRESS[:SIZE].  [may be repeated]",
     ),
     click.option(
         "--watch-limit",
@@ -84,7 +84,7 @@ _WATCH = (
         default=100,
         show_default=True,
         metavar="N",
-        help="Accesses that --watch tells of; the others are counted.",
+        help="Accesses that --watch reports; further ones are only counted.",
     ),
     click.option(
         "--break",
@@ -102,7 +102,7 @@ _BESIDE = {
     "trace_every": ("trace", "chooses among a trace's cycles", "--trace FILE"),
     "trace_limit": ("trace", "bounds a trace", "--trace FILE"),
     "trace_counters": ("trace", "says how often a trace has counters", "--trace FILE"),
-    "watch_limit": ("watches", "bounds what --watch tells of", "--watch BUFFER"),
+    "watch_limit": ("watches", "limits the accesses that --watch reports", "--watch BUFFER"),
     "sources": ("annotate", "names the folder of what --annotate shows", "--annotate"),
     "every": ("series", "says how often --series samples", "--series FILE"),
     "accelsim_limit": ("accelsim_trace", "bounds a trace for Accel-Sim", "--accelsim-trace DIR"),

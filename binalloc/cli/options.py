@@ -123,9 +123,7 @@ inline_option = click.option(
     type=click.Choice(list(WAYS)),
     default=NONE,
     show_default=True,
-    help="Calls that become their callees' code first: "
-    + "; ".join(f"{name}, {what}" for name, what in WAYS.items())
-    + ".",
+    help="Calls to inline first: " + "; ".join(f"{name}, {what}" for name, what in WAYS.items()) + ".",
 )
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 emulate_option = click.option(
@@ -151,8 +149,8 @@ skews_option = click.option(
     default=0,
     show_default=True,
     metavar="N",
-    help="Run so often again with blocks that start a little later, by seeds; cycles that this changes by more than "
-    "2 % are told as a range.",
+    help="Run N more times, with blocks that start a little later, by seeds; cycles that differ by more than 2 % are "
+    "reported as a range.",
 )
 block_option = click.option(
     "--block",
@@ -160,7 +158,7 @@ block_option = click.option(
     help="Threads of a block along x, y and z, where no launch file says so: 128, 32x16, 8x8x4.",
 )
 host_steps_option = click.option(
-    "--host-steps", is_flag=True, help="Call the functions of Python files that a sequence of launches has as steps."
+    "--host-steps", is_flag=True, help="Permit a sequence of launches to call functions of Python files as steps."
 )
 file_argument = click.argument("file", type=click.Path(allow_dash=True))
 

@@ -95,7 +95,7 @@ policy_option = row_option("--policy", "binalloc.pipeline.policies.table", "POLI
 def reading_option(command: Any) -> Any:
     return click.option(
         "--reading", "readings", multiple=True, metavar="NAME",
-        help="Of --policy unified, where not to follow the printed listing: no-textures or spills (what counts as "
+        help="Where --policy unified departs from the printed listing: no-textures or spills (what counts as "
         "off-chip), smem-fit (where a descent ends that nothing satisfies), up-to-most (MaxThrd included).",
     )(command)  # fmt: skip
 
@@ -105,13 +105,13 @@ def solver_limit_option(command: Any) -> Any:
 
     return click.option(
         "--solver-limit", type=click.FloatRange(0, 1e6), metavar="SECONDS",
-        help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.  "
+        help="Deterministic time of cpsat's solver for each function; it then returns its best so far, and a bound.  "
         f"[default: {SOLVER_LIMIT}]",
     )(command)  # fmt: skip
 
 
 allocator_option = row_option(
-    "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", show_default=True, help="Who allocates."
+    "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", show_default=True, help="Allocator to use."
 )
 scheduler_option = row_option(
     "--scheduler", "binalloc.emulator.policies.schedulers.table", "SCHEDULERS", show_default=True,

@@ -20,7 +20,7 @@ _CACHE = click.option(
     "--cache", metavar="DIR", help="Where finished runs are kept.  [default: beside the emulator's code]"
 )
 _JOBS = click.option(
-    "--jobs", type=integer(1, 1024), metavar="N", help="Processes; 1: none but this.  [default: one for each core]"
+    "--jobs", type=integer(1, 1024), metavar="N", help="Processes; 1: only this one.  [default: one per core]"
 )
 _DASK = click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, as tcp://host:port.")
 workers_options = all_of(_CACHE, _JOBS, _DASK)

@@ -18,12 +18,12 @@ from binalloc.printable import count
 @click.command("import-ptx")
 @click.argument("files", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="FILE...")
 @all_of(output_option, own_machine_option, json_option)
-@click.option("--arch", "architecture", metavar="sm_NN", help="Which PTX of a file that has it for several.")
-@click.option("--list", "listing", is_flag=True, help="Only tell what code is in objects, programs and libraries.")
+@click.option("--arch", "architecture", metavar="sm_NN", help="Architecture whose PTX to take, if a file has several.")
+@click.option("--list", "listing", is_flag=True, help="Only list the code in objects, programs and libraries.")
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
 @click.option("--skip-unsupported", "skip", is_flag=True, help="Leave out kernels that cannot be imported, and say so.")
 @click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
-@click.option("--stack", type=int, metavar="BYTES", help="Of a thread, for recursion; 1,024 by default.")
+@click.option("--stack", type=int, metavar="BYTES", help="Stack of each thread, for recursion; 1,024 by default.")
 def import_ptx(
     files: tuple[str, ...],
     output: str | None,

@@ -28,8 +28,8 @@ from binalloc.errors import UsageError
     "--block", "--block-dim", "block", metavar="X[xY[xZ]]",
     help="Threads of a block along x, y and z, where the binary does not say: 128, 32x16, 8x8x4.",
 )  # fmt: skip
-@click.option("--program", "sequence", is_flag=True, help="A sequence of launches, of one kernel, too.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--program", "sequence", is_flag=True, help="Write a sequence of launches, even for one kernel.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def launch_skeleton(
     file: str,
     kernel: str | None,

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 @request_options("block", "policy", "readings", "allocator", "profile", "inline", "emulate")
 @run_options()
 @click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
-@click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
-@click.option("--papers", is_flag=True, help="Tell, too, in the unified paper's words: dispatch interval, Table 1.")
+@click.option("--certify", is_flag=True, help="Ask the exact allocator for a lower bound on the cost.")
+@click.option("--papers", is_flag=True, help="Also report in the unified paper's terms: dispatch interval, Table 1.")
 @page_option
 def recommend(
     file: str,

@@ -80,7 +80,7 @@ _SHOWN = (
         flag_value="all",
         metavar="[all|N]",
         callback=_how_many,
-        help="Show what each instruction did and waited for, beside its source line; with =N the N hottest alone.",
+        help="Show what each instruction did and waited for, beside its source line; with =N only the N hottest.",
     ),
     click.option(
         "--source",
@@ -92,7 +92,7 @@ _SHOWN = (
         "--series",
         type=click.Path(dir_okay=False),
         metavar="FILE.csv|FILE.json",
-        help="Write all counters of every interval of --every cycles; what is left after 10,000 of them is one more.",
+        help="Write all counters of every interval of --every cycles; after 10,000 intervals the rest is one more.",
     ),
     click.option(
         "--profile",
@@ -122,7 +122,7 @@ _SHOWN = (
         "--step",
         type=integer(0),
         metavar="N",
-        help="Of a launch file with a sequence: show its launch of that number, after those before it have run.",
+        help="Of a sequence of launches, show number N, after the launches before it have run.",
     ),
     click.option(
         "--timeline",
@@ -130,7 +130,7 @@ _SHOWN = (
         default=str(LISTED),
         show_default=True,
         metavar="N|all",
-        help="Launches of a sequence that are listed, the first and the last ones.",
+        help="Launches of a sequence to list, the first and the last ones.",
     ),
 )
 

@@ -90,7 +90,7 @@ class LevelList(Numbers):
     default="all",
     show_default=True,
     metavar="all|upwards|LIST",
-    help="Blocks per SM: all that the machine holds, the original's number and those above, or as 4,6-8.",
+    help="Blocks per SM: all that fit, the original's number and all above it, or numbers as 4,6-8.",
 )
 @click.option(
     "-o", "--output", type=click.Path(allow_dash=True), help="Output file: Parquet if named .parquet, else CSV."

@@ -46,7 +46,7 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fra
     "--max-slowdown",
     callback=_share,
     metavar="SHARE",
-    help="With --launch: fail where REWRITTEN takes more emulated cycles than ORIGINAL by more than 2%, or 0.02, say.",
+    help="With --launch: fail where REWRITTEN takes over SHARE more emulated cycles than ORIGINAL, as 2% or 0.02.",
 )
 @click.option(
     "--max-local-bytes",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @all_of(samples_option, every_size_option)
 @run_options(max_cycles=max_cycles_of("and its row has no figures"))
 @json_option
-@click.option("--machine", metavar="LIST", help="Of the paper's machines these.  [default: gtx680,c2075]")
+@click.option("--machine", metavar="LIST", help="Only these of the paper's machines.  [default: gtx680,c2075]")
 @workers_options
 @page_option
 def reproduce(

@@ -33,7 +33,7 @@ def _numbers(flag: str, what: str) -> Callable[[F], F]:
 @click.option("--machine", default="gtx780ti", show_default=True, metavar="NAME|FILE", help="Machine model.")
 @_numbers("--warps", "w: warps of the block.")
 @_numbers("--loads", "l: shared loads of each warp.")
-@_numbers("--congestion", "k: most rows of one bank that a load wants.")
+@_numbers("--congestion", "k: most rows of one bank that a load needs.")
 @run_options()
 @json_option
 @click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Write the figure there, as SVG.")
