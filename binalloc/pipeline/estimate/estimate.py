@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.walk.repeats import Again, Going
-from binalloc.emulator.walk.setting import Setting
-from binalloc.emulator.walk.thread import Walked
-from binalloc.emulator.walk.warps import COMMON, look_at
 from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.kinds import Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
-from binalloc.models.search.contention import MOST_STEPS, WarpStep, throughput
+from binalloc.pipeline.estimate.contention import MOST_STEPS, WarpStep, throughput
 from binalloc.pipeline.estimate.steps import Steps
 from binalloc.pipeline.estimate.traffic import SCATTERED, Asked, Traffic
+from binalloc.pipeline.estimate.walk.repeats import Again, Going
+from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.thread import Walked
+from binalloc.pipeline.estimate.walk.warps import COMMON, look_at
 
 if TYPE_CHECKING:
     from binalloc.analysis.program import FunctionAnalysis

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.isa.instruction import DEFAULT_CONTROL
 from binalloc.isa.kinds import Access, Flow, Space
-from binalloc.models.search.contention import WarpStep
+from binalloc.pipeline.estimate.contention import WarpStep
 
 if TYPE_CHECKING:
     from binalloc.isa.interface.view import Memory, View
