@@ -73,7 +73,7 @@ def rewrite_program(
     for name in wanted:
         launch = before.largest.get(name)
         if launch is None:
-            continue  # every launch of it is left out
+            continue  # the run has skipped every launch of it
         request.progress(f"{name}: rewritten")
         asked = replace(request, kernel=name, launch=launch, emulate=False, prepared=Preparations())
         try:

@@ -10,8 +10,8 @@ from binalloc.isa.interface.roles import Number
 from binalloc.launch.dtypes import BF16, DTYPES, kind_of
 from binalloc.pipeline.skeleton.parameters.values import CodePlace
 
-_FLOATS = {2: "f16", WORD: "f32", 2 * WORD: "f64"}
-_UNSIGNED = (Number.UNSIGNED, Number.BITS, Number.MASK, Number.HANDLE)
+_FLOATS = {2: "f16", WORD: "f32", 2 * WORD: "f64"}  # by size in bytes
+_UNSIGNED = (Number.UNSIGNED, Number.BITS, Number.MASK, Number.HANDLE)  # kinds of numbers with unsigned types
 
 
 def dtype_of(size: int, number: Number) -> str:

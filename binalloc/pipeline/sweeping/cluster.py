@@ -16,7 +16,7 @@ from binalloc.pipeline.sweeping.tasks import Task, failed, perform_elsewhere
 from binalloc.printable import count
 
 _LOG = logging.getLogger(__name__)
-_ADDRESS = re.compile(r"(tcp|tls)://[^\s/]+:[0-9]{1,5}")
+_ADDRESS = re.compile(r"(tcp|tls)://[^\s/]+:[0-9]{1,5}")  # the kinds of addresses that Dask schedulers listen at
 _SECONDS = 10
 """Seconds within which the scheduler must answer: enough for a slow network, and not too long to wait for an error."""
 

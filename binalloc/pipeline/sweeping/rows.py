@@ -14,7 +14,7 @@ SCHEMA_VERSION = 1
 """Version of the columns. Under one number no column changes its meaning, but columns may be added."""
 Value = str | int | float | bool | None
 """A value in a table."""
-TEXT, INTEGER, NUMBER, FLAG = "text", "integer", "number", "flag"
+TEXT, INTEGER, NUMBER, FLAG = "text", "integer", "number", "flag"  # kinds of values
 
 
 @dataclass(frozen=True)
