@@ -21,7 +21,7 @@ from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
 from binalloc.pipeline.request import Preparations, Request
 
 STATIC_POLICY = "model"
-"""Name of the policy for requests without registers, slots and blocks: it runs nothing, and only whole programs run."""
+"""Name of the policy for requests without a budget: it runs nothing, since only a whole program can be run."""
 
 
 @dataclass
