@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from binalloc.cli.terminal import SCHEMA_VERSION, Ended, note, print_json, pulsing
+from binalloc.cli.terminal import SCHEMA_VERSION, Ended, end_line, note, print_json, pulsing
 from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import count, one_line, plain, screen
 
@@ -137,8 +137,7 @@ def _end(error: BaseException, as_json: bool) -> int:
     if isinstance(error, Ended):
         error, report = error.error, error.report
         if isinstance(error, KeyboardInterrupt):
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                click.echo(err=True)  # a terminal has written ^C on the line, as click minds for other interrupts
+            end_line()  # as click does for interrupts that it sees
     if os.environ.get("BINALLOC_DEBUG") and not isinstance(error, BinallocError | click.ClickException):
         raise error
     try:

@@ -27,6 +27,12 @@ def note(text: str) -> None:
         click.echo(f"binalloc: {one_line(text)}", err=True)
 
 
+def end_line() -> None:
+    """Begin a new line on stderr: a terminal has written ^C on this one."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write("\n")
+
+
 def fail(message: str, code: int) -> NoReturn:
     note(f"error: {message}")
     sys.exit(code)

@@ -190,7 +190,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "reproduce": [["reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1",
                        "--cache", str(t / "kept"), "--samples", str(SAMPLES)]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
-                  ["rewrite", sample, "--registers", "1", *run]],
+                  ["rewrite", sample, "--registers", "1", *run],
+                  ["rewrite", sample, "--registers", "6", *run, "--max-cycles", "300"]],
     }  # fmt: skip
     program = ["run", str(sample_file("levels.ptx")), "--launch", str(sample_file("levels.toml")), "--size", "test",
                "--engine", "python"]  # fmt: skip
@@ -242,11 +243,12 @@ def test_what_is_printed_has_its_shape(answers: dict[str, list[Any]]) -> None:
 
 def test_what_is_in_a_shape_is_printed(answers: dict[str, list[Any]]) -> None:
     idle = []
+    aside = (frozenset[str](), documented(*shapes_of("run")))  # any command's stopped run has what `run` has
     for name, found in answers.items():
         shown = {path for answer in found for path in fields(answer)}
         idle += [
             f"{name}: {path}"
-            for path in sorted(documented(*shapes_of(name)))
+            for path in sorted(documented(*shapes_of(name)) - aside[name == "error"])
             if not any(map(pattern(path).match, shown))
         ]
     assert idle == [], "\n".join(idle)
