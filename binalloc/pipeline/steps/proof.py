@@ -59,8 +59,8 @@ def require_no_hazard(module: Module, machine: Machine) -> None:
 def _unproven(module: Module, request: Request, findings: Sequence[Finding], allocator: str) -> BinallocError:
     """Why no proof was found: the binary is beyond the checker's limits, the original depends on what was in a register
     at launch or on where slots lie, or a defect of ours, or of the package that the allocator is from."""
+    from binalloc.analysis.locations import names
     from binalloc.analysis.program import analyse
-    from binalloc.analysis.views.dump import summary_dict
     from binalloc.transform.allocators.table import wrong_plan
 
     limit = next((f for f in findings if f.kind == "limit"), None)
@@ -76,12 +76,12 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding], all
             remedy="Make the calls unguarded (branch around them), or leave this kernel as it is.",
         )
     for name, fn in analyse(module, request.kernel, lift=True).functions.items():
-        for read in summary_dict(fn)["uninitialised"]:
+        for index, location in fn.live.undefined:
             return Refused(
                 f"{request.kernel} may read a value that nothing wrote; what it does then cannot be preserved",
                 file=module.path or None,
-                place=f".text.{name} word {read['index']}",
-                found=f"a read of {read['place']}",
+                place=f".text.{name} word {index}",
+                found=f"a read of {names(1 << location)[0]}",
                 remedy="Initialise it in the source.",
             )
     read = reads_slots_place(set_of(module), given_functions(module, request))

@@ -173,7 +173,7 @@ def _sections_text(found: Json) -> str:
 def _cfg(module: Module, kernel: str) -> CfgView:
     from binalloc.analysis.flow.callgraph import build_callgraph
     from binalloc.analysis.flow.loops import find_loops
-    from binalloc.analysis.views.dump import (
+    from binalloc.report.views.dump import (
         callgraph_dict,
         callgraph_text,
         cfg_dict,
@@ -194,7 +194,7 @@ def _cfg(module: Module, kernel: str) -> CfgView:
 
 def _webs(module: Module, kernel: str) -> WebsView:
     from binalloc.analysis.program import analyse
-    from binalloc.analysis.views.dump import summary_dict, summary_text, webs_dict, webs_text
+    from binalloc.report.views.dump import summary_dict, summary_text, webs_dict, webs_text
 
     program = analyse(module, kernel, lift=True)
     functions = [{"summary": summary_dict(f), **webs_dict(f.webs)} for f in program.functions.values()]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
-from binalloc.analysis.views.dump import pressure_dict, pressure_text
 from binalloc.analysis.views.max_live import MaxLive, build_max_live
 from binalloc.analysis.views.peak import PeakValue, peak_values
 from binalloc.analysis.web import Point
@@ -17,6 +16,7 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_of
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
+from binalloc.report.views.dump import pressure_dict, pressure_text
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.inspect import PressureView
