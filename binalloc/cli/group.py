@@ -9,15 +9,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from binalloc.cli.terminal import SCHEMA_VERSION, Ended, note, print_json, pulsing
 from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import count, one_line, plain, screen
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.parts.common import ErrorDetails
 
 EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130
@@ -64,6 +67,10 @@ SPELLINGS: dict[str, str] = {
     "watch": "--watch",
 }
 """How the command line spells the library's parameters and functions that errors name (`errors.Hint`)."""
+
+
+Report = Mapping[str, Any]
+"""The fields of a run that was stopped: of one launch or of a sequence, of `run` or of another command."""
 
 
 class Group(click.Group):
@@ -128,9 +135,10 @@ class _Notes(logging.Handler):
 def _end(error: BaseException, as_json: bool) -> int:
     """Report an error of ours, of the command line, of the system, or a defect; its exit code. Raises nothing, whatever
     the error's own text does, except where a developer asks for the traceback."""
-    report = None
+    report: Report | None = None
     if isinstance(error, Ended):
-        error, report = error.error, error.report
+        report = error.report
+        error = error.error
         if isinstance(error, KeyboardInterrupt):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 click.echo(err=True)  # a terminal has written ^C on the line, as click minds for other interrupts
@@ -143,9 +151,7 @@ def _end(error: BaseException, as_json: bool) -> int:
         message, code = f"internal error: {type(error).__name__}, which cannot be shown", EXIT_DEFECT
     try:
         if as_json:
-            details: dict[str, object] = {"message": message, "exit_code": code}
-            if isinstance(error, BinallocError):
-                details |= error.details(SPELLINGS)
+            details = _details(error, message, code)
             print_json({"schema_version": SCHEMA_VERSION, **(report or {}), "error": details})
     except Exception:
         code = code or EXIT_DEFECT  # stdout cannot take it; stderr still says what is wrong
@@ -156,7 +162,23 @@ def _end(error: BaseException, as_json: bool) -> int:
     return code
 
 
-def _stopped(error: BaseException) -> dict[str, Any]:
+def _details(error: BaseException, message: str, code: int) -> ErrorDetails:
+    """Return the field `error`: a line for people and the exit code, and of an error of ours its parts."""
+    if not isinstance(error, BinallocError):
+        return {"message": message, "exit_code": code}
+    parts = error.details(SPELLINGS)
+    return {
+        "message": parts["message"] or "",
+        "exit_code": code,
+        "file": parts["file"],
+        "place": parts["place"],
+        "found": parts["found"],
+        "expected": parts["expected"],
+        "remedy": parts["remedy"],
+    }
+
+
+def _stopped(error: BaseException) -> Report:
     """Return the report on the emulated run that was under way, {} where none was."""
     if getattr(error, "partial", None) is None:
         return {}
@@ -165,7 +187,7 @@ def _stopped(error: BaseException) -> dict[str, Any]:
     return partial_json(error) or {}
 
 
-def _interruption(run: dict[str, Any]) -> str:
+def _interruption(run: Report) -> str:
     """How far the emulated run was, {} where none was under way, and which files there are of it."""
     where = ""
     if "launches" in run:
@@ -181,7 +203,7 @@ def _interruption(run: dict[str, Any]) -> str:
     return f"interrupted{where}; " + (f"written: {', '.join(map(one_line, files))}" if files else "nothing was written")
 
 
-def _describe(error: BaseException, report: dict[str, Any]) -> tuple[str, int]:
+def _describe(error: BaseException, report: Report) -> tuple[str, int]:
     """Return one line for a terminal, and the exit code. report: on the emulated run under way, {} for none."""
     if isinstance(error, BinallocError):
         return error.text(SPELLINGS), error.exit_code

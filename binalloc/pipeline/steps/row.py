@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from binalloc.pipeline.steps.sampling import Sampled
@@ -13,6 +13,15 @@ OK, INFEASIBLE, REFUSED, LIMIT, FAULT = "ok", "infeasible", "refused", "limit", 
 STATUSES = (OK, INFEASIBLE, REFUSED, LIMIT, FAULT)
 """How tasks and rows end. infeasible: the budget cannot be kept. refused: the kernel cannot be rewritten, or does not
 run on the machine. limit: of cycles, memory, or what the checker follows. fault: the emulated kernel's."""
+
+
+Figure = TypeVar("Figure")
+
+
+def known(figure: Figure | None) -> Figure:
+    """Return a figure of a row that has it: of a version that was built, or of a run that has ended."""
+    assert figure is not None
+    return figure
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,17 @@ from binalloc.report.shapes.commands.laboratory import ReproduceJson, SmemCostJs
 from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
 from binalloc.report.shapes.commands.recommend import RecommendJson
 from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson, RewriteJson
-from binalloc.report.shapes.commands.runs import (
-    AnnotationJson,
-    HeapJson,
-    PrintedJson,
-    ProgramRunJson,
-    RunJson,
-    StoppedJson,
-)
+from binalloc.report.shapes.commands.run_program import ProgramRunJson
+from binalloc.report.shapes.commands.runs import RunJson, StoppedJson
 from binalloc.report.shapes.commands.skeleton import SkeletonJson
 from binalloc.report.shapes.commands.small import AsmJson, DiffJson, DisasmJson, ScheduleJson
 from binalloc.report.shapes.commands.sweep import SweepJson, SweepRowJson
 from binalloc.report.shapes.commands.verify import VerifyJson
+from binalloc.report.shapes.parts.annotation import AnnotationJson
 from binalloc.report.shapes.parts.common import ErrorDetails, ErrorJson
 from binalloc.report.shapes.parts.counters import CountersJson
 from binalloc.report.shapes.parts.files import BaselineFile, ProfileFile, SeriesFile
+from binalloc.report.shapes.parts.left import HeapJson, PrintedJson
 from binalloc.report.shapes.parts.pressure import PressureJson
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 
