@@ -1,6 +1,8 @@
-"""Allocators side by side: what each makes of a kernel at several budgets, and what cannot cost less.
+"""This module compares allocators: the rewrite that each makes of a kernel at several budgets, and a lower bound on the
+cost.
 
-Needs a binary and budgets; leaves a row per kernel, budget and allocator. Every rewrite is proven, none is emulated.
+Needs a binary and budgets. Leaves a row for each kernel, budget and allocator. Every rewrite is proven, none is
+emulated.
 """
 
 from __future__ import annotations
@@ -26,43 +28,43 @@ from binalloc.transform.rewrite.rewrite import Rewrite, require_rewritable, rewr
 
 @dataclass
 class ComparedKernel:
-    """All allocators at all budgets of a kernel."""
+    """A compared kernel has the rows of all allocators at all budgets."""
 
     kernel: str
     ptxas_slots: int  #: slots per thread that the vendor's compiler would take
-    reason: str = ""  #: why no budget can be rewritten for; "" where some can
+    reason: str = ""  #: why the kernel cannot be rewritten for any budget; "" if it can
     rows: list[Row] = field(default_factory=list)
 
 
 @dataclass
 class Comparison:
-    """What `compare-allocators` has found."""
+    """A comparison is the result of `compare-allocators`."""
 
     request: Request
-    prices: dict[str, float]  #: of an access or instruction in a cost, by kind
+    prices: dict[str, float]  #: price of an access or instruction in the cost of spill code, by kind
     kernels: list[ComparedKernel] = field(default_factory=list)
-    partial: bool = False  #: it was interrupted, further rows are not known
+    partial: bool = False  #: whether it was interrupted, so that rows are missing
 
 
 class Hearer(Protocol):
-    """Hears of a comparison while it goes on."""
+    """A hearer is informed of a comparison while it runs."""
 
     def begin(self, kernel: str) -> None:
-        """Hear that the comparison of a kernel begins."""
+        """Take note that the comparison of a kernel begins."""
 
     def rows(self, rows: Sequence[Row]) -> None:
-        """Hear the rows of a budget."""
+        """Take the rows of a budget."""
 
     def end(self, kernel: ComparedKernel) -> None:
-        """Hear that a kernel's rows are complete, or that the comparison was interrupted."""
+        """Take a kernel with all its rows, or with the rows before an interruption."""
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C came while a budget's rows were made."""
+    """This exception is raised when Ctrl-C comes while the rows of a budget are made."""
 
     def __init__(self, rows: list[Row]) -> None:
         super().__init__()
-        self.rows = rows  #: the finished ones of that budget
+        self.rows = rows  #: rows of that budget that were finished
 
 
 def compare_kernels(
@@ -74,8 +76,11 @@ def compare_kernels(
     allocators: Sequence[str],
     hearer: Hearer,
 ) -> Comparison:
-    """Compare allocators on several kernels, at budgets of registers by slots. Ctrl-C ends it with the rows so far.
-    Raises Refused where the only kernel cannot be rewritten for any budget."""
+    """Compare allocators on several kernels, at every combination of registers and slots.
+
+    Ctrl-C ends the comparison with the rows made so far. Raises Refused if there is one kernel alone, and it cannot be
+    rewritten for any budget.
+    """
     found = Comparison(request, prices(local_price(request.machine)))
     dynamic = request.launch.dynamic_shared if request.launch is not None else 0
     for name in kernels:
@@ -104,8 +109,11 @@ def compare_kernels(
 def compare_allocators(
     module: Module, request: Request, registers: Sequence[int], slots: Sequence[int], allocators: Sequence[str]
 ) -> Iterator[list[Row]]:
-    """The rows of each budget of `request.kernel`: registers by slots; as many slots as `rewrite` would give where none
-    are named. Raises Refused for a kernel that no budget can be rewritten for, and Stopped."""
+    """Yield the rows of `request.kernel` at each combination of registers and slots.
+
+    slots: if empty, each budget has the slots that `rewrite` would give. Raises Refused if the kernel cannot be
+    rewritten for any budget, and Stopped on Ctrl-C.
+    """
     require_rewritable(module, request.prepared.graph(module, request.kernel))
     for count in registers:
         for asked in slots or (None,):
@@ -120,7 +128,7 @@ def compare_allocators(
 
 
 def _budget(module: Module, request: Request) -> Budget:
-    """As `rewrite` has it; explicit slots do without a block size, if there is none."""
+    """Return the budget that `rewrite` would use; explicit slots need no block size."""
     known = knows_threads(module.function(request.kernel), request.launch, request.block)
     if known or request.slots is None:
         return explicit_budget(module, request)
@@ -129,6 +137,7 @@ def _budget(module: Module, request: Request) -> Budget:
 
 
 def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence[str]) -> list[Row]:
+    """Return the row of each allocator at a budget, with the bound that one of them has proven. Raises Stopped."""
     made: dict[str, Rewrite] = {}
     rows: list[Row] = []
     try:
@@ -154,7 +163,7 @@ def _refused(request: Request, allocator: str, registers: int, slots: int, error
 
 
 def _row_of(module: Module, request: Request, budget: Budget, name: str, made: dict[str, Rewrite]) -> Row:
-    """One allocator's row, without the bound; its rewrite is put into `made`."""
+    """Return an allocator's row, without the bound, and put its rewrite into `made`."""
     row = _row(request, name, budget.registers, budget.slots)
     start = time.process_time()
     try:

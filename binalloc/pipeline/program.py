@@ -1,4 +1,4 @@
-"""A program of several launches, run from Python."""
+"""This module runs a program of several launches from Python."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 EVERY = 16
-"""Launches from one line of progress to the next."""
+"""Launches between two lines of progress, so that lines do not slow a program of many short launches."""
 
 
 def kernels_of(module: Module, program: Program) -> dict[str, Function]:
-    """The module's kernels by the names that the program has for them. UsageError for one that it lacks."""
+    """Return the module's kernels by the names that the program uses. Raises UsageError for a missing kernel."""
     found = {}
     for name in program.kernels:
         try:
@@ -37,7 +37,7 @@ def kernels_of(module: Module, program: Program) -> dict[str, Function]:
 
 
 def scheduled_for(module: Module, functions: dict[str, Function], machine: Machine) -> Module:
-    """The module, scheduled anew where one of the kernels is not for that machine."""
+    """Return the module, scheduled anew if one of the kernels is not scheduled for that machine."""
     from binalloc.transform.schedule.schedule import schedule
 
     reached = [fn for kernel in functions.values() for fn in module.reached(kernel)]
@@ -45,7 +45,7 @@ def scheduled_for(module: Module, functions: dict[str, Function], machine: Machi
 
 
 def told_by(show: Callable[[str], None]) -> Callable[[int, str, int], None]:
-    """A `progress` of `run_steps` that tells `show` now and then, in words, how far a program is."""
+    """Return a `progress` for `run_steps` that hands `show`, every `EVERY` launches, a line on how far a program is."""
 
     def tell(launches: int, kernel: str, cycles: int) -> None:
         if launches % EVERY == 0:
@@ -57,13 +57,14 @@ def told_by(show: Callable[[str], None]) -> Callable[[int, str, int], None]:
 def run_program(
     module: Module, program: Program | str | Path, machine: Machine | str | Path | None = None, **options: Any
 ) -> Ran:
-    """Run all launches of a program, on one device whose memory is kept: a checked program, or the path of its file.
+    """Run all launches of a program on one device, which keeps its memory between them.
 
-    module: has all kernels that are launched; where it is scheduled for another machine, it is for this one, in memory.
-    machine: a model, its name or its file; without, the binary's own. options: `engine`, `scheduler`, `sms`,
-    `max_cycles` (of all launches together), `check`, `race` as in `run`; `host_steps`, which lets functions of Python
-    files be called; `buffers`, contents in place of the program's own, by name; `progress`, told now and then how many
-    launches have ended, which kernel runs, and in which cycle.
+    module: has all launched kernels; if it is scheduled for another machine, a copy in memory is scheduled for this
+    one. program: a checked program, or the path of its file. machine: a model, its name or its file; without it,
+    the binary's own. options: `engine`, `scheduler`, `sms`, `max_cycles` (of all launches together), `check`, `race` as
+    in `run`; `host_steps`, which lets functions of Python files be called; `buffers`, contents in place of the
+    program's own, by name; `progress`, called now and then with the number of ended launches, the running kernel, and
+    the cycle.
 
     Raises what `run` raises, each error with the step that it arose in, and LimitHit for a loop that does not end.
     """

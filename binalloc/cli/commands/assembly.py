@@ -1,4 +1,4 @@
-"""`binalloc asm` and `disasm`: assembly to a binary and back."""
+"""`binalloc asm` assembles text to a binary, and `binalloc disasm` turns a binary back into text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @all_of(file_argument, output_option, json_option)
 @click.option("--schedule", "machine", metavar="NAME|FILE", help="Set control codes for that machine, too.")
 def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> None:
-    """Assemble FILE (.lasm) into a Loom binary; without -o into FILE with the suffix .loom."""
+    """Assemble FILE (.lasm) into a Loom binary. Without -o the binary is FILE with the suffix .loom."""
     from binalloc.isa.sets.files import write_module
     from binalloc.isa.sets.table import set_of
 
@@ -65,7 +65,7 @@ def _default_output(file: str, suffix: str, as_json: bool) -> str:
 @click.command()
 @all_of(file_argument, output_option, json_option)
 def disasm(file: str, output: str | None, as_json: bool) -> None:
-    """Disassemble a binary; `binalloc asm` of the text gives the same bytes. The text goes to stdout without -o."""
+    """Disassemble a binary. `binalloc asm` of the text gives the same bytes. Without -o the text goes to stdout."""
     from binalloc.isa.sets.files import disassemble
 
     check_output(output, as_json)

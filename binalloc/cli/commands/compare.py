@@ -1,4 +1,4 @@
-"""`binalloc compare-allocators`: every allocator at several budgets, side by side."""
+"""`binalloc compare-allocators` runs every allocator at several budgets and shows the results side by side."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, sa
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.compare import CompareJson
 
-_DIGITS = 4
+_DIGITS = 4  # of a number in a list: no machine has as many registers or slots per thread as 10,000
 
 
 class Counts(click.types.StringParamType):
-    """Numbers as `24,32,40`: ascending, each once."""
+    """The option type reads a list such as `24,32,40` and gives its numbers ascending, without repetitions."""
 
     name = "counts"
 
@@ -76,12 +76,11 @@ def compare(
     wanted: Wanted,
     allocators: tuple[str, ...] | None,
 ) -> None:
-    """What each allocator makes of a binary's kernels at several budgets: spill code, its cost, and how far from the
-    least possible.
+    """Compare the allocators at several budgets: the spill code of each, its cost, and how far that is from optimal.
 
-    Of several kernels --kernel, --launch or --profile chooses one. A LIST is numbers or names with commas between, as
-    24,32,40. Every rewrite is proven; none is run or written. PTX is imported in memory first. Rows are printed as the
-    budgets are done; Ctrl-C keeps those that there are, with exit code 4.
+    All kernels of the binary are compared, or the one that --kernel, --launch or --profile names. A LIST is numbers or
+    names separated by commas, as 24,32,40. Every rewrite is proven; none is run or written. PTX is imported in memory
+    first. Rows are printed as soon as their budget is done; after Ctrl-C the rows so far remain, with exit code 4.
     """
     from binalloc.pipeline.compare import compare_kernels
     from binalloc.pipeline.pipeline import Request, find_kernel

@@ -1,4 +1,4 @@
-"""`binalloc demo`: the samples through the whole path."""
+"""`binalloc demo` rewrites, proves and measures the samples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def demo(
     samples: str,
     names: tuple[str, ...],
 ) -> None:
-    """Rewrite the samples, kernels and programs, and print what each gains; the main job of `make demo`."""
+    """Rewrite the samples, kernels and programs alike, and print what each gains. `make demo` runs this command."""
     from binalloc.laboratory.demo.facts import demo_json
     from binalloc.laboratory.demo.records import Demo
     from binalloc.laboratory.demo.run import Asked, run_demo

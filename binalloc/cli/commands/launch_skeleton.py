@@ -1,4 +1,4 @@
-"""`binalloc launch-skeleton`: a launch file for a kernel that has none."""
+"""`binalloc launch-skeleton` writes a launch file for a kernel that has none."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     "--block", "--block-dim", "block", metavar="X[xY[xZ]]",
     help="Threads of a block along x, y and z, where the binary does not say: 128, 32x16, 8x8x4.",
 )  # fmt: skip
-@click.option("--program", "sequence", is_flag=True, help="A sequence of launches, of one kernel, too.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--program", "sequence", is_flag=True, help="Write a sequence of launches, even for one kernel.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def launch_skeleton(
     file: str,
     kernel: str | None,
@@ -44,12 +44,12 @@ def launch_skeleton(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a launch file for the kernel in FILE, from its parameters and what its code does with them: buffers,
-    scalars, structs and textures, their types, sizes that go together, and for each the reason as a comment.
+    """Write a launch file for the kernel in FILE, derived from its parameters and their uses in the code: buffers,
+    scalars, structs and textures, with types and matching sizes. A comment gives the reason for each.
 
-    Of several kernels without --kernel a sequence of launches, one of each; those that cannot be analysed, which call
-    functions by computed addresses, are left out. The file goes to stdout without -o; it runs
-    as it is, and is to be looked through before its numbers mean anything.
+    If FILE has several kernels and --kernel is not given, the result is a sequence of launches, one for each kernel.
+    Kernels that call functions by computed addresses cannot be analysed and are left out. Without -o the file goes to
+    stdout. It runs as it is, but check it before you trust numbers measured with it.
     """
     from binalloc.names.kernels import readable
     from binalloc.pipeline.skeleton.program import skeleton

@@ -1,4 +1,4 @@
-"""`binalloc machines`: machine models and occupancy questions."""
+"""`binalloc machines` lists and shows machine models, and answers occupancy questions."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def machines(
 
 
 def _only_with_occupancy() -> None:
-    """Refuse the options of an occupancy question where none is asked."""
+    """Raise UsageError if an option of occupancy questions is given without --occupancy."""
     given = click.get_current_context().get_parameter_source
     for name in ("cc", "registers", "shared", "threads", "cache_config", "carveout"):
         if given(name) is click.core.ParameterSource.COMMANDLINE:

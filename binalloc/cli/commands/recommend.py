@@ -1,4 +1,4 @@
-"""`binalloc recommend`: how many blocks, with how many registers and slots, and why."""
+"""`binalloc recommend` says how many blocks per SM to run, with how many registers and slots, and why."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 @request_options("block", "policy", "readings", "allocator", "profile", "inline", "emulate")
 @run_options()
 @click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
-@click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
-@click.option("--papers", is_flag=True, help="Tell, too, in the unified paper's words: dispatch interval, Table 1.")
+@click.option("--certify", is_flag=True, help="Ask the exact allocator for a lower bound on the cost.")
+@click.option("--papers", is_flag=True, help="Also report in the unified paper's terms: dispatch interval, Table 1.")
 @page_option
 def recommend(
     file: str,
@@ -65,10 +65,10 @@ def recommend(
     papers: bool,
     page: str | None,
 ) -> None:
-    """How many blocks per SM a kernel should run with, with how many registers and slots per thread, and why.
+    """Recommend a number of blocks per SM, with the registers and slots per thread that go with it, and say why.
 
-    Without a launch the static policy `model` chooses; with one the levels that it expects most of are run, unless
-    --policy or --no-emulate say otherwise. No binary is written: the report ends with the command that does it. PTX
+    Without a launch the static policy `model` chooses. With a launch the levels with the best estimates are run, unless
+    --policy or --no-emulate say otherwise. No binary is written: the report ends with the command that writes it. PTX
     is imported in memory first. --html needs binalloc[html].
     """
     from binalloc.pipeline.advice.recommend import recommend as recommended
@@ -126,7 +126,7 @@ def recommend(
 
 
 def _command(found: Recommendation, file: str, machine: str, launch: str | None, size: str | None) -> str:
-    """The command that writes the recommended version."""
+    """Return the command line that writes the recommended version."""
     from binalloc.pipeline.block import block_text
     from binalloc.transform.allocators.table import DEFAULT
     from binalloc.transform.rewrite.ways import NONE

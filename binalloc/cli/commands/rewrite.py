@@ -1,4 +1,4 @@
-"""`binalloc rewrite`: allocate, rewrite, prove, measure."""
+"""`binalloc rewrite` allocates registers, rewrites a binary, proves the rewrite and measures it."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 )
 @run_options("skews", "host_steps")
 def rewrite(source: Source, output: str | None, as_json: bool, wanted: Wanted, options: RunOptions) -> None:
-    """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it. Where the
-    launch file has a sequence of launches, each of its kernels, or that of --kernel.
+    """Rewrite a kernel for a register budget, for a number of blocks, or for the best number; prove and measure it. If
+    the launch file has a sequence of launches, rewrite each of its kernels, or only the one that --kernel names.
 
-    The binary is written to -o FILE; without it the report is all there is. PTX is imported in memory first.
+    The binary is written to -o FILE; without -o only the report is printed. PTX is imported in memory first.
     """
     from binalloc.isa.sets.files import write_module
     from binalloc.launch.program.types import Program
@@ -81,7 +81,7 @@ def rewrite(source: Source, output: str | None, as_json: bool, wanted: Wanted, o
 
 
 def _tell(module: Module, outcome: Outcome, chosen: str, output: str | None, *, as_json: bool) -> None:
-    """The report. chosen: why it is that machine."""
+    """Print the report. chosen: why that machine was taken."""
     from binalloc.report.explain import explanation, render_explanation
     from binalloc.report.rewrite import render_outcome
     from binalloc.report.versions import outcome_to_dict
@@ -106,7 +106,7 @@ def _tell(module: Module, outcome: Outcome, chosen: str, output: str | None, *, 
 
 
 def _require_launch(launch: str | None, emulate: bool | None, skews: int) -> None:
-    """Usage error where there is nothing to run, but something is said of running it."""
+    """Raise UsageError if an option asks for runs but there is nothing to run."""
     require_something_to_run(launch, emulate)
     if skews and (launch is None or emulate is False):
         raise UsageError("--skews says how often to emulate again", expected="--launch FILE, without --no-emulate")

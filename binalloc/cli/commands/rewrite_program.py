@@ -1,4 +1,4 @@
-"""`binalloc rewrite` where the launch file has a sequence of launches."""
+"""This module is the part of `binalloc rewrite` for launch files with a sequence of launches."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson
 
 _OF_ONE = ("skews", "explain", "profile", "block")
-"""Options that speak of one launch, or of one kernel."""
+"""Options that have no meaning for a sequence: they concern one launch or one kernel."""
 
 
 def refuse_for_program(given: dict[str, Any], program: Program) -> None:
-    """UsageError for options that mean nothing for a sequence of launches."""
+    """Raise UsageError for options that mean nothing for a sequence of launches. given: the command's parameters."""
     for name in _OF_ONE:
         if given[name]:
             raise UsageError(
@@ -39,7 +39,7 @@ def refuse_for_program(given: dict[str, Any], program: Program) -> None:
 def rewrite_a_program(
     source: Source, program: Program, wanted: Wanted, options: RunOptions, output: str | None, *, as_json: bool
 ) -> None:
-    """Rewrite it, write the binary where the results are the same, and tell."""
+    """Rewrite the program, write the binary if its results are the same, and print the report."""
     from binalloc.emulator.runs.program import require_leave
     from binalloc.isa.sets.files import write_module
     from binalloc.pipeline.pipeline import Request, find_kernel

@@ -1,4 +1,4 @@
-"""`binalloc schedule`: control codes for a machine."""
+"""`binalloc schedule` sets the control codes of a binary for a machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def schedule(file: str, machine: str | None, output: str | None, as_json: bool) -> None:
     """Set the control codes of every instruction for a machine.
 
-    -o is needed, except where standard output is a pipe: the binary goes there.
+    -o is needed, unless standard output is a pipe or a file: the binary then goes there.
     """
     from binalloc.isa.sets.files import write_module
     from binalloc.transform.schedule.schedule import average_dispatch_interval

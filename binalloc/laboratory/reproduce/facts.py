@@ -85,9 +85,7 @@ def _of_point(point: Point, points: Sequence[Point]) -> ReproducedKernel:
         "worst_allocator": worst.allocator,
         "unified": {name: _taken(point, taken) for name, taken in point.unified.items()},
         "table1": _table1(point),
-        "stated": [
-            {"claim": str(claim), "holds": so} for claim, so in told(point, _elsewhere(point, points)).items()
-        ],
+        "stated": [{"claim": str(claim), "holds": so} for claim, so in told(point, _elsewhere(point, points)).items()],
         "stalls": {"original": _stalls(point.base), "auto": _stalls(point.auto.row), "best": _stalls(best)},
         "levels": [_level(row, point.speedup(row)) for row in (point.original, *point.levels)],
     }
@@ -124,9 +122,7 @@ def _of_curve(curve: RegisterCurve) -> Figure1Curve:
             "paper": FIGURE1_BEST.get(kernel),
             "here": None if best is None else best.registers_allowed,
         },
-        "points": [
-            _curve_point(row, time) for row, time in zip(curve.rows, curve.milliseconds, strict=True)
-        ],
+        "points": [_curve_point(row, time) for row, time in zip(curve.rows, curve.milliseconds, strict=True)],
     }
 
 

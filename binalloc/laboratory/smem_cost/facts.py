@@ -96,9 +96,7 @@ def render_smem_cost(found: SmemCostFields) -> str:
     lines.append(_other_passes(found))
     last = rows[-1]
     lines_of = found["parts"]
-    parts = [
-        (k, _figure(lines_of[k]["c1"]), _figure(lines_of[k]["c2"]), last[k], text) for k, text in _PARTS.items()
-    ]
+    parts = [(k, _figure(lines_of[k]["c1"]), _figure(lines_of[k]["c2"]), last[k], text) for k, text in _PARTS.items()]
     at = f"w {last['w']}, l {last['l']}, k {last['k']}"
     header = ["part", "c1", "c2", at, "in these cycles"]
     lines.append("\n" + _left_last(table(header, parts)))

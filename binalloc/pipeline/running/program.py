@@ -1,7 +1,7 @@
-"""One emulated run of a program of several launches, or of one launch in it, as a record.
+"""This module runs a program of several launches, or one launch of it, in the emulator, and returns a record.
 
-Needs a module scheduled for the machine, which has all kernels that the program launches. Leaves true: a run that was
-stopped has a record as well, of the launches that had ended. Writes no file.
+Needs a module scheduled for the machine, with all kernels that the program launches. Leaves true: a stopped run has a
+record as well, of the launches that had ended. Writes no file.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass
 class ProgramRun:
-    """An emulated run of all launches of a program, be it one that was stopped."""
+    """This record is an emulated run of all launches of a program; the run may have been stopped."""
 
     program: Program
-    ran: Ran
-    ended: LimitHit | Interrupted | None = None  #: what stopped it
-    reference: AgainstReference | None = None
+    ran: Ran  #: results and figures
+    ended: LimitHit | Interrupted | None = None  #: error that stopped it; None if it ran to its end
+    reference: AgainstReference | None = None  #: comparison with the program's reference; None if not asked for
 
 
 def run_whole_program(
     module: Module, program: Program, options: RunOptions, *, progress: Callable[[str], None], reference: bool = False
 ) -> ProgramRun:
-    """Run a program and return its record. Raises what `run_steps` does; LimitHit and Interrupted only where nothing
-    was launched. reference: compare with the program's reference, unless the run was stopped."""
+    """Run a program and return its record.
+
+    reference: whether buffers are compared with the program's reference (not if the run is stopped). Raises what
+    `run_steps` raises; LimitHit and Interrupted only if nothing was launched.
+    """
     from binalloc.emulator.runs.program import run_steps
 
     if reference:
@@ -66,8 +69,10 @@ def run_step(
     wanted: Wanted | None = None,
     recorder: MakeRecorder | None = None,
 ) -> KernelRun:
-    """Run a program up to its launch of number `step`, and return the record of that one, as `run_kernel` does.
-    options: of both runs. Raises UsageError where the program has no such launch."""
+    """Run a program up to its launch of number `step`, and return the record of this launch, as `run_kernel` does.
+
+    options: for the launches before it and for itself. Raises UsageError if the program has no such launch.
+    """
     from binalloc.emulator.runs.program import Reached, run_steps
 
     unseen = replace(options, every=None, profile=False)
@@ -78,7 +83,7 @@ def run_step(
     except Reached as there:
         reached = there
     else:
-        raise AssertionError(step)  # it raises where there is no such launch
+        raise AssertionError(step)  # `run_steps` raises UsageError if there is no such launch
 
     def one(_: Module, __: str, launch: Launch, asked: RunOptions) -> Result:
         return reached.session.launch(launch, reached.parameters, asked, contents=True)

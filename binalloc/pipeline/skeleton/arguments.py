@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from binalloc.analysis.arguments.facts import POINTER, KernelFacts, Parameter, Piece
-from binalloc.analysis.arguments.numbers import Element
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
 from binalloc.launch.dtypes import DTYPES
 from binalloc.pipeline.skeleton.buffers import buffer_entry, texture_entry
+from binalloc.pipeline.skeleton.parameters.facts import POINTER, KernelFacts, Parameter, Piece
+from binalloc.pipeline.skeleton.parameters.numbers import Element
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import Declared
 from binalloc.pipeline.skeleton.sizes import Sizes, number_for

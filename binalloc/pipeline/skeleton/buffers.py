@@ -6,13 +6,13 @@ from collections import Counter
 from math import prod
 from typing import Any
 
-from binalloc.analysis.arguments.facts import Piece, PointerAccess
-from binalloc.analysis.arguments.numbers import Element
-from binalloc.analysis.arguments.values import Values
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
 from binalloc.launch.dtypes import DTYPES, POINTER
+from binalloc.pipeline.skeleton.parameters.facts import Piece, PointerAccess
+from binalloc.pipeline.skeleton.parameters.numbers import Element
+from binalloc.pipeline.skeleton.parameters.values import Values
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import Declared
 from binalloc.pipeline.skeleton.sizes import Sizes, axes_of

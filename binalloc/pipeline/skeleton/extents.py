@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from binalloc.analysis.arguments.values import CodePlace
-from binalloc.emulator.walk.setting import Setting
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import LANES, Module
 from binalloc.isa.kinds import Space
 from binalloc.launch.types import ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
+from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.skeleton.parameters.values import CodePlace
 
 LONG = 64 << 20
 """Bytes of each buffer while threads are walked."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from binalloc.analysis.arguments.blocks import block_sides
-from binalloc.analysis.arguments.facts import KernelFacts, facts_of
 from binalloc.analysis.program import analyse
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.names import of_the_compiler
@@ -17,6 +15,8 @@ from binalloc.models.machines.model import Machine
 from binalloc.names.demangle import demangle
 from binalloc.pipeline.skeleton.arguments import entries_of
 from binalloc.pipeline.skeleton.extents import LONG, Extents, extents_of
+from binalloc.pipeline.skeleton.parameters.blocks import block_sides
+from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, facts_of
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import declared
 from binalloc.pipeline.skeleton.sizes import Sizes, Three, block_of, grid_of, others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binalloc.analysis.arguments.values import CodePlace, Values
+from binalloc.pipeline.skeleton.parameters.values import CodePlace, Values
 
 _MOST = 8
 """Lines that a reason lists."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from binalloc.analysis.arguments.facts import KernelFacts, Piece
 from binalloc.bitset import bits
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.isa.interface.places import LANES
+from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, Piece
 
 Three = tuple[int, int, int]
 _THREADS = 128

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from binalloc.analysis.arguments.values import CodePlace
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
 from binalloc.launch.dtypes import BF16, DTYPES, kind_of
+from binalloc.pipeline.skeleton.parameters.values import CodePlace
 
 _FLOATS = {2: "f16", WORD: "f32", 2 * WORD: "f64"}
 _UNSIGNED = (Number.UNSIGNED, Number.BITS, Number.MASK, Number.HANDLE)

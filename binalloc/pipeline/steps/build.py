@@ -1,4 +1,4 @@
-"""A version of a kernel for a budget: rewritten, scheduled, and proven where that is asked."""
+"""This module builds the version of a kernel for a budget: it rewrites, schedules and, if asked to, proves."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
-    """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
+    """Rewrite for a budget, schedule and prove. Raises Refused if the budget is infeasible or the proof fails."""
     return prove(module, request, build_unproven(module, request, registers, slots, allocator))
 
 
 def build_unproven(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
-    """The same without the proof, for what is only to be judged."""
+    """Rewrite for a budget and schedule, without a proof. Raises Refused if the budget is infeasible.
+
+    A search judges many versions, and proves only those that it takes.
+    """
     name, kept = allocator or request.allocator, request.prepared.versions
     if kept is None:
         return _built(module, request, registers, slots, name)
@@ -44,7 +47,7 @@ def build_unproven(
 
 
 def _built(module: Module, request: Request, registers: int, slots: int, name: str) -> Version:
-    """The version by allocator `name`."""
+    """Build the version that allocator `name` makes for a budget."""
     from binalloc.transform.allocators.installed import blamed_for
     from binalloc.transform.allocators.table import find_allocator
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
@@ -61,7 +64,7 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
         dynamic_shared=request.launch.dynamic_shared if request.launch is not None else 0,
         layout=request.layout,
     )
-    # What is proven is what will be written: the bytes, as a reader finds them.
+    # The module is written to bytes and read back, so that the proof is of the very bytes that will be written.
     isa = set_of(module)
     with blamed_for(find_allocator(name)):
         code = spread_over_banks(result.module, request.machine, result.functions)

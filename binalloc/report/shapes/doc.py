@@ -60,9 +60,9 @@ def _rows(shape: type, at: str = "") -> Iterator[str]:
     """Yield the rows of a shape's fields, and of those of the objects in it that have no section of their own."""
     for field in fields_of(shape):
         yield f"| `{at}{field.name}` | {_type(field)} | {field.meaning} |\n"
-        found = inner(field.type)
-        if found is not None and found[1] not in PARTS:
-            yield from _rows(found[1], f"{at}{field.name}{found[0]}.")
+        for way, inside in inner(field.type):
+            if inside not in PARTS:
+                yield from _rows(inside, f"{at}{field.name}{way}.")
 
 
 def _type(field: Field) -> str:

@@ -51,16 +51,17 @@ def _members(hint: Any) -> list[Any]:
     return list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
 
 
-def inner(type_: Any) -> tuple[str, type] | None:
-    """Return the shape of the objects that a value holds, and how they are reached: "", "[]" or ".<name>", or both, one
-    after the other. None where it holds no objects of a known shape."""
+def inner(type_: Any) -> list[tuple[str, type]]:
+    """Return the shapes of the objects that a value holds, each with the way to them: "", "[]" or ".<name>", or both,
+    one after the other. [] where it holds no objects of a known shape."""
     if is_typeddict(type_):
-        return "", type_
+        return [("", type_)]
+    if get_origin(type_) in (Union, UnionType):
+        return [found for member in get_args(type_) for found in inner(member)]
     step = {list: "[]", dict: f".{KEY}"}.get(get_origin(type_))
     if step is None:
-        return None
-    found = inner(get_args(type_)[-1])
-    return None if found is None else (step + found[0], found[1])
+        return []
+    return [(step + way, shape) for way, shape in inner(get_args(type_)[-1])]
 
 
 def words(type_: Any, link: Any = str) -> str:
@@ -91,7 +92,6 @@ def paths(shape: type) -> Iterator[tuple[str, Field]]:
     """Yield the path of every field of a shape and of the objects in it, with the field."""
     for field in fields_of(shape):
         yield field.name, field
-        found = inner(field.type)
-        if found is not None:
-            for path, deeper in paths(found[1]):
-                yield f"{field.name}{found[0]}.{path}", deeper
+        for way, inside in inner(field.type):
+            for path, deeper in paths(inside):
+                yield f"{field.name}{way}.{path}", deeper

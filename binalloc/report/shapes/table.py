@@ -46,11 +46,11 @@ SECTIONS = (
 Printed in place of a command's own object where it fails with an exit code of 2 to 5, 70, 130 or 143, and with 1 where
 the answer is a refusal. The same text is on stderr.
 
-Where `--max-cycles`, Ctrl-C or SIGTERM stopped an emulated run, the object has what that run had done by then, too. Such
-an object of `run` has all its fields; `machine_from` and files are only there. `partial` is false where the run itself
-had ended: its trace for Accel-Sim got too long with its last block, or a run of `--skews` behind it was stopped. Of
-[a sequence of launches](#run-of-a-sequence) `run` has the launches that had ended, `rewrite` and `verify` the launch that
-was stopped; `message` says in which step it was, and in which rounds of the loops around it.
+Where `--max-cycles`, Ctrl-C or SIGTERM stopped an emulated run, the object also has the results of the run up to then.
+Such an object of `run` has all its fields; only there are `machine_from` and files. `partial` is false where the run
+itself had ended: its trace for Accel-Sim got too long with its last block, or a later run of `--skews` was stopped. For
+[a sequence of launches](#run-of-a-sequence) `run` prints the launches that had ended, `rewrite` and `verify` print the
+launch that was stopped; `message` names its step, and the rounds of the loops around that step.
 """,
     ),
     Section("details", (ErrorDetails,), level=3, printed=False),

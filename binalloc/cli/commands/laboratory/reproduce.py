@@ -1,4 +1,4 @@
-"""`binalloc reproduce`: a paper's figures on emulated machines, beside what the paper states."""
+"""`binalloc reproduce` makes a paper's figures on emulated machines, and sets them beside what the paper states."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @all_of(samples_option, every_size_option)
 @run_options(max_cycles=max_cycles_of("and its row has no figures"))
 @json_option
-@click.option("--machine", metavar="LIST", help="Of the paper's machines these.  [default: gtx680,c2075]")
+@click.option("--machine", metavar="LIST", help="Only these of the paper's machines.  [default: gtx680,c2075]")
 @workers_options
 @page_option
 def reproduce(
@@ -55,11 +55,11 @@ def reproduce(
     dask: str | None,
     page: str | None,
 ) -> None:
-    """Figures 1, 6 and 7 and Table 1 of the unified paper, emulated, beside what the paper states.
+    """Emulate Figures 1, 6 and 7 and Table 1 of the unified paper, and show the results beside what the paper states.
 
-    KERNELS are some of its benchmarks. Each is run at every number of blocks per SM by three allocators, Fig. 1's
-    at every number of registers as well; at full size that takes some minutes the first time. Finished runs are kept,
-    as those of `sweep`. --html needs binalloc[html].
+    KERNELS are some of its benchmarks; without them all are run. Each is run at every number of blocks per SM by three
+    allocators, and the kernels of Fig. 1 at every number of registers as well. At full size that takes some minutes the
+    first time. Finished runs are kept, as with `sweep`. --html needs binalloc[html].
     """
     from binalloc.laboratory.papers.by_registers import RegisterCurve, register_curves
     from binalloc.laboratory.papers.reproduce import reproduce as reproduced
@@ -98,7 +98,7 @@ def reproduce(
 
 
 def _judge(rows: Sequence[Row]) -> None:
-    """Exit code 1 where results differ, or where nothing could be run."""
+    """Exit with code 1 if results differ, or if nothing could be run."""
     from binalloc.pipeline.steps.row import OK
 
     different = sum(row.same_results is False for row in rows)
@@ -111,7 +111,10 @@ def _judge(rows: Sequence[Row]) -> None:
 def _cases(
     samples: Path, kernels: Sequence[str], machine: str | None, size: str | None
 ) -> tuple[list[Case], list[tuple[str, Module, Subject]]]:
-    """What is run: the benchmarks on the machines, machine by machine as Figs. 6 and 7 are; and those of Fig. 1."""
+    """Return what to run: the benchmarks, machine by machine as in Figs. 6 and 7, and the kernels of Fig. 1.
+
+    Raise UsageError for unknown machines and kernels, and for samples that are missing.
+    """
     from binalloc.laboratory.papers.reproduce import Case
     from binalloc.laboratory.papers.unified import BENCHMARKS, FIGURE1, FIGURE1_MACHINE, MACHINES
     from binalloc.laboratory.samples import beside, find_samples

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.runs.run import run
-from binalloc.emulator.walk import setting as walking
-from binalloc.emulator.walk import values
-from binalloc.emulator.walk.setting import Setting
-from binalloc.emulator.walk.thread import Walk, WalkStep
 from binalloc.isa.kinds import Access, Space
+from binalloc.pipeline.estimate.walk import setting as walking
+from binalloc.pipeline.estimate.walk import values
+from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.thread import Walk, WalkStep
 from tests.support.generator.programs import generate
 from tests.support.kits.machines import roomy_machine
 

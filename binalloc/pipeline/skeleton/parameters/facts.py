@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from binalloc.analysis.arguments.closures import leading_to, spread
-from binalloc.analysis.arguments.numbers import Element, Numbers
-from binalloc.analysis.arguments.values import CodePlace, Fetched, Meeting, Node, Reach, Values, values_of
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.bitset import bits
 from binalloc.isa.instruction import Param
@@ -19,6 +16,9 @@ from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
 from binalloc.isa.runtime import is_runtime
+from binalloc.pipeline.skeleton.parameters.closures import leading_to, spread
+from binalloc.pipeline.skeleton.parameters.numbers import Element, Numbers
+from binalloc.pipeline.skeleton.parameters.values import CodePlace, Fetched, Meeting, Node, Reach, Values, values_of
 
 POINTER = 2 * WORD  # bytes of a pointer
 _AXES = 3  # x, y and z

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.runs.run import run
-from binalloc.emulator.walk.accesses import GROUP, passes
-from binalloc.emulator.walk.repeats import MOST_NOTED, Again
-from binalloc.emulator.walk.setting import Setting
-from binalloc.emulator.walk.thread import MOST_STEPS, Walked
-from binalloc.emulator.walk.warps import Seen, look_at
 from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch, parse_launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.estimate.walk.accesses import GROUP, passes
+from binalloc.pipeline.estimate.walk.repeats import MOST_NOTED, Again
+from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.thread import MOST_STEPS, Walked
+from binalloc.pipeline.estimate.walk.warps import Seen, look_at
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
 

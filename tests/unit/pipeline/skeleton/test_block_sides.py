@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.analysis.arguments.blocks import block_sides
 from binalloc.analysis.program import analyse
+from binalloc.pipeline.skeleton.parameters.blocks import block_sides
 from tests.support.programs.builder import program
 from tests.support.ptx.harness import imported
 

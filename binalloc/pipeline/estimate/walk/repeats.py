@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from binalloc.emulator.state.layout import FULL
-from binalloc.emulator.walk.values import Known, Values
+from binalloc.pipeline.estimate.walk.values import Known, Values
 
 Test = tuple[int, tuple[int, ...], bool]
 """The source of a predicate: the code word, the numbers, and whether it compares the first number with the second."""

@@ -14,8 +14,13 @@ from dataclasses import dataclass, field
 from binalloc.analysis.flow.loops import WEIGHT_BASE
 from binalloc.emulator.host.staging import Constants, Program
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.walk.repeats import Again, Going, Repeats
-from binalloc.emulator.walk.values import (
+from binalloc.isa.instruction import Function
+from binalloc.isa.interface.places import PRED
+from binalloc.isa.interface.view import View
+from binalloc.isa.kinds import Flow
+from binalloc.isa.sets.table import view
+from binalloc.pipeline.estimate.walk.repeats import Again, Going, Repeats
+from binalloc.pipeline.estimate.walk.values import (
     Comparison,
     Effect,
     Known,
@@ -27,11 +32,6 @@ from binalloc.emulator.walk.values import (
     forgetting,
     operands_of,
 )
-from binalloc.isa.instruction import Function
-from binalloc.isa.interface.places import PRED
-from binalloc.isa.interface.view import View
-from binalloc.isa.kinds import Flow
-from binalloc.isa.sets.table import view
 
 MOST_STEPS = 30_000
 """Steps of a thread. More make estimates of long kernels slower; chosen by hand."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from binalloc.emulator.state.layout import LANES
-from binalloc.emulator.walk.accesses import GROUP, Accesses, Places, Probes, T, inner, passes, pieces
-from binalloc.emulator.walk.setting import Setting
-from binalloc.emulator.walk.thread import Walked
 from binalloc.isa.kinds import Flow, Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
+from binalloc.pipeline.estimate.walk.accesses import GROUP, Accesses, Places, Probes, T, inner, passes, pieces
+from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.thread import Walked
 
 COMMON = (Space.GLOBAL, Space.GENERIC, Space.TEXTURE)
 """Memory off the chip that all threads share."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from binalloc.analysis.arguments.values import Node, Values
 from binalloc.analysis.webs import UnionFind
+from binalloc.pipeline.skeleton.parameters.values import Node, Values
 
 Edges = Mapping[Node, Sequence[Node]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.models.search.contention import DISPATCH, WarpStep, throughput
+from binalloc.pipeline.estimate.contention import DISPATCH, WarpStep, throughput
 
 
 def test_one_warp_takes_what_its_steps_take() -> None:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.emulator.state.layout import LANES, WORD
-from binalloc.emulator.walk.setting import Setting
-from binalloc.emulator.walk.thread import Walked
 from binalloc.models.machines.model import SharedMemory
 from binalloc.models.machines.unloaded import SECTOR_BYTES
+from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.thread import Walked
 
 Places = NDArray[np.int64]
 """Addresses in bytes, or numbers of sectors."""

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from binalloc.analysis.arguments.closures import classes
-from binalloc.analysis.arguments.values import CodePlace, Node, Values, Vote
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
+from binalloc.pipeline.skeleton.parameters.closures import classes
+from binalloc.pipeline.skeleton.parameters.values import CodePlace, Node, Values, Vote
 
 _SIGNS = (Number.SIGNED, Number.UNSIGNED)  # integers with a known sign, in the order of the counts in `_sign`
 _HALVES = (Number.HALF, Number.BFLOAT)  # numbers of 16 bits, two of which may be in a word
