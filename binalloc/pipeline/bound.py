@@ -27,6 +27,7 @@ NEARLY = 0.6
 ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK, LATENCY, BARRIER, DEPENDENCE, TAIL, FETCH = (
     "issue", "unit", "banks", "arrivals", "dram", "link", "latency", "barrier", "dependence", "tail", "fetch",
 )  # fmt: skip
+"""Kinds of bounds: busy resources (`THROUGHPUT`), and reasons for which warps wait."""
 THROUGHPUT = (ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK)
 """The bounds that more resident warps cannot change."""
 

@@ -159,6 +159,7 @@ def _row(request: Request, allocator: str, registers: int, slots: int) -> Row:
 
 
 def _refused(request: Request, allocator: str, registers: int, slots: int, error: Refused) -> Row:
+    """Return the row of an allocator at an infeasible budget."""
     return replace(_row(request, allocator, registers, slots), status=INFEASIBLE, reason=error.message)
 
 
@@ -184,6 +185,7 @@ def _row_of(module: Module, request: Request, budget: Budget, name: str, made: d
 
 
 def _rewritten(module: Module, request: Request, budget: Budget, allocator: str) -> Rewrite:
+    """Rewrite the kernel for a budget by an allocator. Raises Refused if the budget is infeasible."""
     return rewrite_to_budget(
         request.prepared_for(module),
         budget.registers,

@@ -146,6 +146,7 @@ def _fitting(bound: Obeyed, module: Module, request: Request) -> Obeyed:
 
 
 def _cost(version: Version, allocator: str) -> Cost:
+    """Return the resources of a version. allocator: that made it, "" for the input as it is."""
     spilled = version.module.function(version.kernel).info.spill_local
     return Cost(allocator, version.registers, version.slots, spilled, version.blocks_per_sm)
 

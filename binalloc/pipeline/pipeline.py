@@ -129,6 +129,7 @@ class Outcome:
 
 
 def _explicit(request: Request) -> bool:
+    """Return whether the request names a budget."""
     return request.registers is not None or request.slots is not None or request.blocks is not None
 
 

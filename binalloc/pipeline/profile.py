@@ -31,6 +31,7 @@ MOST = (1 << 63) - 1
 _FIELDS: dict[str, type] = {
     "profile_version": int, "kernel": str, "machine": str, "partial": bool, "code_sha256": str, "functions": dict,
 }  # fmt: skip
+"""Fields of the file, with their types."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
 from binalloc.pipeline.request import Preparations, Request
 
 STATIC_POLICY = "model"
-"""Name of the policy for requests without registers, slots and blocks: it runs nothing, and only whole programs run."""
+"""Name of the policy for requests without a budget: it runs nothing, since only a whole program can be run."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ def rewrite_program(
     for name in wanted:
         launch = before.largest.get(name)
         if launch is None:
-            continue  # every launch of it is left out
+            continue  # the run has skipped every launch of it
         request.progress(f"{name}: rewritten")
         asked = replace(request, kernel=name, launch=launch, emulate=False, prepared=Preparations())
         try:

@@ -182,4 +182,4 @@ class Request:
         return self.prepared.of(module, self.kernel, self.profile, self.inline)
 
 
-_OWN = frozenset(one.name for one in fields(Request))
+_OWN = frozenset(one.name for one in fields(Request))  # all other names are fields of `RunOptions`

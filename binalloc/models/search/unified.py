@@ -38,7 +38,7 @@ why."""
 
 
 class Counted(StrEnum):
-    """This says which off-chip accesses are MEM in CI_pred."""
+    """A member says which off-chip accesses count as MEM in CI_pred."""
 
     ALL = "all"  #: all off-chip accesses
     UNTEXTURED = "no-textures"  #: all but texture fetches
@@ -46,7 +46,7 @@ class Counted(StrEnum):
 
 
 class Exhausted(StrEnum):
-    """This says where a descent ends if no level satisfies CI_pred."""
+    """A member says where a descent ends if no level satisfies CI_pred."""
 
     ORIGINAL = "original"  #: the original program is kept
     SMEM_FIT = "smem-fit"  #: SmemFitTnum is taken
@@ -105,7 +105,7 @@ PRINTED = Reading()
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """This is a program transformed for one concurrency level, with static instruction counts after the
+    """A level is a program transformed for one number of threads, with static instruction counts after the
     transformation."""
 
     compute_instructions: int  #: all instructions but `memory_instructions`
@@ -127,7 +127,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """This is a level that the search has evaluated."""
+    """This record is a level that the search has evaluated."""
 
     threads: int  #: active threads per SM
     level: Level  #: the program at that level
@@ -136,7 +136,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class SearchProblem:
-    """This is what a search needs to know."""
+    """A problem has everything that a search needs to know."""
 
     #: transforms the program for a number of active threads per SM (called once per level)
     evaluate: Callable[[int], Level]
@@ -153,7 +153,7 @@ class SearchProblem:
 
 
 class Direction(StrEnum):
-    """This says which way the search went from its start."""
+    """A member says in which direction the search went from its start."""
 
     NOT_BOUND = "not bound"  #: nothing was searched: the original is not concurrency bound
     UP = "up"  #: to higher levels
@@ -163,7 +163,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """This is the outcome of a search."""
+    """A result is the outcome of a search."""
 
     threads: int  #: the level chosen
     kept_original: bool  #: the program is to stay as it is
@@ -215,7 +215,7 @@ def unified_search(problem: SearchProblem) -> SearchResult:
 
 @dataclass
 class _Search:
-    """This is one search."""
+    """This object is one search while it runs."""
 
     problem: SearchProblem  #: the problem
     seen: dict[int, Evaluated] = field(default_factory=dict)  #: levels evaluated so far, by threads
@@ -227,6 +227,7 @@ class _Search:
         self.levels = sorted(t for t in held if t <= p.max_threads)
 
     def run(self) -> SearchResult:
+        """Search, and return the result."""
         problem = self.problem
         bound = problem.concurrency_bound
         if bound is None:
@@ -315,6 +316,7 @@ class _Search:
         return None
 
     def _result(self, threads: int | None, direction: Direction, start: int | None, fit: int | None) -> SearchResult:
+        """Return the result. threads: the level chosen; None to keep the original."""
         return SearchResult(
             self.problem.original_threads if threads is None else threads,
             threads is None,

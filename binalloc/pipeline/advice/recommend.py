@@ -55,7 +55,7 @@ class Residence:
 
     function: str
     instructions: int
-    registers: int  #: number of registers that the code names
+    registers: int  #: registers up to the highest one that the code names
     slot_accesses: int  #: instructions that access slots
     local_accesses: int  #: instructions that access the spill area in local memory
 

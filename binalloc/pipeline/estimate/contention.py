@@ -72,19 +72,15 @@ def throughput(
 
 
 class _Sm:
-    """This is an SM with its resident warps, numbered block by block.
-
-    steps: the steps of each warp. at: the next step of each warp. came: for each step the time at which the last warp
-    came to it. now: time of the last event. finished: number of blocks that are done.
-    """
+    """This object is an SM with its resident warps, numbered block by block."""
 
     def __init__(self, ways: Sequence[Sequence[WarpStep]], warps: int, blocks: int, schedulers: int) -> None:
-        self.warps = warps
+        self.warps = warps  #: warps of a block
         count = warps * blocks
-        self.steps = [ways[w % len(ways)] for w in range(warps)] * blocks
-        self.at = [0] * count
-        self.came = [0.0] * (max(map(len, ways)) + 1)
-        self.now, self.finished = 0.0, 0
+        self.steps = [ways[w % len(ways)] for w in range(warps)] * blocks  #: steps of each warp
+        self.at = [0] * count  #: next step of each warp
+        self.came = [0.0] * (max(map(len, ways)) + 1)  #: for each step, the time at which the last warp came to it
+        self.now, self.finished = 0.0, 0  #: time of the last event; number of blocks that are done
         self._busy = [0.0] * count
         self._boards = [[0.0] * BOARDS for _ in range(count)]
         self._issue = [0.0] * schedulers

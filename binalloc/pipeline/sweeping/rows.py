@@ -1,4 +1,4 @@
-"""The rows of a sweep: how they come of the outcomes of tasks, and the columns that a table of them has."""
+"""This module makes the rows of a sweep from the outcomes of tasks, and defines the columns of a table of rows."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
 from binalloc.printable import count, one_line
 
 SCHEMA_VERSION = 1
-"""Version of the columns: under one number no column changes its meaning, others may be added."""
+"""Version of the columns. Under one number no column changes its meaning, but columns may be added."""
 Value = str | int | float | bool | None
-TEXT, INTEGER, NUMBER, FLAG = "text", "integer", "number", "flag"
+"""A value in a table."""
+TEXT, INTEGER, NUMBER, FLAG = "text", "integer", "number", "flag"  # kinds of values
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table."""
+    """This record is a column of the table."""
 
     name: str
-    kind: str  #: what its values are where they are not None: one of the four above
+    kind: str  #: kind of its values, one of the four above; any value may be None, too
 
 
 _STALLS = {f"stall_{name}": name for name in STALL_NAMES}
+"""For each column of stalls, the reason."""
 _KINDS = {
     TEXT: "file kernel machine scheduler allocator size program status reason",
     NUMBER: "occupancy instruction_change speedup dispatch_interval",
     FLAG: "same_results proven",
 }
+"""For each kind of values, the columns; all others are integers."""
 _NAMES = (
     "schema_version", "file", "kernel", "machine", "scheduler", "allocator", "size", "blocks", "registers_allowed",
     "slots_allowed", "status", "reason", "program", "registers", "slots", "blocks_per_sm", "occupancy", "local_bytes",
@@ -39,6 +42,7 @@ _NAMES = (
 
 
 def _kind(name: str) -> str:
+    """Return the kind of a column's values."""
     return next((kind for kind, names in _KINDS.items() if name in names.split()), INTEGER)
 
 
@@ -46,7 +50,7 @@ COLUMNS = (*(Column(name, _kind(name)) for name in _NAMES), *(Column(name, NUMBE
 
 
 def columns_of(row: Row) -> dict[str, Value]:
-    """Return a row as a table has it, by column; None where there is nothing to say."""
+    """Return a row of the table, by column; None for figures that do not apply."""
     found: dict[str, Value] = {"schema_version": SCHEMA_VERSION}
     found |= {name: getattr(row, name) for name in _NAMES[1:]}
     return found | {column: row.stalls.get(name) for column, name in _STALLS.items()}
@@ -54,13 +58,13 @@ def columns_of(row: Row) -> dict[str, Value]:
 
 @dataclass(frozen=True)
 class Found:
-    """The outcomes behind a row; None for what there is not, as nothing could be built."""
+    """This record has the outcomes behind a row. A run is None if its program could not be built."""
 
     original: Outcome  #: of building the original
-    first: Outcome | None  #: of its run
+    first: Outcome | None  #: of the original's run
     built: Outcome  #: of building the row's program
-    ran: Outcome | None  #: of its run
-    same: bool | None  #: whether both runs left the same
+    ran: Outcome | None  #: of the run of this program
+    same: bool | None  #: whether both runs left the same results; None if not both ran
 
 
 def cycles_of(row: Row) -> int:
@@ -70,7 +74,7 @@ def cycles_of(row: Row) -> int:
 
 
 def row_of(asked: Configuration, found: Found | None) -> Row:
-    """Return the row of a configuration. found: None where the machine cannot hold so many blocks."""
+    """Return the row of a configuration. found: None if the machine cannot hold so many blocks."""
     subject = asked.subject
     row = Row(
         allocator=asked.allocator,
