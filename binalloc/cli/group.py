@@ -9,15 +9,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from binalloc.cli.terminal import SCHEMA_VERSION, Ended, end_line, note, print_json, pulsing
 from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import count, one_line, plain, screen
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.parts.common import ErrorDetails
 
 EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -64,6 +67,10 @@ SPELLINGS: dict[str, str] = {
     "watch": "--watch",
 }
 """The command line's spelling of the library's parameters and functions, for errors that name them (`errors.Hint`)."""
+
+
+Report = Mapping[str, Any]
+"""The fields of a run that was stopped: of one launch or of a sequence, of `run` or of another command."""
 
 
 class Group(click.Group):
@@ -133,7 +140,7 @@ def _end(error: BaseException, as_json: bool) -> int:
 
     Raise nothing, whatever the error's own text does, unless BINALLOC_DEBUG asks for the traceback.
     """
-    report = None
+    report: Report | None = None
     if isinstance(error, Ended):
         report, error = error.report, error.error
         if isinstance(error, KeyboardInterrupt):
@@ -147,9 +154,7 @@ def _end(error: BaseException, as_json: bool) -> int:
         message, code = f"internal error: {type(error).__name__}, which cannot be shown", EXIT_DEFECT
     try:
         if as_json:
-            details: dict[str, object] = {"message": message, "exit_code": code}
-            if isinstance(error, BinallocError):
-                details |= error.details(SPELLINGS)
+            details = _details(error, message, code)
             print_json({"schema_version": SCHEMA_VERSION, **(report or {}), "error": details})
     except Exception:
         code = code or EXIT_DEFECT  # stdout cannot take it; stderr still says what is wrong
@@ -160,7 +165,23 @@ def _end(error: BaseException, as_json: bool) -> int:
     return code
 
 
-def _stopped(error: BaseException) -> dict[str, Any]:
+def _details(error: BaseException, message: str, code: int) -> ErrorDetails:
+    """Return the field `error`: a line for people and the exit code, and of an error of ours its parts."""
+    if not isinstance(error, BinallocError):
+        return {"message": message, "exit_code": code}
+    parts = error.details(SPELLINGS)
+    return {
+        "message": parts["message"] or "",
+        "exit_code": code,
+        "file": parts["file"],
+        "place": parts["place"],
+        "found": parts["found"],
+        "expected": parts["expected"],
+        "remedy": parts["remedy"],
+    }
+
+
+def _stopped(error: BaseException) -> Report:
     """Return the report on the emulated run that the error ended; {} if there was none."""
     if getattr(error, "partial", None) is None:
         return {}
@@ -169,7 +190,7 @@ def _stopped(error: BaseException) -> dict[str, Any]:
     return partial_json(error) or {}
 
 
-def _interruption(run: dict[str, Any]) -> str:
+def _interruption(run: Report) -> str:
     """Say how far the interrupted run had come and which files of it were written. run: {} if there was no run."""
     where = ""
     if "launches" in run:
@@ -185,7 +206,7 @@ def _interruption(run: dict[str, Any]) -> str:
     return f"interrupted{where}; " + (f"written: {', '.join(map(one_line, files))}" if files else "nothing was written")
 
 
-def _describe(error: BaseException, report: dict[str, Any]) -> tuple[str, int]:
+def _describe(error: BaseException, report: Report) -> tuple[str, int]:
     """Return one line for a terminal, and the exit code. report: on the emulated run that was ended; {} for none."""
     if isinstance(error, BinallocError):
         return error.text(SPELLINGS), error.exit_code

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
     from binalloc.pipeline.profile import Profile
+    from binalloc.report.shapes.parts.common import OnMachine
 
 
 def machine_model(name: str) -> Machine:
@@ -40,7 +41,7 @@ def machine_from(module: Module, kernel: str | None, given: str | None, machine:
     return why_that_machine(module, kernel, given, machine)
 
 
-def told_machine(module: Module, kernel: str | None, given: str | None, machine: Machine) -> dict[str, str]:
+def told_machine(module: Module, kernel: str | None, given: str | None, machine: Machine) -> OnMachine:
     """Return the fields of --json on the machine: the one that the command took, and why."""
     return {"machine": machine.name, "machine_from": machine_from(module, kernel, given, machine)}
 

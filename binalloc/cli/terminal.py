@@ -7,9 +7,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -70,7 +70,7 @@ def to_stdout(data: bytes) -> None:
 class Ended(Exception):
     """The exception ends a command by an error and a report; with --json `group.py` prints both as one object."""
 
-    def __init__(self, error: BaseException, report: dict[str, Any]) -> None:
+    def __init__(self, error: BaseException, report: Mapping[str, object]) -> None:
         super().__init__(str(error))
         self.error, self.report = error, report
 

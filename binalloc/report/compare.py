@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from binalloc.pipeline.steps.row import known
 from binalloc.printable import count
 from binalloc.report.profile import profile_json, profile_line
 from binalloc.report.table import table
@@ -88,17 +88,21 @@ def render_legend(found: Comparison) -> str:
 
 
 def _row(row: Row) -> ComparedRow:
-    cost = {} if row.cost is None else asdict(row.cost)
+    cost = row.cost
     return {
-        "registers": row.registers_allowed,
-        "slots": row.slots_allowed,
+        "registers": known(row.registers_allowed),
+        "slots": known(row.slots_allowed),
         "allocator": row.allocator,
         "reason": row.reason,
         "registers_used": row.registers,
         "slots_used": row.slots,
         "local_bytes": row.local_bytes,
-        **{name: cost.get(name) for name in ("local", "slot", "recomputed", "moves", "copies")},
-        "cost": _rounded(cost.get("cost")),
+        "local": None if cost is None else cost.local,
+        "slot": None if cost is None else cost.slot,
+        "recomputed": None if cost is None else cost.recomputed,
+        "moves": None if cost is None else cost.moves,
+        "copies": None if cost is None else cost.copies,
+        "cost": None if cost is None else round(cost.cost, 4),
         "bound": _rounded(row.bound),
         "gap": _rounded(row.gap),
         "cpu_seconds": _rounded(row.seconds),
@@ -133,12 +137,11 @@ def _legend(prices: dict[str, float], profile: Profile | None) -> str:
     ) + ("" if profile is None else profile_line(profile))
 
 
-def _cells(row: dict[str, Any]) -> list[object]:
-    names = (
-        "registers", "slots", "allocator", "registers_used", "slots_used", "local", "slot", "recomputed", "moves",
-        "copies",
-    )  # fmt: skip
-    cells: list[object] = [row[name] for name in names]
-    cells += [None if row[name] is None else f"{row[name]:,.1f}" for name in ("cost", "bound")]
+def _cells(row: ComparedRow) -> list[object]:
+    cells: list[object] = [
+        row["registers"], row["slots"], row["allocator"], row["registers_used"], row["slots_used"], row["local"],
+        row["slot"], row["recomputed"], row["moves"], row["copies"],
+    ]  # fmt: skip
+    cells += [None if value is None else f"{value:,.1f}" for value in (row["cost"], row["bound"])]
     cells.append(None if row["gap"] is None else f"{row['gap']:.1%}")
     return [*cells, f"{row['cpu_seconds']:.2f}"]

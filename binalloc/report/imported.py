@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count
@@ -11,9 +10,9 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.frontend.importer import Imported, KernelFigures
-    from binalloc.frontend.refused import LeftOut
+    from binalloc.frontend.refused import LeftOut, Refusal
     from binalloc.frontend.units import Unit
-    from binalloc.report.shapes.commands.importing import ImportFields, KernelNotImported
+    from binalloc.report.shapes.commands.importing import ImportedKernel, ImportFields, KernelNotImported, RefusalJson
 
 
 def import_json(imported: Imported, units: Sequence[Unit], output: str, size: int) -> ImportFields:
@@ -22,20 +21,48 @@ def import_json(imported: Imported, units: Sequence[Unit], output: str, size: in
         "output": output,
         "bytes": size,
         "inputs": [{"file": unit.path, "sha256": unit.sha256} for unit in units],
-        "kernels": [asdict(kernel) for kernel in imported.kernels],
+        "kernels": [_kernel(kernel) for kernel in imported.kernels],
         "left_out": [_left_out(left) for left in imported.left_out],
-        "ignored": [asdict(ignored) for ignored in imported.ignored],
+        "ignored": [
+            {"file": one.file, "text": one.text, "line": one.line, "count": one.count} for one in imported.ignored
+        ],
+    }
+
+
+def _kernel(kernel: KernelFigures) -> ImportedKernel:
+    return {
+        "name": kernel.name,
+        "register_demand": kernel.register_demand,
+        "max_live": kernel.max_live,
+        "instructions": kernel.instructions,
+        "shared_bytes": kernel.shared_bytes,
+        "local_bytes": kernel.local_bytes,
+        "calls": list(kernel.calls),
+        "registers": kernel.registers,
+        "predicates_spilled": kernel.predicates_spilled,
+        "spilled": kernel.spilled,
     }
 
 
 def _left_out(left: LeftOut) -> KernelNotImported:
-    refusals = []
-    for refusal in left.refusals:
-        parts = ("file", "place", "message", "found", "expected", "remedy")
-        texts = {name: getattr(refusal.error, name) for name in parts}
-        found = {name: None if text is None else str(text) for name, text in texts.items()}
-        refusals.append({"function": refusal.function, **found})
-    return {"kernel": left.kernel, "refusals": refusals}
+    return {"kernel": left.kernel, "refusals": [_refusal(refusal) for refusal in left.refusals]}
+
+
+def _refusal(refusal: Refusal) -> RefusalJson:
+    error = refusal.error
+    return {
+        "function": refusal.function,
+        "file": _text(error.file),
+        "place": _text(error.place),
+        "message": str(error.message),
+        "found": _text(error.found),
+        "expected": _text(error.expected),
+        "remedy": _text(error.remedy),
+    }
+
+
+def _text(part: object) -> str | None:
+    return None if part is None else str(part)
 
 
 def render_import(kernels: Sequence[KernelFigures], output: str) -> str:

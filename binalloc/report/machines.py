@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.errors import Hint, UsageError
 from binalloc.models.machines.files import list_machines
@@ -16,16 +16,25 @@ from binalloc.printable import one_line
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.report.shapes.commands.machines import MachineJson, MachineListFields, MachinesFields
+    from binalloc.report.shapes.commands.machines import (
+        FigureJson,
+        MachineJson,
+        MachineListFields,
+        MachinesFields,
+        ShortMachine,
+    )
     from binalloc.report.shapes.parts.versions import OccupancyJson
 
 
-def machines_json(names: list[str], broken: Callable[[PluginFault], None]) -> MachineListFields | MachinesFields:
-    """Every known machine in one line each, or the named ones in full. broken: is told of each installed package's that
-    cannot be read, which is left out of the lines."""
-    if names:
-        return {"machines": [machine_json(load_machine(name)) for name in names]}
-    rows = []
+def machines_json(names: list[str]) -> MachinesFields:
+    """Return the named machines in full."""
+    return {"machines": [machine_json(load_machine(name)) for name in names]}
+
+
+def machine_list_json(broken: Callable[[PluginFault], None]) -> MachineListFields:
+    """Return every known machine in short. broken: is handed the error of each machine of an installed package that
+    cannot be read; that machine is left out."""
+    rows: list[ShortMachine] = []
     for name in list_machines():
         try:
             m = load_machine(name)
@@ -50,10 +59,10 @@ def machines_json(names: list[str], broken: Callable[[PluginFault], None]) -> Ma
 def machine_json(machine: Machine) -> MachineJson:
     """Return `machine` as plain JSON values: every figure with value, unit and source, then the figures derived from
     them."""
-    sections: dict[str, dict[str, object]] = {}
+    sections: dict[str, dict[str, FigureJson | str]] = {}
     for key, figure in machine.figures:
         section, _, name = key.rpartition(".")
-        entry: dict[str, object] = {"value": figure.value, "unit": figure.unit, "source": figure.source}
+        entry: FigureJson = {"value": figure.value, "unit": figure.unit, "source": figure.source}
         if figure.alternatives:
             entry["alternatives"] = [{"value": value, "source": source} for value, source in figure.alternatives]
         sections.setdefault(section, {})[name] = entry
@@ -73,11 +82,15 @@ def machine_json(machine: Machine) -> MachineJson:
     }
 
 
-def render_machines(found: dict[str, Any]) -> str:
+def render_machine_list(found: MachineListFields) -> str:
+    """Return a table with a row for each machine."""
     rows = found["machines"]
-    if rows and "registers_per_sm" in rows[0]:
-        return table(list(rows[0]), [list(r.values()) for r in rows])
-    return "\n".join(_tree(m, 0) for m in rows)
+    return table(list(rows[0]), [list(row.values()) for row in rows]) if rows else ""
+
+
+def render_machines(found: MachinesFields) -> str:
+    """Return every figure of each machine on a line of its own."""
+    return "\n".join(_tree(m, 0) for m in found["machines"])
 
 
 def _tree(value: object, depth: int) -> str:
@@ -128,7 +141,7 @@ def occupancy_json(result: Occupancy) -> OccupancyJson:
     }
 
 
-def render_occupancy(found: dict[str, Any]) -> str:
+def render_occupancy(found: OccupancyJson) -> str:
     rows = [(k, _inline(v)) for k, v in found.items() if k != "limit_mask"]
     return table(["", ""], rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from binalloc.emulator.host.figures.stats import per
 from binalloc.names.kernels import readable
@@ -58,17 +58,21 @@ def _speedup(before: int, after: int) -> float | None:
     return None if found is None else round(found, 4)
 
 
-def render_rewritten_program(found: dict[str, Any]) -> str:
+def _cells(k: ProgramKernel, side: Literal["original", "rewritten"]) -> list[object]:
+    version = k[side]
+    taken = (version["registers"], version["slots"], version["local_bytes"], version["blocks_per_sm"])
+    return [side, *taken, version["instructions"], k["launches"][side], k["cycles"][side]]
+
+
+def render_rewritten_program(found: ProgramOutcomeJson) -> str:
     """The kernels in a table, then the whole program."""
     lines = [f"{one_line(found['program'] or 'program')} on {found['machine']}, allocator {found['allocator']}\n\n"]
     head = ["kernel", "version", "registers", "slots", "local B", "blocks/SM", "instructions"]
     rows: list[list[object]] = []
     for k in found["kernels"]:
-        for side in ["original"] if k["kept_original"] else ["original", "rewritten"]:
-            version = k[side]
-            row = [k["name"] if side == "original" else "", side]
-            row += [version[key] for key in ("registers", "slots", "local_bytes", "blocks_per_sm", "instructions")]
-            rows.append([*row, k["launches"][side], k["cycles"][side], k["speedup"] if side == "rewritten" else None])
+        rows.append([k["name"], *_cells(k, "original"), None])
+        if not k["kept_original"]:
+            rows.append(["", *_cells(k, "rewritten"), k["speedup"]])
     lines.append(table([*head, "launches", "cycles", "speedup"], rows, left=2))
     lines.append("\n")
     for k in found["kernels"]:

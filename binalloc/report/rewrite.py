@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from binalloc.emulator.host.figures.skew import LIMIT, change, cycles_range, cycles_text
 from binalloc.printable import count
@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from binalloc.pipeline.pipeline import Outcome, Tried, Version
     from binalloc.transform.allocate.functions.solver import SolverReport
 
-_ROWS = (
+_ROWS: tuple[
+    tuple[
+        str,
+        Literal[
+            "registers", "slots", "idle_slots", "local_bytes", "shared_bytes", "blocks_per_sm", "occupancy",
+            "instructions",
+        ],
+    ],
+    ...,
+] = (
     ("registers per thread", "registers"),
     ("slots per thread", "slots"),
     ("idle slots per thread", "idle_slots"),
@@ -25,7 +34,7 @@ _ROWS = (
     ("blocks per SM", "blocks_per_sm"),
     ("occupancy", "occupancy"),
     ("instructions (static)", "instructions"),
-)
+)  # fmt: skip
 
 
 def render_outcome(outcome: Outcome) -> str:
@@ -79,7 +88,9 @@ def _side_by_side(outcome: Outcome) -> str:
         del sides["ordered"]
     shown = [version_json(version.row()) for version in sides.values()]
     idle = any(one["idle_slots"] for one in shown)
-    rows = [[label, *(one[key] for one in shown)] for label, key in _ROWS if idle or key != "idle_slots"]
+    rows: list[list[object]] = [
+        [label, *(one[key] for one in shown)] for label, key in _ROWS if idle or key != "idle_slots"
+    ]
     rows.append(["cycles (emulated)", *map(_cycles, sides.values())])
     return table(["", *sides], rows)
 
@@ -103,8 +114,10 @@ def _solver(reports: Sequence[SolverReport]) -> str:
     if not reports:
         return ""
     shown = [solver_json(report) for report in reports]
-    keys = ("function", "value", "bound", "gap", "source")
-    rows = [[*(r[key] for key in keys), _STATUS.get(r["status"], r["status"])] for r in shown]
+    rows = [
+        [r["function"], r["value"], r["bound"], r["gap"], r["source"], _STATUS.get(r["status"], r["status"])]
+        for r in shown
+    ]
     return "\n" + table(["function", "cost", "bound", "gap", "choice of", "solver"], rows)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.proving.runs import ComparedRuns, FirstStore
     from binalloc.pipeline.proving.verify import Verification
     from binalloc.report.shapes.commands.verify import (
+        ComparedOn,
         ControlCodesJson,
         FirstStoreJson,
         HazardJson,
@@ -42,11 +43,11 @@ def verification_json(found: Verification) -> VerificationJson:
         "limits": [_limit(limit) for limit in found.limits],
         "within_limits": found.within_limits,
         "exceeded": [limit.sentence for limit in found.limits if not limit.kept],
-        "same_results": None,
-        "differences": [],
-        "first_store": None,
-        "cycles": None,
-        **({} if runs is None else _runs(runs)),
+        "same_results": None if runs is None else runs.same,
+        "differences": [] if runs is None else runs.differences,
+        "first_store": None if runs is None or runs.first_store is None else _first_store(runs.first_store),
+        "cycles": None if runs is None else {"original": runs.original, "rewritten": runs.rewritten},
+        **_compared_on(runs),
     }
 
 
@@ -89,16 +90,10 @@ def _limit(row: KeptLimit) -> LimitJson:
     }
 
 
-def _runs(runs: ComparedRuns) -> dict[str, Any]:
-    return {
-        "machine": runs.machine,
-        "scheduler": runs.scheduler,
-        "original_rescheduled": runs.rescheduled,
-        "same_results": runs.same,
-        "first_store": None if runs.first_store is None else _first_store(runs.first_store),
-        "differences": runs.differences,
-        "cycles": {"original": runs.original, "rewritten": runs.rewritten},
-    }
+def _compared_on(runs: ComparedRuns | None) -> ComparedOn:
+    if runs is None:
+        return {}
+    return {"machine": runs.machine, "scheduler": runs.scheduler, "original_rescheduled": runs.rescheduled}
 
 
 def _first_store(first: FirstStore) -> FirstStoreJson:
@@ -114,7 +109,7 @@ def _value(v: Shown) -> int | float | str:
     return v if isinstance(v, int) or (isinstance(v, float) and math.isfinite(v)) else str(v)
 
 
-def render_verification(found: dict[str, Any]) -> str:
+def render_verification(found: VerificationJson) -> str:
     lines = []
     if found["checked"] is not None:
         names = [name for name in found["kernels"] if name not in found["unchanged"]]
@@ -131,22 +126,22 @@ def render_verification(found: dict[str, Any]) -> str:
     if found["unchanged"]:
         lines.append(f"{', '.join(found['unchanged'])}: unchanged, not checked\n")
     lines.append(_render_control_codes(found["control_codes"]))
-    if found["same_results"] is not None:
-        cycles = found["cycles"]
+    cycles = found["cycles"]
+    if cycles is not None:
         lines.append(f"emulated results {'same' if found['same_results'] else 'DIFFERENT'}; ")
         lines.append(f"cycles {cycles['original']:,} and {cycles['rewritten']:,} on {found['machine']}")
         lines.append(" (the original rescheduled for it)\n" if found["original_rescheduled"] else "\n")
         lines += [f"  {text}\n" for text in found["differences"]]
-    if found["first_store"] is not None:
-        first = found["first_store"]
+    first = found["first_store"]
+    if first is not None:
         lines.append(f"first differing element {first['element']}\n")
-        for side in ("original", "rewritten"):
-            lines.append(f"  {side:9s} {first[side]['value']!r}, by {first[side]['store'] or 'no store'}\n")
+        for side, store in (("original", first["original"]), ("rewritten", first["rewritten"])):
+            lines.append(f"  {side:9s} {store['value']!r}, by {store['store'] or 'no store'}\n")
     lines.append(_render_limits(found))
     return "".join(lines)
 
 
-def _render_control_codes(found: dict[str, Any]) -> str:
+def _render_control_codes(found: ControlCodesJson) -> str:
     """As lines, the verdict first."""
     lines = []
     if found["machines"]:
@@ -160,7 +155,7 @@ def _render_control_codes(found: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def _render_limits(found: dict[str, Any]) -> str:
+def _render_limits(found: VerificationJson) -> str:
     """A line where all limits are kept, else one for each that is not; nothing where there are none."""
     if found["within_limits"]:
         kept = (f"{r['kernel']} {r['counter']} {r['found']:,} of at most {r['limit']:,}" for r in found["limits"])

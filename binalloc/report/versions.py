@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from binalloc.pipeline.steps.row import known
 from binalloc.report.directives import directives_json
 from binalloc.report.profile import profile_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from binalloc.pipeline.pipeline import Outcome
     from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.steps.sampling import Sampled
     from binalloc.report.shapes.commands.rewrite import OutcomeJson, SolverJson
-    from binalloc.report.shapes.parts.versions import LevelJson, SampledJson, VersionJson
+    from binalloc.report.shapes.parts.versions import LevelJson, SampledJson, SpeedupParts, VersionJson
     from binalloc.transform.allocate.functions.solver import SolverReport
+
+FACTORS: tuple[Literal["occupancy", "local_traffic", "slots", "spills"], ...] = (
+    "occupancy", "local_traffic", "slots", "spills",
+)  # fmt: skip
+"""The factors that a speedup may have (`pipeline.split_speedup`), in this order."""
 
 
 def version_json(row: Row) -> VersionJson:
     """Return the resources of a version, and its cycles where it was run."""
-    assert row.occupancy is not None
     return {
-        "registers": row.registers,
-        "slots": row.slots,
-        "idle_slots": row.idle_slots,
-        "local_bytes": row.local_bytes,
-        "shared_bytes": row.shared_bytes,
-        "blocks_per_sm": row.blocks_per_sm,
-        "occupancy": round(row.occupancy, 6),
+        "registers": known(row.registers),
+        "slots": known(row.slots),
+        "idle_slots": known(row.idle_slots),
+        "local_bytes": known(row.local_bytes),
+        "shared_bytes": known(row.shared_bytes),
+        "blocks_per_sm": known(row.blocks_per_sm),
+        "occupancy": round(known(row.occupancy), 6),
         "limiters": list(row.limiters),
-        "instructions": row.instructions,
-        "copies": row.copies,
+        "instructions": known(row.instructions),
+        "copies": known(row.copies),
         "cycles": row.cycles,
         "cycles_range": _range(row),
         "sampled": _sampled(row.sampled),
@@ -51,9 +58,9 @@ def _sampled(found: Sampled | None) -> SampledJson:
 def level_json(row: Row) -> LevelJson:
     """Return a level that was looked at."""
     return {
-        "blocks": row.blocks,
-        "registers": row.registers_allowed,
-        "slots": row.slots_allowed,
+        "blocks": known(row.blocks),
+        "registers": known(row.registers_allowed),
+        "slots": known(row.slots_allowed),
         "allocator": row.allocator or None,
         "registers_used": row.registers,
         "slots_used": row.slots,
@@ -80,6 +87,15 @@ def solver_json(report: SolverReport) -> SolverJson:
     }
 
 
+def speedup_parts(parts: Mapping[str, float]) -> SpeedupParts:
+    """Return the factors of a speedup, those that there are."""
+    found: SpeedupParts = {}
+    for name in FACTORS:
+        if name in parts:
+            found[name] = round(parts[name], 4)
+    return found
+
+
 def outcome_to_dict(outcome: Outcome) -> OutcomeJson:
     """Return what `rewrite --json` prints of an outcome, without its `schema_version`."""
     request = outcome.request
@@ -101,7 +117,7 @@ def outcome_to_dict(outcome: Outcome) -> OutcomeJson:
         "speedup": _rounded(outcome.speedup),
         "speedup_error": _rounded(outcome.error),
         "speedup_range": [round(value, 4) for value in outcome.speedups] or None,
-        "speedup_parts": {name: round(value, 4) for name, value in outcome.parts.items()},
+        "speedup_parts": speedup_parts(outcome.parts),
         "ordering": _rounded(outcome.ordering),
         "rescheduling": _rounded(outcome.rescheduling),
         "original": version_json(outcome.given.row()),

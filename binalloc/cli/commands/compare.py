@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,9 @@ from binalloc.cli.options import (
 from binalloc.cli.request_options import Wanted, request_options
 from binalloc.cli.tables import ALLOCATOR_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.compare import CompareJson
 
 _DIGITS = 4  # of a number in a list: no machine has as many registers or slots per thread as 10,000
 
@@ -101,8 +104,12 @@ def compare(
         found = compare_kernels(module, request, names, registers, slots or (), asked, printed)
         tell(render_legend(found))
     if as_json:
-        chosen = {"machine_from": machine_from(module, names[0], machine, model)}
-        print_json({"schema_version": SCHEMA_VERSION, **comparison_json(found), **chosen})
+        shown: CompareJson = {
+            "schema_version": SCHEMA_VERSION,
+            **comparison_json(found),
+            "machine_from": machine_from(module, names[0], machine, model),
+        }
+        print_json(shown)
     if found.partial:
         fail("interrupted; the rows so far are printed", 4)
     if all(row.reason for one in found.kernels for row in one.rows):

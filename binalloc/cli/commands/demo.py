@@ -16,6 +16,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, sa
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.report.shapes.commands.demo import DemoJson
 
 
 @click.command()
@@ -48,9 +49,9 @@ def demo(
             if done.empty:
                 raise
             code, done.partial = getattr(stopped, "exit_code", EXIT_INTERRUPTED), True
-    found = demo_json(done)
+    found: DemoJson = {"schema_version": SCHEMA_VERSION, **demo_json(done)}
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     else:
         say(render_demo(found))
     if code:

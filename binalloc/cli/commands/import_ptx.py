@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
-from binalloc.cli.inputs import machine_from, machine_model, machine_of
+from binalloc.cli.inputs import machine_model, machine_of, told_machine
 from binalloc.cli.load import entries_of, imported_for, imported_units, units_of
 from binalloc.cli.options import all_of, block_of, json_option, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.printable import count
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
 
 
 @click.command("import-ptx")
@@ -82,9 +86,12 @@ def import_ptx(
     if as_json:
         from binalloc.report.imported import import_json
 
-        chosen = {"machine": model.name, "machine_from": machine_from(imported.module, None, machine, model)}
-        found = import_json(imported, units, output, len(data))
-        print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
+        found: ImportJson = {
+            "schema_version": SCHEMA_VERSION,
+            **import_json(imported, units, output, len(data)),
+            **told_machine(imported.module, None, machine, model),
+        }
+        print_json(found)
     elif output != "-":
         from binalloc.report.imported import render_import
 
@@ -107,7 +114,8 @@ def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> 
             )  # fmt: skip
         found.append((shown(file), entries))
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **entries_to_dict(found)})
+        listed: EntriesJson = {"schema_version": SCHEMA_VERSION, **entries_to_dict(found)}
+        print_json(listed)
     else:
         say(render_entries(found))
 

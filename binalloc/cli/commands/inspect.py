@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,10 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
 from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import InspectJson
+    from binalloc.report.shapes.commands.small import DiffJson
 
 _LIST = Ranges(lambda: (0, INTEGER_LIMIT))
 
@@ -73,7 +77,12 @@ def inspect(
     model = machine_of(module, kernel, machine, runs=False)
     found = inspect_module(module, data, kernel, chosen, model, Excerpt(function, words, blocks), columns, given_block)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found, **told_machine(module, kernel, machine, model)})
+        shown: InspectJson = {
+            "schema_version": SCHEMA_VERSION,
+            **found,
+            **told_machine(module, kernel, machine, model),
+        }
+        print_json(shown)
     else:
         say(render_inspection(found))
 
@@ -89,6 +98,7 @@ def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> No
     old, new = load_two(original, rewritten, None, kernel)
     rows = diff_modules(old, new, kernel)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "functions": rows})
+        found: DiffJson = {"schema_version": SCHEMA_VERSION, "functions": rows}
+        print_json(found)
     else:
         say(render_diff(rows))

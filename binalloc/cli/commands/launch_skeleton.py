@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json
 from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.skeleton import SkeletonJson
 
 
 @click.command("launch-skeleton")
@@ -67,5 +71,11 @@ def launch_skeleton(
         write_output(output or "-", text.encode())
     if as_json:
         chosen = told_machine(module, kernel, machine, model)
-        found = {"output": output, **chosen, **skeleton_to_dict(made), "text": text}
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        found: SkeletonJson = {
+            "schema_version": SCHEMA_VERSION,
+            "output": output,
+            **chosen,
+            **skeleton_to_dict(made),
+            "text": text,
+        }
+        print_json(found)

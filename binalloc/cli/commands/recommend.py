@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -40,6 +40,7 @@ from binalloc.printable import one_line
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.advice.recommend import Recommendation
+    from binalloc.report.shapes.commands.recommend import RecommendationJson, RecommendJson, RefusedJson
 
 
 @click.command()
@@ -83,7 +84,7 @@ def recommend(
     require_read_paper(wanted.readings, chosen)
     loaded, counted = optional_launch(launch, size), wanted.counted()
     named = kernel_of(kernel, loaded, counted)
-    told: list[dict[str, Any]] = []
+    told: list[RecommendationJson | RefusedJson] = []
     require_machine(machine)
     machines: list[str | None] = [None] if machine is None else list(dict.fromkeys(machine.split(",")))
     for one in machines:
@@ -104,9 +105,13 @@ def recommend(
             told.append(refusal_to_dict(refused, error))
             text = f"{refused}: refused: {one_line(str(error))}\n"
         else:
-            told.append(recommendation_to_dict(module, found, _command(found, file, one or model.name, launch, size)))
-            told[-1]["machine_from"] = machine_from(module, name, one, model)
-            text = render_recommendation(found.outcome, told[-1], papers)
+            command = _command(found, file, one or model.name, launch, size)
+            answer: RecommendationJson = {
+                **recommendation_to_dict(module, found, command),
+                "machine_from": machine_from(module, name, one, model),
+            }
+            told.append(answer)
+            text = render_recommendation(found.outcome, answer, papers)
         if not as_json:
             say(("\n" if len(told) > 1 else "") + text)
     if page is not None:
@@ -114,7 +119,8 @@ def recommend(
 
         write_output(page, recommendation_page(told, file, papers))
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "recommendations": told})
+        answers: RecommendJson = {"schema_version": SCHEMA_VERSION, "recommendations": told}
+        print_json(answers)
     if all(entry["refused"] for entry in told):
         fail("refused on every machine", 1)
 

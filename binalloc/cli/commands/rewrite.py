@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.pipeline.pipeline import Outcome
+    from binalloc.report.shapes.commands.rewrite import ExplainedJson, RewriteJson
 
 
 @click.command()
@@ -88,8 +89,14 @@ def _tell(module: Module, outcome: Outcome, chosen: str, output: str | None, *, 
     request, rewritten = outcome.request, outcome.rewritten
     told = explanation(request.prepared_for(module).module, rewritten.explained) if request.explain else None
     if as_json:
-        found = {"schema_version": SCHEMA_VERSION, **outcome_to_dict(outcome), "machine_from": chosen}
-        print_json(found if told is None else {**found, "explanation": told})
+        explained: ExplainedJson = {} if told is None else {"explanation": told}
+        found: RewriteJson = {
+            "schema_version": SCHEMA_VERSION,
+            **outcome_to_dict(outcome),
+            "machine_from": chosen,
+            **explained,
+        }
+        print_json(found)
     elif output != "-":
         say(render_outcome(outcome))
         if told is not None:

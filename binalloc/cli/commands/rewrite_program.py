@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from binalloc.cli.source import Source
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.launch.program.types import Program
+    from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson
 
 _OF_ONE = ("skews", "explain", "profile", "block")
 """Options that have no meaning for a sequence: they concern one launch or one kernel."""
@@ -57,9 +58,13 @@ def rewrite_a_program(
         done = rewrite_program(module, data, program, request, only)
     if output is not None and done.verified:
         write_output(output, write_module(done.module))
-    found = rewritten_program_json(done) | {"machine_from": machine_from(module, first, machine, model)}
+    found: ProgramRewriteJson = {
+        "schema_version": SCHEMA_VERSION,
+        **rewritten_program_json(done),
+        "machine_from": machine_from(module, first, machine, model),
+    }
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     elif output != "-":
         say(render_rewritten_program(found))
         if output is None and done.verified:

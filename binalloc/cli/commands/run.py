@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from binalloc.pipeline.running.run import KernelRun, MakeRecorder
     from binalloc.report.runs.facts import Annotate
     from binalloc.report.runs.files import Files
+    from binalloc.report.shapes.commands.runs import EndedRunJson, RunFields
+    from binalloc.report.shapes.parts.common import OnMachine
 
 EVERY = 10_000
 """Default of --every, cycles of an interval of a series: 10,000 intervals then cover a run of 100 million cycles."""
@@ -62,10 +64,10 @@ def _check_series(series: str | None) -> None:
         check_output(series, as_json=False, option="--series")
 
 
-def _say_rest(found: dict[str, Any]) -> None:
+def _say_rest(found: RunFields) -> None:
     """Say on stderr from which cycle on a series has no intervals of its own, if it ran full."""
-    series = found.get("series", {})
-    if series.get("full_at_cycle") is not None:
+    series = found.get("series")
+    if series is not None and series["full_at_cycle"] is not None:
         note(
             f"{series['file']}: all cycles from {series['full_at_cycle']:,} on are one interval, the last of "
             f"{series['intervals']:,}; see --every"
@@ -264,20 +266,24 @@ def _run(go: Callable[[Callable[[str], None]], KernelRun], *, as_json: bool) -> 
         raise
 
 
-def _print(done: KernelRun, shown: Shown, chosen: dict[str, str], *, as_json: bool) -> None:
+def _print(done: KernelRun, shown: Shown, chosen: OnMachine, *, as_json: bool) -> None:
     """Write the files of a run and print its report. Exit with a code if the run ended early or its results differ."""
     from binalloc.report.runs.facts import run_json
     from binalloc.report.runs.files import write_files
     from binalloc.report.runs.run import render_run
 
-    found = run_json(done, write_files(done, shown.files), shown.instructions) | chosen
+    found: EndedRunJson = {
+        "schema_version": SCHEMA_VERSION,
+        **run_json(done, write_files(done, shown.files), shown.instructions),
+        **chosen,
+    }
     _say_rest(found)
     if not as_json:
         say(render_run(found))
     if done.ended is not None:
         raise Ended(done.ended, found)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     if done.stopped_at is not None:
         sys.exit(EXIT_STOPPED)
     if done.reference is not None and not done.reference.same:

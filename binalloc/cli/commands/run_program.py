@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.launch.program.types import Program
+    from binalloc.report.shapes.commands.run_program import EndedProgramJson
+    from binalloc.report.shapes.parts.common import OnMachine
 
 LISTED = 50
 """Default of --timeline, launches listed in the text: about a screen; chosen by hand. The JSON has all."""
@@ -48,7 +50,7 @@ def refuse_for_program(context: click.Context, program: Program, step: int | Non
         raise UsageError("--reference compares what all launches leave", expected="no --step")
 
 
-def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module, dict[str, str], RunOptions]:
+def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module, OnMachine, RunOptions]:
     """Return the binary with the program's kernels, the JSON fields on its machine, and the options with that machine.
 
     Raise UsageError if the program has host steps and --host-steps does not permit them.
@@ -66,7 +68,7 @@ def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module
 
 def run_all(
     module: Module, program: Program, options: RunOptions, reference: bool, save: str | None, timeline: int | None,
-    chosen: dict[str, str], *, as_json: bool,
+    chosen: OnMachine, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Run all launches and print the report. Exit with code 1 if the buffers differ from the reference.
 
@@ -78,12 +80,16 @@ def run_all(
 
     with progress(as_json) as show:
         done = run_whole_program(module, program, options, progress=show, reference=reference)
-    found = program_json(done, save_program(done, save)) | chosen
+    found: EndedProgramJson = {
+        "schema_version": SCHEMA_VERSION,
+        **program_json(done, save_program(done, save)),
+        **chosen,
+    }
     if not as_json:
         say(render_program(found, timeline))
     if done.ended is not None:
         raise Ended(done.ended, found)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     if done.reference is not None and not done.reference.same:
         sys.exit(1)

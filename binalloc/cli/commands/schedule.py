@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from binalloc.cli.load import load_module
 from binalloc.cli.options import all_of, file_argument, json_option, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json
 from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.small import ScheduleJson
 
 
 @click.command()
@@ -35,8 +39,13 @@ def schedule(file: str, machine: str | None, output: str | None, as_json: bool) 
     write_output(output, write_module(module))
     if as_json:
         interval = {f.name: round(float(average_dispatch_interval(f)), 4) for f in module}
-        found = {"output": output, **chosen, "average_dispatch_interval": interval}
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        found: ScheduleJson = {
+            "schema_version": SCHEMA_VERSION,
+            "output": output,
+            **chosen,
+            "average_dispatch_interval": interval,
+        }
+        print_json(found)
 
 
 def _required_output(as_json: bool) -> str:

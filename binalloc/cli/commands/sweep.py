@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.block import Three
     from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.configuration import Configuration
+    from binalloc.report.shapes.commands.sweep import SweepJson, SweptKernel
 
 
 def _limits() -> tuple[int, int]:
@@ -136,7 +137,7 @@ def sweep(
     if as_parquet:
         require_parquet()
     require_one_kind(jobs, dask)
-    chosen: list[dict[str, str]] = []
+    chosen: list[SweptKernel] = []
     asked = [
         one
         for file, started in launches.items()
@@ -156,8 +157,12 @@ def sweep(
     if written is not None:
         write_output(written, (parquet_bytes if as_parquet else csv_bytes)(rows))
     if as_json:
-        found = sweep_json(rows, tally, code != 0, str(kept.folder), written)
-        print_json({"schema_version": SCHEMA_VERSION, "machines": chosen, **found})
+        found: SweepJson = {
+            "schema_version": SCHEMA_VERSION,
+            "machines": chosen,
+            **sweep_json(rows, tally, code != 0, str(kept.folder), written),
+        }
+        print_json(found)
     else:
         _say(rows, written, partial=code != 0)
     if code:
@@ -192,7 +197,7 @@ def _asked(
     allocators: tuple[str, ...],
     schedulers: tuple[str, ...],
     options: RunOptions,
-    chosen: list[dict[str, str]],
+    chosen: list[SweptKernel],
 ) -> Iterator[Configuration]:
     """Yield all configurations to run of one file, and append to `chosen` which machine each kernel takes, and why.
 

@@ -27,6 +27,7 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.report.shapes.commands.verify import VerifyJson
 
 
 def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fraction | None:
@@ -94,9 +95,9 @@ def verify(
     limits = Limits(max_slowdown, max_local_bytes)
     with progress(as_json) as show:
         done = verify_rewrite(old, new, kernel, loaded, replace(options, machine=ran_on), show, limits)
-    found = verification_json(done)
+    found: VerifyJson = {"schema_version": SCHEMA_VERSION, **verification_json(done)}
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     else:
         say(render_verification(found))
     if not done.verified or done.within_limits is False:

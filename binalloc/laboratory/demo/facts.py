@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.report.versions import level_json, version_json
+from binalloc.pipeline.steps.row import known
+from binalloc.report.versions import level_json, speedup_parts, version_json
 
 if TYPE_CHECKING:
     from binalloc.laboratory.demo.records import Demo, KernelDemo, LaunchedKernel, ProgramDemo
@@ -47,11 +48,11 @@ def _kernel(found: KernelDemo) -> DemoKernelJson:
         "speedup": _rounded(found.speedup),
         "ordering": _rounded(found.ordering),
         "rescheduling": _rounded(found.rescheduling),
-        "parts": {name: round(value, 4) for name, value in found.parts.items()},
+        "parts": speedup_parts(found.parts),
         "unified": {
-            "blocks_per_sm": found.unified.blocks_per_sm,
-            "registers": found.unified.registers,
-            "slots": found.unified.slots,
+            "blocks_per_sm": known(found.unified.blocks_per_sm),
+            "registers": known(found.unified.registers),
+            "slots": known(found.unified.slots),
             "kept_original": found.unified_keeps,
             "reason": found.unified.reason,
             "speedup": _rounded(found.unified.speedup),
@@ -62,11 +63,11 @@ def _kernel(found: KernelDemo) -> DemoKernelJson:
 
 
 def _verified(row: Row) -> VerifiedVersion:
-    return {**version_json(row), "verified": row.same_results}
+    return {**version_json(row), "verified": known(row.same_results)}
 
 
 def _nearest(row: Row) -> NearestVersion:
-    return {**version_json(row), "speedup": _rounded(row.speedup)}
+    return {**version_json(row), "speedup": round(known(row.speedup), 4)}
 
 
 def _program(found: ProgramDemo) -> DemoProgramJson:

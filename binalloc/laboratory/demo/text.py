@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
+from binalloc.pipeline.steps.row import known
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.demo import DemoFields, DemoKernelJson, DemoProgramJson, UnifiedChoice
+    from binalloc.report.shapes.parts.versions import VersionJson
 
-def render_demo(found: dict[str, Any]) -> str:
+
+def render_demo(found: DemoFields) -> str:
     """Return a table for each kind of samples, and how to read it. found: as `demo_json` gives it."""
     lines = ["PARTIAL: interrupted, further samples were not measured.\n\n"] if found["partial"] else []
     lines.append(f"Samples on {found['machine']}; cycles are emulated on one SM with its share of the bandwidth")
@@ -19,18 +25,23 @@ def render_demo(found: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def _render_kernels(rows: list[dict[str, Any]]) -> str:
+_LABELS: tuple[Literal["original", "ordered", "local", "best"], ...] = ("original", "ordered", "local", "best")
+"""Versions of a sample that its table shows, in this order."""
+
+
+def _render_kernels(rows: Sequence[DemoKernelJson]) -> str:
     lines = ["\n"]
     header = ["sample", "version", "registers", "slots", "local B", "blocks", "instructions", "cycles", "speedup"]
     body: list[list[object]] = []
     for row in rows:
-        base = (row["ordered"] or row["original"])["cycles"]
-        for label in ("original", "ordered", "local", "best"):
+        base = known((row["ordered"] or row["original"])["cycles"])
+        for label in _LABELS:
             v = row[label]
             if v is None or (label == "best" and not _gains(row)):
                 continue
             body.append([row["sample"] if label == "original" else "", label, v["registers"], v["slots"]])
-            body[-1] += [v["local_bytes"], v["blocks_per_sm"], v["instructions"], v["cycles"], base / v["cycles"]]
+            cycles = known(v["cycles"])
+            body[-1] += [v["local_bytes"], v["blocks_per_sm"], v["instructions"], cycles, base / cycles]
             body[-1].append(v["verified"])
     lines.append(table([*header, "verified"], body, left=2) + "\n")
     lines += [_explain(row) for row in rows]
@@ -48,7 +59,7 @@ shared-memory slots. verified: symbolic check passed, results as the reference's
 """
 
 
-def _render_programs(rows: list[dict[str, Any]]) -> str:
+def _render_programs(rows: Sequence[DemoProgramJson]) -> str:
     lines = ["\nPrograms: all launches of each.\n\n"]
     header = ["program", "kernels", "rewritten", "reordered", "launches", "cycles before", "after", "speedup"]
     body: list[list[object]] = []
@@ -65,15 +76,15 @@ def _render_programs(rows: list[dict[str, Any]]) -> str:
     return "".join(lines)
 
 
-def _faster(row: dict[str, Any]) -> bool:
-    return bool(row["cycles"]["rewritten"] < row["cycles"]["original"])
+def _faster(row: DemoProgramJson) -> bool:
+    return row["cycles"]["rewritten"] < row["cycles"]["original"]
 
 
-def _slower(row: dict[str, Any]) -> bool:
-    return bool(row["cycles"]["rewritten"] > row["cycles"]["original"])
+def _slower(row: DemoProgramJson) -> bool:
+    return row["cycles"]["rewritten"] > row["cycles"]["original"]
 
 
-def _explain_program(row: dict[str, Any]) -> list[str]:
+def _explain_program(row: DemoProgramJson) -> list[str]:
     """Its kernels that are not as they were, or take another time, with what each gained or lost; then what differs."""
     told = []
     for kernel in row["kernels"]:
@@ -94,17 +105,17 @@ printed the same, and as the reference's.
 """
 
 
-def _gains(row: dict[str, Any]) -> bool:
+def _gains(row: DemoKernelJson) -> bool:
     """Whether there is something better than any order of the original."""
-    return bool(row["rewritten"]) and not row["by_order_alone"]
+    return row["rewritten"] and not row["by_order_alone"]
 
 
-def _level(v: dict[str, Any]) -> str:
+def _level(v: VersionJson | UnifiedChoice) -> str:
     """A version's blocks, registers and slots."""
     return f"{count(v['blocks_per_sm'], 'block')}, {count(v['registers'], 'register')}, {count(v['slots'], 'slot')}"
 
 
-def _explain(row: dict[str, Any]) -> str:
+def _explain(row: DemoKernelJson) -> str:
     """The speedup's parts, or why there is none; then what the static policy would have done."""
     if _gains(row):
         parts = " x ".join(f"{name} {value:.3f}" for name, value in row["parts"].items())

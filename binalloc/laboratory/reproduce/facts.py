@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.laboratory.papers.by_registers import RegisterCurve
 from binalloc.laboratory.papers.reproduce import OURS, PLAIN, Point, Taken, told
 from binalloc.laboratory.papers.unified import FIGURE1_BEST
-from binalloc.pipeline.steps.row import Row
+from binalloc.pipeline.steps.row import Row, known
 from binalloc.pipeline.sweeping.sweep import Tally
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.laboratory import (
+        CurvePoint,
         Figure1Curve,
         PaperAndHere,
         ReadingChoice,
         ReproducedKernel,
+        ReproducedLevel,
         ReproducedMachine,
         ReproductionJson,
         Table1Row,
     )
 
-_OF_A_LEVEL = (
-    "allocator", "blocks", "status", "reason", "registers", "slots", "local_bytes", "blocks_per_sm", "occupancy",
-    "instructions", "cycles", "same_results", "proven",
-)  # fmt: skip
-_OF_A_POINT = ("status", "reason", "registers", "local_bytes", "blocks_per_sm", "occupancy", "cycles", "same_results")
 _TOP = 2
 
 
@@ -88,14 +85,28 @@ def _of_point(point: Point, points: Sequence[Point]) -> ReproducedKernel:
         "worst_allocator": worst.allocator,
         "unified": {name: _taken(point, taken) for name, taken in point.unified.items()},
         "table1": _table1(point),
-        "stated": [
-            {"claim": str(claim), "holds": so} for claim, so in told(point, _elsewhere(point, points)).items()
-        ],
+        "stated": [{"claim": str(claim), "holds": so} for claim, so in told(point, _elsewhere(point, points)).items()],
         "stalls": {"original": _stalls(point.base), "auto": _stalls(point.auto.row), "best": _stalls(best)},
-        "levels": [
-            {name: getattr(row, name) for name in _OF_A_LEVEL} | {"speedup": point.speedup(row)}
-            for row in (point.original, *point.levels)
-        ],
+        "levels": [_level(row, point.speedup(row)) for row in (point.original, *point.levels)],
+    }
+
+
+def _level(row: Row, speedup: float | None) -> ReproducedLevel:
+    return {
+        "allocator": row.allocator,
+        "blocks": row.blocks,
+        "status": row.status,
+        "reason": row.reason,
+        "registers": row.registers,
+        "slots": row.slots,
+        "local_bytes": row.local_bytes,
+        "blocks_per_sm": row.blocks_per_sm,
+        "occupancy": row.occupancy,
+        "instructions": row.instructions,
+        "cycles": row.cycles,
+        "same_results": row.same_results,
+        "proven": row.proven,
+        "speedup": speedup,
     }
 
 
@@ -107,12 +118,26 @@ def _of_curve(curve: RegisterCurve) -> Figure1Curve:
         "kernel": kernel,
         "sample": curve.sample,
         "demand": curve.demand,
-        "best_registers": _pair(FIGURE1_BEST.get(kernel), None if best is None else best.registers_allowed),
-        "points": [
-            {"registers_allowed": row.registers_allowed, "milliseconds": None if time is None else round(time, 6)}
-            | {name: getattr(row, name) for name in _OF_A_POINT}
-            for row, time in zip(curve.rows, curve.milliseconds, strict=True)
-        ],
+        "best_registers": {
+            "paper": FIGURE1_BEST.get(kernel),
+            "here": None if best is None else best.registers_allowed,
+        },
+        "points": [_curve_point(row, time) for row, time in zip(curve.rows, curve.milliseconds, strict=True)],
+    }
+
+
+def _curve_point(row: Row, time: float | None) -> CurvePoint:
+    return {
+        "registers_allowed": known(row.registers_allowed),
+        "milliseconds": None if time is None else round(time, 6),
+        "status": row.status,
+        "reason": row.reason,
+        "registers": row.registers,
+        "local_bytes": row.local_bytes,
+        "blocks_per_sm": row.blocks_per_sm,
+        "occupancy": row.occupancy,
+        "cycles": row.cycles,
+        "same_results": row.same_results,
     }
 
 
@@ -141,7 +166,7 @@ def _table1(point: Point) -> Table1Row:
     }
 
 
-def _pair(paper: float | None, here: Any) -> PaperAndHere:
+def _pair(paper: float, here: float | None) -> PaperAndHere:
     return {"paper": paper, "here": here}
 
 

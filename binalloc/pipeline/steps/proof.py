@@ -68,8 +68,8 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding], all
     The binary is beyond the checker's limits; or the original depends on the contents of a register at launch, or on
     the address of slots; or there is a defect of ours, or of the package that has the allocator.
     """
+    from binalloc.analysis.locations import names
     from binalloc.analysis.program import analyse
-    from binalloc.analysis.views.dump import summary_dict
     from binalloc.transform.allocators.table import wrong_plan
 
     limit = next((f for f in findings if f.kind == "limit"), None)
@@ -85,12 +85,12 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding], all
             remedy="Make the calls unguarded (branch around them), or leave this kernel as it is.",
         )
     for name, fn in analyse(module, request.kernel, lift=True).functions.items():
-        for read in summary_dict(fn)["uninitialised"]:
+        for index, location in fn.live.undefined:
             return Refused(
                 f"{request.kernel} may read a value that nothing wrote; what it does then cannot be preserved",
                 file=module.path or None,
-                place=f".text.{name} word {read['index']}",
-                found=f"a read of {read['place']}",
+                place=f".text.{name} word {index}",
+                found=f"a read of {names(1 << location)[0]}",
                 remedy="Initialise it in the source.",
             )
     read = reads_slots_place(set_of(module), given_functions(module, request))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from binalloc.pipeline.steps.sampling import Sampled
@@ -14,6 +14,15 @@ STATUSES = (OK, INFEASIBLE, REFUSED, LIMIT, FAULT)
 """Ways in which tasks and rows end. infeasible: no allocation fits the budget. refused: the kernel cannot be rewritten,
 or does not run on the machine. limit: it exceeds a limit on cycles or memory, or a limit of the checker. fault: the
 emulated kernel faults."""
+
+
+Figure = TypeVar("Figure")
+
+
+def known(figure: Figure | None) -> Figure:
+    """Return a figure of a row that has it: of a version that was built, or of a run that has ended."""
+    assert figure is not None
+    return figure
 
 
 @dataclass(frozen=True)

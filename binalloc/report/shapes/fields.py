@@ -52,8 +52,8 @@ def _members(hint: Any) -> list[Any]:
 
 
 def inner(type_: Any) -> list[tuple[str, type]]:
-    """Return the shapes of the objects that a value holds, each with the way to them: "", "[]" or ".<name>", or both, one
-    after the other. [] where it holds no objects of a known shape."""
+    """Return the shapes of the objects that a value holds, each with the way to them: "", "[]" or ".<name>", or both,
+    one after the other. [] where it holds no objects of a known shape."""
     if is_typeddict(type_):
         return [("", type_)]
     if get_origin(type_) in (Union, UnionType):

@@ -12,21 +12,17 @@ from binalloc.report.shapes.commands.laboratory import ReproduceJson, SmemCostJs
 from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
 from binalloc.report.shapes.commands.recommend import RecommendJson
 from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson, RewriteJson
-from binalloc.report.shapes.commands.runs import (
-    AnnotationJson,
-    HeapJson,
-    PrintedJson,
-    ProgramRunJson,
-    RunJson,
-    StoppedJson,
-)
+from binalloc.report.shapes.commands.run_program import ProgramRunJson
+from binalloc.report.shapes.commands.runs import RunJson, StoppedJson
 from binalloc.report.shapes.commands.skeleton import SkeletonJson
 from binalloc.report.shapes.commands.small import AsmJson, DiffJson, DisasmJson, ScheduleJson
 from binalloc.report.shapes.commands.sweep import SweepJson, SweepRowJson
 from binalloc.report.shapes.commands.verify import VerifyJson
+from binalloc.report.shapes.parts.annotation import AnnotationJson
 from binalloc.report.shapes.parts.common import ErrorDetails, ErrorJson
 from binalloc.report.shapes.parts.counters import CountersJson
 from binalloc.report.shapes.parts.files import BaselineFile, ProfileFile, SeriesFile
+from binalloc.report.shapes.parts.left import HeapJson, PrintedJson
 from binalloc.report.shapes.parts.pressure import PressureJson
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 
@@ -50,11 +46,11 @@ SECTIONS = (
 Printed in place of a command's own object where it fails with an exit code of 2 to 5, 70, 130 or 143, and with 1 where
 the answer is a refusal. The same text is on stderr.
 
-Where `--max-cycles`, Ctrl-C or SIGTERM stopped an emulated run, the object has what that run had done by then, too. Such
-an object of `run` has all its fields; `machine_from` and files are only there. `partial` is false where the run itself
-had ended: its trace for Accel-Sim got too long with its last block, or a run of `--skews` behind it was stopped. Of
-[a sequence of launches](#run-of-a-sequence) `run` has the launches that had ended, `rewrite` and `verify` the launch that
-was stopped; `message` says in which step it was, and in which rounds of the loops around it.
+Where `--max-cycles`, Ctrl-C or SIGTERM stopped an emulated run, the object also has the results of the run up to then.
+Such an object of `run` has all its fields; only there are `machine_from` and files. `partial` is false where the run
+itself had ended: its trace for Accel-Sim got too long with its last block, or a later run of `--skews` was stopped. For
+[a sequence of launches](#run-of-a-sequence) `run` prints the launches that had ended, `rewrite` and `verify` print the
+launch that was stopped; `message` names its step, and the rounds of the loops around that step.
 """,
     ),
     Section("details", (ErrorDetails,), level=3, printed=False),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Function, Module
@@ -27,7 +28,7 @@ def diff_modules(old: Module, new: Module, kernel: str | None) -> list[DiffFunct
     if any(words.values()):
         old = _inlined(old, words)
     known = {fn.name: fn for fn in old}
-    out = []
+    out: list[DiffFunction] = []
     for fn in new:
         if fn.name not in names:
             continue
@@ -55,7 +56,7 @@ def _rows(old: Function, new: Function) -> list[DiffRow]:
     origin = (
         new.origin.index if new.origin else list(range(min(len(old), len(new)))) + [-1] * max(0, len(new) - len(old))
     )
-    rows: list[dict[str, Any]] = []
+    rows: list[DiffRow] = []
     position = 0
     for index, source in enumerate(origin):
         while 0 <= source < len(old) and position < source:
@@ -81,7 +82,7 @@ def _text(fn: Function, index: int) -> str:
 _MARK = {"same": " ", "changed": "|", "inserted": ">", "deleted": "<"}
 
 
-def render_diff(functions: list[dict[str, Any]]) -> str:
+def render_diff(functions: Sequence[DiffFunction]) -> str:
     lines = []
     for fn in functions:
         lines.append(f"{fn['original']} -> {fn['function']}\n")

@@ -43,9 +43,9 @@ SAME_WORD = {
 """Attributes and keywords that are also fields, and what they are of."""
 
 SAME_STRING = {
-    ("analysis/views/dump.py", "guard"): "a kind of point in a web's dump",
     ("analysis/views/live_rows.py", "x"): "a mark in a table",
     ("report/views/live.py", "x"): "a mark in a table",
+    ("report/views/dump.py", "guard"): "a kind of point in a web's dump",
     ("analysis/webs.py", "CALL"): "a constant's name in __all__",
     ("verify/calls.py", "match"): "a kind of step",
     ("verify/product.py", "match"): "a kind of step",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from binalloc.laboratory.papers.reproduce import Case, Point
     from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.configuration import Subject
+    from binalloc.report.shapes.commands.laboratory import ReproduceJson
 
 
 @click.command()
@@ -87,7 +88,8 @@ def reproduce(
 
         write_output(page, reproduction_page(found))
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "paper": paper, **found})
+        shown: ReproduceJson = {"schema_version": SCHEMA_VERSION, "paper": paper, **found}
+        print_json(shown)
     elif points or curves:
         say(("PARTIAL: interrupted.\n\n" if code else "") + render_reproduction(found))
     if code:

@@ -17,6 +17,7 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.report.shapes.commands.laboratory import SmemCostJson
 
 
 def _limits() -> tuple[int, int]:
@@ -70,6 +71,7 @@ def smem_cost(
     if plot is not None:
         write_output(plot, smem_cost_svg(found).encode())
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found, "plot": plot})
+        shown: SmemCostJson = {"schema_version": SCHEMA_VERSION, **found, "plot": plot}
+        print_json(shown)
     else:
         say(render_smem_cost(found))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated
 
 from typing_extensions import TypedDict
 
@@ -17,14 +17,13 @@ class ComparedRow(TypedDict):
     slots: Annotated[int, says("its slots per thread")]
     allocator: Annotated[str, says("by name")]
     reason: Annotated[
-        str | None,
-        says('why the budget is infeasible, "" where it is not; the fields that follow are null where it is'),
+        str, says('why the budget is infeasible, "" where it is not; the fields that follow are null where it is')
     ]
     registers_used: Annotated[int | None, says("registers per thread")]
     slots_used: Annotated[int | None, says("slots per thread")]
     local_bytes: Annotated[int | None, says("bytes of local memory for spilled values, per thread")]
     local: Annotated[int | None, says("accesses to those in the code, callees included; likewise the next four")]
-    slot: NotRequired[Annotated[int | None, says("accesses to slots, those of `moves` left out")]]
+    slot: Annotated[int | None, says("accesses to slots, those of `moves` left out")]
     recomputed: Annotated[int | None, says("instructions that give a value again")]
     moves: Annotated[
         int | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated
 
 from typing_extensions import TypedDict
 
@@ -25,13 +25,13 @@ class UnifiedChoice(TypedDict):
     slots: Annotated[int, says("its slots")]
     kept_original: Annotated[bool, says("whether it keeps the original")]
     reason: Annotated[str, says("its steps")]
-    speedup: Annotated[float, says("what that gives")]
+    speedup: Annotated[float | None, says("what that gives")]
 
 
 class NearestVersion(VersionJson):
     """A version that did not beat the original."""
 
-    speedup: NotRequired[Annotated[float, says("over the original")]]
+    speedup: Annotated[float, says("over the original")]
 
 
 class DemoKernelJson(TypedDict):
@@ -50,8 +50,8 @@ class DemoKernelJson(TypedDict):
     ]
     local: Annotated[VerifiedVersion | None, says("a [version](#version); null where the original was kept")]
     best: Annotated[VerifiedVersion, says("a [version](#version)")]
-    speedup: Annotated[float, says("as in `rewrite`")]
-    ordering: Annotated[float, says("as in `rewrite`")]
+    speedup: Annotated[float | None, says("as in `rewrite`")]
+    ordering: Annotated[float | None, says("as in `rewrite`")]
     rescheduling: Annotated[float | None, says("as in `rewrite`")]
     parts: Annotated[SpeedupParts, says("as `speedup_parts` in `rewrite`")]
     unified: Annotated[UnifiedChoice, says("what the unified paper's static policy chooses")]

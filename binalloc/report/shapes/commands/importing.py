@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated
 
 from typing_extensions import TypedDict
 
@@ -56,8 +56,8 @@ class RefusalJson(TypedDict):
     """A reason why a kernel cannot be imported."""
 
     function: Annotated[str, says("it or a function it reaches, in which the reason was found")]
-    file: Annotated[str, says("the file it stands in")]
-    place: Annotated[str, says("line and column")]
+    file: Annotated[str | None, says("the file it stands in")]
+    place: Annotated[str | None, says("line and column")]
     message: Annotated[str, says("what cannot be imported")]
     found: Annotated[str | None, says("what was there; null where the message says it")]
     expected: Annotated[str | None, says("what should have been there, or null")]
@@ -67,7 +67,7 @@ class RefusalJson(TypedDict):
 class KernelNotImported(TypedDict):
     """A kernel that was left out."""
 
-    kernel: NotRequired[Annotated[str, says("a kernel left out with `--skip-unsupported`")]]
+    kernel: Annotated[str, says("a kernel left out with `--skip-unsupported`")]
     refusals: Annotated[list[RefusalJson], says("what cannot be imported of it")]
 
 

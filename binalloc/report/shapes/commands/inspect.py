@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.common import MachineFrom, Versioned
+from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.parts.pressure import PressureJson
 from binalloc.report.shapes.says import says
 
@@ -41,7 +41,7 @@ class SharedVariable(TypedDict):
 class OwnOccupancy(TypedDict):
     """How many blocks of a kernel an SM holds."""
 
-    machine: NotRequired[Annotated[str, says("machine of the next two; left out where the binary gives no block size")]]
+    machine: Annotated[str, says("machine of the next two; left out where the binary gives no block size")]
     blocks_per_sm: Annotated[int, says("resident blocks per SM, without dynamic shared memory")]
     occupancy: Annotated[float, says("resident warps over the most an SM holds")]
 
@@ -60,7 +60,7 @@ class FunctionRecord(TypedDict):
     shared_bytes: Annotated[int, says("static shared memory")]
     slots: Annotated[int, says("slots per thread")]
     slot_pointer: Annotated[str | None, says("register that holds the slot pointer")]
-    local_stack: Annotated[int | None, says("register that holds the local stack pointer")]
+    local_stack: Annotated[str | None, says("register that holds the local stack pointer")]
     block: Annotated[list[int] | None, says("required block size, three numbers")]
     max_threads: Annotated[int | None, says("launch bound")]
     machine: Annotated[str | None, says("machine it was scheduled for")]
@@ -111,8 +111,7 @@ class SectionsView(TypedDict):
     constant_variables: Annotated[list[ConstantVariable], says("constant variables")]
     constants: Annotated[list[ConstantBank], says("constant banks of the file")]
     provenance: Annotated[
-        list[dict[str, int | str | None]],
-        says("what was done to the binary, oldest first; keys as the tool that did it wrote them"),
+        list[dict[str, Any]], says("what was done to the binary, oldest first; keys as the tool that did it wrote them")
     ]
 
 
@@ -157,9 +156,9 @@ class BasicBlockJson(TypedDict):
     preds: Annotated[list[int], says("numbers of predecessors")]
     reachable: Annotated[bool, says("from the entry")]
     idom: Annotated[int | None, says("immediate dominator")]
-    ipdom: Annotated[int | str, says('immediate post-dominator, `"exit"` for the end')]
+    ipdom: Annotated[int | str | None, says('immediate post-dominator, `"exit"` for the end')]
     depth: Annotated[int, says("loops around it")]
-    weight: Annotated[int, says("weight of its instructions in costs")]
+    weight: Annotated[float, says("weight of its instructions in costs")]
 
 
 class BranchJson(TypedDict):
@@ -180,8 +179,8 @@ class LoopJson(TypedDict):
     irreducible: Annotated[bool, says("whether it has several entries")]
 
 
-class ControlFlow(TypedDict):
-    """The control flow of a function."""
+class BlocksJson(TypedDict):
+    """The basic blocks of a function."""
 
     function: Annotated[str, says("a function")]
     instructions: Annotated[int, says("its words")]
@@ -191,6 +190,11 @@ class ControlFlow(TypedDict):
     exits: Annotated[list[int], says("blocks that end the function")]
     calls: Annotated[list[int], says("indexes of calls")]
     reconvergence: Annotated[list[BranchJson], says("branches that may diverge")]
+
+
+class ControlFlow(BlocksJson):
+    """The control flow of a function."""
+
     loops: Annotated[list[LoopJson], says("loops")]
 
 
@@ -227,11 +231,11 @@ class WebJson(TypedDict):
 
     web: Annotated[int, says("number of a life range")]
     place: Annotated[str, says("its register, predicate or local word")]
-    defs: Annotated[list[list[int | str] | list[int]], says("definitions as [instruction, operand or name, unit]")]
-    uses: Annotated[list[list[int | str] | list[int]], says("uses, likewise")]
+    defs: Annotated[list[list[int | str]], says("definitions as [instruction, operand or name, unit]")]
+    uses: Annotated[list[list[int | str]], says("uses, likewise")]
     first: Annotated[int, says("first instruction of its span, -1 for the entry")]
     last: Annotated[int, says("last one")]
-    cost: Annotated[int, says("accesses weighted by loops")]
+    cost: Annotated[float, says("accesses weighted by loops")]
     group: Annotated[int | None, says("its aligned group")]
     offset: Annotated[int | None, says("its place in the group")]
     remat: Annotated[int | None, says("the instruction that can make it again")]
@@ -246,13 +250,18 @@ class AlignedGroup(TypedDict):
     members: Annotated[list[list[int]], says("[web, offset] of each member")]
 
 
-class FunctionWebs(TypedDict):
+class WebTable(TypedDict):
     """The live ranges of a function."""
 
     function: Annotated[str, says("a function")]
-    summary: Annotated[FunctionSummary, says("what the function takes from its callers and leaves them")]
     webs: Annotated[list[WebJson], says("live ranges")]
     groups: Annotated[list[AlignedGroup], says("aligned groups of registers")]
+
+
+class FunctionWebs(WebTable):
+    """The live ranges of a function, and what its callers see of it."""
+
+    summary: Annotated[FunctionSummary, says("what the function takes from its callers and leaves them")]
 
 
 class WebsView(TypedDict):
@@ -271,7 +280,7 @@ class LiveValue(TypedDict):
     column: Annotated[int, says("the column of the text that it has a mark in")]
 
 
-class LiveRow(TypedDict):
+class LiveRowJson(TypedDict):
     """An instruction and what lives there."""
 
     index: Annotated[int, says("an instruction, -1 for the entry")]
@@ -292,7 +301,7 @@ class FunctionLife(TypedDict):
 
     function: Annotated[str, says("a function")]
     values: Annotated[list[LiveValue], says("live ranges")]
-    rows: Annotated[list[LiveRow], says("instructions")]
+    rows: Annotated[list[LiveRowJson], says("instructions")]
 
 
 class LiveView(TypedDict):
@@ -316,7 +325,7 @@ class StackDepths(TypedDict):
     moving_stack: Annotated[int, says("slots deep, live slots moved together at calls")]
 
 
-class StackCall(TypedDict):
+class StackCallJson(TypedDict):
     """A call in a layout."""
 
     caller: Annotated[str, says("a call's caller")]
@@ -326,13 +335,13 @@ class StackCall(TypedDict):
     moves: Annotated[list[list[int]], says("[from, to] of each slot moved")]
 
 
-class StackLayout(TypedDict):
+class StackLayoutJson(TypedDict):
     """A layout of the stack of slots."""
 
     name: Annotated[str, says("one of the three")]
     depth: Annotated[int, says("slots deep")]
     start: Annotated[dict[str, int], says("first slot of each function's frame, from 0")]
-    calls: Annotated[list[StackCall], says("calls")]
+    calls: Annotated[list[StackCallJson], says("calls")]
 
 
 class SlotCall(TypedDict):
@@ -354,9 +363,9 @@ class SlotFunction(TypedDict):
 class SlotsJson(TypedDict):
     """The slots of a rewritten binary."""
 
-    bytes_per_warp: Annotated[int | None, says("slots of a rewritten binary; null in others")]
+    bytes_per_warp: Annotated[int, says("slots of a rewritten binary; null in others")]
     slots: Annotated[int, says("slots per thread")]
-    pointer: Annotated[str, says("register of the slot pointer")]
+    pointer: Annotated[str | None, says("register of the slot pointer")]
     functions: Annotated[list[SlotFunction], says("functions that touch slots")]
 
 
@@ -370,20 +379,25 @@ class SpillFunction(TypedDict):
 class SpillArea(TypedDict):
     """The spill area of a rewritten binary."""
 
-    start: Annotated[int | None, says("offset of the spill area of a rewritten binary; null in others")]
+    start: Annotated[int, says("offset of the spill area of a rewritten binary; null in others")]
     bytes: Annotated[int, says("its size per thread")]
     functions: Annotated[list[SpillFunction], says("functions that touch it")]
 
 
-class StackView(TypedDict):
-    """The view of `--stack`."""
+class StackFacts(TypedDict):
+    """The stack of slots of a kernel."""
 
     depths: Annotated[StackDepths, says("slots deep, by layout")]
     frames: Annotated[dict[str, list[str]], says("words of local memory by function")]
-    layouts: Annotated[list[StackLayout], says("the three layouts")]
+    layouts: Annotated[list[StackLayoutJson], says("the three layouts")]
     not_lifted: Annotated[list[str], says("why words of local memory have no slot")]
     slots: Annotated[SlotsJson | None, says("slots of a rewritten binary; null in others")]
     spill_area: Annotated[SpillArea | None, says("spill area of a rewritten binary; null in others")]
+
+
+class StackView(StackFacts):
+    """The view of `--stack`."""
+
     text: Annotated[str, says("the view as text")]
 
 
@@ -399,7 +413,6 @@ class InspectionJson(TypedDict):
     """The fields of what `inspect` prints."""
 
     file: Annotated[str, says("path of the binary")]
-    machine: Annotated[str, says("machine whose occupancy is told, and that PTX is imported for")]
     kernel: NotRequired[Annotated[str, says("the kernel the views are about; left out with `--sections` alone")]]
     sections: NotRequired[Annotated[SectionsView, says("file, functions and variables, with `--sections`")]]
     cfg: NotRequired[Annotated[CfgView, says("control flow, with `--cfg`")]]
@@ -410,5 +423,5 @@ class InspectionJson(TypedDict):
     minimum: NotRequired[Annotated[MinimumView, says("the fewest registers, with `--minimum`")]]
 
 
-class InspectJson(Versioned, InspectionJson, MachineFrom):
+class InspectJson(Versioned, InspectionJson, OnMachine):
     """What `inspect` prints."""

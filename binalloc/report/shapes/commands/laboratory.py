@@ -15,14 +15,20 @@ class ReproducedMachine(TypedDict):
 
     machine: Annotated[str, says("the machine's name")]
     auto_over_best: Annotated[
-        float,
-        says("what the automatic choice reaches of the best speedup: geometric mean over its kernels"),
+        float | None, says("what the automatic choice reaches of the best speedup: geometric mean over its kernels")
     ]
-    least_auto_over_best: Annotated[float, says("the least of them")]
+    least_auto_over_best: Annotated[float | None, says("the least of them")]
 
 
 class PaperAndHere(TypedDict):
-    """A figure of the paper's, and what it is here."""
+    """A figure that the paper states, and what it is here."""
+
+    paper: Annotated[float, says("the paper's figure")]
+    here: Annotated[float | None, says("the figure here; null where nothing ran")]
+
+
+class FastestRegisters(TypedDict):
+    """Where a curve of Fig. 1 is fastest."""
 
     paper: Annotated[int | None, says("where the paper's text says that it is fastest; null where it does not")]
     here: Annotated[int | None, says("where it is here; null where nothing ran")]
@@ -35,12 +41,12 @@ class CurvePoint(TypedDict):
     milliseconds: Annotated[float | None, says("emulated cycles at the machine's clock; null where it did not run")]
     status: Annotated[str, says("this and all others as in a [row](SWEEP.md#columns) of a sweep")]
     reason: Annotated[str, says("as there")]
-    registers: Annotated[int, says("as there")]
-    local_bytes: Annotated[int, says("as there")]
-    blocks_per_sm: Annotated[int, says("as there")]
-    occupancy: Annotated[float, says("as there")]
-    cycles: Annotated[int, says("as there")]
-    same_results: Annotated[bool, says("as there")]
+    registers: Annotated[int | None, says("as there")]
+    local_bytes: Annotated[int | None, says("as there")]
+    blocks_per_sm: Annotated[int | None, says("as there")]
+    occupancy: Annotated[float | None, says("as there")]
+    cycles: Annotated[int | None, says("as there")]
+    same_results: Annotated[bool | None, says("as there")]
 
 
 class Figure1Curve(TypedDict):
@@ -50,7 +56,7 @@ class Figure1Curve(TypedDict):
     kernel: Annotated[str, says("the benchmark")]
     sample: Annotated[str, says("the sample that stands in for it")]
     demand: Annotated[int, says("registers per thread of the input, of which the machine may not let it have all")]
-    best_registers: Annotated[PaperAndHere, says("registers at which it is fastest")]
+    best_registers: Annotated[FastestRegisters, says("registers at which it is fastest")]
     points: Annotated[list[CurvePoint], says("points of the curve")]
 
 
@@ -64,7 +70,7 @@ class ReadingChoice(TypedDict):
             "the original"
         ),
     ]
-    speedup: Annotated[float, says("what that comes to")]
+    speedup: Annotated[float | None, says("what that comes to")]
     reason: Annotated[str, says("its path of decisions")]
 
 
@@ -95,17 +101,17 @@ class ReproducedLevel(TypedDict):
 
     allocator: Annotated[str, says("by name; `original` for the input")]
     blocks: Annotated[int | None, says("the level; null for the input")]
-    speedup: Annotated[float, says("over the original")]
+    speedup: Annotated[float | None, says("over the original")]
     status: Annotated[str, says("this and all others as in a [row](SWEEP.md#columns) of a sweep")]
     reason: Annotated[str, says("as there")]
-    registers: Annotated[int, says("as there")]
-    slots: Annotated[int, says("as there")]
-    local_bytes: Annotated[int, says("as there")]
-    blocks_per_sm: Annotated[int, says("as there")]
-    occupancy: Annotated[float, says("as there")]
-    instructions: Annotated[int, says("as there")]
-    cycles: Annotated[int, says("as there")]
-    same_results: Annotated[bool, says("as there")]
+    registers: Annotated[int | None, says("as there")]
+    slots: Annotated[int | None, says("as there")]
+    local_bytes: Annotated[int | None, says("as there")]
+    blocks_per_sm: Annotated[int | None, says("as there")]
+    occupancy: Annotated[float | None, says("as there")]
+    instructions: Annotated[int | None, says("as there")]
+    cycles: Annotated[int | None, says("as there")]
+    same_results: Annotated[bool | None, says("as there")]
     proven: Annotated[bool | None, says("as there")]
 
 
@@ -118,23 +124,23 @@ class ReproducedKernel(TypedDict):
     sample: Annotated[str, says("the sample that stands in for it there")]
     block: Annotated[list[int], says("threads in x, y, z")]
     block_is: Annotated[str, says("how its size is known: `firm`, `inferred`, `chosen`")]
-    original_blocks: Annotated[int, says("blocks per SM of the original")]
-    input_cycles: Annotated[int, says("emulated, of the input as it came")]
+    original_blocks: Annotated[int | None, says("blocks per SM of the original")]
+    input_cycles: Annotated[int | None, says("emulated, of the input as it came")]
     original_cycles: Annotated[
-        int,
+        int | None,
         says(
             "of the original: the input, or what allocator `local` orders for as many blocks, if that is faster; "
             "all speedups of this command are over it"
         ),
     ]
-    auto: Annotated[float, says("speedup of what policy `model` takes with allocator `best`")]
+    auto: Annotated[float | None, says("speedup of what policy `model` takes with allocator `best`")]
     auto_blocks: Annotated[int | None, says("the level that it takes, or null where it leaves the original")]
     auto_reason: Annotated[str, says("why, as `rewrite` says it")]
-    best: Annotated[float, says("the greatest speedup of all levels and allocators")]
-    best_blocks: Annotated[int, says("its level")]
+    best: Annotated[float | None, says("the greatest speedup of all levels and allocators")]
+    best_blocks: Annotated[int | None, says("its level")]
     best_allocator: Annotated[str, says("its allocator")]
-    worst: Annotated[float, says("the least")]
-    worst_blocks: Annotated[int, says("its level")]
+    worst: Annotated[float | None, says("the least")]
+    worst_blocks: Annotated[int | None, says("its level")]
     worst_allocator: Annotated[str, says("its allocator")]
     unified: Annotated[
         dict[str, ReadingChoice],
@@ -155,7 +161,6 @@ class ReproducedKernel(TypedDict):
 class ReproductionJson(TypedDict):
     """The fields of what `reproduce` prints."""
 
-    paper: Annotated[str, says("`unified`")]
     partial: Annotated[bool, says("whether Ctrl-C ended it: `kernels` and `figure1` have what was known by then")]
     cache: Annotated[str, says("the folder that finished runs are kept in")]
     done: Annotated[int, says("programs built, runs and comparisons that this command did")]
@@ -167,6 +172,8 @@ class ReproductionJson(TypedDict):
 
 class ReproduceJson(Versioned, ReproductionJson):
     """What `reproduce` prints."""
+
+    paper: Annotated[str, says("`unified`")]
 
 
 class PassesPerLoad(TypedDict):
@@ -185,8 +192,8 @@ class PassesPerLoad(TypedDict):
 class CostPart(TypedDict):
     """The regression of one part of the cycles."""
 
-    c1: Annotated[float, says("the same regression of each part of the cycles; they add up to `c1`")]
-    c2: Annotated[float, says("likewise, to `c2`")]
+    c1: Annotated[float | None, says("the same regression of each part of the cycles; they add up to `c1`")]
+    c2: Annotated[float | None, says("likewise, to `c2`")]
 
 
 class SmemCostRow(TypedDict):
@@ -237,7 +244,7 @@ class SmemCostFields(TypedDict):
             "what a pass costs where `passes_per_load` says other numbers than k"
         ),
     ]
-    c2: Annotated[float, says("the line's cycles at 0")]
+    c2: Annotated[float | None, says("the line's cycles at 0")]
     r2: Annotated[
         float | None,
         says("share of the variance that the line explains; null, too, where all runs took as long"),
@@ -249,8 +256,9 @@ class SmemCostFields(TypedDict):
     ]
     rows: Annotated[list[SmemCostRow], says("runs")]
     paper: Annotated[SmemCostPaper, says("the paper's figures")]
-    plot: Annotated[str | None, says("path of the figure, or null")]
 
 
 class SmemCostJson(Versioned, SmemCostFields):
     """What `smem-cost` prints."""
+
+    plot: Annotated[str | None, says("path of the figure, or null")]

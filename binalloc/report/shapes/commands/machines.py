@@ -14,7 +14,7 @@ from binalloc.report.shapes.says import says
 class AlternativeFigure(TypedDict):
     """Another source's word on a figure."""
 
-    value: Annotated[float, says("what another source says")]
+    value: Annotated[bool | float | str, says("what another source says")]
     source: Annotated[str, says("that source")]
 
 
@@ -82,7 +82,5 @@ class MachinesJson(Versioned, MachinesFields):
     """What `machines` prints with names."""
 
 
-class OccupancyAnswerJson(OccupancyJson):
+class OccupancyAnswerJson(Versioned, OccupancyJson):
     """What `machines --occupancy` prints: an [occupancy](#occupancy)."""
-
-    schema_version: Annotated[int, says("1")]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
+from binalloc.report.shapes.parts.common import MachineFrom, Versioned
 from binalloc.report.shapes.parts.pressure import PressureJson
 from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, OccupancyJson, VersionJson
 from binalloc.report.shapes.says import says
@@ -64,7 +65,7 @@ class CertificateJson(TypedDict):
     """How good the spill code is."""
 
     cost: Annotated[
-        float | None,
+        float,
         says(
             "what the spill code of the recommended version costs by what allocators go by: accesses to a slot, "
             "per run of the kernel, by loops and calls; `certificate` is null where the input is kept"
@@ -105,7 +106,7 @@ class NextSteps(TypedDict):
     """What to do now."""
 
     rewrite: Annotated[
-        str | None,
+        str,
         says(
             "the command that writes it; `next` is null where the original is kept, or another order gains next "
             "to nothing (below 1 %)"
@@ -138,7 +139,7 @@ class BoundJson(TypedDict):
     """What binds the original."""
 
     kind: Annotated[
-        str | None,
+        str,
         says(
             "what binds the original, by its run or by policy `model`: `issue`, `unit`, `banks`, `arrivals` (at "
             "barriers), `dram`, `link` (a resource is at its limit), or `latency`, `barrier`, `dependence`, "
@@ -171,7 +172,7 @@ class BoundJson(TypedDict):
 class GridJson(TypedDict):
     """The grid on the whole GPU."""
 
-    blocks: Annotated[int | None, says("blocks of the grid; `grid` is null without a launch")]
+    blocks: Annotated[int, says("blocks of the grid; `grid` is null without a launch")]
     sms: Annotated[int, says("SMs of the GPU")]
     blocks_of_an_sm: Annotated[
         int,
@@ -200,18 +201,14 @@ class HotLineJson(TypedDict):
     text: Annotated[str | None, says("the line itself; null where the source is not at hand")]
 
 
-class RecommendationJson(TypedDict):
-    """The answer for a machine."""
+class AdviceJson(TypedDict):
+    """The fields of the answer for a machine."""
 
     refused: Annotated[None, says("null: there is an answer")]
     kernel: Annotated[str, says("the kernel")]
     machine: Annotated[str, says("a machine's name, one entry for each of `--machine`")]
-    machine_from: Annotated[
-        str,
-        says("why it is that machine: `asked for`, the target of PTX, the binary's own, or the default"),
-    ]
     allocator: Annotated[str, says("as in [rewrite](#rewrite), like those up to `levels[]`")]
-    policy: Annotated[str, says("how the level was chosen")]
+    policy: Annotated[str | None, says("how the level was chosen")]
     reading: Annotated[
         list[str] | None,
         says("where the unified paper was read otherwise than printed; null for other policies"),
@@ -284,6 +281,10 @@ class RecommendationJson(TypedDict):
     hot_lines: Annotated[list[HotLineJson], says("the eight source lines of which most is executed, the first first")]
 
 
+class RecommendationJson(AdviceJson, MachineFrom):
+    """The answer for a machine."""
+
+
 class RefusedJson(TypedDict):
     """What there is of a machine that has no answer, where several are asked about."""
 
@@ -291,8 +292,7 @@ class RefusedJson(TypedDict):
     machine: Annotated[str, says("the machine's name")]
 
 
-class RecommendJson(TypedDict):
+class RecommendJson(Versioned):
     """What `recommend` prints."""
 
-    schema_version: Annotated[int, says("1")]
     recommendations: Annotated[list[RecommendationJson | RefusedJson], says("one for each machine of `--machine`")]

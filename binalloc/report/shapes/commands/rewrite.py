@@ -175,10 +175,14 @@ class OutcomeJson(TypedDict):
     solver: Annotated[list[SolverJson], says("functions that CP-SAT placed; allocator `cpsat` only")]
 
 
-class RewriteJson(Versioned, OutcomeJson, MachineFrom):
-    """What `rewrite` prints of one launch."""
+class ExplainedJson(TypedDict):
+    """What `--explain` adds."""
 
     explanation: NotRequired[Annotated[list[SpilledValue], says("values that left the registers; with `--explain`")]]
+
+
+class RewriteJson(Versioned, OutcomeJson, MachineFrom, ExplainedJson):
+    """What `rewrite` prints of one launch."""
 
 
 class ProgramKernel(TypedDict):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.common import MachineFrom, Versioned
+from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.says import says
 
 
@@ -50,8 +50,6 @@ class SkeletonKernel(TypedDict):
 class SkeletonFields(TypedDict):
     """The fields of what `launch-skeleton` prints."""
 
-    output: Annotated[str | None, says("path of the launch file; null without -o")]
-    machine: Annotated[str, says("machine that its kernels are launched on")]
     sequence: Annotated[bool, says("whether it has `[[step]]` tables")]
     launch: Annotated[
         dict[str, Any],
@@ -59,8 +57,10 @@ class SkeletonFields(TypedDict):
     ]
     left_out: Annotated[list[KernelWithoutLaunch], says("kernels, of several, that have no launch")]
     kernels: Annotated[list[SkeletonKernel], says("kernels that the file launches")]
-    text: Annotated[str, says("the file")]
 
 
-class SkeletonJson(Versioned, SkeletonFields, MachineFrom):
+class SkeletonJson(Versioned, SkeletonFields, OnMachine):
     """What `launch-skeleton` prints."""
+
+    output: Annotated[str | None, says("path of the launch file; null without -o")]
+    text: Annotated[str, says("the file")]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.common import Versioned
+from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.says import says
 
 
@@ -18,34 +18,26 @@ class AssembledFunction(TypedDict):
     instructions: Annotated[int, says("its instruction words")]
 
 
-class AsmJson(TypedDict):
+class AsmJson(Versioned):
     """What `asm` prints."""
 
-    schema_version: Annotated[int, says("1")]
     output: Annotated[str, says("path of the binary")]
     bytes: Annotated[int, says("its size")]
     functions: Annotated[list[AssembledFunction], says("functions of the binary")]
 
 
-class DisasmJson(TypedDict):
+class DisasmJson(Versioned):
     """What `disasm` prints."""
 
-    schema_version: Annotated[int, says("1")]
     output: Annotated[str | None, says("path of the text; null without -o")]
     functions: Annotated[list[AssembledFunction], says("functions of the binary")]
     text: Annotated[str, says("the assembly")]
 
 
-class ScheduleJson(TypedDict):
+class ScheduleJson(Versioned, OnMachine):
     """What `schedule` prints."""
 
-    schema_version: Annotated[int, says("1")]
     output: Annotated[str, says("path of the binary")]
-    machine: Annotated[str, says("the machine's name")]
-    machine_from: Annotated[
-        str,
-        says("why it is that machine: `asked for`, the target of PTX, the binary's own, or the default"),
-    ]
     average_dispatch_interval: Annotated[
         dict[str, float],
         says("stall counts over instructions by function: the unified paper's interval"),
@@ -70,11 +62,7 @@ class DiffFunction(TypedDict):
     rows: Annotated[list[DiffRow], says("instructions side by side")]
 
 
-class DiffFields(TypedDict):
-    """The fields of what `diff` prints."""
+class DiffJson(Versioned):
+    """What `diff` prints."""
 
     functions: Annotated[list[DiffFunction], says("functions of the rewritten binary")]
-
-
-class DiffJson(Versioned, DiffFields):
-    """What `diff` prints."""

@@ -23,10 +23,10 @@ class HazardJson(TypedDict):
         str | None,
         says("function of the instruction it has to wait for; null where that is not known"),
     ]
-    producer_index: Annotated[int, says("its word")]
-    producer: Annotated[str, says("its text")]
-    cycles_needed: Annotated[int, says("cycles that must lie between the two")]
-    cycles_found: Annotated[int, says("cycles that lie between them on the shortest way")]
+    producer_index: Annotated[int | None, says("its word")]
+    producer: Annotated[str | None, says("its text")]
+    cycles_needed: Annotated[int | None, says("cycles that must lie between the two")]
+    cycles_found: Annotated[int | None, says("cycles that lie between them on the shortest way")]
     scoreboards: Annotated[list[int], says("scoreboards that should have been waited for")]
     other_lanes: Annotated[bool, says("other lanes of the warp ran the producer")]
 
@@ -44,8 +44,10 @@ class ControlCodesJson(TypedDict):
 class StoreJson(TypedDict):
     """A store, and what it left."""
 
-    store: Annotated[str, says("the store that wrote it in the original")]
-    value: Annotated[float, says("what it left; complex numbers as text, and pointers with what they are to")]
+    store: Annotated[str | None, says("the store that wrote it in the original")]
+    value: Annotated[
+        int | float | str, says("what it left; complex numbers as text, and pointers with what they are to")
+    ]
 
 
 class FirstStoreJson(TypedDict):
@@ -82,8 +84,8 @@ class LimitJson(TypedDict):
     directives: Annotated[list[str], says("those directives; none where it keeps to them")]
 
 
-class VerificationJson(TypedDict):
-    """The fields of what `verify` prints."""
+class ProvenJson(TypedDict):
+    """What is known of both binaries."""
 
     kernel: Annotated[str | None, says("the kernel proven; null where there are several")]
     kernels: Annotated[list[str], says("the kernels compared: the one of `--kernel`, or all that both have")]
@@ -111,14 +113,6 @@ class VerificationJson(TypedDict):
         says("the first element that differs, and who wrote it; null where none differs"),
     ]
     cycles: Annotated[BothCounts | None, says("emulated cycles of both runs; null without a launch")]
-    machine: NotRequired[Annotated[str, says("machine of the runs; left out without a launch, as is the next")]]
-    scheduler: NotRequired[
-        Annotated[
-            str,
-            says("the warp scheduler of the runs, as `--scheduler` names it; left out without them"),
-        ]
-    ]
-    original_rescheduled: NotRequired[Annotated[bool, says("the original had to be scheduled for it")]]
     within_limits: Annotated[
         bool | None,
         says(
@@ -128,6 +122,23 @@ class VerificationJson(TypedDict):
     ]
     limits: Annotated[list[LimitJson], says("limits, one for each kernel and counter")]
     exceeded: Annotated[list[str], says("one sentence for each limit that is not kept")]
+
+
+class ComparedOn(TypedDict):
+    """Where both runs were emulated."""
+
+    machine: NotRequired[Annotated[str, says("machine of the runs; left out without a launch, as is the next")]]
+    scheduler: NotRequired[
+        Annotated[
+            str,
+            says("the warp scheduler of the runs, as `--scheduler` names it; left out without them"),
+        ]
+    ]
+    original_rescheduled: NotRequired[Annotated[bool, says("the original had to be scheduled for it")]]
+
+
+class VerificationJson(ProvenJson, ComparedOn):
+    """The fields of what `verify` prints."""
 
 
 class VerifyJson(Versioned, VerificationJson):

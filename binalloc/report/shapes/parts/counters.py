@@ -50,7 +50,7 @@ class CountersJson(TypedDict):
             "are null where there is nothing to divide by"
         ),
     ]
-    sectors_per_global_load: Annotated[float, says("`global_load_sectors` over `user_global_loads`")]
+    sectors_per_global_load: Annotated[float | None, says("`global_load_sectors` over `user_global_loads`")]
     sectors_per_global_store: Annotated[float | None, says("`global_store_sectors` over `user_global_stores`")]
     achieved_occupancy: Annotated[float, says("as above")]
     user_global_loads: Annotated[int, says("loads from global memory by user code")]
@@ -175,13 +175,13 @@ class CountersJson(TypedDict):
     ]
     dram_bank_ticks: Annotated[int, says("ticks in which a bank carries out commands, summed over banks")]
     dram_banks_busy: Annotated[
-        float,
+        float | None,
         says(
             "`dram_bank_ticks` over `dram_busy_ticks`: banks busy on average while one of their channel is, the "
             "bank-level parallelism"
         ),
     ]
-    dram_row_hit_rate: Annotated[float, says("`dram_row_hits` over `dram_requests`")]
+    dram_row_hit_rate: Annotated[float | None, says("`dram_row_hits` over `dram_requests`")]
     dram_utilisation: Annotated[
         float,
         says("`dram_bytes` over what DRAM, or the SMs' share of it, could have moved in the run's cycles"),

@@ -18,7 +18,7 @@ class PressurePlace(TypedDict):
     line: Annotated[int | None, says("source line of that instruction")]
 
 
-class PeakValue(TypedDict):
+class PeakValueJson(TypedDict):
     """A value that takes a register at that point."""
 
     function: Annotated[str, says("the function of a value that takes a register at that point")]
@@ -29,10 +29,9 @@ class PeakValue(TypedDict):
     defs: Annotated[list[int], says("instructions that define it, -1 for the entry")]
     uses: Annotated[list[int], says("instructions that read it")]
     lines: Annotated[
-        list[str | None] | None,
-        says("source lines of its definitions as file:line, null where the binary names none"),
+        list[str | None], says("source lines of its definitions as file:line, null where the binary names none")
     ]
-    cost: Annotated[int, says("its accesses weighted by loops")]
+    cost: Annotated[float, says("its accesses weighted by loops")]
     remat: Annotated[int | None, says("the instruction that can make it again")]
 
 
@@ -51,15 +50,13 @@ class PlaceInFunction(TypedDict):
     index: Annotated[int, says("where in it")]
 
 
-class FunctionPressure(TypedDict):
-    """The pressure in a function."""
+class PressureOfFile(TypedDict):
+    """The pressure in a function, of one register file."""
 
     function: Annotated[str, says("a function")]
     file: Annotated[str, says("`R`")]
     pressure: Annotated[list[int], says("registers live at each instruction")]
-    predicates: Annotated[list[int], says("predicates live at each instruction")]
     blocks: Annotated[list[int], says("largest pressure of each block")]
-    lines: Annotated[list[PressureLine], says("source lines")]
     histogram: Annotated[list[list[int]], says("[registers live, instructions]")]
     max_live: Annotated[int, says("largest pressure in the function alone")]
     max_live_with_callees: Annotated[int, says("with what it calls")]
@@ -67,6 +64,13 @@ class FunctionPressure(TypedDict):
         list[PlaceInFunction],
         says("the call chain of the point where most registers live with what it calls"),
     ]
+
+
+class FunctionPressure(PressureOfFile):
+    """The pressure in a function."""
+
+    predicates: Annotated[list[int], says("predicates live at each instruction")]
+    lines: Annotated[list[PressureLine], says("source lines")]
 
 
 class PressureJson(TypedDict):
@@ -77,7 +81,7 @@ class PressureJson(TypedDict):
         list[PressurePlace],
         says("the call chain of the point where most registers live, a function each"),
     ]
-    peak: Annotated[list[PeakValue], says("values that take a register at that point")]
+    peak: Annotated[list[PeakValueJson], says("values that take a register at that point")]
     max_live_predicates: Annotated[int, says("most predicates live at once")]
     demand: Annotated[int, says("what the binary reserves")]
     functions: Annotated[list[FunctionPressure], says("functions")]

@@ -127,29 +127,24 @@ class DirectivesJson(TypedDict):
 class OccupancyJson(TypedDict):
     """How many blocks an SM holds at once, and why not more."""
 
-    rule: NotRequired[Annotated[str, says("whose rule gave the answer")]]
-    cc: NotRequired[Annotated[str, says("compute capability")]]
-    registers: NotRequired[Annotated[int, says("registers per thread asked about")]]
-    shared_bytes: NotRequired[Annotated[int, says("shared memory per block asked about")]]
-    threads: NotRequired[Annotated[int, says("threads per block asked about")]]
-    cache_config: NotRequired[Annotated[str, says("preference asked about")]]
-    carveout: NotRequired[Annotated[int | None, says("carve-out asked about")]]
-    blocks_per_sm: NotRequired[Annotated[int, says("the answer")]]
-    limits: NotRequired[
-        Annotated[
-            dict[str, int | None] | None,
-            says("blocks that each resource allows; null where it does not bind"),
-        ]
-    ]
-    limiters: NotRequired[Annotated[list[str], says("the resources that bind")]]
-    limit_mask: NotRequired[Annotated[int, says("the same as bits, as NVIDIA's calculator has them")]]
-    registers_per_block: NotRequired[Annotated[int, says("registers a block is given")]]
-    shared_per_block: NotRequired[Annotated[int, says("shared memory a block is given")]]
-    warps_per_block: NotRequired[Annotated[int, says("warps a block is given")]]
-    active_warps: NotRequired[Annotated[int, says("resident warps")]]
-    active_threads: NotRequired[Annotated[int, says("resident threads")]]
-    max_warps: NotRequired[Annotated[int, says("most warps an SM holds")]]
-    occupancy: NotRequired[Annotated[float, says("the one over the other")]]
+    rule: Annotated[str, says("whose rule gave the answer")]
+    cc: Annotated[str, says("compute capability")]
+    registers: Annotated[int, says("registers per thread asked about")]
+    shared_bytes: Annotated[int, says("shared memory per block asked about")]
+    threads: Annotated[int, says("threads per block asked about")]
+    cache_config: Annotated[str, says("preference asked about")]
+    carveout: Annotated[int | None, says("carve-out asked about")]
+    blocks_per_sm: Annotated[int, says("the answer")]
+    limits: Annotated[dict[str, int | None], says("blocks that each resource allows; null where it does not bind")]
+    limiters: Annotated[list[str], says("the resources that bind")]
+    limit_mask: Annotated[int, says("the same as bits, as NVIDIA's calculator has them")]
+    registers_per_block: Annotated[int, says("registers a block is given")]
+    shared_per_block: Annotated[int, says("shared memory a block is given")]
+    warps_per_block: Annotated[int, says("warps a block is given")]
+    active_warps: Annotated[int, says("resident warps")]
+    active_threads: Annotated[int, says("resident threads")]
+    max_warps: Annotated[int, says("most warps an SM holds")]
+    occupancy: Annotated[float, says("the one over the other")]
 
 
 class SpeedupParts(TypedDict):
@@ -163,3 +158,9 @@ class SpeedupParts(TypedDict):
     ]
     local_traffic: NotRequired[Annotated[float, says("factor: what spilling to local memory alone costs of that")]]
     slots: NotRequired[Annotated[float, says("factor: what slots win back")]]
+    spills: NotRequired[
+        Annotated[
+            float,
+            says("factor in place of `local_traffic` and `slots`: what all spills cost, where `local` is null"),
+        ]
+    ]

@@ -1,5 +1,5 @@
-"""This module shows results of the analyses to people and programs: plain dictionaries (JSON-ready, `*_dict`), stable
-text made from them (`*_text`), and networkx graphs of CFG, call graph and interference graph (`*_networkx`).
+"""This module shows results of the analyses to people and programs: plain dictionaries (JSON-ready, `*_dict`) and
+stable text made from them (`*_text`).
 
 Needs finished analyses; leaves them untouched. Instructions are word indices, blocks are numbers, places have names as
 in `locations.name_of`. Everything is in ascending order, so that equal programs give equal text.
@@ -8,7 +8,7 @@ in `locations.name_of`. Everything is in ascending order, so that equal programs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.analysis.flow.callgraph import CallGraph
 from binalloc.analysis.flow.cfg import Cfg
@@ -20,7 +20,17 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.views.max_live import MaxLive, Peak, build_max_live
 from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, Point, Web, Webs
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import (
+        BasicBlockJson,
+        BlocksJson,
+        CallGraphJson,
+        FunctionSummary,
+        LoopJson,
+        WebJson,
+        WebTable,
+    )
+    from binalloc.report.shapes.parts.pressure import PlaceInFunction, PressureOfFile
 
 # names of points that are no operands; `_short` shows the first letter
 _POINT_NAMES = {GUARD: "guard", CALL: "call", ENTRY: "entry", RETURN: "return", MEMORY: "memory"}
@@ -29,14 +39,14 @@ _POINT_NAMES = {GUARD: "guard", CALL: "call", ENTRY: "entry", RETURN: "return", 
 # -- control flow ---------------------------------------------------------------------------------------------------
 
 
-def cfg_dict(cfg: Cfg, nest: LoopNest) -> Json:
+def cfg_dict(cfg: Cfg, nest: LoopNest) -> BlocksJson:
     """Return blocks with edges, immediate dominators, loop depth and weight; branches with their reconvergence blocks.
 
     An immediate dominator is None at a root or in unreachable code, "exit" for the virtual exit.
     """
     dom, post = dominators(cfg), post_dominators(cfg)
     count = len(cfg.blocks)
-    blocks = []
+    blocks: list[BasicBlockJson] = []
     for k, b in enumerate(cfg.blocks):
         ipdom: int | str | None = post.idom[k] if post.idom[k] >= 0 else None
         blocks.append(
@@ -44,8 +54,8 @@ def cfg_dict(cfg: Cfg, nest: LoopNest) -> Json:
                 "block": k,
                 "start": b.start,
                 "end": b.end,
-                "succs": cfg.succs[k],
-                "preds": cfg.preds[k],
+                "succs": list(cfg.succs[k]),
+                "preds": list(cfg.preds[k]),
                 "reachable": cfg.rpo_number[k] >= 0,
                 "idom": dom.idom[k] if dom.idom[k] >= 0 else None,
                 "ipdom": "exit" if ipdom == count else ipdom,
@@ -57,8 +67,8 @@ def cfg_dict(cfg: Cfg, nest: LoopNest) -> Json:
         "function": cfg.name,
         "instructions": len(cfg.views),
         "blocks": blocks,
-        "rpo": cfg.rpo,
-        "unreachable": cfg.unreachable,
+        "rpo": list(cfg.rpo),
+        "unreachable": list(cfg.unreachable),
         "exits": cfg.exits,
         "calls": cfg.calls,
         "reconvergence": [{"branch": i, "block": b} for i, b in sorted(cfg.points.items())],
@@ -78,13 +88,13 @@ def cfg_text(cfg: Cfg, nest: LoopNest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def loops_dict(nest: LoopNest) -> list[Json]:
+def loops_dict(nest: LoopNest) -> list[LoopJson]:
     """Return the loops, outer before inner."""
     return [
         {
             "loop": k,
-            "entries": loop.entries,
-            "blocks": loop.blocks,
+            "entries": list(loop.entries),
+            "blocks": list(loop.blocks),
             "depth": loop.depth,
             "parent": loop.parent if loop.parent >= 0 else None,
             "irreducible": loop.irreducible,
@@ -102,7 +112,7 @@ def loops_text(nest: LoopNest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def callgraph_dict(graph: CallGraph) -> Json:
+def callgraph_dict(graph: CallGraph) -> CallGraphJson:
     """Return functions with call sites; recursion and indirect calls, if any."""
     return {
         "kernel": graph.kernel,
@@ -130,7 +140,7 @@ def callgraph_text(graph: CallGraph) -> str:
 # -- values ---------------------------------------------------------------------------------------------------------
 
 
-def summary_dict(f: FunctionAnalysis) -> Json:
+def summary_dict(f: FunctionAnalysis) -> FunctionSummary:
     """Return what callers see of a function, and reads without a definition."""
     s = f.summary
     return {
@@ -149,12 +159,13 @@ def summary_text(f: FunctionAnalysis) -> str:
     """Return arguments, results and clobbers on one line each; uninitialised reads."""
     d = summary_dict(f)
     lines = [f"summary of {f.name}" + ("" if d["returns"] else " (never returns)")]
-    lines.extend(f"  {key}: {' '.join(d[key]) or '-'}" for key in ("args", "results", "may_def", "must_def"))
+    places = {"args": d["args"], "results": d["results"], "may_def": d["may_def"], "must_def": d["must_def"]}
+    lines.extend(f"  {key}: {' '.join(names) or '-'}" for key, names in places.items())
     lines.extend(f"  word {u['index']} may read {u['place']} uninitialised" for u in d["uninitialised"])
     return "\n".join(lines) + "\n"
 
 
-def web_dict(w: Web) -> Json:
+def web_dict(w: Web) -> WebJson:
     """Return one live range.
 
     Points are [instruction, what, unit]; what is an operand position or a name.
@@ -175,7 +186,7 @@ def web_dict(w: Web) -> Json:
     }
 
 
-def webs_dict(webs: Webs) -> Json:
+def webs_dict(webs: Webs) -> WebTable:
     """Return the table of live ranges and the aligned groups."""
     return {
         "function": webs.cfg.name,
@@ -227,7 +238,7 @@ def interference_text(webs: Webs, graph: InterferenceGraph) -> str:
 # -- pressure -------------------------------------------------------------------------------------------------------
 
 
-def pressure_dict(program: ProgramAnalysis, name: str, result: MaxLive) -> Json:
+def pressure_dict(program: ProgramAnalysis, name: str, result: MaxLive) -> PressureOfFile:
     """Return the pressure of one function: per instruction, per block (largest), histogram, peaks."""
     cfg = program[name].cfg
     values = result.pressure[name]
@@ -259,7 +270,7 @@ def pressure_text(program: ProgramAnalysis, name: str, result: MaxLive) -> str:
     return "\n".join(lines) + "\n"
 
 
-def program_dict(program: ProgramAnalysis) -> Json:
+def program_dict(program: ProgramAnalysis) -> dict[str, Any]:
     """Return all dictionaries above for a whole kernel."""
     result = build_max_live(program, "R")
     words = build_max_live(program, "L")
@@ -292,43 +303,6 @@ def program_text(program: ProgramAnalysis) -> str:
     return "\n".join(parts)
 
 
-# -- networkx -------------------------------------------------------------------------------------------------------
-
-
-def cfg_networkx(cfg: Cfg) -> Any:
-    """Return a networkx.DiGraph of block numbers with node attributes start, end."""
-    import networkx as nx
-
-    graph = nx.DiGraph(name=cfg.name)
-    for k, b in enumerate(cfg.blocks):
-        graph.add_node(k, start=b.start, end=b.end)
-    graph.add_edges_from((k, s) for k, ss in enumerate(cfg.succs) for s in ss)
-    return graph
-
-
-def callgraph_networkx(graph: CallGraph) -> Any:
-    """Return a networkx.MultiDiGraph of function names, one edge per call site with attribute index."""
-    import networkx as nx
-
-    out = nx.MultiDiGraph(name=graph.kernel)
-    out.add_nodes_from(graph.functions)
-    for f in graph.functions:
-        for s in graph.sites[f]:
-            out.add_edge(f, s.callee, index=s.index)
-    return out
-
-
-def interference_networkx(webs: Webs, graph: InterferenceGraph) -> Any:
-    """Return a networkx.Graph of web ids with node attributes place, cost, group."""
-    import networkx as nx
-
-    out = nx.Graph(name=webs.cfg.name)
-    for w in webs:
-        out.add_node(w.id, place=w.name, cost=w.cost, group=w.group)
-    out.add_edges_from((w.id, n) for w in webs for n in graph.neighbours(w.id) if w.id < n)
-    return out
-
-
 # -- small pieces ---------------------------------------------------------------------------------------------------
 
 
@@ -348,7 +322,7 @@ def _place(index: int) -> str:
     return "entry" if index < 0 else str(index)
 
 
-def _composition(peak: Peak) -> list[Json]:
+def _composition(peak: Peak) -> list[PlaceInFunction]:
     return [{"function": f, "index": i} for f, i in peak.point]
 
 
