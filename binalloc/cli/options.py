@@ -28,7 +28,7 @@ def integer(low: int = -INTEGER_LIMIT, high: int = INTEGER_LIMIT) -> click.IntRa
 _PIECE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
-_DIMENSIONS = 3
+_DIMENSIONS = 3  # of a block: x, y and z
 _SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
