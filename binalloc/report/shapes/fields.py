@@ -1,4 +1,4 @@
-"""The fields of a shape, read from its annotations."""
+"""The fields of a shape are read from its annotations here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", A
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a shape."""
+    """This is one field of a shape."""
 
     name: str
     type: Any  #: without its meaning, and without null
