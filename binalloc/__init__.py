@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
     from binalloc.pipeline.policies.policy import Choice
-    from binalloc.pipeline.program import run_program
+    from binalloc.pipeline.running.program import run_program
     from binalloc.pipeline.steps.build import build_version
     from binalloc.pipeline.steps.version import Tried
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
@@ -143,7 +143,7 @@ _HOMES = {
     "pipeline.original": ("Original",),
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
     "pipeline.policies.policy": ("Choice",),
-    "pipeline.program": ("run_program",),
+    "pipeline.running.program": ("run_program",),
     "pipeline.advice.recommend": ("Recommendation", "recommend"),
     "pipeline.steps.build": ("build_version",),
     "pipeline.steps.version": ("Tried",),

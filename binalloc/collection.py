@@ -16,7 +16,7 @@ more, and ends before a collection has paid for its time."""
 
 
 class _Looked:
-    """This record of the last full collection is shared by the whole process."""
+    """The last full collection is remembered here for the whole process."""
 
     blocks = 0  #: blocks of memory allocated right after it
 

@@ -45,7 +45,7 @@ class Hint(str):
 
 
 class BinallocError(Exception):
-    """This is the base of every error that a user can cause or meet.
+    """`BinallocError` is the base of every error that a user can cause or meet.
 
     Args:
         message: one sentence saying what is wrong.

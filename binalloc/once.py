@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Once:
-    """This memory keeps the results on one object, by the question that was asked."""
+    """`Once` keeps the results on one object, by the question that was asked."""
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}

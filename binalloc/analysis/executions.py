@@ -42,7 +42,7 @@ def weigh_by_executions(graph: CallGraph, nests: Mapping[str, LoopNest], executi
 
 
 def _weight(executed: int, calls: int) -> float:
-    """Return the weight of a block that was executed so often in so many calls."""
+    """Return the weight of a block that was executed `executed` times in `calls` calls."""
     if executed == 0:
         return UNSEEN
     return max(2 * GRAIN, min(round(executed / calls / GRAIN) * GRAIN, MOST))

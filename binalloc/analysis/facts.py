@@ -19,7 +19,7 @@ _PLACES = tuple(1 << (PRED_BASE + p) for p in range(PREDICATES))  # for each pre
 
 
 class LiftedAccess(NamedTuple):
-    """This is a load or store of lifted words of local memory."""
+    """A lifted access is a load or store of local words that are lifted, that is, treated as values."""
 
     is_store: bool  #: it is a store
     first: Location  #: location of the first word
@@ -36,7 +36,7 @@ def refs_mask(refs: tuple[Ref, ...]) -> int:
 
 @dataclass
 class Facts(Rows):
-    """These are the sets of locations of each instruction of one function.
+    """The facts of a function are the sets of locations that its instructions write and read.
 
     `defs` of a call is the set that the callee surely redefines.
     """

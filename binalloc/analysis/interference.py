@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class InterferenceGraph:
-    """This graph is symmetric and without loops, in compressed rows.
+    """An interference graph is symmetric and without loops, in compressed rows.
 
     The neighbours of web w, ascending, are neighbour[start[w]:start[w + 1]].
     """

@@ -24,7 +24,7 @@ beyond what registers can hold anyway."""
 
 @dataclass
 class Lifting:
-    """This says which words are lifted, and why others are not."""
+    """A lifting says which words of local memory are treated as values, and why others are not."""
 
     mask: int = 0  #: lifted words, as locations
     #: for each function its lifted accesses, by instruction

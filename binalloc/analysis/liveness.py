@@ -43,7 +43,7 @@ class Summary:
 
 @dataclass
 class Liveness:
-    """This is the liveness of one function."""
+    """The liveness of a function says which locations are live before and after each instruction."""
 
     cfg: Cfg  #: its control flow
     facts: Facts  #: sets of each instruction, calls and returns included

@@ -28,7 +28,7 @@ from binalloc.isa.sets.table import set_of
 
 @dataclass
 class FunctionAnalysis:
-    """This is everything known of one function of the call graph."""
+    """The analysis of a function has its control flow, loops, liveness and webs."""
 
     name: str
     cfg: Cfg
@@ -65,7 +65,7 @@ class FunctionAnalysis:
 
 @dataclass
 class ProgramAnalysis:
-    """This is the call graph of a kernel and the analysis of each of its functions, by name."""
+    """The analysis of a kernel has its call graph, and the analysis of each function by name."""
 
     module: Module  #: the module of the kernel
     graph: CallGraph  #: its call graph

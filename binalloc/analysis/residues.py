@@ -56,8 +56,8 @@ class Residue:
         return Residue.of(bits, self.constant, mine)
 
     def apart(self, size: int, other: Residue, its_size: int) -> bool:
-        """Return whether accesses of so many bytes at the two addresses never overlap, in any lanes and at any
-        times."""
+        """Return whether two accesses never overlap, in any lanes and at any times. size, its_size: bytes of the
+        accesses at this address and at the other."""
         both = self.plus(other, -1)
         if both.terms:
             # a symbol's term is a multiple of the power of two in its factor, so the distance is known modulo that

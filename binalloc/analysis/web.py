@@ -35,7 +35,7 @@ WebNumber = NewType("WebNumber", int)
 
 
 class Point(NamedTuple):
-    """This is a definition or use."""
+    """A point of a web is a definition or use of it."""
 
     instr: int  #: the instruction, -1 at entry
     ref: int  #: position in `View.defs` or `View.uses`, or one of GUARD, CALL, ENTRY, RETURN, MEMORY
@@ -44,7 +44,7 @@ class Point(NamedTuple):
 
 @dataclass(slots=True)
 class Web:
-    """This is one allocation unit of 32 bits (files "R", "L") or one predicate (file "P")."""
+    """A web is one allocation unit of 32 bits (files "R", "L") or one predicate (file "P")."""
 
     id: WebNumber  #: its number
     loc: Location  #: its location in the input
@@ -98,7 +98,7 @@ class WebGroup:
 
 @dataclass(slots=True)
 class CallLink:
-    """This is a call as its caller sees it.
+    """A call link is a call as its caller sees it.
 
     An argument of the callee that is missing here is passed through, and nobody needs it after this call.
     """
@@ -115,7 +115,7 @@ class CallLink:
 
 @dataclass
 class Webs:
-    """These are all webs of one function; ids are dense, ordered by first point, then location."""
+    """The webs of one function have dense ids, ordered by first point, then location."""
 
     live: Liveness  #: liveness of the function
     nest: LoopNest  #: its loops

@@ -40,7 +40,7 @@ def build_webs(graph: CallGraph, found: dict[str, Liveness], name: str, nest: Lo
 
 
 class UnionFind:
-    """These are disjoint sets of integers; the smaller number of two roots stays the root."""
+    """A union-find keeps disjoint sets of integers; the smaller number of two roots stays the root."""
 
     def __init__(self, count: int = 0) -> None:
         self.parent = list(range(count))

@@ -142,8 +142,7 @@ def _end(error: BaseException, as_json: bool) -> int:
     """
     report: Report | None = None
     if isinstance(error, Ended):
-        report = error.report
-        error = error.error
+        report, error = error.report, error.error
         if isinstance(error, KeyboardInterrupt):
             end_line()  # as click does for interrupts that it sees
     if os.environ.get("BINALLOC_DEBUG") and not isinstance(error, BinallocError | click.ClickException):

@@ -102,7 +102,7 @@ _BESIDE = {
     "trace_every": ("trace", "chooses among a trace's cycles", "--trace FILE"),
     "trace_limit": ("trace", "bounds a trace", "--trace FILE"),
     "trace_counters": ("trace", "says how often a trace has counters", "--trace FILE"),
-    "watch_limit": ("watches", "limits the accesses that --watch reports", "--watch BUFFER"),
+    "watch_limit": ("watches", "bounds the accesses that --watch reports", "--watch BUFFER"),
     "sources": ("annotate", "names the folder of what --annotate shows", "--annotate"),
     "every": ("series", "says how often --series samples", "--series FILE"),
     "accelsim_limit": ("accelsim_trace", "bounds a trace for Accel-Sim", "--accelsim-trace DIR"),

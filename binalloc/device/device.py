@@ -34,7 +34,7 @@ from binalloc.transform.schedule.schedule import schedule
 
 
 class _OnDevice:
-    """An object is on a device, where it may be read and changed."""
+    """An array or surface on a device may be read and changed there."""
 
     def __init__(self, session: Session, name: str) -> None:
         self._session, self.name = session, name
@@ -72,7 +72,7 @@ class _OnDevice:
 
 
 class DeviceArray(_OnDevice):
-    """An object is an array on a device. shape, dtype: as it was given."""
+    """A device array is an array in the memory of a device. shape, dtype: as it was given."""
 
     @property
     def address(self) -> int:
@@ -81,8 +81,8 @@ class DeviceArray(_OnDevice):
 
 
 class DeviceSurface(_OnDevice):
-    """An object is a surface on a device. shape, dtype: of its texels, as they were given; handle: the value that a
-    kernel gets."""
+    """A device surface is a surface on a device. shape, dtype: of its texels, as they were given; handle: the value
+    that a kernel gets."""
 
     def __init__(self, session: Session, name: str, made: SurfaceArray) -> None:
         super().__init__(session, name)
@@ -111,7 +111,7 @@ _OF_THE_HOST = {
 
 
 class DeviceTexture:
-    """An object is a texture on a device. handle: the value that a kernel gets."""
+    """A device texture is a texture on a device. handle: the value that a kernel gets."""
 
     def __init__(self, session: Session, name: str) -> None:
         self._session, self.name = session, name

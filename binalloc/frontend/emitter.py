@@ -41,14 +41,14 @@ immediate is its high word."""
 
 @dataclass(frozen=True, slots=True)
 class Imm:
-    """This is an immediate: a 32-bit pattern."""
+    """An immediate operand is a 32-bit pattern."""
 
     bits: int  #: 0 .. 2^32-1
 
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """This is the word (or pair of words) at a place in a constant bank."""
+    """A constant operand is the word (or pair of words) at a place in a constant bank."""
 
     bank: int
     offset: int  #: in bytes; a multiple of 4 (of 8 for pairs)

@@ -45,7 +45,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Ignored:
-    """This is one directive in the text that was ignored."""
+    """An ignored directive is one in the text that the import leaves out."""
 
     key: str  #: a key of FORMS
     text: str  #: the directive as messages quote it, `.pragma "nounroll"`
@@ -54,7 +54,7 @@ class Ignored:
 
 @dataclass(frozen=True)
 class IgnoredText:
-    """This sums up the ignored directives of one file that read the same."""
+    """An ignored text sums up the ignored directives of one file that read the same."""
 
     file: str
     text: str

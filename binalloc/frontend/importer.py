@@ -25,7 +25,7 @@ from binalloc.version import IMPORTER, VERSION
 
 @dataclass
 class KernelFigures:
-    """These are the figures of one kernel, as its import found them."""
+    """The figures of a kernel say how many registers and bytes it takes, as its import found."""
 
     name: str
     register_demand: int  #: registers per thread without any limit, for the whole call graph
@@ -41,7 +41,7 @@ class KernelFigures:
 
 @dataclass
 class Imported:
-    """This is the result of an import."""
+    """An imported program is a binary, with the figures of its kernels and a list of all that was left out."""
 
     module: Module  #: the binary, scheduled for the machine asked for
     kernels: list[KernelFigures]  #: figures, in the order of the text

@@ -38,7 +38,7 @@ case."""
 
 @dataclass
 class Registers:
-    """This is the table of the virtual units and predicates of a routine."""
+    """The registers of a routine are its virtual units and predicates."""
 
     #: base[k]: first unit of the group that unit FIRST_REGISTER + k belongs to
     base: list[int] = field(default_factory=list)
@@ -127,7 +127,8 @@ class Node:
 
 @dataclass
 class Block:
-    """This is a basic block. The order of blocks is that of Routine.blocks."""
+    """A basic block is a run of nodes that control enters at the first one alone. The order of blocks is that of
+    Routine.blocks."""
 
     number: int  #: unique in its routine, never reused
     nodes: list[Node] = field(default_factory=list)
@@ -136,7 +137,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Stack:
-    """This is the stack in local memory for recursive functions, in bytes."""
+    """The stack for recursive functions is a part of local memory. All fields are in bytes."""
 
     pointer: int  #: address of the word that holds where the next frame begins
     start: int  #: where the first frame begins
@@ -147,7 +148,7 @@ class Stack:
 
 @dataclass
 class Routine:
-    """This is a kernel or function in virtual Loom."""
+    """A routine is a kernel or function in virtual Loom."""
 
     name: str
     registers: Registers

@@ -27,7 +27,7 @@ HOW = "nvcc -ptx -arch=sm_75 -lineinfo FILE.cu -o FILE.ptx"
 
 @dataclass(frozen=True)
 class Compiled:
-    """This is the result of a compilation."""
+    """A compilation gives PTX, and says how it came about."""
 
     text: bytes  #: the PTX, not decoded
     note: str  #: what was done, in words
@@ -71,7 +71,7 @@ def compile_cuda(path: str, capability: str | None) -> Compiled:
 
 
 class CompilerSays(Exception):
-    """This exception has the text that a compiler printed, line by line."""
+    """`CompilerSays` has the text that a compiler printed, line by line."""
 
 
 def _architecture(nvcc: str, path: str, capability: str | None) -> str:

@@ -18,14 +18,14 @@ class Refusal:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """This is a kernel that cannot be imported. It has at least one refusal."""
+    """A kernel is left out if it cannot be imported. It has at least one refusal."""
 
     kernel: str
     refusals: tuple[Refusal, ...]  #: all reasons found in the kernel and in the functions of its call graph
 
 
 class NotImportable(MalformedInput):
-    """This error says that some kernels cannot be imported.
+    """`NotImportable` is raised where some kernels cannot be imported.
 
     Its message is the first reason. The remedy says how many further reasons there are.
     """

@@ -31,7 +31,7 @@ class Form:
 
 
 class NotSupported(MalformedInput):
-    """This error refuses PTX that binalloc does not import. The remedy of the error is the form's."""
+    """`NotSupported` refuses PTX that binalloc does not import. The remedy of the error is the form's."""
 
     def __init__(
         self, form: Form, message: str, *, file: str | None, place: str, found: object, expected: object = None

@@ -1,4 +1,4 @@
-"""This module has one decoded Loom instruction, `Instr`, and the containers of a program around it, `Function` and
+"""This module defines the decoded Loom instruction, `Instr`, and the containers of a program around it, `Function` and
 `Module`.
 
 `Instr.f` holds every field that the opcode uses in its form, by the names of `fields.py`: registers as numbers, branch
@@ -205,8 +205,9 @@ SLOT_ROW = LANES * WORD  # shared bytes of one slot of all threads of a warp: th
 
 @dataclass
 class FunctionInfo(SourceFacts):
-    """This is the record `.loom.info.<function>` of a binary, with the fields of `SourceFacts`. Sizes are in bytes; a
-    field for a register holds its number, or 255 for none."""
+    """A function's info record, `.loom.info.<function>` of a binary, says what a launch, a caller and a rewrite need to
+    know of it. It includes the fields of `SourceFacts`. Sizes are in bytes; a field for a register holds its number, or
+    255 for none."""
 
     kind: str = "kernel"  #: or "function"
     registers: int = 0  #: registers per thread to reserve; a kernel's cover its whole call graph

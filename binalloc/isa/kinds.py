@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Flow(StrEnum):
-    """This is the effect of an instruction on control flow. NONE, no effect, is the only one that is false."""
+    """An instruction's flow is its effect on control flow. NONE, no effect, is the only one that is false."""
 
     NONE = ""
     BRANCH = "branch"
@@ -27,7 +27,7 @@ class Flow(StrEnum):
 
 
 class Space(StrEnum):
-    """This is the memory that an access goes to."""
+    """A memory access goes to one of these memory spaces."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -38,7 +38,7 @@ class Space(StrEnum):
 
 
 class Access(StrEnum):
-    """This is the kind of an access to memory."""
+    """A memory access loads, stores, or does both atomically."""
 
     LOAD = "load"
     STORE = "store"

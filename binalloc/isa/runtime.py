@@ -53,7 +53,7 @@ STATE_MASK = 0xFF  # the bits of a block's state that hold its `State`; the bits
 
 
 class State(IntEnum):
-    """This is the state of a granule, at which a block of the heap may begin."""
+    """A granule of the heap, at which a block may begin, is in one of these states."""
 
     NEVER = 0  #: no block has begun here
     LIVE = 1  #: a block begins here
@@ -61,7 +61,7 @@ class State(IntEnum):
 
 
 class Stop(IntEnum):
-    """This is the reason for which the runtime stopped the grid; NONE where it did not."""
+    """The runtime stops a grid for one of these reasons; NONE means that it did not stop it."""
 
     NONE = 0
     ASSERTION = 1  #: an assertion failed

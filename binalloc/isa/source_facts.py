@@ -13,8 +13,8 @@ MOST = (1 << 32) - 1  # the greatest number that an info record can hold of a bo
 
 @dataclass(kw_only=True)
 class SourceFacts:
-    """These facts come from the source of a function. A number is 0, and `target` empty, where the source does not
-    state it."""
+    """Source facts are what the source of a function states. A number is 0, and `target` empty, where the source does
+    not state it."""
 
     memory_model: str = MEMORY_MODELS[0]  #: one of MEMORY_MODELS, by which accesses are ordered
     target: str = ""  #: the GPU that it was compiled for, `sm_80`

@@ -20,7 +20,7 @@ LONGEST_STALL = 15  # cycles: the greatest stall count of 4 bits; a slower resul
 
 @dataclass(frozen=True)
 class UnitLatencies:
-    """These are the latencies of a machine's execution units."""
+    """A machine's unit latencies are the cycles from issue to result for each class of execution units."""
 
     machine: str  #: name of the machine
     cycles: Mapping[str, int]  #: by unit class: cycles from issue to result

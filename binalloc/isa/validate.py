@@ -38,7 +38,7 @@ GLOBAL_LIMIT = 1 << 27
 
 
 class _Check:
-    """These checks raise MalformedInput with the module's file and a function's name."""
+    """A check raises MalformedInput with the module's file and a function's name."""
 
     def __init__(self, module: Module, fn: Function | None = None) -> None:
         self.path = module.path or None

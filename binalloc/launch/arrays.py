@@ -46,8 +46,8 @@ from binalloc.printable import count, quoted
 
 @dataclass(frozen=True)
 class ArrayLaunch:
-    """This is a launch with its contents. An array that was given twice has one entry. Arrays that only pointers point
-    to have entries, too."""
+    """An array launch is a launch together with the contents of its arguments, made from Python values. An array that
+    was given twice has one entry. Arrays that only pointers point to have entries, too."""
 
     launch: Launch
     buffers: dict[str, Array]  #: by argument: the contents for the device, with addresses in place of objects

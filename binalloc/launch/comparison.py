@@ -21,7 +21,7 @@ Shown = int | float | complex | str  # a value as messages show it; a pointer is
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """This describes how one buffer differs: `count` of `total` elements are not the same."""
+    """A difference describes how one buffer differs: `count` of `total` elements are not the same."""
 
     name: str  #: of the buffer
     index: tuple[int, ...]  #: of the first differing element; for unordered: position in the sorted bit patterns

@@ -15,7 +15,7 @@ _DIGITS = {"f16": 11, BF16: 8, "f32": 24}  # binary digits of the types that are
 
 
 class Written(float):
-    """This is a float that remembers its text in the file."""
+    """A written float remembers its text in the file."""
 
     text: str
 

@@ -25,7 +25,7 @@ _EXPECTED = "None, an array, or binalloc.Pointer(array, byte)"
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """This is the address of byte `at` of an array, of the host or of a `Device`, for a pointer in a buffer or a
+    """A pointer has the address of byte `at` of an array, of the host or of a `Device`. It stands in a buffer or a
     struct."""
 
     array: Any

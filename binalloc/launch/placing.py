@@ -27,7 +27,7 @@ def place_buffers(sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A pointer may point to this argument."""
+    """A target is an argument that pointers may point to."""
 
     bytes: int  #: of the buffer; 0 of a texture or surface, which has a handle
     element_bytes: int  #: of one element

@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class TextureFilter(StrEnum):
-    """This decides the value of a fetch between texels."""
+    """A texture's filter decides the value of a fetch between texels."""
 
     POINT = "point"  #: the nearest texel
     LINEAR = "linear"  #: interpolated
 
 
 class AddressMode(StrEnum):
-    """This decides the texel of a fetch outside the texture."""
+    """An address mode decides the texel of a fetch outside the texture."""
 
     CLAMP = "clamp"
     BORDER = "border"
@@ -22,7 +22,8 @@ class AddressMode(StrEnum):
 
 
 class TextureLayers(StrEnum):
-    """This says whether the first side counts layers, or the faces of cubes; in the order of TEX's modifier."""
+    """A texture may have layers: its first side counts them, or the faces of cubes. The members are in the order of
+    TEX's modifier."""
 
     NONE = "none"
     ARRAY = "array"
@@ -30,7 +31,7 @@ class TextureLayers(StrEnum):
 
 
 class TextureRead(StrEnum):
-    """This decides the value of an element that is fetched."""
+    """A texture's way of reading decides the value of an element that is fetched."""
 
     ELEMENT = "element"  #: the element as it is
     NORMALIZED_FLOAT = "normalized_float"  #: an integer as a float of [0, 1] or [-1, 1]

@@ -68,7 +68,7 @@ class CompareMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """This record says when two contents of a buffer count as the same."""
+    """A comparison says when two contents of a buffer count as the same."""
 
     mode: CompareMode = CompareMode.EXACT
     rtol: float = 0.0
@@ -77,7 +77,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """This record says how a texture is read. A surface has sides, channels and layers alone."""
+    """A texture's record says how it is read. A surface has sides, channels and layers alone."""
 
     sides: tuple[int, ...]  #: texels per axis, outermost first (depth, height, width)
     channels: int = 1  #: 1, 2 or 4
@@ -96,7 +96,7 @@ class Texture:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """This is one argument of a launch; most kinds take a parameter of the kernel."""
+    """An argument of a launch has a name, a kind and contents; most kinds take a parameter of the kernel."""
 
     name: str
     #: buffer (8-byte pointer), scalar, texture or surface (handle of 8 or 4 bytes), struct (by value), or symbol (no
@@ -160,7 +160,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """This is one launch that has passed all checks."""
+    """A launch gives a kernel its grid, blocks and arguments. It has passed all checks."""
 
     kernel: str
     grid: tuple[int, int, int]  #: blocks in x, y, z

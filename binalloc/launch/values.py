@@ -27,7 +27,7 @@ HUGE = 2.0**1023  # bounds whose difference is still a finite f64
 
 
 class At(TomlPlace):
-    """This is a place in a launch file; its errors propose the nearest known key or value."""
+    """A place in a launch file makes errors that propose the nearest known key or value."""
 
     def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
         key = unknown[0]

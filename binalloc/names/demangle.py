@@ -50,7 +50,7 @@ def demangle(symbol: str) -> Name | None:
 
 
 class _Parser:
-    """This parser goes by recursive descent over the ABI's grammar; its methods are named as the grammar's rules."""
+    """The parser goes by recursive descent over the ABI's grammar; its methods are named as the grammar's rules."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text = text

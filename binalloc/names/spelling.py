@@ -59,7 +59,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """This is the name of a function or variable, taken apart."""
+    """A demangled name of a function or variable is taken apart into scopes, result, parameters and qualifiers."""
 
     parts: tuple[Part, ...]  #: scopes from the outside in, and the name itself last
     result: str = ""  #: type of the result; "" where the mangled name does not have it

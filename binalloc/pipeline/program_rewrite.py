@@ -17,8 +17,8 @@ from binalloc.launch.file import compare, compare_globals
 from binalloc.launch.program.types import Program
 from binalloc.pipeline.pipeline import Outcome, add_provenance, rewrite_kernel
 from binalloc.pipeline.policies.table import POLICIES, find_policy
-from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
 from binalloc.pipeline.request import Preparations, Request
+from binalloc.pipeline.steps.programs import kernels_of, program_progress, scheduled_for
 
 STATIC_POLICY = "model"
 """Name of the policy for requests without a budget: it runs nothing, since only a whole program can be run."""
@@ -115,5 +115,5 @@ def _run(module: Module, program: Program, request: Request, version: str) -> Ra
     with running(version):
         return run_steps(
             module, program, request.options, kernels=kernels_of(module, program),
-            progress=told_by(lambda text: request.progress(f"{version}: {text}")),
+            progress=program_progress(lambda text: request.progress(f"{version}: {text}")),
         )  # fmt: skip

@@ -23,7 +23,7 @@ MACHINES = "binalloc.machines"
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """An object is one entry point."""
+    """An entry point names an object that an installed package offers."""
 
     name: str  #: as users write it
     package: str  #: the distribution and its version

@@ -10,8 +10,8 @@ from binalloc.errors import BinallocError, Refused
 
 
 class PluginFault(BinallocError):
-    """It is raised when the addition of an installed package does not work. It is no refusal: no caller goes on to try
-    something else.
+    """`PluginFault` is raised when the addition of an installed package does not work. It is no refusal: no caller goes
+    on to try something else.
 
     Args:
         what: the action of the plug-in, "raised" or the like.

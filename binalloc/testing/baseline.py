@@ -1,5 +1,5 @@
-"""This module has baselines and the comparison with them. A baseline is a file beside its test with the figures of a
-launch at its last review.
+"""This module writes and reads baselines, and compares with them. A baseline is a file beside its test with the figures
+of a launch at its last review.
 
 Needs a `LaunchResult`. Leaves true: the same result gives the same bytes. A file that is damaged, of another schema or
 of another launch is refused with advice, and never compared.
@@ -41,13 +41,13 @@ _NUMBERS = ("dynamic_shared", "sms", "cycles", "registers", "local_bytes", "occu
 
 
 class Regression(AssertionError):
-    """It is raised when a kernel took more than its test allows, left something else than expected, or has no
+    """A regression is raised when a kernel took more than its test allows, left something else than expected, or has no
     baseline."""
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """An object says how much worse than its baseline a launch may be. A figure with None is not compared."""
+    """An allowance says how much worse than its baseline a launch may be. A figure with None is not compared."""
 
     slowdown: Fraction | None  #: more cycles, as a share of the baseline's
     registers: int | None  #: more registers per thread
@@ -91,7 +91,7 @@ def baseline_text(result: LaunchResult, test: str) -> bytes:
 
 @dataclass(frozen=True)
 class Spilling:
-    """An object is what a kernel spills."""
+    """A kernel's spilling is its local memory, with the part that spills take of it."""
 
     local_bytes: int  #: bytes of local memory per thread
     spill_bytes: int  #: bytes of spills among them

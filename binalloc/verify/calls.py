@@ -58,7 +58,7 @@ TIDY = 64  # steps of a block after which needless facts are forgotten; chosen b
 
 
 class TooMuch(Exception):
-    """The analysis raises this when it gives up: a real program needs less work."""
+    """`TooMuch` is raised when the analysis gives up: a real program needs less work."""
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Pair:
 
 @dataclass
 class ContextResult:
-    """This is the result of a context's analysis."""
+    """The result of a context has the facts at its returns, and all that its steps recorded."""
 
     exit: State | None  #: facts at its returns (None: it never returns)
     effects: Effects  #: what its steps recorded
@@ -92,7 +92,7 @@ class ContextResult:
 
 @dataclass
 class Setting:
-    """This is what all contexts share."""
+    """A setting is shared by all contexts of one check."""
 
     names: Names  #: names of values and tokens
     pointer: int  #: the slot pointer's register
@@ -103,7 +103,7 @@ class Setting:
 
 
 class Contexts:
-    """This class analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent.
+    """`Contexts` analyses contexts on demand and remembers them. Raises TooMuch when the budget of steps is spent.
 
     merge_after: steps after which the entries of a pair are merged; until then each is analysed by itself.
     """
@@ -131,7 +131,7 @@ class Contexts:
 
 
 class _BlockVisit(NamedTuple):
-    """This is what one visit of a block has recorded."""
+    """A visit of a block leaves its effects, the facts behind it and the results of its calls."""
 
     effects: Effects
     exit: State | None
@@ -139,7 +139,7 @@ class _BlockVisit(NamedTuple):
 
 
 class _Run:
-    """This finds the fixpoint of a context over its blocks. A block's last visit counts, since it saw the final
+    """A run finds the fixpoint of a context over its blocks. A block's last visit counts, since it saw the final
     facts."""
 
     def __init__(self, contexts: Contexts, pair: Pair, kernel: bool) -> None:

@@ -403,7 +403,7 @@ class _Checker:
 
 @dataclass
 class _Named:
-    """This is an original function with what the checker knows of it."""
+    """A named function is a function of the original with its values named."""
 
     code: Code  #: its code
     blocks: Blocks  #: its basic blocks
@@ -412,7 +412,7 @@ class _Named:
 
 
 class _Unfollowed(Exception):
-    """This is raised where the original's calls are beyond any proof."""
+    """`_Unfollowed` is raised where the original's calls are beyond any proof."""
 
 
 def _require_followable(name: str, above: tuple[str, ...]) -> None:

@@ -37,7 +37,7 @@ SHALLOW = STACK_ENTRIES - 1 - 2 * (LANES - 1)
 
 @dataclass(frozen=True)
 class Depth:
-    """This bounds the stack of a function and its callees."""
+    """The depth of a function bounds the reconvergence stack, callees included."""
 
     calls: int = 0  #: longest chain of calls
     open: int = 0  #: entries that branches add along the worst chain, by the code

@@ -18,7 +18,7 @@ Position = tuple[int, int]
 
 
 class Edge(NamedTuple):
-    """An edge leads to a node."""
+    """An edge leads from a step of the lockstep to a node, the next step."""
 
     target: Position  #: position of the node
     passed: tuple[int, ...] = ()  #: original positions executed alone on the way
@@ -50,7 +50,7 @@ class NodeBlock:
 
 
 class Lockstep:
-    """This is the graph of steps of a rewritten function `new` and its original `old`, by position.
+    """A lockstep is the graph of steps of a rewritten function `new` and its original `old`, by position.
 
     entry: edge to the first step. reconvergence: for every matched branch its points (new, old).
     """

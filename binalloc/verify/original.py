@@ -26,7 +26,7 @@ _BY_WORD = (
 
 
 class Original(Code):
-    """This is an original function in an order, with names.
+    """An original is a function of the original binary, in the proposed order and with names for its values.
 
     numbers: for each position the word there. uses, defs: names of the operands' units, in order. guards: the guard's
     name, -1 without one. webs: names at the entry, at calls, at returns and between blocks.

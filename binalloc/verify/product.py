@@ -35,7 +35,7 @@ from binalloc.verify.values.conditions import Cond
 
 
 class Product(Lockstep):
-    """This is the lockstep graph of (old, new). Read `findings` before using the blocks.
+    """A product is the lockstep graph of (old, new). Read `findings` before using the blocks.
 
     origin: the hint, in old's positions. places: new's blocks.
     """

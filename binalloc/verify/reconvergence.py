@@ -38,7 +38,8 @@ class Way:
 
 
 class Disagreement(Exception):
-    """This is raised where `node` is reached with different stacks, or the added instructions before it form a loop."""
+    """`Disagreement` is raised where `node` is reached with different stacks, or the added instructions before it form
+    a loop."""
 
     def __init__(self, node: Node, message: str, expected: str = "", found: str = "") -> None:
         super().__init__(message)

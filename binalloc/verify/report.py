@@ -41,7 +41,7 @@ class Finding:
 
 @dataclass
 class CheckReport:
-    """This is the verdict."""
+    """The report of a check has its verdict, with all findings."""
 
     ok: bool  #: every obligation was proven
     errors: list[Finding] = field(default_factory=list)  #: what was not proven, in a fixed order, at most `LIMIT`

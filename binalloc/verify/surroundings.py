@@ -72,7 +72,7 @@ def _by_address(original: Module, rewritten: Module, compare: _Contents) -> list
 
 
 class _Contents:
-    """This class compares functions by content; it remembers pairs that are being compared or are equal."""
+    """`_Contents` compares functions by content; it remembers pairs that are being compared or are equal."""
 
     def __init__(self, original: Module, rewritten: Module) -> None:
         self.original, self.rewritten = original, rewritten

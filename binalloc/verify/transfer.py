@@ -50,8 +50,8 @@ from binalloc.verify.values.unwritten import predicates, settle, stands, undecid
 
 
 class Effects:
-    """The steps of one function record these: findings, notes, slot rows touched (relative to the entry pointer), and
-    original predicates settled (`Steps.guard`)."""
+    """The steps of one function leave these effects: findings, notes, slot rows touched (relative to the entry
+    pointer), and original predicates settled (`Steps.guard`)."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -69,11 +69,11 @@ class Effects:
 
 
 class Steps:
-    """These are the transfer functions of one (old, new) pair. kernel: slot pointers are set up here. pointer: the slot
-    pointer's register, NO_REGISTER for none. volatile: special registers that differ between the programs. slot_base:
-    the special register with the first slot's address. spill: bytes [from, to) of spill memory. remade: signatures of
-    pure operations that the rewritten program executes by itself. told: the original values that they read, or that are
-    copied into those (both: `remade.py`). exchanges: see `exchanges.py`."""
+    """The steps of a pair (old, new) are its transfer functions. kernel: slot pointers are set up here. pointer: the
+    slot pointer's register, NO_REGISTER for none. volatile: special registers that differ between the programs.
+    slot_base: the special register with the first slot's address. spill: bytes [from, to) of spill memory. remade:
+    signatures of pure operations that the rewritten program executes by itself. told: the original values that they
+    read, or that are copied into those (both: `remade.py`). exchanges: see `exchanges.py`."""
 
     def __init__(
         self,

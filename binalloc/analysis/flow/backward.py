@@ -46,7 +46,8 @@ def literal(guard: tuple[int, bool] | None) -> int:
 
 @dataclass
 class Rows:
-    """There is one row per instruction. Sets are ints over places; the problem chooses their numbers."""
+    """The solver sees a function as rows, one for each instruction. Sets are ints over places; the problem chooses
+    their numbers."""
 
     defs: list[int]  #: places that are surely written if the guard holds
     uses: list[int]  #: places that are read if the guard holds
@@ -57,7 +58,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class BlockOrder:
-    """This is the control flow between blocks of rows."""
+    """A block order is the control flow between blocks of rows."""
 
     spans: list[tuple[int, int]]  #: rows of each block, first and one past the last
     taken: Sequence[int]  #: block to which the last row jumps, -1 for none
@@ -67,7 +68,7 @@ class BlockOrder:
 
 
 class RowLiveness(NamedTuple):
-    """This is the liveness around one row."""
+    """The liveness around one row is the sets of places live before and after it."""
 
     row: int  #: number of the row
     before: int  #: places live before it

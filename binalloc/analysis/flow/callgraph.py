@@ -18,7 +18,7 @@ from binalloc.names.kernels import readable
 
 @dataclass(frozen=True, slots=True, order=True)
 class CallSite:
-    """This is a direct call."""
+    """A call site is a direct call in reachable code."""
 
     caller: str  #: name of the calling function
     index: int  #: word of the call in it
@@ -27,7 +27,7 @@ class CallSite:
 
 @dataclass
 class CallGraph:
-    """This is the graph of the functions reachable from one kernel."""
+    """A call graph has the functions reachable from one kernel, with their calls."""
 
     kernel: str  #: name of the kernel
     functions: list[str] = field(default_factory=list)  #: names in depth-first order of first reach, the kernel first

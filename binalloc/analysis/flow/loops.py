@@ -22,7 +22,7 @@ Edge = tuple[BlockNumber, BlockNumber]  # (source, target)
 
 @dataclass
 class Loop:
-    """This is one loop."""
+    """A loop is a strongly connected region of the control flow graph, natural or irreducible."""
 
     entries: list[BlockNumber]  #: blocks entered from outside, ascending; one for a natural loop (its header)
     blocks: list[BlockNumber]  #: all blocks of the loop, inner loops included, ascending
@@ -41,7 +41,7 @@ class Loop:
 
 @dataclass
 class LoopNest:
-    """These are the loops of one function."""
+    """The loop nest of a function has its loops, and the depth and weight of each block."""
 
     loops: list[Loop]  #: outer before inner, then by first block
     depth: list[int]  #: depth of each block, 0 outside loops

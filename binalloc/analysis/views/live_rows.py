@@ -30,7 +30,7 @@ _OF_USED = {Mark.DEFINED: Mark.BOTH, Mark.MERGED: Mark.USED_AND_MERGED}
 
 @dataclass(frozen=True)
 class LiveRow:
-    """This is the row of one instruction."""
+    """A live row shows what one instruction does to each value."""
 
     index: int  #: the instruction, -1 for the values at entry
     block: int  #: its basic block

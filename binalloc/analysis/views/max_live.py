@@ -38,7 +38,7 @@ class Peak:
 
 @dataclass
 class MaxLive:
-    """This is the pressure of each function and of the kernel as a whole, in units of one file."""
+    """Max-live gives the pressure of each function and of the kernel as a whole, in units of one file."""
 
     file: str  #: one of `FILE_MASKS`
     #: for each instruction of each function, units live after it plus dead results (0 in unreachable code)
@@ -94,7 +94,7 @@ def _best(name: str, pressure: list[int], at_entry: int) -> Peak:
 
 @dataclass
 class _Contexts:
-    """This class evaluates each function under each set of its arguments that callers keep alive across it."""
+    """A context is a function with a set of its arguments that callers keep alive across it. Each is evaluated once."""
 
     program: ProgramAnalysis  #: the analysis
     sets: dict[str, list[int]]  #: for each instruction the locations that count

@@ -17,7 +17,7 @@ from binalloc.analysis.web import WebNumber
 
 @dataclass(frozen=True)
 class PeakValue:
-    """This is a value that is live at the peak."""
+    """A peak value is live at the peak of register pressure."""
 
     function: str  #: name of its function
     index: int  #: instruction of the function, -1 for its entry

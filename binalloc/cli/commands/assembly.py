@@ -65,7 +65,7 @@ def _default_output(file: str, suffix: str, as_json: bool) -> str:
 @click.command()
 @all_of(file_argument, output_option, json_option)
 def disasm(file: str, output: str | None, as_json: bool) -> None:
-    """Disassemble a binary. `binalloc asm` of the text gives the same bytes. Without -o the text goes to stdout."""
+    """Disassemble a binary to text; `binalloc asm` of it gives the same bytes. Without -o the text goes to stdout."""
     from binalloc.isa.sets.files import disassemble
 
     check_output(output, as_json)

@@ -56,7 +56,7 @@ def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module
     Raise UsageError if the program has host steps and --host-steps does not permit them.
     """
     from binalloc.emulator.runs.program import require_leave
-    from binalloc.pipeline.program import kernels_of
+    from binalloc.pipeline.steps.programs import kernels_of
 
     require_leave(program, options.host_steps)
     module, _ = load_or_import(source.file, source.machine, program.kernels)

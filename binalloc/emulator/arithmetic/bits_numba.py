@@ -1,4 +1,5 @@
-"""These are the compiled counterparts of `bits.py`: same names, same results, one or two machine instructions each.
+"""This module has the compiled counterparts of `bits.py`: same names, same results, one or two machine instructions
+each.
 
 Needs Numba. The `numba` engine's loader binds these functions where device code names functions of `bits.py`. Fused
 multiply-add is LLVM's `llvm.fma`: a machine instruction, or the C library's exact function where the host has no such

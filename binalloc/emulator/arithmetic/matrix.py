@@ -12,7 +12,7 @@ TURNED = MATRIX_FORMS.index("MT88")  # the form that loads a matrix transposed
 
 @device(inline=True)
 def giving_lanes(matrices: int) -> int:
-    """Return the mask of the lanes that give an access its addresses: one lane for each row of so many matrices, or all
+    """Return the mask of the lanes that give an access its addresses: one lane for each row of the matrices. It has all
     lanes where `matrices` is 0."""
     return (1 << (MATRIX_ROWS * matrices)) - 1 if matrices else FULL
 

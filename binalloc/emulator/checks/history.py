@@ -8,7 +8,7 @@ from binalloc.emulator.state.layout import LANES, MAX_BLOCK_WARPS
 
 
 class History(Codes):
-    """These are the columns of a place's history.
+    """The history of a place in shared memory has these columns.
 
     Two groups of columns follow them. From `READS` on there is one per warp of the block: its clock at its last read.
     From `LANE_READS` on there is one per lane of the warp that read last: the moment of the lane's read plus 1, or 0 if

@@ -1,11 +1,11 @@
 """`race` detects accesses among the lanes of one warp that no WARPSYNC or barrier orders. It does so for binaries of
 the memory model `ptx`.
 
-Each lane has a vector clock. For every other lane it says up to which moment of the warp that lane's accesses come
-before this lane's own. The warp's meetings count the moments. Lanes that meet know afterwards all that any of them
-knew. The history of a place keeps lane and moment of the last write, and the reads of each lane of the warp that read
-last. Reads of earlier warps need not be kept: another warp's read in between without a barrier would be a race of
-warps, and a barrier is a meeting of all lanes.
+Each lane has a vector clock. For every other lane it has a moment of the warp: up to then the other lane's accesses
+come before this lane's own. The warp's meetings count the moments. Lanes that meet take over one another's knowledge.
+The history of a place keeps lane and moment of the last write, and the reads of each lane of the warp that read last.
+Reads of earlier warps need not be kept: another warp's read in between without a barrier would be a race of warps, and
+a barrier is a meeting of all lanes.
 
 The clocks are stored behind the places in the array of histories, a row per lane of a warp. The first row also holds
 the moment.

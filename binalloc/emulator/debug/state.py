@@ -17,7 +17,7 @@ from binalloc.emulator.stops.context import Context
 
 @dataclass(frozen=True)
 class ReconvergenceEntry:
-    """This is an entry of the reconvergence stack."""
+    """A reconvergence entry says which lanes of the warp go on together, where, and up to which word."""
 
     kind: str  #: a name of `EntryKind` in small letters
     pc: int  #: code word at which it goes on
@@ -27,7 +27,7 @@ class ReconvergenceEntry:
 
 @dataclass(frozen=True)
 class Standing:
-    """This is another warp of the block."""
+    """A standing says what another warp of the stopped warp's block does, and where."""
 
     warp: int  #: number in the block
     doing: str  #: what it does, in words
@@ -36,7 +36,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class WarpState:
-    """This is the state of the stopped warp."""
+    """A warp state describes a warp that has stopped in front of an instruction."""
 
     cycle: int  #: cycle in which it stopped
     sm: int  #: number of its SM

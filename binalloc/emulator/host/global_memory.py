@@ -149,7 +149,7 @@ class GlobalMemory:
             at += data.nbytes
 
     def _room_for(self, size: int) -> int:
-        """Return the offset of so many bytes more, with the usual gap behind them."""
+        """Return the offset of `size` bytes more, with the usual gap behind them."""
         at = -(-self.end // BUFFER_ALIGN) * BUFFER_ALIGN
         self.end = at + size + BUFFER_GAP
         wanted = -(-self.end // 4)

@@ -114,7 +114,7 @@ class Kept:
         return found
 
     def hand_over(self, engine: Engine, g: Records) -> None:
-        """Give the L2 of a launch that begins the contents that were kept."""
+        """Give the kept contents of L2 to a launch that begins."""
         for name, values in self.lines.items():
             if isinstance(g, np.ndarray):
                 g[name][0, : len(values)] = values

@@ -87,8 +87,8 @@ def initial(variable: GlobalVar, constants: Mapping[int, bytes]) -> bytes:
 
 
 def place_textures(images: Mapping[str, int], at: int) -> tuple[dict[str, int], int]:
-    """Return the offsets of the textures, of so many bytes, behind offset `at`, which is aligned, and the end of the
-    last."""
+    """Return the offsets of the textures, and the end of the last. images: bytes of each texture. at: aligned offset at
+    which they begin."""
     places = {}
     for name, size in images.items():
         places[name] = at

@@ -16,7 +16,7 @@ from binalloc.printable import count
 
 @dataclass(frozen=True)
 class Resources:
-    """A block of the launch needs these resources."""
+    """The resources of a launch are what one of its blocks needs."""
 
     use: KernelUse  #: all that counts for occupancy
     local_user: int  #: bytes of local memory per thread without spilled values

@@ -71,7 +71,7 @@ class Leak:
 
 @dataclass(frozen=True)
 class HeapUse:
-    """This is the heap's state when the grid has ended."""
+    """Heap use says how much of the heap was used, and what nobody freed, when the grid has ended."""
 
     size: int  #: bytes of the heap
     used: int  #: bytes of it that blocks have ever been in
@@ -81,8 +81,8 @@ class HeapUse:
 
 
 class Runtime:
-    """A Runtime is the device runtime's memory in one launch. spans: name -> first address and the one behind the last.
-    end: the address behind all spans."""
+    """`Runtime` has the device runtime's memory in one launch. spans: name -> first address and the one behind the
+    last. end: the address behind all spans."""
 
     def __init__(self, module: Module, launch: Launch, start: int) -> None:
         (self.variable,) = [v.address for v in module.globals if v.name == VARIABLE]

@@ -53,7 +53,7 @@ _COMPUTES = (L.ExecGroup.INT, L.ExecGroup.F32, L.ExecGroup.CONV, L.ExecGroup.F64
 
 @dataclass
 class Constants:
-    """The constant banks are one array of words."""
+    """Staged constants are all banks in one array of words."""
 
     words: Array  #: uint32, all banks one after the other
     start: list[int]  #: first byte of each bank

@@ -10,7 +10,7 @@ from binalloc.emulator.state.layout import LANES, VALUE_ROWS
 
 
 class ValueRows:
-    """These are pairs of rows behind the first VALUE_ROWS, each pair once; the first pair is zero."""
+    """Value rows come in pairs behind the first VALUE_ROWS, each pair once; the first pair is zero."""
 
     def __init__(self) -> None:
         self.pairs: dict[tuple[int, int], int] = {}

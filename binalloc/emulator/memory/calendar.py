@@ -1,7 +1,7 @@
 """The memory system's calendar says which request goes on in which cycle.
 
-It has buckets for cycles modulo the number of buckets. In a bucket requests keep the order in which they were entered,
-so events of one cycle happen in the order in which their times became known. A request waits for one event at a time.
+It has buckets for cycles modulo the number of buckets. In a bucket requests keep the order of their entry. So events of
+one cycle happen in the order in which their times became known. A request waits for one event at a time.
 """
 
 from __future__ import annotations

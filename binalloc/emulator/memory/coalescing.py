@@ -2,8 +2,8 @@
 
 Each function looks at the addresses `s.addr` of the lanes in a mask. Lines off-chip are collected in `s.line` and the
 arrays beside it, each with the mask of its words that are accessed; `l1.make_access` takes them from there. `s.passes`
-counts the cycles for which the load/store port is taken. `s.done_at` is the time at which data arrives that is known at
-issue.
+counts the cycles for which the load/store port is taken. `s.done_at` is the arrival time of the data whose arrival is
+known at issue.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def tick_from(g: Gpu, cycle: int) -> int:
 
 @device
 def has_room(g: Gpu, channel: int, requests: int) -> int:
-    """Return 1 if so many more requests can wait at the channel, else 0."""
+    """Return 1 if `requests` more requests can wait at the channel, else 0."""
     return 1 if g.channel_waiting[channel] + requests <= g.dram_depth else 0
 
 

@@ -67,7 +67,7 @@ def reach_slice(g: Gpu, r: int) -> None:
 
 @device
 def go_on(g: Gpu, k: int) -> None:
-    """Serve the requests that wait at slice k, as far as possible, because something has ended that they may need."""
+    """Serve the requests that wait at slice k, as far as possible. Something that they may need has ended."""
     if g.slice_wants[k] and has_room(g, channel_of(g, k), g.slice_wants[k]) == 0:
         return
     while g.slice_first[k]:
@@ -260,7 +260,7 @@ def count_apart(g: Gpu, r: int, missed: int) -> None:
 
 @device
 def take_turn(g: Gpu, k: int, cycles: int) -> int:
-    """Take the slice for so many cycles from the first free one on. Return that cycle."""
+    """Take the slice for `cycles` cycles from the first free one on. Return that cycle."""
     start = max(g.slice_free[k], g.cycle)
     g.slice_free[k] = start + cycles
     return start
@@ -345,8 +345,8 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
 
 @device
 def come_past(g: Gpu, fill: int) -> None:
-    """Pass on what request `fill` brought, to the request that it was sent for. What an atomic has changed goes back. A
-    place was reserved for it, and it may take one more than the channel has."""
+    """Pass on the data of request `fill` to the request that it was sent for. The changes of an atomic go back to DRAM.
+    A place was reserved for them, and they may take one more than the channel has."""
     k = g.source[fill]
     r = -1 - g.link[fill]
     drop_request(g, fill)

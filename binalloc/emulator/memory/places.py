@@ -29,7 +29,7 @@ def remainder(x: int, y: int) -> int:
 
 @device(inline=True)
 def spread(i: int, places: int) -> int:
-    """Return the place of the i-th of many items that are distributed round-robin over so many places. Each round
+    """Return the place of the i-th item, where items are distributed round-robin over `places` places. Each round
     starts at another place."""
     return remainder(i + mixed(quotient(i, places)), places)
 

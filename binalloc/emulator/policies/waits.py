@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Wait(NamedTuple):
-    """A row is a state in which a warp does not issue."""
+    """A wait is a state in which a warp does not issue."""
 
     state: int  #: state of the warp
     stall: int  #: reason for which its scheduler loses issue slots

@@ -82,7 +82,7 @@ class Listener:
 
 @dataclass
 class IssueLog:
-    """An object is the log of one run, for the option `log` of `run`."""
+    """An issue log collects what the SMs of one run do. It is for the option `log` of `run`."""
 
     listeners: Sequence[Listener]
     everything: bool = True  #: False logs only accesses to watched bytes

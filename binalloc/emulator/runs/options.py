@@ -56,7 +56,7 @@ class _MachineField:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The record says how a launch, or each launch of a program, is run."""
+    """Run options say how a launch, or each launch of a program, is run."""
 
     machine: _MachineField = _MachineField()
     """The emulated machine: a model, its name or the path of its file."""

@@ -36,7 +36,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Launched:
-    """An object is one launch that has ended."""
+    """A launched step is one launch of the program that has ended."""
 
     number: int  #: number of the launch, from 0 on
     step: str  #: its place in the file
@@ -57,7 +57,7 @@ class Launched:
 
 @dataclass
 class Total:
-    """An object sums all launches of a kernel."""
+    """The total of a kernel sums all its launches."""
 
     calls: int = 0
     cycles: int = 0
@@ -118,7 +118,7 @@ class Ran:
 
 
 class Reached(Exception):
-    """It is raised in front of the launch that was asked for, with its session and parameters."""
+    """`Reached` is raised in front of the launch that was asked for, with its session and parameters."""
 
     def __init__(self, session: Session, launch: Launch, parameters: bytes) -> None:
         super().__init__(launch.kernel)

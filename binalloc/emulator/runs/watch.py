@@ -147,8 +147,8 @@ class Watch:
 
 @dataclass
 class _Known:
-    """An object has the bytes of a span, and the bytes around it that an atomic operation on the span may access: from
-    `low` up to `high`."""
+    """The known bytes of a span include the bytes around it that an atomic operation on the span may access: from `low`
+    up to `high`."""
 
     span: Span
     low: int
@@ -202,7 +202,7 @@ def _bytes(device: LaunchedDevice, address: int, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class Store:
-    """An object is the first store to a watched element."""
+    """The first store to a watched element is given by its instruction and its thread."""
 
     function: str  #: name of the function
     index: int  #: word index of the instruction in it
@@ -217,7 +217,7 @@ class Store:
 
 
 class _Found(Exception):
-    """It is raised when the wanted store has happened, so that the run need not go on."""
+    """`_Found` is raised when the wanted store has happened, so that the run need not go on."""
 
 
 def first_store(

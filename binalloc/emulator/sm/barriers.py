@@ -26,7 +26,7 @@ from binalloc.isa.table.opcodes import BAR_MODES
 
 
 class Mode(Codes, numbers={name.rpartition(".")[2].lower(): mode for mode, name in enumerate(BAR_MODES)}):
-    """A member is the kind of a BAR, with its number in the table of opcodes."""
+    """A BAR is of one of these kinds, with their numbers in the table of opcodes."""
 
     SYNC: int
     ARV: int

@@ -6,7 +6,7 @@ from typing import Protocol, overload
 
 
 class Words(Protocol):
-    """An instance is an array of one dimension."""
+    """A row of words is an array of one dimension."""
 
     def __getitem__(self, i: int, /) -> int: ...
 
@@ -14,7 +14,7 @@ class Words(Protocol):
 
 
 class Grid(Protocol):
-    """An instance is an array of two dimensions. One index gives a row of it."""
+    """A grid is an array of two dimensions. One index gives a row of it."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -32,7 +32,7 @@ class Grid(Protocol):
 
 
 class Cube(Protocol):
-    """An instance is an array of three dimensions. Two indices give a row of it."""
+    """A cube is an array of three dimensions. Two indices give a row of it."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

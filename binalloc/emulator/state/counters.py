@@ -8,8 +8,8 @@ from binalloc.emulator.state.layout import GATES_AT_MOST
 
 
 class Stall(Codes):
-    """A member is the reason why an issue slot stayed empty. GATE and the numbers behind it are one reason for each
-    gate, see `policies.gates.table.STALL_NAMES`."""
+    """An issue slot stays empty for one of these reasons. GATE and the numbers behind it are one reason for each gate,
+    see `policies.gates.table.STALL_NAMES`."""
 
     NO_WARP: int
     STALL_COUNT: int
@@ -28,7 +28,7 @@ REASONS = Stall.GATE + GATES_AT_MOST  # all reasons, with room for as many gates
 
 
 class Stat(Codes):
-    """A member is a counter of an SM. Results call it by its name in `names`."""
+    """An SM has these counters. Results call each by its name in `names`."""
 
     WARP_INSTRUCTIONS: int
     THREAD_INSTRUCTIONS: int

@@ -67,7 +67,7 @@ ROWS = PRED_ROW + PREDICATES
 
 
 class Fixed(Codes):
-    """A member is a column of the part of the hazard table that every instruction looks at, see `checks.hazards`."""
+    """The part of the hazard table that every instruction looks at has these columns, see `checks.hazards`."""
 
     SOON: int  #: virtual time until which a fixed result is in flight, and PENDING
     WHOSE: int  #: lanes and code word of the instruction of that result
@@ -78,7 +78,7 @@ PENDING = 1 << 62  # bit of SOON, beyond all times: a variable result or a late 
 
 
 class Hazard(Codes):
-    """A member is a column of the table of variable results and late readers in flight, see `checks.hazards`."""
+    """The table of variable results and late readers in flight has these columns, see `checks.hazards`."""
 
     VAR: int  #: scoreboards of the variable results
     READ: int  #: pairs of scoreboards of the late readers
@@ -88,7 +88,7 @@ class Hazard(Codes):
 
 
 class Aside(Codes):
-    """A member is a column of the list of results that are set aside, see `checks.hazards`."""
+    """The list of results that are set aside has these columns, see `checks.hazards`."""
 
     ROW: int  #: register or predicate of the result
     TIME: int  #: virtual time at which it is there
@@ -114,8 +114,8 @@ MAX_TEXTURES = 64  # textures and surfaces of a launch; their table is an array 
 
 
 class TextureColumn(Codes):
-    """A member is a column of the table of textures and surfaces. The modes of the three axes are adjacent, and so are
-    their lengths."""
+    """The table of textures and surfaces has these columns. The modes of the three axes are adjacent, and so are their
+    lengths."""
 
     START: int
     DIMENSIONS: int
@@ -143,7 +143,7 @@ class TextureColumn(Codes):
 
 
 class Handle(Codes):
-    """A member says what a handle names."""
+    """A handle that a kernel has names a texture, a surface or nothing."""
 
     NOTHING: int
     TEXTURE: int
@@ -157,7 +157,7 @@ TEXEL_SIGNED = TEXEL_KINDS.index("i")
 
 
 class Outside(Codes):
-    """A member says which texels there are outside of a texture. The members are the address modes of launch files."""
+    """Texels outside of a texture are found in one of these ways. They are the address modes of launch files."""
 
     CLAMP: int
     BORDER: int
@@ -174,7 +174,7 @@ CLOCK_END = 1 << 44
 
 # -- the reconvergence stack
 class StackColumn(Codes):
-    """A member is a column of an entry of the reconvergence stack."""
+    """An entry of the reconvergence stack has these columns."""
 
     KIND: int
     PC: int  #: word that the lanes execute next
@@ -183,7 +183,7 @@ class StackColumn(Codes):
 
 
 class EntryKind(Codes):
-    """A member is the kind of an entry of the reconvergence stack."""
+    """An entry of the reconvergence stack is of one of these kinds."""
 
     PLAIN: int
     CALL: int
@@ -194,7 +194,7 @@ STACK_COLUMNS = len(StackColumn.names)
 
 # -- what a warp is doing
 class Warp(Codes):
-    """A member is what a warp is doing. The members are the columns of the census of each scheduler, too."""
+    """A warp is in one of these states. They are the columns of the census of each scheduler, too."""
 
     NONE: int
     READY: int
@@ -213,7 +213,7 @@ WARP_STATES = Warp.GATE + GATES_AT_MOST
 
 # -- faults
 class Fault(Codes):
-    """A member is the reason why a run stopped; NONE is 0."""
+    """A run stops for one of these reasons; NONE is 0."""
 
     NONE: int
     GLOBAL: int
@@ -249,7 +249,7 @@ class Fault(Codes):
 
 # -- memory accesses, as the table of opcodes names them
 class Space(Codes):
-    """A member is the memory that a memory instruction accesses."""
+    """A memory instruction accesses one of these memories."""
 
     GLOBAL: int
     SHARED: int
@@ -259,7 +259,7 @@ class Space(Codes):
 
 
 class AccessCode(Codes):
-    """A member is what a memory instruction does to the memory."""
+    """A memory instruction does one of these things to the memory."""
 
     LOAD: int
     STORE: int
@@ -268,7 +268,7 @@ class AccessCode(Codes):
 
 # -- what a code word is and who executes it
 class ExecGroup(Codes):
-    """A member is the exec_* function that executes an opcode. `execute.table` has the opcodes of each."""
+    """An opcode is executed by the exec_* function of its group. `execute.table` has the opcodes of each."""
 
     INT: int
     F32: int
@@ -287,7 +287,7 @@ class ExecGroup(Codes):
 
 
 class CodeWord(Codes):
-    """A member is the kind of a code word. Calls enter FUNCTION; direct calls also enter REWRITTEN. Both are first
+    """A code word is of one of these kinds. Calls enter FUNCTION; direct calls also enter REWRITTEN. Both are first
     words of a function."""
 
     NONE: int
@@ -300,19 +300,18 @@ NO_CONTROL = 0  # value of column CONTROL; the numbers of the kinds (`sm.control
 
 
 class Taint(Codes):
-    """A member says which sources' poison the results get."""
+    """Taint says which sources' poison the results of an instruction get."""
 
-    ANY: int  #: that of any source
-    CHOICE: int  #: that of the choice and of the chosen side
-    LANE: int  #: that of the lane that is read
-    ALL: int  #: that of any lane
+    ANY: int  #: the poison of any source
+    CHOICE: int  #: the poison of the choice and of the chosen side
+    LANE: int  #: the poison of the lane that is read
+    ALL: int  #: the poison of any lane
     TARGET: int  #: no results: the sources say where control goes, and poison is a fault
 
 
 # -- program columns: staged ones, then encoding fields unchanged, then the lists of rows read and written
 class Staged(Codes):
-    """A member is a column that staging makes of an instruction. Columns that most instructions look at are adjacent,
-    in front."""
+    """Staging makes these columns of an instruction. Columns that most instructions look at are adjacent, in front."""
 
     OP: int
     GROUP: int
@@ -404,8 +403,8 @@ FIELD_COLUMNS: dict[str, int] = {
 
 
 class Column(Staged, numbers=FIELD_COLUMNS):
-    """A member is a column that device code names: all staged ones, and these of the encoding fields. Rows of
-    `execute.table` name the other fields."""
+    """Device code names these columns: all staged ones, and these of the encoding fields. Rows of `execute.table` name
+    the other fields."""
 
     AOP: int
     ATYP: int

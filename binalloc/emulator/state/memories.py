@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 
 class Arguments(NamedTuple):
-    """The tuple has the arrays as one argument of device code. Only the entry function takes the tuple; it passes on
+    """The arguments of device code have all arrays in one tuple. Only the entry function takes the tuple; it passes on
     the arrays that each function needs. Numba passes a tuple as all its arrays, taken apart, at every call that is not
     inlined."""
 
@@ -35,7 +35,7 @@ class Arguments(NamedTuple):
 
 
 class Memories:
-    """An object has the arrays beside the records. They are indexed by slots of all simulated SMs: `warp` counts
+    """`Memories` has the arrays beside the records. They are indexed by slots of all simulated SMs: `warp` counts
     through the SMs."""
 
     def __init__(self, program: NDArray[np.int64]) -> None:

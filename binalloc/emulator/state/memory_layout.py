@@ -28,7 +28,7 @@ REFRESHING = -1  # takes the place of a bank's number where the next command is 
 
 
 class Command(Codes):
-    """A member is a command of a DRAM channel. The commands that move data come first."""
+    """A DRAM channel executes these commands. The commands that move data come first."""
 
     READ: int
     WRITE: int
@@ -49,8 +49,7 @@ SECTOR_BYTES = 32  # sectors, too
 
 
 class Kind(Codes):
-    """A member is what a request asks for. Loads, stores and atomics come from an SM. A slice of L2 makes the
-    others."""
+    """A request asks for one of these. Loads, stores and atomics come from an SM. A slice of L2 makes the others."""
 
     LOAD: int
     STORE: int
@@ -60,7 +59,7 @@ class Kind(Codes):
 
 
 class Stage(Codes):
-    """A member is the event that a request waits for."""
+    """A request waits for one of these events."""
 
     REACHES_SLICE: int  #: the request arrives at its slice of L2
     WAITS_FOR_LINE: int  #: no event: the request waits for words that are on their way to L2
@@ -70,8 +69,7 @@ class Stage(Codes):
 
 
 class MemoryStat(Codes):
-    """A member is a counter of the part of the memory system that all SMs share. Results call it by its name in
-    `names`."""
+    """The part of the memory system that all SMs share has these counters. Results call each by its name in `names`."""
 
     L2_HITS: int
     L2_MISSES: int
@@ -113,7 +111,7 @@ class MemoryStat(Codes):
 
 
 class Queue(Codes):
-    """A member is a place that holds requests and can be full. Results call it by its name in `names`."""
+    """A queue is a place that holds requests and can be full. Results call each by its name in `names`."""
 
     L1_MSHRS: int  #: loads and atomics under way from an SM
     STORE_PLACES: int  #: stores under way from an SM
@@ -150,7 +148,7 @@ CODE_WORD_SHIFT = 4  # log2 of the bytes of a code word
 
 
 class Tagged(Codes):
-    """A member is one of the two small caches of an SM. Both are optional."""
+    """An SM has two small caches. Both are optional."""
 
     CODE: int
     CONSTANTS: int
@@ -162,7 +160,8 @@ TAGGED_ROWS = MAX_TAGGED_LINES * len(Tagged.names) + APART
 
 
 class TaggedStat(Codes):
-    """A member is a counter of an SM's instruction cache or constant cache. Results call it by its name in `names`."""
+    """The instruction cache and the constant cache of an SM have these counters. Results call each by its name in
+    `names`."""
 
     INSTRUCTION_HITS: int
     INSTRUCTION_MISSES: int
@@ -174,7 +173,7 @@ class TaggedStat(Codes):
 
 
 class LinePolicy(Codes):
-    """A member is what happens to the lines of an access."""
+    """The lines of an access are treated in one of these ways."""
 
     LOAD: int
     LOAD_PAST: int

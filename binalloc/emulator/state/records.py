@@ -62,7 +62,7 @@ from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
 
 
 class Record:
-    """This is a record as the `python` engine has it. Subclasses annotate the fields: ints first, then arrays with
+    """A record is a plain object in the `python` engine. Subclasses annotate the fields: ints first, then arrays with
     shapes."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ MANY = 4096
 
 
 class Sparse(dict[int, int]):
-    """This is an array of one dimension that keeps only its nonzero entries."""
+    """A sparse array has one dimension, and keeps only its nonzero entries."""
 
     def __init__(self, length: int) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
 
 
 class Gpu(DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, Record):
-    """The record has what the whole device shares."""
+    """`Gpu` is what the whole device shares."""
 
     # clock and end of run
     cycle: int
@@ -216,7 +216,7 @@ class Gpu(DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, R
 
 
 class Sm(RegionRecord, L1Record, TaggedRecord, QueueRecord, SchedulerRecord, RegisterFileRecord, Record):
-    """The record is one SM."""
+    """`Sm` is the state of one SM."""
 
     id: int
     warp_base: int  #: its first warp among all warps of the device

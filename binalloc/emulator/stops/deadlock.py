@@ -29,7 +29,7 @@ _SPINNING = (L.Warp.READY, L.Warp.STALL, L.Warp.BRANCH)
 
 @dataclass(frozen=True)
 class Waiting:
-    """An object is a warp of a block that does not go on."""
+    """A waiting warp is a warp of a block that does not go on."""
 
     warp: int  #: number of the warp in its block
     state: int  #: a `Warp` state
@@ -42,7 +42,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Barrier:
-    """An object is a closed barrier to which some warps have come."""
+    """A closed barrier waits for more warps than have come."""
 
     number: int  #: number of the barrier in its block
     arrived: int  #: warps that have come
@@ -51,7 +51,7 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Block:
-    """An object is a resident block."""
+    """A resident block is described by its waiting warps and its closed barriers."""
 
     number: int
     sm: int

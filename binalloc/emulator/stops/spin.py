@@ -1,4 +1,4 @@
-"""This module finds endless loops that wait for something that can never come: a spin inside a warp, or between warps.
+"""This module finds endless loops that wait in vain: a spin inside a warp, or between warps.
 
 The launch is a deterministic machine. The search compares everything that a program can see (registers, predicates,
 stacks, all memories) at two moments far apart. If all is the same, if every warp has either issued in between or waited
@@ -20,7 +20,7 @@ from binalloc.emulator.state.memories import Array
 from binalloc.models.machines.model import CYCLES_MAX
 
 APART = CYCLES_MAX + 1_000  # cycles between the two moments: longer than any latency or interval
-STEPS = 2_048  # cycles with events in which the state may come round; a longer loop is not found. Chosen by hand
+STEPS = 2_048  # cycles with events in which the state may come back; a longer loop is not found. Chosen by hand
 TOGETHER = 64  # steps of these between which signals wait; more delay Ctrl-C. Chosen by hand
 
 
@@ -79,8 +79,8 @@ def find_spin(device: LaunchedDevice, limit: int) -> int:
 
 
 class _State:
-    """An object is the state of a device at one moment, for comparison with later ones. Nearly always the first warp
-    suffices to see that a later state differs."""
+    """The state of a device at one moment is kept for comparison with later ones. Nearly always the first warp suffices
+    to see that a later state differs."""
 
     def __init__(self, device: LaunchedDevice) -> None:
         self._device = device

@@ -12,7 +12,7 @@ from binalloc.emulator.traces.event_file import Fragment, fragment
 
 @dataclass(frozen=True)
 class CodeWord:
-    """An object is an instruction as a trace shows it."""
+    """A code word is an instruction as a trace shows it."""
 
     place: str  #: function and index
     mnemonic: str
@@ -24,7 +24,7 @@ class CodeWord:
 
 
 class CodeWords:
-    """The mapping has the code words of a device's program by number. Each is made when it is first asked for."""
+    """The code words of a device's program are a mapping by number. Each is made when it is first asked for."""
 
     def __init__(self, device: LaunchedDevice) -> None:
         self._device, self._context = device, Context(device)

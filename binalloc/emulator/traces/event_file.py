@@ -39,7 +39,7 @@ def _time(thousandths: int) -> str:
 
 
 class EventFile:
-    """An object is a file of events that is being written.
+    """An event file is written event by event.
 
     limit: most events, without names of tracks; writers ask `full` first. events, bytes: written so far.
     """
@@ -69,7 +69,7 @@ class EventFile:
         self._event(f'{{"ph":"C","pid":{process},"tid":1,"ts":{_time(time)},{fields}}}')
 
     def name(self, process: int, thread: int | None, name: str, order: int) -> None:
-        """Write the name of a process, or of a thread of it, and its place in the order of its like."""
+        """Write the name of a process, or of a thread of it, and its place in the order of processes or threads."""
         kind = "process" if thread is None else "thread"
         for what, value in (("name", name), ("sort_index", order)):
             fields = _fields(name=f"{kind}_{what}", args={what: value})

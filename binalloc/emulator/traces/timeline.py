@@ -30,7 +30,7 @@ UNKNOWN = -1  # in the place of a cycle or of a window
 
 @dataclass(slots=True)
 class _Warp:
-    """An object is the state of a warp slot's track."""
+    """The track of a warp slot is drawn from this state."""
 
     block: int = 0
     in_block: int = 0

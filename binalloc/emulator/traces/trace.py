@@ -38,7 +38,7 @@ _READING = {
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """The options say what a trace shows."""
+    """The options of a trace say what it shows."""
 
     windows: Windows = field(default_factory=Windows)  #: cycles
     limit: int = DEFAULT_LIMIT  #: most events
@@ -56,7 +56,7 @@ class TraceCounts(NamedTuple):
 
 
 class Trace:
-    """An object is the trace of the run that gets its listener."""
+    """A trace shows the run that gets its listener."""
 
     def __init__(self, write: Callable[[bytes], object], options: TraceOptions) -> None:
         self._options = options

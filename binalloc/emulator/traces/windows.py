@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Windows:
-    """An object is a set of cycles, in windows."""
+    """Windows are the cycles of a run that a trace shows."""
 
     first: int = 0  #: the first cycle
     last: int | None = None  #: the cycle after the last one; None: to the end

@@ -15,7 +15,7 @@ from binalloc.frontend.ir import Block, Routine
 
 @dataclass
 class BlockOrder:
-    """These are the blocks of a routine in their final order."""
+    """A block order has the blocks of a routine in their final order, with the meeting points of branches."""
 
     blocks: list[Block]  #: in code order
     forward: dict[int, int]  #: removed block -> the block that replaces it

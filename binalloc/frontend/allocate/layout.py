@@ -22,7 +22,7 @@ _NOWHERE = -1  # no block: lanes only meet at the end
 
 @dataclass(frozen=True)
 class LaidOut:
-    """This is a routine as one sequence of instructions."""
+    """A laid-out routine is one sequence of instructions."""
 
     function: Function  #: see the module docstring
     calls: dict[int, Node]  #: word -> the CALL's node

@@ -81,7 +81,7 @@ def _colour(
 
 
 class _Spiller:
-    """This splits every predicate of `chosen` into short ranges."""
+    """`_Spiller` splits every predicate of `chosen` into short ranges."""
 
     def __init__(self, routine: Routine, chosen: set[int], short: set[int]) -> None:
         self.routine = routine

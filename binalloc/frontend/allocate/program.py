@@ -41,7 +41,7 @@ _SPILL_ALIGNMENT = 16  # Alignment in bytes of the area for spilled values: that
 
 @dataclass
 class Figures:
-    """These are the figures of one routine."""
+    """The figures of a routine count its registers, live values and spilled values."""
 
     demand: int  #: registers of the routine and its call graph
     max_live: int  #: live 32-bit values of the routine and its call graph
@@ -51,7 +51,7 @@ class Figures:
 
 @dataclass
 class Allocated:
-    """This is an allocated program."""
+    """An allocated program is a Loom module, with the figures of its routines."""
 
     module: Module  #: addresses set, calls linked, control codes unset
     figures: dict[str, Figures] = field(default_factory=dict)  #: by routine
@@ -59,7 +59,7 @@ class Allocated:
 
 
 class NoRoom(Refused):
-    """This error says that a routine needs more registers at once than there are."""
+    """`NoRoom` is raised where a routine needs more registers at once than there are."""
 
     routine: str  #: its name
     callees: dict[str, set[str]]  #: routine -> its direct callees
@@ -119,7 +119,7 @@ _SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)  # spills to local memo
 
 
 class _Work:
-    """This is the state of the walk over the routines."""
+    """`_Work` walks over the routines and keeps what is known of those done so far."""
 
     def __init__(self, program: Program, registers: int) -> None:
         self.program = program

@@ -42,7 +42,7 @@ def use_stack(
 
 @dataclass
 class _Work:
-    """This is the state while one routine is changed."""
+    """`_Work` makes one routine use the stack, and keeps the state of that."""
 
     routine: Routine
     stack: Stack

@@ -48,7 +48,7 @@ def _value(unit: int) -> Value:
 
 
 class _Virtualising:
-    """This is the state while the virtual code of one routine is made."""
+    """`_Virtualising` makes the virtual code of one routine."""
 
     def __init__(
         self, routine: Routine, laid: LaidOut, contracts: Mapping[str, Contract], changed: Mapping[str, int]

@@ -19,7 +19,7 @@ _CODE = b".text."
 
 @dataclass(frozen=True)
 class Chosen:
-    """This is the result of a choice."""
+    """A choice names the PTX that is imported from a file."""
 
     units: list[Unit]  #: the PTX that is imported
     entries: list[FatbinEntry]  #: the entries that hold it

@@ -13,8 +13,8 @@ hand."""
 
 
 class NotLinkable(MalformedInput):
-    """This error says that files contradict one another. Its message is the first problem, with the others behind
-    it."""
+    """`NotLinkable` is raised where files contradict one another. Its message is the first problem, with the others
+    behind it."""
 
     def __init__(self, problems: Sequence[MalformedInput]) -> None:
         first = problems[0]

@@ -22,7 +22,7 @@ _STRONGEST = 3  # strength of a .visible definition, of which there may be one
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """This is a declaration or definition of a shared name."""
+    """An occurrence is a declaration or definition of a shared name."""
 
     file: int  #: number of its module
     item: Item
@@ -32,7 +32,7 @@ class Occurrence:
 
 @dataclass(slots=True)
 class Symbol:
-    """This is a name that files share."""
+    """A symbol is a name that files share."""
 
     name: str
     #: all declarations and definitions of the name, in the order of the files

@@ -31,7 +31,7 @@ def combine(routine: Routine) -> None:
 
 
 class _Walk:
-    """This is the state of the walk over a routine."""
+    """A walk over a routine rewrites its nodes, and keeps the facts and expressions that it has met."""
 
     def __init__(self, routine: Routine) -> None:
         self.routine = routine

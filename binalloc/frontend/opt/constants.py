@@ -34,7 +34,7 @@ def rematerialise(routine: Routine) -> None:
 
 
 class _Block:
-    """This makes the constants of one block."""
+    """`_Block` makes the constants of one block where they are used."""
 
     def __init__(self, routine: Routine, constant: dict[int, Source]) -> None:
         self.routine = routine

@@ -14,7 +14,8 @@ _MANY = 1 << 30  # greater than any block position: marks unreachable blocks
 
 
 class Facts:
-    """These are tables by index. A unit's index is its number - FIRST_REGISTER; `predicate` gives a predicate's."""
+    """The facts of a routine are tables by index. A unit's index is its number - FIRST_REGISTER; `predicate` gives a
+    predicate's."""
 
     def __init__(self, routine: Routine) -> None:
         self.routine = routine

@@ -20,7 +20,7 @@ WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
 
 
 class Known:
-    """These are the facts found so far on the walk over a routine."""
+    """Known facts are the ones found so far on the walk over a routine."""
 
     def __init__(self, routine: Routine, facts: Facts) -> None:
         self.routine = routine

@@ -21,7 +21,7 @@ MARKS = ("nega", "negb", "negc", "absa", "absb", "absc")  # fields of negation a
 
 @dataclass(slots=True)
 class Operands:
-    """These are the operands of an operation; None where it has none."""
+    """An operation has up to three operands; None stands for one that it does not have."""
 
     a: int | None
     b: Source | None

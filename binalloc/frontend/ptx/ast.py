@@ -24,7 +24,7 @@ TYPE_BYTES = {
 
 
 class TextPosition(NamedTuple):
-    """This is the position in the text where a construct begins."""
+    """A text position is the line and column at which a construct begins."""
 
     line: int  #: from 1
     column: int  #: from 1
@@ -36,28 +36,29 @@ class TextPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """This is a declared register, `%r1`. Function.registers has its type."""
+    """A register operand names a declared register, `%r1`. Function.registers has its type."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """This is a special register: `%tid.x`, `%laneid`, `%clock64`. `WARP_SZ` is an Integer instead."""
+    """A special register is an operand with a name that PTX defines: `%tid.x`, `%laneid`, `%clock64`. `WARP_SZ` is an
+    Integer instead."""
 
     name: str  #: with the percent sign
 
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """This is an integer constant, as written."""
+    """An integer constant has the value as written."""
 
     value: int  #: -2^63 .. 2^64-1
 
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """This is a floating constant: `0f...`, `0d...` or decimal (64 bits)."""
+    """A floating constant is written as `0f...`, `0d...` or decimal (64 bits)."""
 
     bits: int  #: IEEE pattern
     width: int  #: in bits: 32 or 64
@@ -65,7 +66,7 @@ class Float:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """This is a variable, parameter, label or function by name, plus a constant: `buf+16`."""
+    """A symbol is a variable, parameter, label or function by name, plus a constant: `buf+16`."""
 
     name: str
     offset: int = 0
@@ -73,14 +74,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """This is `!p` as an operand."""
+    """A negated predicate is `!p` as an operand."""
 
     base: Register
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """This is `%r1.h0`: the parts of a register that a video instruction names."""
+    """A selected operand, `%r1.h0`, is the part of a register that a video instruction names."""
 
     base: Register
     selector: str  #: without the dot: `h0`, `b3`, `b7610`
@@ -88,14 +89,14 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """This is `-%r1` or `-%r1.h0` as an operand of vmad."""
+    """A negative operand is `-%r1` or `-%r1.h0`, for vmad."""
 
     base: Register | Selected
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """This is a memory address, `[base+offset]`."""
+    """An address operand is a memory address, `[base+offset]`."""
 
     base: Register | Symbol | None  #: None: the address is the offset
     offset: int = 0
@@ -103,15 +104,15 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """This is a vector of operands, `{a, b}`."""
+    """A vector operand is a list of operands, `{a, b}`."""
 
     items: tuple[Operand, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dual:
-    """This is `p|q`: the two destinations of setp, shfl.sync and match.all; either may be a Discard. tex has `{a, b, c,
-    d}|p`."""
+    """A dual operand, `p|q`, is the two destinations of setp, shfl.sync and match.all; either may be a Discard. tex has
+    `{a, b, c, d}|p`."""
 
     first: Register | Vector | Discard
     second: Register | Discard
@@ -119,12 +120,12 @@ class Dual:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """This is `_`: a destination whose value is not wanted."""
+    """A discard, `_`, is a destination whose value is not wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """This is the address operand of tex: `[t, {x, y}]` or `[t, s, {x, y}]`."""
+    """A texture operand is the address of tex: `[t, {x, y}]` or `[t, s, {x, y}]`."""
 
     texture: Register | Symbol
     sampler: Register | Symbol | None
@@ -150,7 +151,7 @@ def plain(operand: Operand) -> Operand:
 
 @dataclass(slots=True)
 class Instruction:
-    """This is a statement `@!p op.mods operands;`."""
+    """An instruction is a statement `@!p op.mods operands;`."""
 
     op: str  #: the base opcode: `mad`
     mods: tuple[str, ...]  #: what follows the opcode, without dots, in order: ("lo", "s32")
@@ -167,7 +168,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """This is a label, `name:`."""
+    """A label, `name:`, is a place in a body that branches may go to."""
 
     name: str  #: unique in its function
     place: TextPosition
@@ -178,7 +179,7 @@ class Label:
 
 
 class Relocation(NamedTuple):
-    """This is an address, or a part of one, in an initialiser."""
+    """A relocation is an address, or a part of one, in an initialiser."""
 
     at: int  #: byte of the variable at which it is stored
     name: str  #: the variable or function whose address it is
@@ -190,7 +191,7 @@ class Relocation(NamedTuple):
 
 @dataclass(slots=True)
 class Variable:
-    """This is a variable, or a parameter (space "param")."""
+    """A variable is declared in one space; parameters are variables in the space "param"."""
 
     name: str
     space: str  #: global, const, shared, local, param
@@ -213,7 +214,7 @@ class Variable:
 
 @dataclass(slots=True)
 class Function:
-    """This is an `.entry` or `.func`.
+    """A function is an `.entry` or `.func`.
 
     Parameters and results have space "param", or "reg" where a `.func` declares them as registers. The latter are in
     `registers`, too.
@@ -252,7 +253,7 @@ class Function:
 
 @dataclass(slots=True)
 class Module:
-    """This is the syntax tree of a PTX file, or of several files that are linked."""
+    """A module is the syntax tree of a PTX file, or of several files that are linked."""
 
     version: tuple[int, int]  #: (8, 0)
     target: str  #: "sm_75"

@@ -58,7 +58,7 @@ _MAX_LOC = 10**9  # the regular expression takes nine digits for file and line
 
 
 class _OperandTable(dict[str, Operand]):
-    """This table maps the text of an operand to the operand, in one scope.
+    """An operand table maps the text of an operand to the operand, in one scope.
 
     An operand that may be a label of an inner scope is not kept: each of its uses must be in `pending`.
     """
@@ -90,7 +90,7 @@ class _OperandTable(dict[str, Operand]):
 
 
 class BodyParser:
-    """This is the parser of one body.
+    """A body parser reads the body of one function.
 
     Args:
         source: the text.

@@ -14,7 +14,7 @@ _SOURCES_ALONE = ("bar", "barrier", "nanosleep")
 
 
 class Computed:
-    """This makes the instructions for the computed operands of one function."""
+    """A computed operand takes instructions of its own; `Computed` makes them for one function."""
 
     __slots__ = ("_before", "_made", "ins", "position", "registers")
 

@@ -26,7 +26,7 @@ _INITIALISED = ("global", "const")  # spaces whose variables may have initialise
 
 @dataclass(slots=True)
 class Head:
-    """This is the part of a declaration before the names."""
+    """A head is the part of a declaration before the names."""
 
     space: str
     type: str

@@ -28,7 +28,7 @@ _PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?>(?:\s*+,\s*+(?:0|[1-9]\d{0,18
 
 @dataclass(slots=True)
 class Written:
-    """This is a finished initialiser."""
+    """A written initialiser is bytes, and addresses to be put into them."""
 
     size: int  #: bytes of the whole variable
     data: bytes  #: its bytes without trailing zeros
@@ -37,7 +37,7 @@ class Written:
 
 @dataclass(slots=True)
 class _Writer:
-    """This holds the state while an initialiser is read."""
+    """A writer collects the bytes and addresses of an initialiser while it is read."""
 
     tokens: Tokens
     type: str  #: type of an item

@@ -29,7 +29,7 @@ WARP_SIZE = LANES  # the value of WARP_SZ
 
 
 class Const(NamedTuple):
-    """This is an integer of the constant type .s64 or .u64."""
+    """A constant is an integer of the constant type .s64 or .u64."""
 
     value: int  #: always within the range of its type
     unsigned: bool

@@ -41,7 +41,7 @@ def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
 
 
 class _ModuleParser:
-    """This is the parser of one module."""
+    """A module parser reads the text of one module."""
 
     def __init__(self, source: Source, flattened: bool) -> None:
         self.source = source

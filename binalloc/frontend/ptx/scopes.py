@@ -58,7 +58,7 @@ def number_splits(name: str) -> list[tuple[str, int]]:
 
 
 class RegisterSet:
-    """This is a declaration such as `.reg .b32 %r<10>`."""
+    """A register set is a declaration such as `.reg .b32 %r<10>`."""
 
     __slots__ = ("count", "type", "width")
 
@@ -69,7 +69,7 @@ class RegisterSet:
 
 
 class Label:
-    """This is the entry of a label in a scope's table."""
+    """A label is entered in a scope's table with its name in the function."""
 
     __slots__ = ("unique",)
 

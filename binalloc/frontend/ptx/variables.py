@@ -20,7 +20,7 @@ free."""
 
 
 class ModuleNames:
-    """This holds the names of a module: it is a container of its variables and functions, and has its module-scope
+    """The names of a module are a container of its variables and functions. They include its module-scope
     prototypes."""
 
     __slots__ = ("flattened", "functions", "prototypes", "registers", "variables")
@@ -156,7 +156,7 @@ def _enter(source: Source, names: ModuleNames, declared: Variable, at: int) -> N
 
 
 class _With:
-    """This is a container of names and one more."""
+    """`_With` is a container of the names of a module and one more."""
 
     def __init__(self, names: ModuleNames, name: str) -> None:
         self.names = names

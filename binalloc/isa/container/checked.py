@@ -12,7 +12,7 @@ DAMAGED = "The file is truncated, damaged, or not a Loom binary."  # the remedy 
 
 
 class Checked:
-    """These checks are for values, records and strings of the file at `path`."""
+    """`Checked` checks values, records and strings of the file at `path`."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -45,7 +45,7 @@ class _Section:
 
 @dataclass
 class _Parts:
-    """These sections belong to one function."""
+    """The parts of a function are its sections in the file."""
 
     name: str  #: of the function
     by_prefix: dict[str, _Section] = field(default_factory=dict)  #: sections by prefix of their names

@@ -1,4 +1,4 @@
-"""A valid module becomes the bytes of its container here. Deterministic: equal modules give equal bytes."""
+"""A valid module becomes the bytes of its container here. Equal modules give equal bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Section:
 
 
 class _Strings:
-    """This is a string table: offset 0 is the empty string; equal strings are stored once."""
+    """A string table of an ELF file stores equal strings once; offset 0 is the empty string."""
 
     def __init__(self) -> None:
         self.data = bytearray(b"\0")

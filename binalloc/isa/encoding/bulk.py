@@ -1,4 +1,4 @@
-"""This is the fast path between a section's bytes and instructions: NumPy over all words of one shape at once.
+"""This module converts between a section's bytes and instructions fast: NumPy handles all words of one shape at once.
 
 Derived from the same table as the `construct` word (`word.py`), which defines the encoding; a property test compares
 the two. Every instruction from `decode_words` is valid by `rules.py`.
@@ -115,7 +115,8 @@ assert all(f.lo // 64 == (f.lo + f.width - 1) // 64 for f in FIELDS.values())
 
 
 class _Columns(dict[str, I64]):
-    """These are the columns of all words by field, each extracted at its first use."""
+    """The columns of a section have the values of each field in all words, by the field's name. Each column is
+    extracted at its first use."""
 
     def __init__(self, lo: U64, hi: U64) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, View
 
 @dataclass(frozen=True)
 class SetLimits:
-    """These are the sizes and names of an instruction set that allocation and analyses need."""
+    """The limits of an instruction set are the sizes and names that allocation and analyses need."""
 
     registers: int  #: most registers that a thread may have, numbered from 0
     zero: int  #: number of the register that reads zero and keeps nothing

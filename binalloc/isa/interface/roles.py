@@ -10,7 +10,7 @@ from binalloc.isa.interface.view import ConstantRead, Ref
 
 
 class Number(StrEnum):
-    """This is the type that an instruction takes the bits of an operand for."""
+    """An operand's number type says how an instruction interprets its bits."""
 
     BITS = "bits"  #: any
     INTEGER = "integer"  #: integer of either sign
@@ -25,7 +25,7 @@ class Number(StrEnum):
 
 
 class Way(StrEnum):
-    """This is how an operand enters the register that is written."""
+    """An operand's way says how it enters the register that the instruction writes."""
 
     WHOLE = "whole"  #: it may be the result, bit by bit
     SUM = "sum"  #: it is added or subtracted, or something is added to it
@@ -36,7 +36,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """This is an operand that is read: a register, constant memory or an immediate."""
+    """A taken operand is one that the instruction reads: a register, constant memory or an immediate."""
 
     what: Ref | ConstantRead | int
     number: Number
@@ -61,7 +61,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """These are the roles of one instruction's operands."""
+    """An instruction's roles give the type of its result, and the type and way of each operand that it reads."""
 
     result: Number  #: type that it writes into registers
     taken: tuple[Taken, ...]

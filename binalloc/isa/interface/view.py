@@ -36,7 +36,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """This is a memory access."""
+    """A memory access goes to `size` bytes of one memory space, at its base plus its offset."""
 
     space: Space
     access: Access
@@ -58,7 +58,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class ConstantRead:
-    """An instruction reads these bytes of constant memory."""
+    """A constant read covers consecutive bytes of a constant bank."""
 
     bank: int
     offset: int  #: first byte in the bank

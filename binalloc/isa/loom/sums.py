@@ -30,7 +30,7 @@ def sums(instr: Instr) -> tuple[Sum, ...]:
 
 @dataclass
 class _Terms:
-    """These are the terms of a sum while it is built."""
+    """A sum collects its constant and its terms here while it is built."""
 
     instr: Instr
     constant: int = 0

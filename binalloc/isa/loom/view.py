@@ -94,7 +94,7 @@ def _view(instr: Instr) -> View:
 
 
 class _Kind(NamedTuple):
-    """These properties of an opcode hold under all modifiers."""
+    """An opcode has these properties under all modifiers."""
 
     pure: bool  #: no effect but its results and a fault, unless it reads the clock
     convergent: bool  #: exchanges values between lanes
@@ -213,8 +213,8 @@ def signature(instr: Instr) -> tuple[object, ...]:
 
 
 class _Parts(dict[int, object]):
-    """These are the parts of signatures that a field gives, by its value. They are kept, so that equal parts of many
-    signatures are one object."""
+    """A field's parts of signatures are kept by the field's value, so that equal parts of many signatures are one
+    object."""
 
     MOST = 1 << 14  #: values kept: bounds the memory for fields of 32 bits, such as immediates; chosen by hand
 

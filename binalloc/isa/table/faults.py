@@ -38,7 +38,7 @@ _RANK = {answer: rank for rank, answer in enumerate(Faults)}  # the order in whi
 
 @dataclass(frozen=True)
 class Stop:
-    """This is one way in which an operation stops a run."""
+    """A row of this table is one way in which operations stop a run."""
 
     when: str  #: the condition, in words
     answer: Faults  #: what decides whether it happens

@@ -1,7 +1,7 @@
-"""This is the one table of Loom operations. Decoder, encoder, assembler, disassembler, instruction interface and the
-tables of ISA.md are all derived from `OPCODES`. The result of an opcode is defined once in prose (ISA.md, chapter
-"Semantics") and once as code, whose name is in a row of `emulator.execute.table`. The emulator's dispatch is written
-from these rows.
+"""This module has the one table of Loom operations, `OPCODES`. Decoder, encoder, assembler, disassembler, instruction
+interface and the tables of ISA.md are all derived from it. The result of an opcode is defined once in prose (ISA.md,
+chapter "Semantics") and once as code, whose name is in a row of `emulator.execute.table`. The emulator's dispatch is
+written from these rows.
 
 Operand signatures are written in a small notation, in the order of assembly:
 
@@ -161,7 +161,8 @@ MATRIX_ROWS, MATRIX_ROW_BYTES = 8, 16
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """This is one operand of a signature."""
+    """An operand of a signature has a name, a kind, a width in registers, and the marks that it may have in
+    assembly."""
 
     name: str
     kind: str  #: its name, without digits where these only number the operand
@@ -197,7 +198,7 @@ def _parse_operand(text: str) -> Operand:
 
 @dataclass(frozen=True)
 class OpSpec:
-    """This is one opcode: its encoding, its operands, and the execution unit that it uses."""
+    """An opcode's row has its encoding, its operands, and the execution unit that it uses."""
 
     code: int
     name: str

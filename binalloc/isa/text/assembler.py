@@ -72,7 +72,7 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")  # unlike str.splitlines: a form feed or U+
 
 
 class _Assembler(InfoDirectives):
-    """This assembler reads one file, line by line; `_do_NAME` handles the directive `.NAME`."""
+    """An assembler reads one file, line by line; `_do_NAME` handles the directive `.NAME`."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -1,4 +1,4 @@
-"""A function that is being read from assembly is kept here, and its labels are resolved at its end."""
+"""A function's state is kept here while it is read from assembly, and its labels are resolved at its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from binalloc.isa.text.operands import UNIFORM, Fixup
 
 @dataclass
 class Pending:
-    """A label, function or reconvergence point is to be resolved when the function or the file ends."""
+    """A pending reference to a label, function or reconvergence point is resolved when the function or the file
+    ends."""
 
     index: int  #: of the instruction
     fixup: Fixup
@@ -21,7 +22,7 @@ class Pending:
 
 @dataclass
 class Body:
-    """This is a function that is being read."""
+    """A body is a function that is being read: its code so far, the names in scope, and the references to resolve."""
 
     fn: Function
     place: AssemblyPlace  #: of its first line

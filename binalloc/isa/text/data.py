@@ -15,8 +15,8 @@ _FLOATS = {"float": 4, "double": 8}  # bytes of a float, by directive
 
 
 class DataBank:
-    """This bank has the bytes of one constant bank, or of a global variable, while it is assembled; `limit` bytes at
-    most."""
+    """A data bank collects the bytes of one constant bank, or of a global variable, while it is assembled; `limit`
+    bytes at most."""
 
     def __init__(self, limit: int = BANK_LIMIT, what: str = "constant bank") -> None:
         self.data = bytearray()

@@ -33,7 +33,7 @@ from binalloc.isa.text.assembler import auto_param_offset
 
 
 class _Names(dict[int, str]):
-    """These are register names. Virtual registers (beyond RZ, PT) are named by their number, from `V0` or `Q0`."""
+    """A register's name follows from its number. Virtual registers (beyond RZ, PT) are counted from `V0` or `Q0`."""
 
     def __init__(self, names: list[str], virtual: str) -> None:
         super().__init__(enumerate(names))

@@ -17,7 +17,7 @@ from binalloc.isa.text.line import REGISTERS, Line
 
 
 class InfoDirectives:
-    """These directives fill the info record of the function that is being read."""
+    """Info directives fill the info record of the function that is being read."""
 
     def __init__(self, path: str) -> None:
         self.place = AssemblyPlace(path, 0)

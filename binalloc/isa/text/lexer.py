@@ -28,7 +28,7 @@ MAX_DIGITS = 100  # of an integer: more than any field needs, and far below the 
 
 
 class Token(NamedTuple):
-    """This is one token of a line."""
+    """A token is the smallest piece of a line that has a meaning, such as a name, a number or a punctuation mark."""
 
     kind: str  #: name, int, float, dot (`.name`), string, punct or end
     text: str
@@ -36,7 +36,7 @@ class Token(NamedTuple):
 
 
 class AssemblyPlace:
-    """An error in assembly points to this place: file and line."""
+    """An assembly place is the file and line that an error in assembly points to."""
 
     __slots__ = ("line", "path")
 

@@ -12,7 +12,7 @@ PREDICATES = {f"P{i}": i for i in range(PT)} | {"PT": PT}  # predicates likewise
 
 
 class Line:
-    """This is a cursor over the tokens of one line, with the names in scope."""
+    """A line is read by a cursor over its tokens, with the names in scope."""
 
     __slots__ = ("at", "names", "place", "toks")
 

@@ -44,7 +44,7 @@ class Distribution(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Init:
-    """This record says how a buffer is filled before the launch."""
+    """An init describes how a buffer is filled before the launch."""
 
     kind: InitKind = InitKind.ZEROS
     distribution: Distribution = Distribution.UNIFORM
@@ -72,7 +72,7 @@ class Init:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Contents depend on this beside their own record."""
+    """A setting is what contents depend on beside their own record."""
 
     addresses: Mapping[str, int]  #: of buffers, and handles, by argument
     targets: Mapping[str, Target]  #: the arguments that pointers may point to

@@ -33,7 +33,7 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """This is a file, and how it is read."""
+    """An input file fills a buffer; its format and options say how it is read."""
 
     path: str
     format: FileFormat = FileFormat.NPY

@@ -56,7 +56,7 @@ _LONGEST = 1 << 40  # bytes or lines to leave out: more than any file has; chose
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """This is to be filled."""
+    """An argument, or a member of one, that is to be filled has elements of one type in a shape."""
 
     element: Element  #: type of the elements
     shape: tuple[int, ...]  #: of all of them

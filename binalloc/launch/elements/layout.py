@@ -65,7 +65,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """This is a struct type."""
+    """A struct type has members at byte offsets, a size and an alignment."""
 
     name: str
     members: tuple[Member, ...]

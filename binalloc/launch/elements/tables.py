@@ -25,8 +25,8 @@ MAX_TYPES = 1000  # types of a file: bounds its check; chosen by hand
 
 
 class Types:
-    """These are the types of a launch file by their names, with the types of numbers and pointers. Raises
-    MalformedInput for everything that does not belong into the table."""
+    """The types of a launch file are its structs, by their names, and the built-in types of numbers and pointers.
+    Raises MalformedInput for everything that does not belong into the table."""
 
     def __init__(self, table: object, at: At) -> None:
         self._tables, self._at = at.table(table), at

@@ -47,7 +47,7 @@ Code = Callable[[Scope], Number]  # a function that computes an expression
 
 @dataclass(frozen=True)
 class Names:
-    """An expression may use these names."""
+    """The names that an expression may use are numbers and arrays."""
 
     numbers: Collection[str] = ()  #: constants, scalars and loop variables
     #: buffers and variables, with the number of their axes: an element has one index for each axis, or one in C order
@@ -120,7 +120,7 @@ def parse_expression(value: object, names: Names, at: At) -> Expression:
 
 
 class _Nothing:
-    """This is the scope of expressions without names."""
+    """The empty scope is for expressions without names."""
 
     def number(self, name: str) -> NoReturn:
         raise AssertionError(name)
@@ -279,7 +279,7 @@ def _spelled(path: Iterable[str | tuple[int, ...]]) -> str:
 
 
 class _Compiler:
-    """This compiler turns the tree of one expression into closures."""
+    """The compiler turns the tree of one expression into closures."""
 
     def __init__(self, text: str, names: Names, at: At) -> None:
         self.text, self.names, self.at = text, names, at
@@ -437,7 +437,7 @@ _NODES: dict[type[ast.AST], Callable[..., Code]] = {
 
 @dataclass
 class Values:
-    """This is a scope of numbers alone."""
+    """A scope of this kind knows numbers, and no elements of buffers."""
 
     numbers: dict[str, Number]
 

@@ -160,7 +160,7 @@ def _computed(entry: object, names: Names, constants: dict[str, Number], at: At)
 
 
 class _Steps:
-    """This reads the steps of one program."""
+    """`_Steps` reads the steps of one program."""
 
     def __init__(self, arguments: tuple[Argument, ...], constants: Mapping[str, Number]) -> None:
         self.arguments = {a.name: a for a in arguments}
@@ -230,7 +230,7 @@ _LISTED = ", ".join(_VERBS)
 
 
 class _Reader:
-    """This reads the table of one step."""
+    """A reader reads the table of one step."""
 
     def __init__(self, steps: _Steps, entry: dict[str, Any], names: Names, at: At) -> None:
         self.all, self.entry, self.names, self.at = steps, entry, names, at

@@ -17,8 +17,8 @@ from binalloc.launch.values import At
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A launch passes this for one parameter: an argument of the program, a number, or the address of a byte of a
-    buffer."""
+    """A given value is what a launch passes for one parameter: an argument of the program, a number, or the address of
+    a byte of a buffer."""
 
     at: At  #: place in the file
     argument: str = ""  #: name of the argument or buffer; "" for a number
@@ -29,7 +29,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class ProgramStep:
-    """This is one step of a program."""
+    """A step of a program launches a kernel, changes arguments, calls a function of the host, or repeats other
+    steps."""
 
     at: At  #: its place in the file
     when: Expression | None  #: the step is left out where this is 0; None: never
@@ -37,7 +38,7 @@ class ProgramStep:
 
 @dataclass(frozen=True, slots=True)
 class LaunchStep(ProgramStep):
-    """This step launches a kernel."""
+    """A launch step launches a kernel."""
 
     kernel: str
     grid: tuple[Expression, Expression, Expression]
@@ -59,7 +60,7 @@ class Complex:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """This is the address of a byte of a buffer."""
+    """A pointer value is the address of a byte of a buffer."""
 
     argument: str
     element: Expression  #: index of an element
@@ -71,7 +72,7 @@ Value = Expression | Complex | Pointer
 
 @dataclass(frozen=True, slots=True)
 class SetStep(ProgramStep):
-    """This step gives a scalar or elements new values."""
+    """A set step gives a scalar or elements new values."""
 
     name: str  #: the scalar, buffer, variable or texture
     values: tuple[Value, ...]  #: for the elements in turn; one goes to all of them
@@ -83,7 +84,7 @@ class SetStep(ProgramStep):
 
 @dataclass(frozen=True, slots=True)
 class CopyStep(ProgramStep):
-    """This step copies elements."""
+    """A copy step copies elements."""
 
     source: str
     target: str
@@ -94,7 +95,7 @@ class CopyStep(ProgramStep):
 
 @dataclass(frozen=True, slots=True)
 class SwapStep(ProgramStep):
-    """This step exchanges the names of two buffers."""
+    """A swap step exchanges the names of two buffers."""
 
     one: str
     other: str
@@ -102,7 +103,7 @@ class SwapStep(ProgramStep):
 
 @dataclass(frozen=True, slots=True)
 class HostStep(ProgramStep):
-    """This step calls a function of a Python file, which may change the arguments."""
+    """A host step calls a function of a Python file, which may change the arguments."""
 
     file: str
     function: str
@@ -111,7 +112,7 @@ class HostStep(ProgramStep):
 
 @dataclass(frozen=True, slots=True)
 class LoopStep(ProgramStep):
-    """This step repeats others. Of rounds, before and after one is given."""
+    """A loop step repeats other steps. One of `rounds`, `before` and `after` is given."""
 
     variable: str  #: "" for none
     start: Expression  #: value of the variable in the first round

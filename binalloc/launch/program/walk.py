@@ -1,6 +1,6 @@
 """A program is walked through step by step here: a `Runner` runs its launches, and everything else is done here.
 
-Needs a `Runner`, which has the program's memory and runs kernels. Leaves true: after a walk that ended, memory has the
+Needs a `Runner`, which has the program's memory and runs kernels. Leaves true: once a walk has ended, memory has the
 contents that the program asks for. Every error names its step, and the rounds of the loops around it.
 """
 
@@ -55,7 +55,7 @@ class Runner(Protocol):
 
 
 class Walk:
-    """This is one walk through a program. It is the scope of its expressions, too."""
+    """A walk executes the steps of one program. It is the scope of the program's expressions, too."""
 
     def __init__(self, program: Program, runner: Runner) -> None:
         self.program, self.runner = program, runner

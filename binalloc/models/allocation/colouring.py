@@ -43,7 +43,7 @@ class Group:
 
 @dataclass
 class ColouringProblem:
-    """This is a colouring problem over the values 0..len(adjacency)-1."""
+    """A colouring problem asks for a register for each of the values 0..len(adjacency)-1."""
 
     adjacency: list[int]  #: for each value the bitset of values that it interferes with
     groups: list[Group]
@@ -58,7 +58,7 @@ class ColouringProblem:
 
 @dataclass
 class Colouring:
-    """This is the result of `colour`."""
+    """A colouring gives a register to each value of a problem, or names the groups that found none."""
 
     colour: list[Register]  #: register of each value, -1 for none
     failed: list[int]  #: indices of the groups that found no register, in the order of failure
@@ -105,8 +105,8 @@ def colour(problem: ColouringProblem, *, whole: bool = False, most: float = MUST
 
 
 class _GroupGraph:
-    """This is the interference graph of the groups. It knows how many base positions each group takes from another
-    ("squeeze").
+    """The group graph is the interference graph of the groups. It knows how many base positions each group takes from
+    another ("squeeze").
 
     adjacent: for each value the values that it interferes with, as an index array.
     """
@@ -253,8 +253,8 @@ def _wide_first(problem: ColouringProblem, graph: _GroupGraph) -> list[int]:
 
 
 class _Assignment:
-    """This is a partial assignment of registers. A group without a free base may evict up to MOST_EVICTED neighbours to
-    other registers.
+    """An assignment gives registers to some of the groups. A group without a free base may evict up to MOST_EVICTED
+    neighbours to other registers.
 
     taken[v, r]: how many neighbours of value v hold register r.
     """

@@ -35,7 +35,7 @@ objective."""
 
 @dataclass(frozen=True)
 class Solution:
-    """This is what the solver found for one function."""
+    """A solution is the solver's answer for one function: the regions to spill, and a lower bound."""
 
     away: list[int] | None  #: spilled regions, ascending; None where nothing was found
     value: float  #: cost of the choice
@@ -99,7 +99,8 @@ def solved(model: Any, terms: list[Any], limit: float, seed: int) -> tuple[Any, 
 
 
 class SpillModel:
-    """This model has the spill choices of one function as variables and constraints of CP-SAT; its costs are `terms`.
+    """A spill model states the spill choices of one function as variables and constraints of CP-SAT; its costs are
+    `terms`.
 
     asked: values that may find no slot. runs: factor on all costs, for a function that runs more than once.
 

@@ -31,7 +31,7 @@ class Proof(StrEnum):
 
 @dataclass(frozen=True)
 class ExactColouring:
-    """This is a colouring, with a clique as a lower bound and the proof that fewer colours are not enough."""
+    """An exact colouring comes with a clique as a lower bound, and with the proof that fewer colours are not enough."""
 
     colours: list[int]  #: colour of each vertex, from 0
     clique: list[int]  #: vertices that are all adjacent to one another, ascending

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass
 class Homes:
-    """These are the regions of a function, with the prices of both kinds of memory."""
+    """`Homes` has the regions of a function at two prices: of slots, and of local memory."""
 
     slot: Regions  #: the regions, at the prices of slots
     dear: Callable[[], Regions]  #: returns the same regions at the prices of local memory

@@ -25,7 +25,7 @@ from binalloc.models.allocation.spills import Spills
 
 @dataclass(frozen=True)
 class JointCall:
-    """This is one call."""
+    """A call in the joint model has the caller's values that live on behind it, and its arguments."""
 
     callee: str  #: name of the callee
     point: int  #: point inside the call, covered by the regions that continue behind it
@@ -35,7 +35,8 @@ class JointCall:
 
 @dataclass(frozen=True)
 class JointFunction:
-    """This is one function. All values that live across a call have regions."""
+    """A function in the joint model has its possible spill code and its calls. All values that live across a call have
+    regions."""
 
     name: str  #: name of the function
     spills: Spills  #: its possible spill code
@@ -49,7 +50,7 @@ class JointFunction:
 
 @dataclass(frozen=True)
 class JointSolution:
-    """This is what the solver found for a call graph."""
+    """A joint solution is the solver's answer for all functions of a call graph."""
 
     #: for each callee the most registers it has at once, its own callees' included; None if none found
     registers: dict[str, int] | None
@@ -84,7 +85,7 @@ def solve_jointly(
 
 
 class _Joint:
-    """This is the joint model.
+    """The joint model covers all functions of a call graph.
 
     models: for each function its model. overwritten: for each callee the registers that it and its own callees
     overwrite. taken: for each callee the registers that it has at once. demands: for each callee the expressions that

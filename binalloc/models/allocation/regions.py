@@ -53,7 +53,8 @@ class Crossing(NamedTuple):
 
 @dataclass
 class Regions:
-    """These are the regions of all values that may leave the registers."""
+    """The regions of a function are the parts of live ranges that may leave the registers, with the costs of spilling
+    them."""
 
     value: list[int] = field(default_factory=list)  #: value of each region
     points: list[list[Interval]] = field(default_factory=list)  #: points of each region, as half-open intervals
@@ -131,7 +132,7 @@ class Regions:
 
 
 class _Terms:
-    """These are the sums that every search in the same regions needs.
+    """The terms are sums that every search in the same regions needs.
 
     at_ways: for each region, stores at all ways into it, if memory has to hold something in it. define: for each value,
     a store for each definition. of_region: families of each region. crossings: crossings of each region that takes
@@ -172,7 +173,7 @@ class _Terms:
 
 @dataclass
 class Choice:
-    """This is a choice of regions to spill."""
+    """A choice names the regions to spill, with the cost and the pressure that is left."""
 
     away: list[int]  #: regions that go to memory, ascending
     pressure: NDArray[np.int32]  #: pressure that is left at each point
@@ -211,7 +212,7 @@ _PASSES = 4
 
 
 class _Greedy:
-    """This is one greedy choice. Attributes that are not listed: see `_Terms`.
+    """The greedy search spills what costs least per relieved point. Attributes that are not listed: see `_Terms`.
 
     room: registers free at each point, negative where too many values are live. over: for each point, whether its room
     is negative. left: number of such points. leave: for each value, the cost of stores at all ways into spilled regions

@@ -37,7 +37,7 @@ def search(
 
 
 class _Search:
-    """This is one search.
+    """A search tries to make one choice of spilled regions cheaper.
 
     regions: priced for the memory (slot or local) that the first choice gave each value.
     """

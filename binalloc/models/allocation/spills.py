@@ -75,7 +75,7 @@ class Hole(NamedTuple):
 
 @dataclass
 class Spills:
-    """These are all parts that the spill code of a function may have."""
+    """The spills of a function are all parts that its spill code may have."""
 
     value: list[int]  #: for each region its value, as in `regions.Regions`
     points: list[list[Interval]]  #: for each region its points, as in `regions.Regions`

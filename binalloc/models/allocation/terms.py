@@ -1,4 +1,4 @@
-"""These are the numbers that allocation works with, each a type of its own."""
+"""This module defines the numbers that allocation works with, each as a type of its own."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _CLOSE = 0.6
 
 @dataclass(frozen=True)
 class Named:
-    """This is the machine that an alias means."""
+    """An alias stands for one of the machines that come with the tool."""
 
     machine: str  #: name of a machine that comes with the tool
     why: str  #: how the machine follows from the alias, one clause; "" where that is plain

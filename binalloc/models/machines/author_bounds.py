@@ -22,7 +22,7 @@ FEWEST_REGISTERS = 24
 
 @dataclass(frozen=True)
 class Directive:
-    """This is one of a kernel's performance directives."""
+    """A performance directive of a kernel bounds its registers per thread or its blocks per SM."""
 
     text: str  #: the directive as PTX writes it
     registers: int | None = None  #: upper limit on registers per thread; None: it sets none

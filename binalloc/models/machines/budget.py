@@ -17,7 +17,7 @@ from binalloc.models.machines.occupancy import registers_for_blocks, shared_byte
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """This is a concurrency level: blocks per SM, with the registers and slots that each thread may use."""
+    """A budget is a concurrency level: blocks per SM, with the registers and slots that each thread may use."""
 
     blocks: int  #: blocks per SM
     registers: int  #: registers per thread

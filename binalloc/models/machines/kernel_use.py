@@ -13,7 +13,7 @@ from binalloc.isa.interface.places import LANES, SLOT_ROW
 
 
 class CacheConfig(StrEnum):
-    """This is a kernel's preference for the split of shared memory and L1, in the order of CUDA's numbers."""
+    """A kernel may prefer one of these splits of shared memory and L1. They are in the order of CUDA's numbers."""
 
     NONE = "none"
     SHARED = "shared"
@@ -23,7 +23,7 @@ class CacheConfig(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KernelUse:
-    """These are the resources from which occupancy is counted. The numbers are checked where they are used
+    """A kernel uses these resources, from which its occupancy is counted. The numbers are checked where they are used
     (`occupancy`)."""
 
     registers: int  #: registers per thread

@@ -26,7 +26,7 @@ _GUIDE_SHARED = "CUDA Programming Guide 13.4 Table 31 (shared memory)"
 
 
 class Granularity(StrEnum):
-    """This says to whom registers are allocated."""
+    """An SM allocates registers to whole blocks or to single warps."""
 
     BLOCK = "block"  #: to blocks, on capability 1.x
     WARP = "warp"  #: to warps
@@ -34,7 +34,7 @@ class Granularity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """These are the resources of one SM, and the units in which it allocates them. Registers are 32-bit."""
+    """The limits of one SM are its resources, and the units in which it allocates them. Registers are 32-bit."""
 
     cc: str  #: compute capability, as "3.0"
     threads_per_sm: int  #: most threads on an SM

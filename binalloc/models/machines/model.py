@@ -28,7 +28,7 @@ MOST_PORT_GROUPS = 16  # chosen by hand: a file has as many groups as kinds of u
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """This is one figure as the file states it."""
+    """A figure of a machine file is a value with its unit and source."""
 
     value: int | float | bool | str  #: the value that is used
     unit: str  #: unit of the value
@@ -60,7 +60,7 @@ def _cycles(low: int = 1) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """This section describes the device as a whole."""
+    """Section `chip` of a machine file describes the device as a whole."""
 
     cc: str = _figure("compute capability")
     sms: int = _figure("SMs", 1, 192)
@@ -70,14 +70,14 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """This section has the clock of the SMs."""
+    """Section `clock` has the clock of the SMs."""
 
     core_mhz: float = _figure("MHz", 1, 100_000)  #: clock of all cycles of the model
 
 
 @dataclass(frozen=True, slots=True)
 class Schedulers:
-    """This section describes the warp schedulers of an SM."""
+    """Section `schedulers` describes the warp schedulers of an SM."""
 
     count: int = _figure("schedulers", 1, 16)  #: schedulers per SM
     #: instructions of one warp that a scheduler issues in a cycle, at most
@@ -86,7 +86,7 @@ class Schedulers:
 
 @dataclass(frozen=True, slots=True)
 class SmLimits:
-    """This section has the upper limits of one SM."""
+    """Section `sm` has the upper limits of one SM."""
 
     threads_per_sm: int = _figure("threads", LANES, 8192)
     warps_per_sm: int = _figure("warps", 1, 128)
@@ -101,14 +101,14 @@ class SmLimits:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """This section says how blocks come to SMs."""
+    """Section `dispatch` says how blocks come to SMs."""
 
     interval: int = _cycles()  #: time between two blocks that start on one SM
 
 
 @dataclass(frozen=True, slots=True)
 class OccupancyRule:
-    """This section says whose rule counts resident blocks: NVIDIA's (rounding of the capability `chip.cc`) or
+    """Section `occupancy` says whose rule counts resident blocks: NVIDIA's (rounding of the capability `chip.cc`) or
     GPGPU-Sim's."""
 
     rule: str = _name(*Rule)
@@ -116,7 +116,7 @@ class OccupancyRule:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """This section describes one class of execution units of an SM.
+    """A unit is one class of execution units of an SM.
 
     An instruction may start when fewer than `ports` instructions of its class are within their first `interval` cycles,
     and fewer than the group's ports of its whole `port_group`. Where the group is divided, each scheduler has its share
@@ -133,7 +133,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """These are the units of an SM, in the order of the instruction set's unit classes."""
+    """The units of an SM are in the order of the instruction set's unit classes."""
 
     alu: Unit
     imad: Unit
@@ -164,7 +164,7 @@ assert tuple(f.name for f in fields(Units)) == UNIT_CLASSES
 
 @dataclass(frozen=True, slots=True)
 class RegisterFile:
-    """This section describes how instructions of fixed latency read registers.
+    """Section `register_file` describes how instructions of fixed latency read registers.
 
     Register r of a thread is in bank r mod `banks`.
     """
@@ -180,7 +180,7 @@ class RegisterFile:
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """This section describes shared memory of one SM."""
+    """Section `shared` describes shared memory of one SM."""
 
     banks: int = _figure("banks", 1, 32)
     bank_bytes: int = _figure("bytes", 4, 8)  #: bytes that a bank serves in a pass
@@ -192,7 +192,7 @@ class SharedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Coalescing:
-    """This section describes how the lanes of an off-chip access become requests for lines."""
+    """Section `coalescing` describes how the lanes of an off-chip access become requests for lines."""
 
     #: lanes whose accesses are combined; other lanes make requests of their own, even for the same line
     lanes: int = _figure("threads", LANES // 2, LANES)
@@ -202,7 +202,7 @@ class Coalescing:
 
 @dataclass(frozen=True, slots=True)
 class L1Cache:
-    """This section describes the data cache of one SM.
+    """Section `l1` describes the data cache of one SM.
 
     A line holds one local word of each lane of a warp. Texture fetches are always cached. Where both `caches_local` and
     `caches_global` are false, it is a machine's texture cache.
@@ -223,7 +223,7 @@ class L1Cache:
 
 @dataclass(frozen=True, slots=True)
 class Interconnect:
-    """This section describes the links between each SM and L2."""
+    """Section `interconnect` describes the links between each SM and L2."""
 
     request_bytes: int = _figure("bytes/cycle", 1, 1024)  #: of the link to L2
     response_bytes: int = _figure("bytes/cycle", 1, 1024)  #: of the link back
@@ -233,7 +233,7 @@ class Interconnect:
 
 @dataclass(frozen=True, slots=True)
 class L2Cache:
-    """This section describes the second-level cache of the whole device, in slices."""
+    """Section `l2` describes the second-level cache of the whole device, in slices."""
 
     bytes: int = _figure("bytes", 1, 1 << 27)  #: of all slices
     slices: int = _figure("slices", 1, 256)
@@ -251,7 +251,7 @@ class L2Cache:
 
 @dataclass(frozen=True, slots=True)
 class Dram:
-    """This section describes off-chip memory of the whole device.
+    """Section `dram` describes off-chip memory of the whole device.
 
     Timing parameters have JEDEC's names and are in cycles of the command clock.
     """
@@ -304,14 +304,14 @@ class Dram:
 
 @dataclass(frozen=True, slots=True)
 class ConstantCache:
-    """This section has the time of LDC. An operand c[bank][offset] costs nothing beside its instruction."""
+    """Section `constant` has the time of LDC. An operand c[bank][offset] costs nothing beside its instruction."""
 
     latency: int = _cycles()  #: of LDC that hits
 
 
 @dataclass(frozen=True, slots=True)
 class SmallCache:
-    """This section describes a cache of an SM that may be too small for its contents; a miss goes to L2."""
+    """A small cache of an SM may be too small for its contents; a miss goes to L2."""
 
     enabled: bool = _figure("flag")  #: it is modelled; else every access hits, as without the section
     bytes: int = _figure("bytes", 32, 1 << 18)
@@ -323,19 +323,19 @@ class SmallCache:
 
 @dataclass(frozen=True, slots=True)
 class ConstantLines(SmallCache):
-    """This is the constant cache of an SM."""
+    """Section `constant_cache` describes the constant cache of an SM."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionCache(SmallCache):
-    """This is the instruction cache of an SM; a hit costs nothing."""
+    """Section `instruction_cache` describes the instruction cache of an SM; a hit costs nothing."""
 
     prefetch: int = _figure("lines", 0, 64)  #: lines behind a missing one that are requested, too
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """This section has constants of the unified paper's concurrency search (sections 4.2, 5)."""
+    """Section `search` has constants of the unified paper's concurrency search (sections 4.2, 5)."""
 
     max_cmratio: int = _figure("compute instructions per off-chip instruction", 1, CYCLES_MAX)  #: limit in CI_pred
 

@@ -19,7 +19,7 @@ from binalloc.models.machines.limits import KIB, LIMITS, REGISTER_FIELD_LIMIT, S
 
 
 class Rule(StrEnum):
-    """This says whose rule counts resident blocks."""
+    """Resident blocks are counted by one of these rules."""
 
     NVIDIA = "nvidia"
     GPGPUSIM = "gpgpusim"
@@ -41,7 +41,7 @@ _PREFERENCE: dict[str, int] = {CacheConfig.SHARED: 100, CacheConfig.L1: 0, Cache
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """This is the number of resident blocks of a kernel on one SM, and the reasons why there are no more.
+    """The occupancy of a kernel is its number of resident blocks on one SM, with the reasons why there are no more.
 
     A field `limit_*` has the blocks per SM that this resource alone would allow; None means that it does not bind.
     """
@@ -116,7 +116,8 @@ class Occupancy:
 
 
 class OccupancyModel(Protocol):
-    """A model answers for a whole SM: a `Machine`, or a capability through `model_of`."""
+    """An occupancy model counts resident blocks for a whole SM: it is a `Machine`, or a capability through
+    `model_of`."""
 
     @property
     def limits(self) -> Limits:
@@ -128,7 +129,7 @@ class OccupancyModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CapabilityModel:
-    """This model has NVIDIA's rules with the published limits of one capability."""
+    """A capability model applies NVIDIA's rules to the published limits of one capability."""
 
     limits: Limits  #: the published limits
 

@@ -79,7 +79,7 @@ _T = TypeVar("_T")
 def load_machine(name_or_path: str | Path) -> Machine:
     """Return a machine by name, by alias or by path.
 
-    A name is that of a machine that comes with the package or with an installed one. An alias is a product name or a
+    A name belongs to a machine of the package, or of an installed one. An alias is a product name or a
     capability (`RTX 4090`, `sm_86`, `8.6`). A path is that of a machine file.
 
     Raises UsageError where there is no such machine, MalformedInput for a file that is no machine file, PluginFault for
@@ -142,7 +142,7 @@ def read_machine(path: Path) -> Machine:
 
 
 class _At(TomlPlace):
-    """This is a place in a machine file."""
+    """A place in a machine file raises the errors about its key."""
 
     def unknown_key(self, unknown: list[str], allowed: Collection[str]) -> NoReturn:
         name = min(unknown)

@@ -38,7 +38,7 @@ why."""
 
 
 class Counted(StrEnum):
-    """A member says which off-chip accesses count as MEM in CI_pred."""
+    """A reading of CI_pred counts one of these kinds of off-chip accesses as MEM."""
 
     ALL = "all"  #: all off-chip accesses
     UNTEXTURED = "no-textures"  #: all but texture fetches
@@ -46,7 +46,7 @@ class Counted(StrEnum):
 
 
 class Exhausted(StrEnum):
-    """A member says where a descent ends if no level satisfies CI_pred."""
+    """A descent ends in one of these ways if no level satisfies CI_pred."""
 
     ORIGINAL = "original"  #: the original program is kept
     SMEM_FIT = "smem-fit"  #: SmemFitTnum is taken
@@ -105,8 +105,7 @@ PRINTED = Reading()
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level is a program transformed for one number of threads, with static instruction counts after the
-    transformation."""
+    """A level has static instruction counts of the program after its transformation for one concurrency level."""
 
     compute_instructions: int  #: all instructions but `memory_instructions`
     memory_instructions: int  #: instructions that access off-chip memory
@@ -127,7 +126,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """This record is a level that the search has evaluated."""
+    """An evaluated level is one that the search has looked at."""
 
     threads: int  #: active threads per SM
     level: Level  #: the program at that level
@@ -136,7 +135,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class SearchProblem:
-    """A problem has everything that a search needs to know."""
+    """A search problem has what the search needs to know of program and machine."""
 
     #: transforms the program for a number of active threads per SM (called once per level)
     evaluate: Callable[[int], Level]
@@ -153,7 +152,7 @@ class SearchProblem:
 
 
 class Direction(StrEnum):
-    """A member says in which direction the search went from its start."""
+    """The search goes from its start in one of these directions."""
 
     NOT_BOUND = "not bound"  #: nothing was searched: the original is not concurrency bound
     UP = "up"  #: to higher levels
@@ -163,7 +162,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """A result is the outcome of a search."""
+    """The result of a search is the level chosen, with the levels evaluated and the decisions made."""
 
     threads: int  #: the level chosen
     kept_original: bool  #: the program is to stay as it is
@@ -215,7 +214,7 @@ def unified_search(problem: SearchProblem) -> SearchResult:
 
 @dataclass
 class _Search:
-    """This object is one search while it runs."""
+    """A search evaluates levels one by one, and records its decisions."""
 
     problem: SearchProblem  #: the problem
     seen: dict[int, Evaluated] = field(default_factory=dict)  #: levels evaluated so far, by threads

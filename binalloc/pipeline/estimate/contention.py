@@ -72,7 +72,11 @@ def throughput(
 
 
 class _Sm:
-    """This object is an SM with its resident warps, numbered block by block."""
+    """The modelled SM has resident warps, numbered block by block.
+
+    steps: the steps of each warp. at: the next step of each warp. came: for each step the time at which the last warp
+    came to it. now: time of the last event. finished: number of blocks that are done.
+    """
 
     def __init__(self, ways: Sequence[Sequence[WarpStep]], warps: int, blocks: int, schedulers: int) -> None:
         self.warps = warps  #: warps of a block

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.isa.kinds import Access, Space
 from binalloc.pipeline.bound import Bound, by_model
-from binalloc.pipeline.estimate.steps import OFF_CHIP
+from binalloc.pipeline.steps.counts import OFF_CHIP
 
 if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from binalloc.isa.instruction import DEFAULT_CONTROL
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.pipeline.estimate.contention import WarpStep
+from binalloc.pipeline.steps.counts import OFF_CHIP
 
 if TYPE_CHECKING:
     from binalloc.isa.interface.view import Memory, View
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from binalloc.pipeline.estimate.traffic import Asked
 
 NO_SCOREBOARD = DEFAULT_CONTROL.wbar  # in control codes, the number for "none"
-OFF_CHIP = (Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE)
-"""Memory spaces whose accesses go to L1 and beyond."""
 QUEUES = ("answers", "requests", "dram")
 """Resources that accesses queue for besides the ports of the units: the links from and to L2, and DRAM."""
 PORT = (Space.SHARED, Space.GLOBAL, Space.LOCAL, Space.GENERIC)

@@ -52,14 +52,14 @@ def compare_programs(
     """Run all launches of a program with both binaries, and compare the results. Raises what `run_steps` raises."""
     from binalloc.emulator.runs.program import run_steps
     from binalloc.launch.file import compare, compare_globals
-    from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
+    from binalloc.pipeline.steps.programs import kernels_of, program_progress, scheduled_for
 
     results = []
     given = scheduled_for(old, kernels_of(old, program), options.machine)
     for which, module in (("original", given), ("rewritten", new)):
         with running(f"the {which}"):
             kernels = kernels_of(module, program)
-            results.append(run_steps(module, program, options, kernels=kernels, progress=told_by(progress)))
+            results.append(run_steps(module, program, options, kernels=kernels, progress=program_progress(progress)))
     before, after = results
     differences = compare(program.held, before.buffers, after.buffers)
     differences += compare_globals(program.held, before.globals, after.globals)

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from binalloc.errors import Interrupted, LimitHit
-from binalloc.pipeline.program import kernels_of, told_by
+from binalloc.launch.program.file import load_program
+from binalloc.launch.program.types import Program
+from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.running.reference import AgainstReference, against_reference, require_reference
 from binalloc.pipeline.running.run import KernelRun, MakeRecorder, run_kernel
+from binalloc.pipeline.steps.programs import kernels_of, program_progress, scheduled_for
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.program import Ran
     from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Module
-    from binalloc.launch.program.types import Program
     from binalloc.launch.types import Launch
+    from binalloc.models.machines.model import Machine
     from binalloc.pipeline.running.observed import Wanted
 
 
@@ -48,7 +52,9 @@ def run_whole_program(
     if reference:
         require_reference(program.held, program.path)
     try:
-        ran = run_steps(module, program, options, kernels=kernels_of(module, program), progress=told_by(progress))
+        ran = run_steps(
+            module, program, options, kernels=kernels_of(module, program), progress=program_progress(progress)
+        )
     except (LimitHit, Interrupted) as error:
         if error.program is None:
             raise
@@ -78,7 +84,8 @@ def run_step(
     unseen = replace(options, every=None, profile=False)
     try:
         run_steps(
-            module, program, unseen, kernels=kernels_of(module, program), stop_at=step, progress=told_by(progress)
+            module, program, unseen, kernels=kernels_of(module, program), stop_at=step,
+            progress=program_progress(progress),
         )
     except Reached as there:
         reached = there
@@ -94,3 +101,30 @@ def run_step(
     )  # fmt: skip
     found.step = step
     return found
+
+
+def run_program(
+    module: Module, program: Program | str | Path, machine: Machine | str | Path | None = None, **options: Any
+) -> Ran:
+    """Run all launches of a program on one device, which keeps its memory between them.
+
+    module: has all launched kernels; if it is scheduled for another machine, a copy in memory is scheduled for this
+    one. program: a checked program, or the path of its file. machine: a model, its name or its file; without it,
+    the binary's own. options: `engine`, `scheduler`, `sms`, `max_cycles` (of all launches together), `check`, `race` as
+    in `run`; `host_steps`, which lets functions of Python files be called; `buffers`, contents in place of the
+    program's own, by name; `progress`, called now and then with the number of ended launches, the running kernel, and
+    the cycle.
+
+    Raises what `run` raises, each error with the step that it arose in, and LimitHit for a loop that does not end.
+    """
+    from binalloc.emulator.runs.options import RunOptions
+    from binalloc.emulator.runs.program import run_steps
+
+    loaded = program if isinstance(program, Program) else load_program(program)
+    kernels = kernels_of(module, loaded)
+    first = next(iter(kernels.values())).name if kernels else None
+    model = own_machine(module, first, machine, runs=True)
+    module = scheduled_for(module, kernels, model)
+    given = {name: options.pop(name) for name in ("buffers", "progress") if name in options}
+    asked = RunOptions(machine=model, **options)
+    return run_steps(module, loaded, asked, kernels=kernels_of(module, loaded), **given)

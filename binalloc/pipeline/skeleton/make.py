@@ -13,13 +13,14 @@ from binalloc.launch.types import DTYPES
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.names.demangle import demangle
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.skeleton.arguments import entries_of
 from binalloc.pipeline.skeleton.extents import LONG, Extents, extents_of
 from binalloc.pipeline.skeleton.parameters.blocks import block_sides
 from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, facts_of
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import declared
-from binalloc.pipeline.skeleton.sizes import Sizes, Three, block_of, grid_of, others
+from binalloc.pipeline.skeleton.sizes import Sizes, block_of, grid_of, others
 from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
 from binalloc.printable import count
 

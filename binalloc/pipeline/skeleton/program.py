@@ -11,8 +11,8 @@ from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
 from binalloc.models.machines.model import Machine
 from binalloc.names.kernels import readable
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.skeleton.make import skeleton_of
-from binalloc.pipeline.skeleton.sizes import Three
 from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton, sides
 from binalloc.pipeline.steps.kernels import find_kernel
 

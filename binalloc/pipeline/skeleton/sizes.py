@@ -8,10 +8,9 @@ from math import prod
 from binalloc.bitset import bits
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.isa.interface.places import LANES
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, Piece
 
-Three = tuple[int, int, int]
-"""Sides along x, y and z."""
 _THREADS = 128
 """Threads of a block with one axis if nothing says how many: a usual number, a few warps. Chosen by hand."""
 _OTHER = 8

@@ -6,8 +6,8 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.skeleton.make import skeleton_of
-from binalloc.pipeline.skeleton.sizes import Three
 
 
 def suggested_launch(module: Module, kernel: str, machine: Machine, block: Three | None = None) -> Launch:

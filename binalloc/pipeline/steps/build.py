@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
@@ -12,9 +11,6 @@ from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.proof import prove
 from binalloc.pipeline.steps.version import Version, make_version
 from binalloc.printable import count
-
-if TYPE_CHECKING:
-    pass
 
 
 def build_version(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from binalloc.isa.kinds import Space
 from binalloc.isa.sets.table import view
 from binalloc.pipeline.steps.version import Version
-
-if TYPE_CHECKING:
-    pass
 
 OFF_CHIP = frozenset((Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE))
 """Memory spaces whose accesses are the paper's off-chip instructions."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.figures.skew import skewed_cycles
 from binalloc.errors import running
@@ -14,9 +13,6 @@ from binalloc.pipeline.steps.grid import share_of
 from binalloc.pipeline.steps.sampling import sample
 from binalloc.pipeline.steps.version import Version
 from binalloc.printable import count
-
-if TYPE_CHECKING:
-    pass
 
 
 def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:

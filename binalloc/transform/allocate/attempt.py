@@ -32,9 +32,9 @@ MORE_THAN_BEFORE = 4
 needed only cost occupancy. Each try costs an allocation. Chosen by hand."""
 
 Improve = Callable[["Attempt", str, RegisterAllocation], RegisterAllocation]
-"""This is called with a function's allocation before its callers see it, and returns the one to take."""
+"""An improvement gets a function's allocation before its callers see it, and returns the one to take."""
 Spill = Callable[["Attempt", str], RegisterAllocation]
-"""This allocates registers, with spill code, to a function whose callees have contracts."""
+"""A spiller allocates registers, with spill code, to a function whose callees have contracts."""
 
 
 @dataclass

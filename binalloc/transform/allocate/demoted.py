@@ -21,7 +21,7 @@ from binalloc.transform.virtual.unwritten import unwritten
 
 
 class Demotions:
-    """This class holds the facts about one kernel that all budgets share. far: see `Attempt`."""
+    """`Demotions` has the facts about one kernel that its demotions at all budgets share. far: see `Attempt`."""
 
     def __init__(self, program: ProgramAnalysis, far: float) -> None:
         self.program, self.far = program, far

@@ -49,7 +49,7 @@ class Stay:
 
 @dataclass
 class Why:
-    """This record gives the reason for one round's choice, at the worst instruction of the stays."""
+    """A reason explains one round's choice, at the worst instruction of the stays."""
 
     at: int  #: the instruction at which most registers are missing while the value is spilled
     callee: str  #: the function called, if that point is inside of a call
@@ -66,7 +66,7 @@ class Why:
 
 @dataclass
 class Spilled:
-    """This record describes a value that is not in a register everywhere."""
+    """A spilled value is not in a register everywhere."""
 
     function: str
     value: int
@@ -203,9 +203,9 @@ def _by_runs(spilled: Spilled, runs: float) -> None:
 
 
 class _RoundExplainer:
-    """This class explains one round of one function. excess: by point, registers that are missing. calls: items, in
-    order. known: by point, the alternatives there. unit: the factor of costs. Where whole values were spilled, the
-    round's unit is an access to memory, and that may cost more than one to a slot."""
+    """An explainer says why one round of one function spilled what it did. excess: by point, registers that are
+    missing. calls: items, in order. known: by point, the alternatives there. unit: the factor of costs. Where whole
+    values were spilled, the round's unit is an access to memory, and that may cost more than one to a slot."""
 
     def __init__(
         self, function: str, one: Round, found: dict[int, Spilled], words: Sequence[int], unit: float

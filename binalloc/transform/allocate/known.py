@@ -20,7 +20,7 @@ Callees = tuple[Hashable, ...]  # a function's callees, with the content of thei
 
 @dataclass
 class Known:
-    """This store holds results for single functions."""
+    """`Known` keeps results for single functions, so that several attempts can share them."""
 
     #: virtual code by function, its arguments in memory and interfaces of its callees
     codes: dict[tuple[str, Callees], Analysed] = field(default_factory=dict)

@@ -44,7 +44,7 @@ def spill_cost(attempt: Attempt, memory: SlotPlan) -> SpillCost:
 
 
 class _Counting:
-    """This class adds up the spill code of all functions."""
+    """A count adds up the spill code of all functions."""
 
     def __init__(self, attempt: Attempt, memory: SlotPlan) -> None:
         self.attempt, self.memory = attempt, memory

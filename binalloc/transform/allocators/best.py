@@ -25,7 +25,7 @@ regions. Chosen by hand."""
 
 
 class Best(Heuristic):
-    """This allocator takes the cheapest of all plans that it tries."""
+    """Allocator `best` takes the cheapest of all plans that it tries."""
 
     def attempt(self, problem: Problem, below: float = inf, known: Known | None = None) -> Attempt:
         """Return the cheapest attempt found. below: upper bound of the cost (exclusive); if nothing costs less, it does

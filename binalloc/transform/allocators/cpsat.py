@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Cpsat:
-    """This allocator does what `best` does, but CP-SAT places each function, starting from the heuristic's
+    """Allocator `cpsat` does what `best` does, but CP-SAT places each function, starting from the heuristic's
     placement."""
 
     name = CPSAT
@@ -74,8 +74,8 @@ def _with_budgets(graph: _Graph, like: Attempt, ways: Iterable[bool]) -> list[Pl
 
 
 class _Graph:
-    """This class keeps solutions of the exact model of all functions at once, by the orders of code and by whether
-    there is a slot pointer."""
+    """`_Graph` keeps solutions of the exact model of all functions at once, by the orders of code and by whether there
+    is a slot pointer."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

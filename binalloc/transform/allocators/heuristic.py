@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """This allocator colours, and spills by estimated cost."""
+    """A heuristic allocator colours, and spills by estimated cost."""
 
     name: str
     summary: str

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PtxasSmem(Heuristic):
-    """This allocator has slots for the kernel's own function, within the vendor's budget."""
+    """Allocator `ptxas-smem` has slots for the kernel's own function, within the vendor's budget."""
 
     def allocate(self, problem: Problem) -> Plan:
         problem = replace(problem, slots=own_slots(problem))

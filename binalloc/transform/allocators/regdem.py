@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RegDem:
-    """This allocator puts whole registers of the input into memory and compacts the others."""
+    """Allocator `regdem` puts whole registers of the input into memory and compacts the others."""
 
     name = "regdem"
     summary = "whole registers of the input to slots, the others stay: the RegDem paper's"

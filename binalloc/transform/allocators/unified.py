@@ -30,7 +30,7 @@ def _whole(attempt: Attempt, name: str) -> RegisterAllocation:
 
 
 class Unified(Heuristic):
-    """This allocator has whole variables, slots by frequency, and moves at every call."""
+    """Allocator `unified` spills whole variables, gives slots by frequency, and moves at every call."""
 
     def attempt(self, problem: Problem) -> Attempt:
         from binalloc.transform.allocate.attempt import as_it_stands, colour_functions

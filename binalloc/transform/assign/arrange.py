@@ -29,7 +29,7 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Wanted:
-    """This record says what an item demands of an arrangement."""
+    """The demands of an item on an arrangement follow from its wide operands and results."""
 
     operands: Sequence[Wide]  #: wide operands
     #: wide result -> its values that are in place before the item already and stay, NONE at the other places
@@ -89,7 +89,7 @@ def _apart(where: dict[int, int], operands: Sequence[Wide]) -> list[int]:
 
 
 def _bases(available: int, width: int) -> list[int]:
-    """List the aligned bases at which so many consecutive registers are available."""
+    """List the aligned bases at which `width` consecutive registers are available."""
     mask = (1 << width) - 1
     return [b for b in range(0, available.bit_length(), width) if available >> b & mask == mask]
 
@@ -108,9 +108,9 @@ def _with_others(base: int, results: list[Wide], available: int) -> list[tuple[W
 
 
 class _Try:
-    """This class tries one choice of places for the results. placed: value -> register, as decided. taken: these
-    registers, as bits. zone: registers of results, as bits. spare: registers outside of the zone left for values that
-    end. moves: so far; the try fails with more than `most`."""
+    """A try places all values for one choice of the results' places. placed: value -> register, as decided. taken:
+    these registers, as bits. zone: registers of results, as bits. spare: registers outside of the zone left for values
+    that end. moves: so far; the try fails with more than `most`."""
 
     def __init__(self, where: dict[int, int], available: int, wanted: Wanted, most: int) -> None:
         self.where, self.available, self.wanted, self.most = where, available, wanted, most

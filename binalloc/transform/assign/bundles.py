@@ -28,7 +28,7 @@ class Bundle:
 
 @dataclass
 class Bundles:
-    """This is the set of all bundles of a function."""
+    """The bundles of a function contain each of its values once."""
 
     all: list[Bundle]  #: emptied ones stay in place
     of: list[int]  #: by value, its bundle

@@ -98,7 +98,7 @@ def _keys(bundles: Bundles, used: list[int]) -> list[Callable[[int], tuple[int, 
 
 
 class _Placing:
-    """This class places bundles in a given order."""
+    """A placing gives bundles their bases in a given order."""
 
     def __init__(self, bundles: Bundles, wishes: Wishes, available: int, points: int) -> None:
         self.bundles, self.wishes, self.available = bundles, wishes, available

@@ -15,8 +15,8 @@ from binalloc.transform.virtual.room import CallSite
 
 
 class NoPlace(Exception):
-    """This is raised if pairs and quads cannot be brought into consecutive registers at some items, ascending, although
-    there are enough registers."""
+    """`NoPlace` is raised if pairs and quads cannot be brought into consecutive registers at some items, ascending,
+    although there are enough registers."""
 
     def __init__(self, items: Sequence[int]) -> None:
         super().__init__(f"items {list(items)}")
@@ -25,7 +25,7 @@ class NoPlace(Exception):
 
 @dataclass
 class Placed:
-    """This is the result of the scan: code in which every value has one register."""
+    """Placed code is the result of the scan: every value in it has one register."""
 
     code: VCode  #: with copies
     register: list[int]  #: by value
@@ -35,7 +35,7 @@ class Placed:
 
 @dataclass
 class ScanPlan:
-    """The scan follows this plan, which gives values their preferred registers."""
+    """A scan plan gives values their preferred registers."""
 
     flat: Flat
     live: LiveRanges

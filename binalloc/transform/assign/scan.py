@@ -37,9 +37,10 @@ def scan(code: VCode, plan: ScanPlan) -> Placed:
 
 
 class _Scan:
-    """This is the state of the scan. holder: by register, the value in it or NONE. where: value -> register, of all
-    live values. free: registers without a value, as bits. expected: by block, value -> register at its start, once
-    known. late: by register, the item of the block that writes it for no reader, if slow, as loads are."""
+    """A scan keeps track of the register that each value is in. holder: by register, the value in it or NONE. where:
+    value -> register, of all live values. free: registers without a value, as bits. expected: by block, value ->
+    register at its start, once known. late: by register, the item of the block that writes it for no reader, if slow,
+    as loads are."""
 
     def __init__(self, code: VCode, plan: ScanPlan) -> None:
         self.code, self.plan, self.flat, self.live = code, plan, plan.flat, plan.live

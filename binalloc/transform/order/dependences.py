@@ -54,7 +54,7 @@ _OWN = frozenset((Space.GLOBAL, Space.LOCAL))  # spaces in which disjoint access
 
 @dataclass
 class Dag:
-    """A dag holds the dependences among the items first .. first + len - 1 of the flat code, numbered from 0."""
+    """A dag has the dependences among the items first .. first + len - 1 of the flat code, numbered from 0."""
 
     first: int
     #: by item, the items that must come before it: direct neighbours, ascending, without repeats
@@ -226,7 +226,7 @@ class _Builder:
 
 
 class _Effects:
-    """This class lists the items with an effect so far, since the last one that keeps its place."""
+    """`_Effects` lists the items with an effect so far, since the last one that keeps its place."""
 
     def __init__(self) -> None:
         self.wall = -1

@@ -37,7 +37,7 @@ def ends_at(stretch: Stretch, order: Iterable[int], takes: Sequence[int], every:
 
 
 class _Issuing:
-    """This scheduler goes forwards through the stretch. live: values in registers. there: items whose operands have
+    """The scheduler goes forwards through the stretch. live: values in registers. there: items whose operands have
     arrived, by (desired time, item). later: items that wait, by (arrival of the operands, desired time, item)."""
 
     def __init__(self, stretch: Stretch, takes: Sequence[int], every: int, registers: int, patient: bool) -> None:

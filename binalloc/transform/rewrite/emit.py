@@ -63,7 +63,7 @@ class MemoryPlan:
 
 @dataclass
 class Emitted:
-    """This is a finished function body."""
+    """An emitted function is a finished function body, except for the offsets of its calls."""
 
     function: Function
     calls: dict[int, str]  #: word index -> callee name, to be linked when addresses are known

@@ -32,7 +32,7 @@ MOST_WORDS = 100_000
 
 @dataclass
 class Inlined:
-    """This is the result of inlining."""
+    """An inlined module has the code of some callees in place of their calls."""
 
     module: Module  #: with the calls inlined
     #: by function, the words of the calls, each in the numbering left by the ones before

@@ -18,7 +18,7 @@ from binalloc.isa.sets.table import set_of
 
 @dataclass(frozen=True)
 class Normalised:
-    """This is a function with plain calls, and its relation to the original."""
+    """A normalised function has plain calls, and is related to the original word by word."""
 
     function: Function  #: the rewritten function
     origin: list[int]  #: per word the original's word, -1 where a branch was inserted

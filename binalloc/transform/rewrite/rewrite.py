@@ -49,7 +49,7 @@ from binalloc.transform.rewrite.ways import NONE
 
 @dataclass(frozen=True)
 class Prepared:
-    """This is a kernel that can be rewritten, analysed once for every budget."""
+    """A prepared kernel can be rewritten; it is analysed once for every budget."""
 
     module: Module  #: the input, with calls inlined
     kernel: str
@@ -60,7 +60,7 @@ class Prepared:
 
 @dataclass
 class Rewrite:
-    """This is a rewritten binary with its allocation."""
+    """A rewrite is a rewritten binary with its allocation."""
 
     module: Module  #: the rewritten binary
     functions: frozenset[str]  #: names in it of the kernel and all functions that it calls

@@ -34,7 +34,7 @@ FREE_COST = 1
 
 @dataclass
 class Scoreboards:
-    """This is the result of the assignment, one entry per node; NO_SCOREBOARD for none."""
+    """The assignment of scoreboards has one entry per node; NO_SCOREBOARD stands for none."""
 
     wbar: list[int]  #: write scoreboards
     rbar: list[int]  #: read scoreboards

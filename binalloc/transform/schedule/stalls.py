@@ -39,7 +39,7 @@ them."""
 
 
 class StallSolver:
-    """This solver decides the counts. `pairs[n]`: n may have stall 0 (it may issue with n + 1)."""
+    """The solver decides the stall counts. `pairs[n]`: n may have stall 0 (it may issue with n + 1)."""
 
     def __init__(self, graph: InstrGraph, timings: list[Timing], pairs: list[bool]) -> None:
         self.graph = graph

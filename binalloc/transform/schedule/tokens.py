@@ -28,7 +28,7 @@ sets wider; chosen by hand."""
 
 
 class Tokens:
-    """This class gives numbers to the tokens of a module. The identity of a token is twice the position of its
+    """The tokens of a module have numbers. The identity of a token is twice the position of its
     instruction in `issuer`, plus one for R.
 
     issuer: nodes of the guarded instructions, in program order. gen[n]: tokens that node n issues. conflict[n]: tokens

@@ -31,7 +31,7 @@ chosen by hand."""
 
 
 class Price(NamedTuple):
-    """This is the price of a comeback."""
+    """The price of a comeback is its cost, and what it reads."""
 
     cost: float
     reads: bool  #: it reads memory
@@ -59,7 +59,7 @@ either"""
 
 
 class Comebacks:
-    """This class prices and writes the comebacks of all values of one function. prices: of reloads and stores.
+    """`Comebacks` prices and writes the comebacks of all values of one function. prices: of reloads and stores.
     recompute: whether expressions may be repeated (single constants always are). expressions: of the code, if at hand.
     chosen: values to keep in memory, None where `settle` decides; values that cannot be recomputed are kept, too."""
 

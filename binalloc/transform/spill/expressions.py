@@ -44,7 +44,7 @@ class Expression:
 
 
 class Expressions:
-    """This class finds expressions for the values of one function."""
+    """`Expressions` finds the expressions that recompute values of one function."""
 
     def __init__(self, code: VCode, flat: Flat, live: LiveRanges) -> None:
         self.code, self.flat, self.live = code, flat, live

@@ -29,7 +29,7 @@ _NO_POINTS: list[Interval] = []  # marks a region whose points are not known yet
 
 
 class RegionAccess(NamedTuple):
-    """This is an access to a value by an item, with the regions around it."""
+    """A region access is an access to a value by an item, with the regions around it."""
 
     value: int
     #: region before the item; NOWHERE where the value is not live or another access of the same item comes first
@@ -46,7 +46,7 @@ _Opened = tuple[int, int, int, bool, bool, bool, bool]
 
 
 class Edge(NamedTuple):
-    """This is an edge between blocks on which code can be placed. From NOWHERE, it means all edges into a block, with
+    """An edge between blocks is one on which code can be placed. From NOWHERE, it means all edges into a block, with
     the code at the block's start."""
 
     source: int
@@ -64,7 +64,7 @@ class Joint(NamedTuple):
 
 @dataclass
 class FoundRegions:
-    """These are the regions of a function."""
+    """The regions found in a function have points, borders, and accesses around them."""
 
     value: list[int]  #: by region
     points: list[list[Interval]]  #: by region, half-open intervals

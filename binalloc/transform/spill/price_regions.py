@@ -24,7 +24,7 @@ _LAST = 1 << 60  # above every region's number and end, for bisection
 
 
 class PriceList:
-    """This list has regions without their prices, in the form that pricing needs."""
+    """A price list has regions without their prices, in the form that pricing needs."""
 
     def __init__(self, flat: Flat, found: FoundRegions) -> None:
         self.flat, self.found = flat, found

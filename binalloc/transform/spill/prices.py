@@ -17,7 +17,7 @@ better."""
 
 @dataclass(frozen=True)
 class Prices:
-    """This is the price of a reload or store, in accesses to a slot."""
+    """The price of a reload or store is counted in accesses to a slot."""
 
     usual: float = SLOT_COST  #: of any value that is not in `local`
     local: frozenset[int] = frozenset()  #: values without a slot

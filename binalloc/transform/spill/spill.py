@@ -37,7 +37,7 @@ _ROUNDS = 8  # One round suffices unless recomputation takes registers of its ow
 
 @dataclass(frozen=True)
 class Round:
-    """This record of one round of spilling is for explanations."""
+    """A round of spilling is kept for explanations."""
 
     given: Analysed  #: the code before the round
     room: Room  #: registers needed and available there
@@ -49,16 +49,16 @@ class Round:
 
 
 class Infeasible(Refused):
-    """This is raised if the register budget cannot hold one instruction's operands, or a call's arguments."""
+    """`Infeasible` is raised if the register budget cannot hold one instruction's operands, or a call's arguments."""
 
 
 class NeedsMemory(Exception):
-    """This is raised if not everything fits the registers and the caller wanted no spill code."""
+    """`NeedsMemory` is raised if not everything fits the registers and the caller wanted no spill code."""
 
 
 @dataclass(frozen=True)
 class Spilling:
-    """These are the options of spilling."""
+    """The options of spilling say what memory costs, how regions are chosen, and what stays free."""
 
     prices: Prices = field(default_factory=Prices)  #: of reloads and stores
     #: returns the regions to spill, and the values without a slot, see `models.allocation.homes.choose_homes`

@@ -43,11 +43,10 @@ class ItemKind(StrEnum):
 INSTR, COPY, EXCHANGE, AGAIN, RELOAD, STORE, ENTRY, ARRIVE, PASS = ItemKind
 
 MOVED = "moved"
-"""This is the field of the operands of a copy, reload or store: the instruction is only made when its registers are
-known."""
+"""Operands of a copy, reload or store have this field: the instruction is only made when its registers are known."""
 KEEP = "keep"
-"""This is the field of an operand that only asks for a value to stay in its register, if it is in one. Such an operand
-is an argument at RET that callers use after the call, so that they need no copy of it."""
+"""An operand with this field only asks for a value to stay in its register, if it is in one. Such an operand is an
+argument at RET that callers use after the call, so that they need no copy of it."""
 
 
 NO_VALUE = Value(-1)  # numbers of values begin at 0

@@ -23,7 +23,7 @@ from binalloc.transform.virtual.virtualise import virtualise
 
 @dataclass(frozen=True)
 class OnPlaces:
-    """This is the virtual code of a function with the place that each value has in the input."""
+    """Code on places is the virtual code of a function, with the place that each value has in the input."""
 
     given: Analysed  #: the code
     place: list[Location]  #: by value

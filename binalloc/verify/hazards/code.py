@@ -31,8 +31,8 @@ WAITS = 1 << SCOREBOARDS  # number of sets of scoreboards that an instruction ma
 
 
 class HazardCode:
-    """This has one entry for each word of the code; words are numbered through the functions in file order, `base[f]` +
-    index.
+    """Hazard code has one entry for each word of the code; words are numbered through the functions in file order,
+    `base[f]` + index.
 
     views: its view. reads: places that it reads (guard included). late: places that it reads after its issue. writes:
     places that it writes. cycles: of its unit. boarded: whether scoreboards guard it. stall, wait: its control codes.

@@ -5,7 +5,8 @@ Leaves for each block what may be in flight on some way before it (`before`) and
 Each block's effect is known in closed form: planes that it puts in flight, cycles by which it ages earlier ones, and
 planes that its waits leave. Calls are precise. A block knows the planes put in flight since its function was entered.
 Apart from that, it knows the effect on planes in flight at entry. So nothing flows from one caller to another. A
-function's effect is that of the ways to its RETs. Planes only grow and ages only shrink, so the iteration ends.
+function's effect is the common effect of the ways to its RETs. Planes only grow and ages only shrink, so the iteration
+ends.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ AGED = LONGEST_STALL
 
 
 class InFlight(NamedTuple):
-    """These are planes of `code`."""
+    """What is in flight at a point of the code is kept as planes of `code`."""
 
     fixed: int  #: the running thread's fixed results
     own: int  #: variable results and late reads of the running thread
@@ -28,7 +29,7 @@ class InFlight(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """This is the effect of a piece of code on what is in flight."""
+    """An effect says how a piece of code changes what is in flight."""
 
     fixed: int  #: fixed results that it puts in flight
     age: int  #: cycles by which it ages earlier fixed results at least (at most AGED)
@@ -72,7 +73,7 @@ NOTHING = InFlight(0, 0, 0)  # nothing is in flight
 
 
 class HazardFlow:
-    """This solves the problem for `graph`; see the module.
+    """The hazard flow finds what may be in flight at each block of `graph`; see the module.
 
     since[n]: effect of all ways from its function's entry to block n, None where there is none. summary[f]: effect of
     function f as a whole, None where it never returns.

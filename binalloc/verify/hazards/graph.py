@@ -29,7 +29,7 @@ from binalloc.verify.hazards.code import HazardCode
 
 @dataclass(slots=True)
 class HazardBlock:
-    """A block is words `start` to `end` (not included) of the code; it is empty where a call returns to."""
+    """A hazard block is words `start` to `end` (not included) of the code; it is empty where a call returns to."""
 
     number: int  #: its number
     function: int  #: number of its function
@@ -50,7 +50,7 @@ class HazardBlock:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """This is one side of a divergent branch."""
+    """A side of a divergent branch is the code that its lanes execute until they reconverge or leave."""
 
     start: int  #: its first block
     arrive: tuple[int, ...]  #: blocks behind which its lanes may come to the reconvergence point
@@ -59,7 +59,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """This is a divergent branch."""
+    """A split is a divergent branch with its two sides."""
 
     block: int  #: block whose last word it is
     point: int  #: block at the reconvergence point
@@ -67,7 +67,7 @@ class Split:
 
 
 class HazardGraph:
-    """This is the graph of all blocks.
+    """The hazard graph has all blocks of the checked code, with the ways between them.
 
     blocks: numbered callees first, by address inside a function. entry[f]: the first block of function f. sites[f]: the
     blocks that call f. roots: functions that the launch or unseen code enters. strangers: words that call a function

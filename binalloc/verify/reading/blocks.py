@@ -17,7 +17,7 @@ CLOSES = frozenset((*ENDS, *CALLS))  # words behind which a block ends
 
 
 class Places:
-    """This says in which block a word is.
+    """`Places` says which block of a function a word is in.
 
     starts: first words, ascending, with the code's length behind them. detours: branches that are ignored; they divide
     nothing.
@@ -45,7 +45,8 @@ class Places:
 
 
 class Blocks(Places):
-    """These are blocks with their edges. after, before: successors and predecessors by number of the block."""
+    """The basic blocks of a function have edges between them. after, before: successors and predecessors by number of
+    the block."""
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)

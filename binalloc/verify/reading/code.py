@@ -44,7 +44,7 @@ def text(fn: Function, i: int) -> str:
 
 @dataclass(frozen=True)
 class LocalAccess:
-    """This is a load or store of whole words of local memory at a fixed address."""
+    """A local access is a load or store of whole words of local memory at a fixed address."""
 
     words: tuple[int, ...]  #: numbers of the words
     store: bool  #: it is a store
@@ -53,11 +53,11 @@ class LocalAccess:
 
 
 class Malformed(Exception):
-    """This is raised for an instruction whose fields do not fit its opcode."""
+    """`Malformed` is raised for an instruction whose fields do not fit its opcode."""
 
 
 class Code:
-    """This is one function with the views and classifications of its instructions. Raises Malformed.
+    """The code of one function has the views and classifications of its instructions. Raises Malformed.
 
     banks: bytes of constant memory in each bank. follow: spill accesses only move values; else (the original has some
     of its own) they are accesses like any other. stack: register known to hold 0 wherever the function runs, or

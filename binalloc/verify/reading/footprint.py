@@ -21,7 +21,7 @@ from binalloc.verify.reading.webs import Summary
 
 @dataclass
 class Footprint:
-    """This says what a pair of functions may touch."""
+    """A footprint has the places that a pair of functions may touch."""
 
     summary: Summary = field(default_factory=Summary)  #: of the original
     rows: set[int] = field(default_factory=set)  #: rows of rewritten places that the pair may write, except slots

@@ -29,7 +29,7 @@ MAX_WORDS = 1 << 20
 
 
 class NotInlined(Exception):
-    """This is raised where the call may not be replaced by its callee's code.
+    """`NotInlined` is raised where the call may not be replaced by its callee's code.
 
     word: in the numbering after the calls before it were inlined.
     """

@@ -32,7 +32,7 @@ _NOTHING: Told = (1, {})  # describes any value: modulo 1
 
 
 class Lanes:
-    """This has the addresses of a function's accesses, as far as they are known.
+    """`Lanes` describes the addresses of a function's accesses, as far as they are known.
 
     calls: for each call word the places that it may write.
     """

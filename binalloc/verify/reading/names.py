@@ -56,7 +56,7 @@ def reg_key(index: int) -> int:
 
 
 def reg_keys(index: int, units: int) -> list[int]:
-    """Return the rows of so many consecutive registers."""
+    """Return the rows of `units` consecutive registers from `index` on."""
     return list(range(index << _PLACE, index + units << _PLACE, 1 << _PLACE))
 
 
@@ -99,7 +99,7 @@ def copy_key(value: int) -> int:
 
 
 def is_copy(key: int) -> bool:
-    """Return whether the row is that of an imaginary place which took a copy."""
+    """Return whether the row belongs to an imaginary place that took a copy."""
     return COPY0 <= key >> _PLACE < CONST0
 
 
@@ -144,7 +144,7 @@ class _OperandNode:
 
 
 class Names:
-    """This assigns numbers to original values and tokens.
+    """`Names` assigns numbers to original values and tokens.
 
     Local words are numbered from LOCAL_BASE in order of request; the true predicate is the number of its place; webs
     and tokens are above. pointers: for tokens of the rewritten program's slot pointer the bytes. leaves: for a computed

@@ -104,7 +104,7 @@ def loaded_words(codes: Iterable[Code]) -> set[int]:
 
 
 class Order(NamedTuple):
-    """This is an order of the original's words that does the same."""
+    """An order lists the original's words so that the program does the same as before."""
 
     words: list[int]  #: the words in that order
     #: words that each program executes by itself, whatever the map says: their counterparts come too early to be
@@ -113,7 +113,7 @@ class Order(NamedTuple):
 
 
 class Named(Protocol):
-    """This has the names of the values that words read and write, by position."""
+    """Named code has the names of the values that its words read and write, by position."""
 
     uses: list[Values]  #: names of the values read
     defs: list[Values]  #: names of the values written
@@ -189,8 +189,8 @@ def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[
 
 
 class _Block:
-    """This is one block of the original, words start to end - 1. lanes: None where lanes of a warp do not order
-    accesses."""
+    """A block of the original has the words start to end - 1, which `arrange` puts into a new order. lanes: None where
+    lanes of a warp do not order accesses."""
 
     def __init__(
         self, old: Code, webs: Webs, lanes: Lanes | None, silent: Set[int], unread: Set[int], start: int, end: int
@@ -316,7 +316,7 @@ class _Block:
 
 
 class _Latest:
-    """This keeps the latest access (by original word): over all, and over those not counted from a given base."""
+    """`_Latest` keeps the latest access (by original word): over all, and over those not counted from a given base."""
 
     def __init__(self) -> None:
         self.first: tuple[int, object] = (-1, None)
@@ -347,7 +347,7 @@ class _Latest:
 
 
 class _Moved:
-    """This keeps accesses of global memory that were executed, ascending, where lanes see each other's accesses.
+    """`_Moved` keeps the accesses of global memory executed so far, ascending, where lanes see each other's accesses.
 
     lanes: says which pairs cannot conflict.
     """
@@ -369,7 +369,7 @@ class _Moved:
 
 
 class _Effects:
-    """This keeps the words with an effect that were executed so far, by the latest original word of each kind."""
+    """`_Effects` keeps the words with an effect that were executed so far, by the latest original word of each kind."""
 
     def __init__(self, lanes: Lanes | None) -> None:
         self.wall = self.any = self.exchange = self.fixed = self.access = -1

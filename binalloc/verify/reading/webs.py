@@ -40,7 +40,7 @@ Guard = tuple[int, bool]
 
 @dataclass
 class Summary:
-    """This is what an original function does to its caller's places, as bits; see `footprint.py`."""
+    """A summary says what an original function does to its caller's places, as bits; see `footprint.py`."""
 
     reads: int = 0  #: places that it reads
     writes: int = 0  #: places that it may write
@@ -65,7 +65,7 @@ class Summary:
 
 @dataclass
 class Webs:
-    """These are the names of a function's values."""
+    """The webs of a function are the names of its values, for each operand and at each border."""
 
     uses: list[Values]  #: names of the operands read, by word, unit by unit in order
     defs: list[Values]  #: names of the operands written, likewise

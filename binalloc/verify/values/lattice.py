@@ -18,7 +18,8 @@ A `State` is a set of facts, each true in every thread that gets to this point:
 *current* values: when one of them is written, all facts about the token are forgotten.
 
 Sets of names are small and shared, so that a state is a few dictionaries. `where` leads from a name to the rows of S
-that hold it, `named` to the rows of C whose facts name it, so that a step costs what it changes and not what is known.
+that hold it. `named` leads to the rows of C whose facts name it. So the cost of a step depends on its changes, not on
+the size of the state.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from binalloc.verify.values.conditions import (
 
 
 class State:
-    """This is the set of facts at one program point (see the module). It is mutable; `copy` before changing a shared
+    """A state is the set of facts at one program point (see the module). It is mutable; `copy` before changing a shared
     one.
 
     bits: words that have parts, so that the predicates packed in them have rows. Inner dicts of C are never changed in

@@ -146,7 +146,7 @@ def _all(always: Set, facts: Facts) -> Set:
 
 
 class _Side(NamedTuple):
-    """This is one row on one way."""
+    """A side of a meet is one row on one way."""
 
     known: Conds  #: what is known of predicates there
     facts: Facts  #: what the row holds under conditions

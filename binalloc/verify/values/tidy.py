@@ -39,7 +39,7 @@ def prune(state: State, live: Callable[[int], bool]) -> None:
 
 
 def needed(state: State, live: Callable[[int], bool]) -> Callable[[int], bool]:
-    """Return a function: is a value live, or may a live value be computed again from it in so many steps (`DEEP`)?
+    """Return a function: is a value live, or may a live value be computed again from it within the limit `DEEP`?
 
     Results of operations on dead values may be computed again by way of these.
     """

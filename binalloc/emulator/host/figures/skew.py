@@ -1,7 +1,8 @@
 """Resonance is how far cycles change when blocks start a little later, by seeds.
 
-A kernel whose warps load and compute in phases may gain or lose by the exact cycle in which they start, as they keep in
-step. Where a few dozen cycles of delay change its cycles much, they are a range rather than a number.
+The warps of a kernel may load and compute in phases, and keep in step. Then the kernel may gain or lose by the exact
+cycle in which they start. Where a few dozen cycles of delay change its cycles much, these are a range rather than a
+number.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from binalloc.emulator.state.layout import LANES
 
 
 class LogKind(Codes):
-    """A member is the kind of a row. The comments say what the row's columns hold."""
+    """A row of the log is of one of these kinds. The comments say what the row's columns hold."""
 
     #: a warp issues the instruction at PC, before it executes; MASK: lanes that execute it, DETAIL: lanes active before
     #: its guard
@@ -28,7 +28,7 @@ class LogKind(Codes):
 
 
 class LogColumn(Codes):
-    """A member is a column of a row."""
+    """A row of the log has these columns."""
 
     KIND: int
     CYCLE: int
@@ -53,7 +53,7 @@ ATOM_BYTES = 8  # size of the largest atomic: a watch gets all stores as near as
 
 
 class Keep(Codes):
-    """A member says how much of the lanes of accesses is kept."""
+    """The log keeps as much of the lanes of accesses as its listeners need."""
 
     NOTHING: int
     ADDRESSES: int

@@ -10,7 +10,7 @@ from binalloc.emulator.state.layout import MAX_REGISTER_BANKS, MAX_SCHEDULERS, O
 
 
 class RegisterFileFigures:
-    """These are figures of the machine."""
+    """The register file of a machine has these figures."""
 
     register_banks: int  #: banks, 0 where the machine file has none
     bank_reads: int  #: registers that a bank gives out a cycle
@@ -19,7 +19,7 @@ class RegisterFileFigures:
 
 
 class RegisterFileRecord:
-    """These fields are an SM's state, by scheduler."""
+    """The register file of an SM has this state, by scheduler."""
 
     issue_latest: int  #: the latest cycle of `issue_from`
     #: first cycle in which the scheduler may issue again, 0 if nothing keeps it

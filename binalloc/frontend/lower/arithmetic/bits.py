@@ -119,7 +119,7 @@ def _brev(ctx: Context, ins: Instruction) -> None:
 
 
 class _Width:
-    """This has shifts and copies at one width. Values are tuples of one or two words."""
+    """`_Width` emits shifts and copies of 32 or of 64 bits. Values are tuples of one or two words."""
 
     def __init__(self, ctx: Context, bits: int) -> None:
         self.ctx = ctx

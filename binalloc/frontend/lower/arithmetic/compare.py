@@ -26,7 +26,7 @@ _EXCHANGED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "LTU": "GTU", "LEU
 
 
 class Comparison:
-    """This has the suffixes of setp and set, without the types."""
+    """A comparison is what the suffixes of setp and set say, without the types."""
 
     def __init__(self, m: Modifiers) -> None:
         self.m = m

@@ -22,7 +22,7 @@ from binalloc.frontend.ptx.ast import TYPE_BYTES
 
 @dataclass
 class Suffixes:
-    """These are the suffixes of a cvt beside its types."""
+    """The suffixes of a cvt say how it rounds and what it limits, beside its types."""
 
     m: Modifiers
     rnd: str  #: rounding, "" for none

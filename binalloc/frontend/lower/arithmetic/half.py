@@ -32,7 +32,7 @@ _ALSO = {"f16": ("bf16",)}
 
 @dataclass(frozen=True)
 class Half:
-    """This is a type of halves, and the lowering of its operations."""
+    """A type of halves lowers its operations."""
 
     name: str  #: in PTX
     format: str  #: in Loom

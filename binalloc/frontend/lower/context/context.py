@@ -38,7 +38,7 @@ Handler = Callable[["Context", Instruction], None]
 
 
 class Context:
-    """This is the state of the lowering of one function."""
+    """A context is the state of the lowering of one function."""
 
     def __init__(
         self,

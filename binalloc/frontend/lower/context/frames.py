@@ -51,7 +51,7 @@ def too_large(v: ast.Variable, message: str, expected: str) -> NotSupported:
 
 @dataclass
 class Frames:
-    """This is the layout of local memory."""
+    """Frames say where in local memory the variables of functions are."""
 
     places: dict[tuple[str, str], Place] = field(default_factory=dict)  #: (function, variable) -> place
     #: function -> (base, bytes) of its frame; base 0 for a frame on the stack

@@ -15,7 +15,7 @@ RND = {"rn": "", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "", "rzi": "RZ", "rm
 
 
 class Modifiers:
-    """This holds the suffixes of one instruction that are not taken yet."""
+    """The modifiers of an instruction are its suffixes, as far as they are not taken yet."""
 
     def __init__(self, ins: Instruction, path: str) -> None:
         self.ins = ins

@@ -15,7 +15,7 @@ from binalloc.frontend.ptx import ast
 
 
 class Reached:
-    """This is the call graph of some kernels."""
+    """The functions reached from some kernels form a call graph."""
 
     def __init__(self, module: ast.Module, targets: Targets, kernels: Iterable[str]) -> None:
         self.module, self.targets = module, targets

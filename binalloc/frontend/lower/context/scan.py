@@ -19,7 +19,7 @@ _NO_RESULT = frozenset(
 
 @dataclass
 class Scan:
-    """This is what one pass over a body finds."""
+    """A scan has the facts that one pass over a body finds."""
 
     callees: dict[str, ast.Instruction] = field(default_factory=dict)  #: name -> the first call of it
     symbols: set[str] = field(default_factory=set)  #: variables named

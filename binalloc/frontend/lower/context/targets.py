@@ -16,7 +16,7 @@ _NAME = re.compile(r"[\w$%]+")  # a name in the text of a `.calltargets`
 
 
 class Targets:
-    """This has the possible targets of indirect calls in one module."""
+    """Targets are the functions that indirect calls in one module may enter."""
 
     def __init__(self, module: ast.Module) -> None:
         self.module = module

@@ -32,7 +32,7 @@ SHARED_LIMIT = 1 << 24
 
 
 class Doubles:
-    """This is constant bank 2. It holds each f64 constant once."""
+    """Constant bank 2 holds each f64 constant once."""
 
     def __init__(self) -> None:
         self._offsets: dict[int, int] = {}
@@ -52,7 +52,7 @@ class Doubles:
 
 @dataclass
 class KernelPlaces:
-    """These are the places of variables that differ between kernels, for one kernel."""
+    """A kernel has places of its own for variables whose places differ between kernels."""
 
     name: str
     reached: list[str]  #: functions in its call graph, itself first
@@ -64,7 +64,7 @@ class KernelPlaces:
 
 
 class VariablePlaces:
-    """These are the places of all variables that the wanted kernels of `module` use.
+    """Variable places are found for all variables that the wanted kernels of `module` use.
 
     stack_bytes: stack per thread for recursive functions.
     """

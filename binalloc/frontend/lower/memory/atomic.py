@@ -53,7 +53,7 @@ _VECTORS = {
 
 @dataclass(frozen=True)
 class Kind:
-    """This is the decoded form of an atomic's suffixes."""
+    """The kind of an atomic is the decoded form of its suffixes."""
 
     op: str
     type: str

@@ -54,7 +54,7 @@ _STORES = {"global": "STG", "generic": "ST", "shared": "STS", "local": "STL"}  #
 
 @dataclass(frozen=True, slots=True)
 class AccessModifiers:
-    """These are the decoded modifiers of a load or store."""
+    """The modifiers of a load or store are decoded once, into this form."""
 
     space: str
     type: str

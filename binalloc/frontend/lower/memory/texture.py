@@ -22,7 +22,7 @@ from binalloc.frontend.ptx.ast import Instruction
 
 @dataclass(frozen=True)
 class Geometry:
-    """This is a texture's geometry."""
+    """A geometry says which coordinates a texture fetch has."""
 
     coordinates: int  #: number of coordinates without the layer
     layered: bool  #: whether a layer comes first
@@ -72,7 +72,7 @@ def gather(ctx: Context, ins: Instruction) -> None:
 
 @dataclass(frozen=True)
 class Operands:
-    """These are the operands of a fetch."""
+    """The operands of a fetch are known by their roles."""
 
     target: ast.Operand
     resident: ast.Operand | None  #: predicate that says whether the texture is resident; it always is

@@ -29,7 +29,7 @@ Block = tuple[int, int, int]
 
 @dataclass
 class _State:
-    """This is the state that all routines of a program share."""
+    """The state of a lowering is shared by all routines of the program."""
 
     program: Program
     doubles: Doubles

@@ -20,7 +20,7 @@ BLOCK_LIMIT = 1024  # most threads of a block, on every machine
 
 
 class Locations:
-    """This collects Program.locations: (file, line) -> index."""
+    """`Locations` collects the rows of `Program.locations`, and gives each (file, line) its index."""
 
     def __init__(self, files: dict[int, str]) -> None:
         self.files = files

@@ -17,7 +17,7 @@ from binalloc.frontend.lower.context.context import Context
 
 @dataclass(frozen=True)
 class Number:
-    """This is a value in least..most."""
+    """A number is an integer value in least..most."""
 
     #: (low word,), unsigned where least >= 0 and signed else, or (low, high) in two's complement
     words: tuple[Source, ...]

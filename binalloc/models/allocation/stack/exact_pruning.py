@@ -52,7 +52,7 @@ def _worth(procedures: Mapping[str, Procedure], kept: Mapping[str, int]) -> floa
 
 
 class _Model:
-    """This is the integer program.
+    """The integer program chooses the memory variables that go to slots.
 
     order: procedures, callers first. may: for each procedure the variables that may be kept.
     """

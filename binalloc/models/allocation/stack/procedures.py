@@ -17,7 +17,7 @@ Variable = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class ProcedureCall:
-    """This is a call site."""
+    """A procedure call has the caller's memory variables that are live through it."""
 
     callee: str  #: name of the callee
     live_across: int  #: bitset of the caller's memory variables live through the call (not what it defines)

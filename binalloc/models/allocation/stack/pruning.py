@@ -110,7 +110,7 @@ class _Line:
 
 
 class _Lives:
-    """This class keeps live counts of every line of the procedures reachable from `kernel`.
+    """Live counts say how many variables are live in each line of the procedures reachable from `kernel`.
 
     Only the variables in `kept` are counted.
     """
@@ -168,7 +168,7 @@ class _Lives:
 
 
 class _Compositions:
-    """This class keeps over-limit composition instructions of each variable up to date while variables are dropped.
+    """Over-limit composition instructions are counted for each variable, anew whenever a variable is dropped.
 
     frequency: for each variable the number of composition instructions with more than `limit` live in which it is live;
     variables in none are left out. above[p]: call paths down to the entry of p, by the number of variables live on

@@ -22,7 +22,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """This is the plan for one call."""
+    """A site plan says where the callee's slots start at one call, and which values move for it."""
 
     callee: str  #: name of the callee
     shift: int  #: the callee's slots start that many above the caller's
@@ -37,7 +37,7 @@ class SitePlan:
 
 @dataclass
 class ProcedurePlan:
-    """This is the plan for one procedure's memory."""
+    """A procedure plan says where the memory variables of one procedure lie."""
 
     name: str  #: name of the procedure
     #: slot of each variable, relative to the procedure's own first slot
@@ -59,7 +59,7 @@ class ProcedurePlan:
 
 @dataclass
 class SlotPlan:
-    """This is the plan for the whole call graph."""
+    """A slot plan says where the memory variables of a whole call graph lie."""
 
     kernel: str  #: name of the kernel
     slots: int  #: slots that the kernel was given

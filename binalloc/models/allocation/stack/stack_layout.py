@@ -22,7 +22,7 @@ from binalloc.errors import Refused
 
 @dataclass(frozen=True, slots=True)
 class StackCall:
-    """This is a call."""
+    """A stack call has the caller's frame slots that are live through it."""
 
     caller: str  #: name of the caller
     callee: str  #: name of the callee
@@ -31,7 +31,7 @@ class StackCall:
 
 @dataclass(frozen=True, slots=True)
 class CallMoves:
-    """These are the moves before a call, which are undone after it."""
+    """The moves of a call pack the caller's live slots before it, and are undone after it."""
 
     call: StackCall  #: the call
     shift: int  #: where the callee starts, from the caller's own start
@@ -40,7 +40,7 @@ class CallMoves:
 
 @dataclass(frozen=True)
 class Layout:
-    """This is one layout of a call graph."""
+    """A layout of a call graph's slot stack says where each procedure starts."""
 
     name: str  #: name of the layout
     depth: int  #: slots from the bottom of the stack to the highest one that any call path uses
@@ -50,7 +50,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class StackLayouts:
-    """These are the three layouts of one call graph."""
+    """The stack of one call graph is laid out in three ways, so that their depths can be compared."""
 
     frames: dict[str, int]  #: slots of each procedure
     traditional: Layout

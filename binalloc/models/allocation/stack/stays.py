@@ -1,8 +1,8 @@
 """This module lets values stay where a call has moved them, so that calls in sequence share moves.
 
-Needs plans in which each call moves values that lie too high and then moves them back, and the straight-line stretches
-of every procedure. Leaves, for each call, the remaining moves, and the accesses that go to another slot than their
-variable's own. Within a stretch a value that was moved stays until
+Needs plans in which each call moves values down from high slots and then moves them back, and the straight-line
+stretches of every procedure. Leaves, for each call, the remaining moves, and the accesses that go to another slot than
+their variable's own. Within a stretch a value that was moved stays until
 
 - it dies: nothing is moved back, and its last accesses go to the slot where it lies;
 - a later call needs it below its start: it lies there already, or it is moved from one slot to the next;
@@ -50,7 +50,7 @@ class _Stay:
 
 
 class _Stretch:
-    """This class goes through one stretch from its first event to its last.
+    """`_Stretch` goes through one stretch from its first event to its last, and plans the moves of its calls anew.
 
     stays: stays of variables that are away from their own slots now. past: slots of finished stays, with the first and
     last event. fresh: variables that began their life here and were not moved yet, with the first event and the

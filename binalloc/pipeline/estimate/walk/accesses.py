@@ -32,7 +32,7 @@ hand."""
 
 @dataclass(frozen=True)
 class Accesses:
-    """An object has the addresses of one instruction, each time that it is executed."""
+    """The accesses of one instruction have addresses for each time that it is executed."""
 
     times: list[Places]  #: addresses of the threads, by execution
     block: bool  #: whether they are of all threads of the block; otherwise they are of one warp

@@ -25,7 +25,7 @@ MOST_NOTED = 120
 
 @dataclass(frozen=True)
 class Again:
-    """An object is a part of the way that is gone again."""
+    """An `Again` stands for a part of the way that is gone several times more."""
 
     start: int  #: place in the way at which the part begins
     end: int  #: place at which it ends
@@ -50,7 +50,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An object has the accesses of a code word in rounds that were left out."""
+    """The accesses of a code word in rounds that were left out are kept, to be filled in at the end of the walk."""
 
     word: int
     at: int  #: their place among the word's addresses
@@ -84,7 +84,7 @@ class LeftOut:
 
 
 class Repeats:
-    """An object finds the repeats of one walk."""
+    """`Repeats` finds the repeats of one walk."""
 
     def __init__(self) -> None:
         self.tests: list[Test] = []

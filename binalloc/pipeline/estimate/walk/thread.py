@@ -1,8 +1,8 @@
 """This module walks one thread through the code of a kernel, as far as its values are known.
 
 Needs staged code and the thread's `Values`. Leaves how often each code word is executed, and the known addresses. Where
-a branch depends on something unknown, the thread goes both ways up to where they meet. After that only those values are
-known that are the same on both. Such a loop is left after ten rounds, as in the estimate without a walk
+a branch depends on something unknown, the thread goes both ways up to where they meet. After that a value is known only
+if both ways give it the same. Such a loop is left after ten rounds, as in the estimate without a walk
 (`analysis.loops`). Rounds that are alike are counted, not walked (`repeats`).
 """
 
@@ -43,7 +43,7 @@ _C = L.Column
 
 @dataclass
 class WalkStep:
-    """An object is a code word that is ready for a walk."""
+    """A walk step is a code word that is ready for a walk."""
 
     seen: View
     flow: Flow
@@ -71,14 +71,14 @@ class Split:
     start: Values  #: values at the branch
     end: Values | None = None  #: values at the end of the first side
     rounds: int = 0  #: how often the walk came back
-    bounded: bool = False  #: whether a loop around the branch has since been gone round for a known reason
+    bounded: bool = False  #: whether a loop around the branch has since been repeated for a known reason
     counts: list[float] = field(default_factory=list)  #: counts of the walk at the last return
     way: int = 0  #: length of the way then
 
 
 @dataclass
 class Walked:
-    """An object is the result of a walk."""
+    """A finished walk has the executed words, how often each was executed, and known addresses."""
 
     counts: list[float]  #: how often each code word was executed
     addresses: dict[int, list[Known]] = field(default_factory=dict)  #: known addresses by code word, in order
@@ -88,7 +88,7 @@ class Walked:
 
 
 class Code:
-    """An object is a staged program whose words are made ready when they are first reached."""
+    """The code of a walk is a staged program whose words are made ready when they are first reached."""
 
     def __init__(self, program: Program, constants: Constants, textures: Sequence[Sequence[int]]) -> None:
         self._program, self._constants, self._textures = program, constants, textures

@@ -36,7 +36,7 @@ _SLOTS = 1 << 28
 
 @dataclass
 class Values:
-    """An object is what is known of a thread."""
+    """The values of a thread are what is known of its registers, predicates and local memory."""
 
     special: Mapping[int, int]  #: values of special registers by number
     registers: list[Known] = field(default_factory=lambda: [*[None] * L.RZ, 0])  #: by number; the last one is zero

@@ -33,7 +33,7 @@ STRIDE = 2
 
 @dataclass
 class Seen:
-    """An object is what the warps of a launch do. Figures are per function and instruction, on average."""
+    """`Seen` says what the warps of a launch do. Figures are per function and instruction, on average."""
 
     counts: dict[str, list[float]]  #: how often a warp executes each instruction, by function
     thread: tuple[int, int]  #: block and thread of one that does about as much as a warp does on average

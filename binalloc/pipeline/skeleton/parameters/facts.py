@@ -30,7 +30,7 @@ _GRID = _BLOCK << _AXES
 
 @dataclass(frozen=True)
 class PointerAccess:
-    """This is one access through a pointer."""
+    """A pointer access is one access through a pointer that the kernel has as a parameter."""
 
     place: CodePlace  #: the instruction
     access: Access  #: load, store or atomic
@@ -62,7 +62,7 @@ class Piece:
 
 @dataclass
 class Parameter:
-    """This is a parameter with its uses."""
+    """A parameter is described by the pieces in which the kernel reads it."""
 
     param: Param  #: the declaration
     pieces: list[Piece] = field(default_factory=list)  #: its pieces by offset; none where nothing reads it
@@ -71,7 +71,7 @@ class Parameter:
 
 @dataclass
 class KernelFacts:
-    """This is how a kernel uses its parameters and the position of a thread."""
+    """The facts of a kernel say how it uses its parameters and the position of a thread."""
 
     values: Values  #: the graph of values
     parameters: list[Parameter]  #: the parameters in order

@@ -17,14 +17,14 @@ _INTEGERS = (*_SIGNS, Number.INTEGER, Number.MASK)  # integers, whose votes are 
 
 
 class Element(NamedTuple):
-    """This is an element of memory."""
+    """An element of memory has a size and a kind of number."""
 
     bytes: int  #: size
     number: Number  #: kind of number
 
 
 class Numbers:
-    """This has the kinds of numbers of one kernel's values."""
+    """`Numbers` decides the kind of number of each value of one kernel, from the votes on it."""
 
     def __init__(self, values: Values) -> None:
         self._values = values

@@ -29,7 +29,7 @@ _BIG = 1 << 31  # the sign bit of a 32-bit immediate
 
 
 class CodePlace(NamedTuple):
-    """This is the place of an instruction."""
+    """A code place is the place of an instruction in the binary."""
 
     function: str  #: name of its function
     word: int  #: number of its word there
@@ -44,7 +44,7 @@ class Vote(NamedTuple):
 
 @dataclass(frozen=True)
 class Reach:
-    """This is an access to memory outside the SM."""
+    """A reach is an access to memory outside the SM."""
 
     place: CodePlace  #: the instruction
     memory: Memory  #: its memory operand
@@ -55,7 +55,7 @@ class Reach:
 
 
 class Fetched(NamedTuple):
-    """This is a fetch from a texture, or an access to a surface."""
+    """A fetch from a texture is recorded with its handle, coordinates and results. So is an access to a surface."""
 
     handle: Node  #: node of the handle
     fetch: Fetch  #: its kind
@@ -73,7 +73,8 @@ class Meeting(NamedTuple):
 
 @dataclass
 class Values:
-    """This is the graph of values. Edges are kept by the node where they start."""
+    """The value graph has the values of a kernel as nodes, and an edge from each to the values computed from it. Edges
+    are kept by the node where they start."""
 
     program: ProgramAnalysis  #: the analysis of the kernel
     copied: dict[Node, list[Node]] = field(default_factory=dict)  #: edges to the same value

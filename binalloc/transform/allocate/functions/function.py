@@ -29,7 +29,7 @@ from binalloc.transform.virtual.contract import Contract
 
 
 class OneFunction:
-    """This class holds one function, the registers that it may use, and results for both. given: its virtual code.
+    """`OneFunction` holds a function, the registers that it may use, and results for both. given: its virtual code.
     available: registers, as bits. contracts: of its callees at least."""
 
     def __init__(self, given: Analysed, available: int, contracts: Mapping[str, Contract]) -> None:

@@ -56,8 +56,8 @@ live. It bounds the time; chosen by hand."""
 
 
 class TooDear(Exception):
-    """This is raised if there may be an allocation, but none that costs as little as the caller wants. given: the order
-    of the code that came closest."""
+    """`TooDear` is raised if there may be an allocation, but none that costs as little as the caller wants. given: the
+    order of the code that came closest."""
 
     def __init__(self, given: Analysed) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ def allocate_cheapest(
 
 
 class Cheapest:
-    """This is the search for the allocation of `allocate_cheapest`. Code that finds no places is spilled further and
+    """The search finds the allocation of `allocate_cheapest`. Code that finds no places is spilled further and
     only gets dearer. So the cheapest code is tried first, and the first to find places is the cheapest of all.
 
     It can be asked again, with another limit, and continues where it was: costs do not depend on limits. tried: cost
@@ -182,7 +182,7 @@ class Cheapest:
 
 
 class _Spilled:
-    """This is code with as much spill code as its pairs and quads seem to need. cost: of the spill code, see
+    """Spilled code has as much spill code as its pairs and quads seem to need. cost: of the spill code, see
     `emitted_cost`. still: leaders of blocks in which spill code does not move. failed: items that found no places."""
 
     def __init__(

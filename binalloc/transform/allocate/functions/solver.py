@@ -32,7 +32,7 @@ from binalloc.transform.virtual.contract import Contract
 
 @dataclass(frozen=True)
 class SolverReport:
-    """This is the solver's report on one function."""
+    """A solver report gives the cost of the code taken for one function, and the solver's lower bound."""
 
     function: str
     value: float  #: loop-weighted cost of the code that was taken

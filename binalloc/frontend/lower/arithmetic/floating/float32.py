@@ -26,7 +26,7 @@ def flushed(ctx: Context, source: Source) -> Source:
 
 
 class Single(Float):
-    """This is f32: one unit."""
+    """Type f32 takes one unit."""
 
     type = "f32"
     letter = "F"

@@ -17,7 +17,7 @@ def pair_dest(ctx: Context, operand: ast.Operand) -> int:
 
 
 class Double(Float):
-    """This is f64: a pair of units."""
+    """Type f64 takes a pair of units."""
 
     type = "f64"
     letter = "D"

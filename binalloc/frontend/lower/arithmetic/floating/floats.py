@@ -23,7 +23,7 @@ FLOAT_ROUNDINGS = ("rn", "rz", "rm", "rp")  # nearest even, towards zero, down, 
 
 
 class Float(ABC):
-    """This is a floating-point type: how its operands are read, and the operations that differ between types."""
+    """A floating-point type says how its operands are read, and has the operations that differ between types."""
 
     type: ClassVar[str]  #: PTX name
     letter: ClassVar[str]  #: first letter of Loom's operations on the type
