@@ -162,15 +162,15 @@ class BasicBlockJson(TypedDict):
     end: Annotated[int, says("number of the instruction behind its last one")]
     succs: Annotated[list[int], says("numbers of its successors")]
     preds: Annotated[list[int], says("numbers of its predecessors")]
-    reachable: Annotated[bool, says("whether it can be reached from the entry of the function")]
+    reachable: Annotated[bool, says("whether a path leads to it from the entry of the function")]
     idom: Annotated[
-        int | None, says("number of its immediate dominator; null for a root and where it cannot be reached")
+        int | None, says("number of its immediate dominator; null for a root and where no path leads to it")
     ]
     ipdom: Annotated[
         int | str | None,
         says(
-            'number of its immediate post-dominator, or `"exit"` for the end of the function; null where it '
-            "cannot be reached"
+            'number of its immediate post-dominator, or `"exit"` for the end of the function; null where no '
+            "path leads to it"
         ),
     ]
     depth: Annotated[int, says("number of loops around it")]
@@ -204,7 +204,7 @@ class BlocksJson(TypedDict):
     instructions: Annotated[int, says("instructions of the function")]
     blocks: Annotated[list[BasicBlockJson], says("basic blocks of the function")]
     rpo: Annotated[list[int], says("numbers of the reachable blocks in reverse postorder")]
-    unreachable: Annotated[list[int], says("numbers of the blocks that cannot be reached")]
+    unreachable: Annotated[list[int], says("numbers of the blocks to which no path leads from the entry")]
     exits: Annotated[list[int], says("numbers of the blocks that end the function")]
     calls: Annotated[list[int], says("numbers of the calling instructions")]
     reconvergence: Annotated[list[BranchJson], says("branches that may diverge, and where their lanes meet again")]
@@ -313,9 +313,9 @@ class LiveRowJson(TypedDict):
     block: Annotated[int, says("number of its basic block")]
     file: Annotated[str | None, says("source file of the instruction; null where the binary names none")]
     line: Annotated[int | None, says("source line of the instruction; null where the binary names none")]
-    registers: Annotated[int, says("registers that are live there")]
-    predicates: Annotated[int, says("predicates that are live there")]
-    local_words: Annotated[int, says("words of local memory that are live there")]
+    registers: Annotated[int, says("registers that are live at the instruction")]
+    predicates: Annotated[int, says("predicates that are live at the instruction")]
+    local_words: Annotated[int, says("words of local memory that are live at the instruction")]
     used: Annotated[list[int], says("live ranges that the instruction reads")]
     defined: Annotated[list[int], says("live ranges that the instruction writes")]
     merged: Annotated[
@@ -325,7 +325,7 @@ class LiveRowJson(TypedDict):
             "value stays live"
         ),
     ]
-    live: Annotated[list[int], says("live ranges that are live there without an access by the instruction")]
+    live: Annotated[list[int], says("live ranges that are live at the instruction without an access by it")]
 
 
 class FunctionLife(TypedDict):

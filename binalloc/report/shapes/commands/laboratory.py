@@ -95,7 +95,7 @@ class Table1Row(TypedDict):
 
     register_demand: Annotated[PaperAndHere, says("registers per thread without spilling")]
     user_shared_bytes_per_thread: Annotated[
-        PaperAndHere, says("shared memory of the program per block over the threads of the block, in bytes")
+        PaperAndHere, says("shared memory that the program itself uses per thread of a block, in bytes")
     ]
     instruction_change: Annotated[
         PaperAndHere, says("instructions in the code of the automatic choice over the instructions of the original")

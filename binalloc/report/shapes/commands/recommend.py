@@ -37,7 +37,7 @@ class KernelCharacter(TypedDict):
     ]
     register_demand: Annotated[int, says("registers per thread of the input")]
     user_shared_bytes_per_thread: Annotated[
-        float, says("shared memory of the program per block over the threads of the block, in bytes")
+        float, says("shared memory that the program itself uses per thread of a block, in bytes")
     ]
     instruction_change: Annotated[
         float, says("instructions in the code of the recommended version over the instructions of the original")
@@ -351,7 +351,7 @@ class RecommendationJson(AdviceJson, MachineFrom):
 class RefusedJson(TypedDict):
     """This object stands for the answer for a machine where there is none, and several machines were asked about."""
 
-    refused: Annotated[str, says("why there is no answer")]
+    refused: Annotated[str, says("why there is no answer; the object then has only `refused` and `machine`")]
     machine: Annotated[str, says("name of the machine")]
 
 
