@@ -174,7 +174,7 @@ fields from `kernel` to `sms` must be the same as for the launch that is compare
         (SeriesFile,),
         """\
 `run --series` writes this file as JSON. As CSV the file is the table of `intervals` alone: a row for each interval, and
-a column for each name behind `intervals[].`. An interval also has all counters of its cycles; the counters of all
+a column for each name after `intervals[].`. An interval also has all counters of its cycles; the counters of all
 intervals add up to the counters of the run. Here, unlike elsewhere on this page, the objects among the counters are not
 nested: a name in such an object is one key with dots, such as `"stalls.scoreboard"`, `"units.lsu"` or
 `"queues.l1_mshrs.average"`.

@@ -40,7 +40,7 @@ class ComparedRow(TypedDict):
     moves: Annotated[
         int | None,
         says(
-            "accesses to slots that move values to other slots before calls and back behind them, in the code of the "
+            "accesses to slots that move values to other slots before calls and back after them, in the code of the "
             f"kernel and its callees; {_INFEASIBLE}"
         ),
     ]
@@ -54,7 +54,7 @@ class ComparedRow(TypedDict):
         float | None,
         says(
             "cost of `local`, `slot`, `recomputed` and `moves` per run of the kernel: each instruction by `prices`, "
-            "times its executions as loops and calls let expect or the profile counted them; "
+            "times its executions, estimated from loops and calls or counted by the profile; "
             f"{_INFEASIBLE}"
         ),
     ]

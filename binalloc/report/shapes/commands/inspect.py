@@ -159,7 +159,7 @@ class BasicBlockJson(TypedDict):
 
     block: Annotated[int, says("number of the basic block")]
     start: Annotated[int, says("number of its first instruction")]
-    end: Annotated[int, says("number of the instruction behind its last one")]
+    end: Annotated[int, says("number of the instruction after its last one")]
     succs: Annotated[list[int], says("numbers of its successors")]
     preds: Annotated[list[int], says("numbers of its predecessors")]
     reachable: Annotated[bool, says("whether a path leads to it from the entry of the function")]
@@ -352,7 +352,7 @@ class PressureView(PressureJson):
 class MinimumView(TypedDict):
     """This object is the view of `--minimum`."""
 
-    registers: Annotated[int, says("fewest registers per thread that a rewrite can do with")]
+    registers: Annotated[int, says("fewest registers per thread with which a rewrite is possible")]
     reserved: Annotated[int, says("registers per thread that the binary reserves")]
     text: Annotated[str, says("the view as text")]
 

@@ -22,8 +22,8 @@ class InstructionKind(TypedDict):
     executed_percent: Annotated[
         float,
         says(
-            "share of this kind in the instructions that a thread executes, in per cent, as loops and calls let "
-            "expect or a profile counted them"
+            "share of this kind in the instructions that a thread executes, in per cent, estimated from loops "
+            "and calls or counted by a profile"
         ),
     ]
 
@@ -80,8 +80,8 @@ class CertificateJson(TypedDict):
     cost: Annotated[
         float,
         says(
-            "cost of the spill code of the recommended version per run of the kernel, in accesses to a slot, as "
-            "loops and calls let expect"
+            "cost of the spill code of the recommended version per run of the kernel, in accesses to a slot, "
+            "estimated from loops and calls"
         ),
     ]
     bound: Annotated[
@@ -215,7 +215,7 @@ class HotLineJson(TypedDict):
         float,
         says(
             "share of the line in all executed instructions, in per cent: counted by the emulator where the "
-            "original was run, else as loops and calls let expect or a profile counted them"
+            "original was run, else estimated from loops and calls or counted by a profile"
         ),
     ]
     measured: Annotated[bool, says("whether the emulator counted the instructions")]

@@ -27,7 +27,7 @@ class SpilledStretch(TypedDict):
     """A stretch is a part of the code in which a value is in no register."""
 
     after: Annotated[
-        int, says("instruction behind which the value leaves its register, -1 for the entry of the function")
+        int, says("instruction after which the value leaves its register, -1 for the entry of the function")
     ]
     until: Annotated[int, says("instruction before which the value is in a register again, or at which it ends")]
 
@@ -37,9 +37,9 @@ class InsteadJson(TypedDict):
 
     value: Annotated[str, says("the other value, which stayed in its register")]
     cost: Annotated[
-        float, says("what spilling it would have cost, in accesses to a slot as loops and calls let expect")
+        float, says("what spilling it would have cost, in accesses to a slot, estimated from loops and calls")
     ]
-    relieves: Annotated[int, says("points before and behind instructions at which spilling it would have helped")]
+    relieves: Annotated[int, says("points before and after instructions at which spilling it would have helped")]
 
 
 class SpillReason(TypedDict):
@@ -61,8 +61,8 @@ class SpillReason(TypedDict):
     pressure: Annotated[int, says("registers needed there")]
     capacity: Annotated[int, says("registers available there")]
     excess: Annotated[int, says("`pressure` - `capacity`: registers missing there")]
-    cost: Annotated[float, says("what spilling the value costs, in accesses to a slot as loops and calls let expect")]
-    relieves: Annotated[int, says("points before and behind instructions at which spilling the value helps")]
+    cost: Annotated[float, says("what spilling the value costs, in accesses to a slot, estimated from loops and calls")]
+    relieves: Annotated[int, says("points before and after instructions at which spilling the value helps")]
     instead: Annotated[list[InsteadJson], says("values that are live there and stayed, the cheapest first")]
 
 
@@ -84,8 +84,8 @@ class SpilledValue(TypedDict):
     accesses: Annotated[
         float,
         says(
-            "executions of the instructions that define or use the value per run of the kernel, as loops and "
-            "calls let expect"
+            "executions of the instructions that define or use the value per run of the kernel, estimated from "
+            "loops and calls"
         ),
     ]
     away: Annotated[list[SpilledStretch], says("stretches of the code in which the value is in no register")]
@@ -103,14 +103,16 @@ class SpilledValue(TypedDict):
     recomputed_by: Annotated[list[str], says("instructions of the input that recompute the value")]
     not_recomputed: Annotated[str | None, says("why the value is not recomputed; null where it is")]
     loads: Annotated[int, says("instructions that load the value")]
-    loads_weighted: Annotated[float, says("executions of `loads` per run of the kernel, as loops and calls let expect")]
+    loads_weighted: Annotated[
+        float, says("executions of `loads` per run of the kernel, estimated from loops and calls")
+    ]
     stores: Annotated[int, says("instructions that store the value")]
     stores_weighted: Annotated[
-        float, says("executions of `stores` per run of the kernel, as loops and calls let expect")
+        float, says("executions of `stores` per run of the kernel, estimated from loops and calls")
     ]
     recomputations: Annotated[int, says("instructions that recompute the value")]
     recomputations_weighted: Annotated[
-        float, says("executions of `recomputations` per run of the kernel, as loops and calls let expect")
+        float, says("executions of `recomputations` per run of the kernel, estimated from loops and calls")
     ]
     why: Annotated[list[SpillReason], says("why the value was chosen, one entry for each round of spilling")]
 

@@ -72,4 +72,4 @@ class ProgramLeft(TypedDict):
     """These fields have what a sequence of launches printed, and what it left in the heap."""
 
     printed: NotRequired[Annotated[ProgramPrinted, says(f"text that the launches printed; {_NO_RUNTIME}")]]
-    heap: NotRequired[Annotated[HeapJson, says(f"the heap behind the last launch; {_NO_RUNTIME}")]]
+    heap: NotRequired[Annotated[HeapJson, says(f"the heap after the last launch; {_NO_RUNTIME}")]]

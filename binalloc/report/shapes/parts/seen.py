@@ -18,7 +18,7 @@ class WrittenTraceJson(TypedDict):
         int,
         says(
             "events in the trace, without events of phase `M`, which name processes and threads. "
-            "`--trace-limit` counts the same events, without the events that close the tracks behind the limit"
+            "`--trace-limit` counts the same events, without the events that close the tracks after the limit"
         ),
     ]
     instructions: Annotated[int, says("warp instructions in the trace")]

@@ -12,7 +12,7 @@ from binalloc.report.shapes.says import says
 class StackDepths(TypedDict):
     """This object has the depth of the stack by layout."""
 
-    traditional: Annotated[int, says("depth in slots where each frame begins behind its caller's")]
+    traditional: Annotated[int, says("depth in slots where each frame begins where its caller's ends")]
     register_stack: Annotated[int, says("depth in slots where a frame overlaps the dead end of its caller's")]
     moving_stack: Annotated[int, says("depth in slots where live slots are moved together at calls")]
 

@@ -197,16 +197,24 @@ class SpeedupParts(TypedDict):
     local_traffic: NotRequired[
         Annotated[
             float,
-            says("factor by which spilling to local memory alone changes that; left out where `local` is null"),
+            says(
+                "factor by which spilling to local memory alone changes the gain of `occupancy`; left out without "
+                "runs, and where `local` is null"
+            ),
         ]
     ]
-    slots: NotRequired[Annotated[float, says("factor that values in slots win back; left out where `local` is null")]]
+    slots: NotRequired[
+        Annotated[
+            float,
+            says("factor by which values in slots win time back; left out without runs, and where `local` is null"),
+        ]
+    ]
     spills: NotRequired[
         Annotated[
             float,
             says(
-                "factor by which all spills change the gain of `occupancy`, in place of `local_traffic` and `slots`; "
-                "there where `local` is null"
+                "factor by which all spills change the gain of `occupancy`, in place of `local_traffic` and "
+                "`slots`; left out without runs, and where `local` is not null"
             ),
         ]
     ]
