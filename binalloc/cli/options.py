@@ -174,8 +174,8 @@ def refuse_for_one_launch(context: click.Context) -> None:
         given = context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
         if given and name in _OF_MANY:
             raise UsageError(
-                f"{parameter.opts[0]} speaks of a sequence of launches", place="--launch", found="a file of one launch",
-                expected="a file with [[step]] tables",
+                f"{parameter.opts[0]} applies to a sequence of launches only", place="--launch",
+                found="a file of one launch", expected="a file with [[step]] tables",
             )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ class Wanted:
         require_read_paper(self.readings, self.policy)
         block_of(self.block, "--block")
         if self.solver_limit is not None and self.allocator and self.allocator != CPSAT:
-            raise UsageError("--solver-limit is of the allocator that has a solver", expected=f"--allocator {CPSAT}")
+            raise UsageError("--solver-limit applies only to allocators with a solver", expected=f"--allocator {CPSAT}")
 
     def counted(self) -> Profile | None:
         """Load the profile; None if no file is named."""

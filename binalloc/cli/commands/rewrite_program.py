@@ -26,7 +26,7 @@ def refuse_for_program(given: dict[str, Any], program: Program) -> None:
     for name in _OF_ONE:
         if given[name]:
             raise UsageError(
-                f"--{name} speaks of one kernel's launch, and the launch file has a sequence", file=program.path,
+                f"--{name} applies to one launch only, and the launch file has a sequence", file=program.path,
                 expected="a launch file of one launch",
             )  # fmt: skip
     if given["emulate"] is False:
