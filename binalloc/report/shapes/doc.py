@@ -1,4 +1,4 @@
-"""JSON.md and the JSON Schema, made from the shapes: `python -m binalloc.report.shapes.doc`.
+"""JSON.md and the JSON Schema are made from the shapes here: `python -m binalloc.report.shapes.doc`.
 
 The schema is made by Pydantic; the page lists the same fields in the order in which they are written.
 """
@@ -24,16 +24,15 @@ _HEAD = """\
 
 # What `--json` prints
 
-Every command takes `--json` and then prints one JSON object on standard output and nothing else. Fields are only ever
-added under one `schema_version`; a field that changes its meaning or goes away raises it. In the paths below `a.b` is
-the field `b` of the object `a`, `a[].b` that of each object in the list `a`, and `<name>` a key taken from the input.
-A field that does not apply is null or left out: the column *type* says which. Cycles are emulated core cycles, sizes
-are in bytes, instructions are counted from 0 within their function.
+Every command takes `--json` and then prints one JSON object on standard output and nothing else. Under one
+`schema_version` fields are only added; a field that changes its meaning or is removed raises the number. In the paths
+below `a.b` is the field `b` of the object `a`, `a[].b` the field `b` of each object in the list `a`, and `<name>` any
+key of an object. A field that does not apply is null or left out: the column *type* says which. Cycles are emulated
+core cycles, sizes are in bytes, and instructions are numbered from 0 in their function.
 
-Text in JSON is as it stood in the input, escaped as JSON wants it; whoever prints it must make it fit for a terminal.
+Text is as in the input, escaped as JSON requires. A program that prints it has to make it fit for a terminal.
 
-[json-schema.json](json-schema.json) has the same as a JSON Schema: `$defs` there has an object for each that has a name
-here.
+[json-schema.json](json-schema.json) is the same as a JSON Schema: its `$defs` have a definition for each object.
 """
 
 
@@ -56,13 +55,26 @@ def _doc(shape: type) -> str:
     return "\n".join(line.strip() for line in (shape.__doc__ or "").strip().splitlines())
 
 
-def _rows(shape: type, at: str = "") -> Iterator[str]:
-    """Yield the rows of a shape's fields, and of those of the objects in it that have no section of their own."""
+def _rows(shape: type, at: str = "", but: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yield a row for each field of a shape, and rows for the objects in it. An object whose shape has a section has no
+    rows; one whose shape adds fields to such a shape has rows for these alone. but: names of fields to leave out."""
     for field in fields_of(shape):
+        if field.name in but:
+            continue
         yield f"| `{at}{field.name}` | {_type(field)} | {field.meaning} |\n"
         for way, inside in inner(field.type):
             if inside not in PARTS:
-                yield from _rows(inside, f"{at}{field.name}{way}.")
+                yield from _rows(inside, f"{at}{field.name}{way}.", frozenset(f.name for f in _of_part(inside)))
+
+
+def _part_of(shape: type) -> type | None:
+    """Return the shape with a section that a shape adds fields to; None where there is none."""
+    return next((base for base in getattr(shape, "__orig_bases__", ()) if base in PARTS), None)
+
+
+def _of_part(shape: type) -> tuple[Field, ...]:
+    part = _part_of(shape)
+    return () if part is None else fields_of(part)
 
 
 def _type(field: Field) -> str:
@@ -71,6 +83,9 @@ def _type(field: Field) -> str:
 
 
 def _link(shape: type) -> str:
+    part = _part_of(shape)
+    if part is not None:
+        return f"{_link(part)} with more fields"
     title = PARTS.get(shape)
     if title is None:
         return "object"

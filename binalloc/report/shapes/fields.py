@@ -1,4 +1,4 @@
-"""The fields of a shape, read from its annotations."""
+"""The fields of a shape are read from its annotations here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", A
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a shape."""
+    """This is one field of a shape."""
 
     name: str
     type: Any  #: without its meaning, and without null
@@ -64,28 +64,21 @@ def inner(type_: Any) -> list[tuple[str, type]]:
     return [(step + way, shape) for way, shape in inner(get_args(type_)[-1])]
 
 
-def words(type_: Any, link: Any = str) -> str:
-    """Return a type in words. link: makes the words for a shape."""
+def words(type_: Any, link: Any = str, several: bool = False) -> str:
+    """Return a type in words. link: makes the words for a shape. several: in the plural."""
     if is_typeddict(type_):
-        return str(link(type_))
+        text = str(link(type_))
+        return f"{text}s" if several and text == "object" else text
     origin, arguments = get_origin(type_), get_args(type_)
-    if origin is list:
-        return f"list of {_plural(words(arguments[0], link))}"
-    if origin is dict:
-        return f"object of {_plural(words(arguments[1], link))}"
+    if origin in (list, dict):
+        whole = "list" if origin is list else "object"
+        return f"{whole}{'s' * several} of {words(arguments[-1], link, several=True)}"
     if origin is Literal:
         return " or ".join(f"`{value}`" for value in arguments)
     if origin in (Union, UnionType):
-        return " or ".join(words(member, link) for member in arguments)
-    return _WORDS[type_]
-
-
-def _plural(text: str) -> str:
-    """`integers`, `lists of texts`; a choice of several stays as it is."""
-    if text.startswith(("list of", "object of")):
-        return text.replace("list", "lists", 1).replace("object", "objects", 1)
-    plain = {"text", "integer", "number", "object"}
-    return f"{text}s" if text in plain else text
+        return " or ".join(dict.fromkeys(words(member, link, several) for member in arguments))
+    text = _WORDS[type_]
+    return f"{text}s" if several and type_ in (str, int, float) else text
 
 
 def paths(shape: type) -> Iterator[tuple[str, Field]]:

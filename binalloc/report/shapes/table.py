@@ -1,4 +1,4 @@
-"""The order of JSON.md: its sections, the shapes in each, and what is said in front of them."""
+"""This is the order of JSON.md: its sections, the shapes in each, and the text in front of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, Occ
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page."""
+    """This is a section of the page."""
 
     title: str
     shapes: tuple[type, ...]
@@ -43,14 +43,14 @@ SECTIONS = (
         "error",
         (ErrorJson, StoppedJson),
         """\
-Printed in place of a command's own object where it fails with an exit code of 2 to 5, 70, 130 or 143, and with 1 where
-the answer is a refusal. The same text is on stderr.
+A command that fails prints this object in place of its own: with the exit codes 2 to 5, 70, 130 and 143, and with 1 if
+it refuses. The same message is on stderr.
 
-Where `--max-cycles`, Ctrl-C or SIGTERM stopped an emulated run, the object also has the results of the run up to then.
-Such an object of `run` has all its fields; only there are `machine_from` and files. `partial` is false where the run
-itself had ended: its trace for Accel-Sim got too long with its last block, or a later run of `--skews` was stopped. For
-[a sequence of launches](#run-of-a-sequence) `run` prints the launches that had ended, `rewrite` and `verify` print the
-launch that was stopped; `message` names its step, and the rounds of the loops around that step.
+If `--max-cycles`, Ctrl-C or SIGTERM stops an emulated run, the object also has the results up to the stop. For `run` it
+has all fields of that command, `machine_from` and the files included. `partial` is false if the run itself had ended:
+its trace for Accel-Sim became too long with the last block, or a later run of `--skews` was stopped. For
+[a sequence of launches](#run-of-a-sequence) `run` prints the launches that had ended; `rewrite` and `verify` print the
+launch that was stopped. `message` names its step, and the rounds of the loops around that step.
 """,
     ),
     Section("details", (ErrorDetails,), level=3, printed=False),
@@ -63,7 +63,7 @@ launch that was stopped; `message` names its step, and the rounds of the loops a
         "inspect",
         (InspectJson,),
         """\
-Each view is a field that is there where the view was asked for; `text` in a view is what is printed without `--json`.
+Each view has a field, which is left out if the view was not asked for. `text` of a view is the output without `--json`.
 """,
     ),
     Section("run", (RunJson,)),
@@ -71,7 +71,8 @@ Each view is a field that is there where the view was asked for; `text` in a vie
         "run of a sequence",
         (ProgramRunJson,),
         """\
-Of a launch file with [a sequence of launches](../launch/LAUNCH.md#sequences-of-launches), without `--step`.
+`run` prints this object for a launch file with [a sequence of launches](../launch/LAUNCH.md#sequences-of-launches),
+without `--step`.
 """,
         level=3,
     ),
@@ -80,7 +81,8 @@ Of a launch file with [a sequence of launches](../launch/LAUNCH.md#sequences-of-
         "rewrite of a sequence",
         (ProgramRewriteJson,),
         """\
-Of a launch file with [a sequence of launches](../launch/LAUNCH.md#sequences-of-launches).
+`rewrite` prints this object for a launch file with
+[a sequence of launches](../launch/LAUNCH.md#sequences-of-launches).
 """,
         level=3,
     ),
@@ -91,7 +93,8 @@ Of a launch file with [a sequence of launches](../launch/LAUNCH.md#sequences-of-
         "machines",
         (MachineListJson, MachinesJson, OccupancyAnswerJson),
         """\
-Without names: one short row per machine. With names: each in full. With `--occupancy`: the answer alone.
+Without names the command prints every machine in short, with names each named machine in full, and with `--occupancy`
+the answer alone.
 """,
     ),
     Section("demo", (DemoJson,)),
@@ -99,7 +102,7 @@ Without names: one short row per machine. With names: each in full. With `--occu
         "compare-allocators",
         (CompareJson,),
         """\
-A kernel that cannot be rewritten at all is an error where it is the only one.
+If the only kernel cannot be rewritten at all, the command fails.
 """,
     ),
     Section("sweep", (SweepJson,)),
@@ -111,8 +114,8 @@ A kernel that cannot be rewritten at all is an error where it is the only one.
         "directives",
         (DirectivesJson,),
         """\
-What the author's words in PTX (`.maxnreg`, `.minnctapersm`, `.maxntid`, `.reqntid`, a pragma) leave the kernel on the
-machine, and what keeping to that costs.
+The author's directives in PTX (`.maxnreg`, `.minnctapersm`, `.maxntid`, `.reqntid`, a pragma) limit the registers of a
+kernel on a machine. This object has these limits, and the cost of obeying them.
 """,
         level=3,
         printed=False,
@@ -122,7 +125,7 @@ machine, and what keeping to that costs.
         "occupancy",
         (OccupancyJson,),
         """\
-How many blocks an SM holds at once, and why not more.
+This object says how many blocks an SM holds at once, and what limits them.
 """,
         level=3,
         printed=False,
@@ -131,7 +134,7 @@ How many blocks an SM holds at once, and why not more.
         "pressure",
         (PressureJson,),
         """\
-Of a kernel and what it calls.
+This object describes the register pressure in a kernel and its callees.
 """,
         level=3,
         printed=False,
@@ -140,9 +143,9 @@ Of a kernel and what it calls.
         "annotation",
         (AnnotationJson,),
         """\
-What single instructions did and waited for. A lost issue slot is held against one instruction, by the rule in
-[TIMING.md](../emulator/TIMING.md#lost-slots-by-instruction). For each reason but `no_warp` the instructions' slots add
-up to the run's.
+An annotation says what single instructions did and waited for. Each lost issue slot is charged to one instruction, by
+the rule in [TIMING.md](../emulator/TIMING.md#lost-slots-by-instruction). For each reason except `no_warp`, the slots of
+all instructions add up to the slots of the run.
 """,
         level=3,
         printed=False,
@@ -151,7 +154,7 @@ up to the run's.
         "profile of a run",
         (ProfileFile,),
         """\
-The file of `run --profile`, for `--profile` of `rewrite` and `compare-allocators`.
+`run --profile` writes this file. `--profile` of `rewrite`, `compare-allocators` and `recommend` reads it.
 """,
         level=3,
         printed=False,
@@ -160,8 +163,8 @@ The file of `run --profile`, for `--profile` of `rewrite` and `compare-allocator
         "baseline of a test",
         (BaselineFile,),
         """\
-The file that the [pytest plugin](../../docs/regression.md#baselines) keeps for a check, a line for each field. The
-fields from `kernel` to `sms` must be those of the launch that is compared.
+The [pytest plugin](../../docs/regression.md#baselines) keeps this file for a check, with a line for each field. The
+fields from `kernel` to `sms` must be the same as for the launch that is compared.
 """,
         level=3,
         printed=False,
@@ -170,10 +173,11 @@ fields from `kernel` to `sms` must be those of the launch that is compared.
         "series",
         (SeriesFile,),
         """\
-The file of `run --series`, as JSON; as CSV it is the table of `intervals` alone, a row for each, columns by the names
-behind `intervals[].`. All counters of the interval's cycles, and no others: those of all intervals add up to the run's.
-Unlike elsewhere on this page the objects among the counters are not nested: their names are one key, dots and all, as
-`"stalls.scoreboard"`, `"units.lsu"` or `"queues.l1_mshrs.average"`.
+`run --series` writes this file as JSON. As CSV the file is the table of `intervals` alone: a row for each interval, and
+a column for each name after `intervals[].`. An interval also has all counters of its cycles; the counters of all
+intervals add up to the counters of the run. Here, unlike elsewhere on this page, the objects among the counters are not
+nested: a name in such an object is one key with dots, such as `"stalls.scoreboard"`, `"units.lsu"` or
+`"queues.l1_mshrs.average"`.
 """,
         level=3,
         printed=False,
@@ -184,7 +188,8 @@ Unlike elsewhere on this page the objects among the counters are not nested: the
         "counters",
         (CountersJson,),
         """\
-Summed over the SMs emulated. Spill code is what a rewrite added, user code the rest; accesses count warp instructions.
+Counters are sums over the SMs that were emulated. Spill code is code that a rewrite added; user code is all other code.
+Accesses are counted in warp instructions.
 """,
         level=3,
         printed=False,
@@ -195,4 +200,4 @@ PARTS: dict[type, str] = {
     **{section.shapes[0]: section.title for section in SECTIONS if len(section.shapes) == 1 and not section.printed},
     SweepRowJson: "row",
 }
-"""Shapes with a section of their own, which the others refer to, by its title."""
+"""Titles of sections by shape, for the shapes with a section of their own that other sections link to."""

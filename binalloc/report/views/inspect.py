@@ -31,9 +31,9 @@ if TYPE_CHECKING:
         OwnOccupancy,
         PressureView,
         SectionsView,
-        StackView,
         WebsView,
     )
+    from binalloc.report.shapes.parts.stack import StackView
 
 TEXTS: tuple[Literal["cfg", "webs", "live", "pressure", "stack", "minimum"], ...] = (
     "cfg", "webs", "live", "pressure", "stack", "minimum",

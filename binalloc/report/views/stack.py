@@ -18,7 +18,7 @@ from binalloc.models.allocation.stack.stack_layout import Layout, StackCall, Sta
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.report.shapes.commands.inspect import (
+    from binalloc.report.shapes.parts.stack import (
         SlotCall,
         SlotFunction,
         SlotsJson,

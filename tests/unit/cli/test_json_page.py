@@ -243,12 +243,13 @@ def test_what_is_printed_has_its_shape(answers: dict[str, list[Any]]) -> None:
 
 def test_what_is_in_a_shape_is_printed(answers: dict[str, list[Any]]) -> None:
     idle = []
+    unseen = re.compile(r".*parts\.spills")  # where `local` finds no allocation: no sample is so
     aside = (frozenset[str](), documented(*shapes_of("run")))  # any command's stopped run has what `run` has
     for name, found in answers.items():
         shown = {path for answer in found for path in fields(answer)}
         idle += [
             f"{name}: {path}"
             for path in sorted(documented(*shapes_of(name)) - aside[name == "error"])
-            if not any(map(pattern(path).match, shown))
+            if not any(map(pattern(path).match, shown)) and not unseen.fullmatch(path)
         ]
     assert idle == [], "\n".join(idle)

@@ -60,7 +60,6 @@ SAME_STRING = {
     ("pipeline/block.py", "x"): "between the sides of a block",
     **dict.fromkeys((("pipeline/bound.py", name) for name in ("FFMA", "DFMA", "IMAD", "MUFU")), "units, for readers"),
     ("pipeline/bound.py", "bar"): "a class of units",
-    ("laboratory/demo/text.py", "x"): "a times sign between parts of a speedup",
     ("report/page/charts.py", "bar"): "a name of Vega-Lite's",
     ("report/page/charts.py", "width"): "a name of Vega-Lite's",
     ("report/page/charts.py", "x"): "a name of Vega-Lite's",
@@ -89,7 +88,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "an exponent: names of slots lie that far apart": {"verify/reading/names.py": (32,)},
     "decimals": {
         "transform/allocate/functions/solver.py": (6,), "pipeline/steps/version.py": (6,),
-        "pipeline/sweeping/rows.py": (6,), "laboratory/reproduce/facts.py": (6,),
+        "pipeline/sweeping/rows.py": (6,), "laboratory/reproduce/facts.py": (6,), "report/versions.py": (6,),
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/views/diff.py": (6,), "report/compare.py": (6,)},

@@ -23,6 +23,8 @@ from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.sweeping.configuration import UPWARDS, Subject
 from binalloc.pipeline.sweeping.rows import COLUMNS, columns_of
 from binalloc.pipeline.sweeping.tasks import Build, Judge, Run
+from binalloc.report.shapes.commands.sweep import SweepRowJson
+from binalloc.report.shapes.fields import fields_of
 from binalloc.report.sweep import render_rows
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.kits.sweeps import asked_of, subject, swept
@@ -228,4 +230,6 @@ def test_keys_change_with_contents_not_with_names(tmp_path: Path) -> None:
 
 def test_the_page_has_every_column_in_order() -> None:
     page = (ROOT / "binalloc/report/SWEEP.md").read_text().split("## Columns")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [column.name for column in COLUMNS]
+    columns = re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE)
+    assert [name for name, _ in columns] == [column.name for column in COLUMNS]
+    assert columns == [(field.name, field.meaning) for field in fields_of(SweepRowJson)]

@@ -9,74 +9,101 @@ from typing_extensions import TypedDict
 from binalloc.report.shapes.parts.common import MachineFrom, Versioned, WeighingProfile
 from binalloc.report.shapes.says import says
 
+_INFEASIBLE = "null where the budget is infeasible"
+
 
 class ComparedRow(TypedDict):
-    """An allocator at a budget."""
+    """A row is the allocation of one allocator for one budget."""
 
-    registers: Annotated[int, says("registers per thread of a budget")]
-    slots: Annotated[int, says("its slots per thread")]
-    allocator: Annotated[str, says("by name")]
-    reason: Annotated[
-        str, says('why the budget is infeasible, "" where it is not; the fields that follow are null where it is')
+    registers: Annotated[int, says("registers per thread that the budget allows")]
+    slots: Annotated[int, says("slots per thread that the budget allows")]
+    allocator: Annotated[str, says("name of the allocator")]
+    reason: Annotated[str, says("why the allocator finds the budget infeasible; empty where it does not")]
+    registers_used: Annotated[int | None, says(f"registers per thread that the allocation takes; {_INFEASIBLE}")]
+    slots_used: Annotated[int | None, says(f"slots per thread that the allocation takes; {_INFEASIBLE}")]
+    local_bytes: Annotated[
+        int | None,
+        says(f"local memory per thread that spilled values take, in bytes; {_INFEASIBLE}"),
     ]
-    registers_used: Annotated[int | None, says("registers per thread")]
-    slots_used: Annotated[int | None, says("slots per thread")]
-    local_bytes: Annotated[int | None, says("bytes of local memory for spilled values, per thread")]
-    local: Annotated[int | None, says("accesses to those in the code, callees included; likewise the next four")]
-    slot: Annotated[int | None, says("accesses to slots, those of `moves` left out")]
-    recomputed: Annotated[int | None, says("instructions that give a value again")]
+    local: Annotated[
+        int | None,
+        says(f"spill accesses to local memory in the code of the kernel and its callees; {_INFEASIBLE}"),
+    ]
+    slot: Annotated[
+        int | None,
+        says(f"accesses to slots in the code of the kernel and its callees, without `moves`; {_INFEASIBLE}"),
+    ]
+    recomputed: Annotated[
+        int | None,
+        says(f"instructions that recompute a value, in the code of the kernel and its callees; {_INFEASIBLE}"),
+    ]
     moves: Annotated[
         int | None,
-        says("accesses to slots that bring values elsewhere before calls and back behind them"),
+        says(
+            "accesses to slots that move values to other slots before calls and back after them, in the code of the "
+            f"kernel and its callees; {_INFEASIBLE}"
+        ),
     ]
-    copies: Annotated[int | None, says("new copies between registers")]
+    copies: Annotated[
+        int | None,
+        says(
+            f"copies between registers that the input lacks, in the code of the kernel and its callees; {_INFEASIBLE}"
+        ),
+    ]
     cost: Annotated[
         float | None,
         says(
-            "of all but the copies, by `prices` and estimated runs of loops and functions, or those of the "
-            "profile, per run of the kernel"
+            "cost of `local`, `slot`, `recomputed` and `moves` per run of the kernel: each instruction by `prices`, "
+            "times its executions, estimated from loops and calls or counted by the profile; "
+            f"{_INFEASIBLE}"
         ),
     ]
     bound: Annotated[
         float | None,
         says(
-            "no allocation of the budget costs less, of the code in the order that `cpsat` took and with those "
-            "arguments in memory that are there; null where that is not proven: without `cpsat`, where it hit its "
+            "lower bound of the cost for this budget, with the code in the order that `cpsat` chose and the "
+            "same arguments in memory; null where no bound is proven: without `cpsat`, where `cpsat` hit its "
             "limit, and for call graphs of more than 4,000 lines"
         ),
     ]
     gap: Annotated[float | None, says("(`cost` - `bound`) / `cost`; null without a bound")]
-    cpu_seconds: Annotated[float | None, says("CPU time of the allocation: the one field that differs from run to run")]
+    cpu_seconds: Annotated[
+        float | None,
+        says(f"CPU time of the allocation in seconds, the only field that differs from run to run; {_INFEASIBLE}"),
+    ]
 
 
 class ComparedKernelJson(TypedDict):
-    """A kernel with all allocators at all budgets."""
+    """This object has a kernel with all allocators and all budgets."""
 
-    kernel: Annotated[str, says("a kernel")]
-    ptxas_slots: Annotated[int, says("slots per thread that the vendor's compiler would take, see `ptxas-smem`")]
-    reason: Annotated[str, says('why no budget can be rewritten for, "" where some can')]
-    rows: Annotated[list[ComparedRow], says("allocators at budgets")]
+    kernel: Annotated[str, says("name of the kernel")]
+    ptxas_slots: Annotated[
+        int,
+        says("slots per thread that the vendor's compiler would take, as allocator `ptxas-smem` does"),
+    ]
+    reason: Annotated[str, says("why the kernel cannot be rewritten for any budget; empty where it can")]
+    rows: Annotated[list[ComparedRow], says("a row for each budget and allocator")]
 
 
 class ComparisonJson(TypedDict):
-    """The fields of what `compare-allocators` prints."""
+    """These fields compare the allocators."""
 
-    machine: Annotated[str, says("the machine's name")]
-    partial: Annotated[bool, says("Ctrl-C ended it: further rows are not known")]
-    inline: Annotated[str, says("which calls were to be inlined, as `--inline` names it")]
+    machine: Annotated[str, says("name of the machine")]
+    partial: Annotated[bool, says("whether Ctrl-C ended the command, so that rows are missing")]
+    inline: Annotated[str, says("calls that were to be inlined, as `--inline` names them")]
     profile: Annotated[
         WeighingProfile | None,
-        says("the [profile](#profile-of-a-run) that weighs code; null where loops do"),
+        says("[profile](#profile-of-a-run) that weights the code; null where loops and calls do"),
     ]
     prices: Annotated[
         dict[str, float],
         says(
-            "what an access to a `slot`, an access to `local` memory and an instruction that is `recomputed` "
-            "count for in a cost; that of `local` follows from the machine"
+            "cost of one access to a `slot`, of one access to `local` memory, and of one `recomputed` instruction; the "
+            "cost of `local` follows from the machine"
         ),
     ]
-    kernels: Annotated[list[ComparedKernelJson], says("kernels")]
+    kernels: Annotated[list[ComparedKernelJson], says("kernels that were compared")]
 
 
 class CompareJson(Versioned, ComparisonJson, MachineFrom):
-    """What `compare-allocators` prints."""
+    """`compare-allocators` prints this object."""

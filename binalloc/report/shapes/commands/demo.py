@@ -12,110 +12,151 @@ from binalloc.report.shapes.says import says
 
 
 class VerifiedVersion(VersionJson):
-    """A version with its verdict."""
+    """This object is a version whose results were compared."""
 
-    verified: Annotated[bool, says("results as the reference's")]
+    verified: Annotated[bool, says("whether the results of the version equal the results of the reference")]
 
 
 class UnifiedChoice(TypedDict):
-    """What the unified paper's static policy chooses."""
+    """This object is the choice of the unified paper's static policy."""
 
-    blocks_per_sm: Annotated[int, says("what the unified paper's static policy chooses")]
-    registers: Annotated[int, says("its registers")]
-    slots: Annotated[int, says("its slots")]
-    kept_original: Annotated[bool, says("whether it keeps the original")]
-    reason: Annotated[str, says("its steps")]
-    speedup: Annotated[float | None, says("what that gives")]
+    blocks_per_sm: Annotated[int, says("resident blocks per SM of the chosen version")]
+    registers: Annotated[int, says("registers per thread of the chosen version")]
+    slots: Annotated[int, says("slots per thread of the chosen version")]
+    kept_original: Annotated[bool, says("whether the policy keeps the original")]
+    reason: Annotated[str, says("steps of the policy's decision")]
+    speedup: Annotated[
+        float | None,
+        says("emulated speedup of the chosen version over the original; null without runs"),
+    ]
 
 
 class NearestVersion(VersionJson):
-    """A version that did not beat the original."""
+    """This object is the fastest version that did not beat the original."""
 
-    speedup: Annotated[float, says("over the original")]
+    speedup: Annotated[float, says("emulated speedup over the original")]
 
 
 class DemoKernelJson(TypedDict):
-    """A sample of one launch."""
+    """This object describes a sample of one launch."""
 
-    sample: Annotated[str, says("a sample of one launch")]
-    kernel: Annotated[str, says("its kernel: what a paper calls it")]
-    verified: Annotated[bool, says("every version of it is")]
-    rewritten: Annotated[bool, says("whether something was faster than the input")]
-    by_order_alone: Annotated[bool, says("whether that is another order of it at its own number of blocks")]
-    reason: Annotated[str, says("why")]
-    original: Annotated[VerifiedVersion, says("a [version](#version)")]
+    sample: Annotated[str, says("name of the sample")]
+    kernel: Annotated[str, says("name of its kernel")]
+    verified: Annotated[bool, says("whether all versions are proven and have the results of the reference")]
+    rewritten: Annotated[bool, says("whether a version is faster than the input")]
+    by_order_alone: Annotated[
+        bool,
+        says("whether that version is the input with its instructions in another order, at its own number of blocks"),
+    ]
+    reason: Annotated[str, says("why this version was chosen")]
+    original: Annotated[VerifiedVersion, says("the input with the control codes of this machine")]
     ordered: Annotated[
         VerifiedVersion | None,
-        says("a [version](#version): what speedups are over, as in `rewrite`; null where that is `original`"),
+        says(
+            "the original with its instructions in another order, over which speedups are; null where they are over "
+            "`original`"
+        ),
     ]
-    local: Annotated[VerifiedVersion | None, says("a [version](#version); null where the original was kept")]
-    best: Annotated[VerifiedVersion, says("a [version](#version)")]
-    speedup: Annotated[float | None, says("as in `rewrite`")]
-    ordering: Annotated[float | None, says("as in `rewrite`")]
-    rescheduling: Annotated[float | None, says("as in `rewrite`")]
-    parts: Annotated[SpeedupParts, says("as `speedup_parts` in `rewrite`")]
-    unified: Annotated[UnifiedChoice, says("what the unified paper's static policy chooses")]
+    local: Annotated[
+        VerifiedVersion | None,
+        says("spills to local memory alone, at the number of blocks of `best`; null where the original was kept"),
+    ]
+    best: Annotated[VerifiedVersion, says("the chosen version")]
+    speedup: Annotated[
+        float | None,
+        says(
+            "emulated cycles of `ordered`, or of `original` where that is null, over the cycles of `best`; null "
+            "without runs"
+        ),
+    ]
+    ordering: Annotated[
+        float | None,
+        says(
+            "emulated cycles of `original` over the cycles of `ordered`, which `speedup` leaves out; 1 where "
+            "`ordered` is null; null without runs"
+        ),
+    ]
+    rescheduling: Annotated[
+        float | None,
+        says(
+            "emulated cycles of the input with its own control codes over the cycles of `original`; null without runs"
+        ),
+    ]
+    parts: Annotated[SpeedupParts, says("factors of `speedup`")]
+    unified: Annotated[UnifiedChoice, says("choice of the unified paper's static policy")]
     nearest: Annotated[
         NearestVersion | None,
-        says("a [version](#version): the fastest level where the original was kept; null elsewhere"),
+        says(
+            "fastest level that did not beat the original; null where values of `best` were allocated anew, and "
+            "without such a level"
+        ),
     ]
-    levels: Annotated[list[LevelJson], says("a [level](#level) looked at")]
+    levels: Annotated[list[LevelJson], says("levels that the search looked at")]
 
 
 class DemoLaunchedKernel(TypedDict):
-    """A kernel of a program."""
+    """This object describes a kernel of a sequence of launches."""
 
-    kernel: Annotated[
-        str,
-        says("a kernel, in the launch file's order; its fields as in [rewrite of a sequence](#rewrite-of-a-sequence)"),
+    kernel: Annotated[str, says("name of the kernel in the binary")]
+    name: Annotated[str, says("C++ name of the kernel without result and parameters, or its name in the binary")]
+    kept_original: Annotated[bool, says("whether the kernel stays as it is")]
+    by_order_alone: Annotated[
+        bool,
+        says("whether the rewrite only has the instructions in another order, at the input's own number of blocks"),
     ]
-    name: Annotated[str, says("likewise")]
-    kept_original: Annotated[bool, says("likewise")]
-    by_order_alone: Annotated[bool, says("whether it is the input in another order at its own number of blocks")]
-    reason: Annotated[str, says("why these registers and slots")]
-    original: Annotated[VersionJson, says("a [version](#version), without cycles")]
-    rewritten: Annotated[VersionJson, says("a [version](#version), without cycles")]
-    launches: Annotated[BothCounts, says("its launches in both runs")]
-    cycles: Annotated[BothCounts, says("cycles of its launches in both runs")]
-    speedup: Annotated[float | None, says("the quotient; null where the rewritten binary launched it never")]
+    reason: Annotated[str, says("why the kernel has these registers and slots")]
+    original: Annotated[VersionJson, says("the input, without cycles")]
+    rewritten: Annotated[VersionJson, says("the rewrite, without cycles")]
+    launches: Annotated[BothCounts, says("launches of the kernel in both runs")]
+    cycles: Annotated[BothCounts, says("emulated cycles of all launches of the kernel in both runs")]
+    speedup: Annotated[
+        float | None,
+        says("quotient of `cycles`; null where the run of the rewritten binary does not launch the kernel"),
+    ]
 
 
 class DemoProgramJson(TypedDict):
-    """A sample with a sequence of launches."""
+    """This object describes a sample with a sequence of launches."""
 
-    sample: Annotated[str, says("a sample with a sequence of launches")]
+    sample: Annotated[str, says("name of the sample")]
     verified: Annotated[
         bool,
-        says("every rewrite has been proven, both runs left and printed the same, and what the reference says"),
+        says("whether all rewrites are proven, and both runs have the same results and output, as in the reference"),
     ]
-    as_reference: Annotated[bool, says("whether both runs left what the reference says; true without one")]
-    same_results: Annotated[bool, says("whether both runs left and printed the same")]
-    differences: Annotated[list[str], says("one sentence for each buffer or variable that differs between them")]
-    launches: Annotated[BothCounts, says("how many launches")]
-    cycles: Annotated[BothCounts, says("emulated cycles of all launches")]
-    speedup: Annotated[float | None, says("the quotient; null where nothing was launched")]
-    rewritten: Annotated[int, says("how many kernels have their values placed anew")]
-    reordered: Annotated[int, says("how many more are taken in another order alone")]
-    kernels: Annotated[list[DemoLaunchedKernel], says("kernels in the launch file's order")]
+    as_reference: Annotated[
+        bool,
+        says("whether the results of both runs equal the results of the reference; true where there is no reference"),
+    ]
+    same_results: Annotated[bool, says("whether both runs have the same results and output")]
+    differences: Annotated[list[str], says("a sentence for each buffer or variable that differs between the runs")]
+    launches: Annotated[BothCounts, says("number of launches in both runs")]
+    cycles: Annotated[BothCounts, says("emulated cycles of all launches in both runs")]
+    speedup: Annotated[float | None, says("quotient of `cycles`; null where nothing was launched")]
+    rewritten: Annotated[int, says("number of kernels whose values were allocated anew")]
+    reordered: Annotated[int, says("number of further kernels whose instructions were only put in another order")]
+    kernels: Annotated[list[DemoLaunchedKernel], says("kernels, in the order of the launch file")]
 
 
 class SampleLeftOut(TypedDict):
-    """A sample that was not run."""
+    """This object describes a sample that was not run."""
 
-    sample: Annotated[str, says("a sample that was not run")]
-    reason: Annotated[str, says("why")]
+    sample: Annotated[str, says("name of the sample")]
+    reason: Annotated[str, says("why the sample was not run")]
 
 
 class DemoFields(TypedDict):
-    """The fields of what `demo` prints."""
+    """These fields describe the samples that have been run."""
 
-    machine: Annotated[str, says("the machine's name")]
-    scheduler: Annotated[str, says("the warp scheduler, as `--scheduler` names it")]
-    partial: Annotated[bool, says("whether Ctrl-C ended it: the lists have the samples that were measured by then")]
+    machine: Annotated[str, says("name of the machine")]
+    scheduler: Annotated[str, says("warp scheduler, as `--scheduler` names it")]
+    partial: Annotated[
+        bool,
+        says("whether Ctrl-C ended the command; the lists then have the samples that were finished"),
+    ]
     rows: Annotated[list[DemoKernelJson], says("samples of one launch")]
     programs: Annotated[list[DemoProgramJson], says("samples with a sequence of launches")]
     left_out: Annotated[list[SampleLeftOut], says("samples that were not run")]
 
 
 class DemoJson(Versioned, DemoFields):
-    """What `demo` prints."""
+    """`demo` prints this object."""

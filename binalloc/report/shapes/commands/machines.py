@@ -12,75 +12,83 @@ from binalloc.report.shapes.says import says
 
 
 class AlternativeFigure(TypedDict):
-    """Another source's word on a figure."""
+    """This object is another value of a figure, from another source."""
 
-    value: Annotated[bool | float | str, says("what another source says")]
-    source: Annotated[str, says("that source")]
+    value: Annotated[bool | float | str, says("the other value")]
+    source: Annotated[str, says("document that states the other value")]
 
 
 class FigureJson(TypedDict):
-    """A figure of a machine."""
+    """This object is a figure of a machine."""
 
-    value: Annotated[bool | float | str, says("a figure, see [MACHINES.md](../models/MACHINES.md)")]
-    unit: Annotated[str, says("its unit")]
-    source: Annotated[str, says("where it comes from")]
-    alternatives: NotRequired[Annotated[list[AlternativeFigure], says("what other sources say")]]
+    value: Annotated[bool | float | str, says("value of the figure")]
+    unit: Annotated[str, says("unit of the value")]
+    source: Annotated[str, says("document and place that the value comes from")]
+    alternatives: NotRequired[
+        Annotated[
+            list[AlternativeFigure],
+            says("values that other sources state; left out where there are none"),
+        ]
+    ]
 
 
 class DerivedFigure(TypedDict):
-    """A figure that follows from the others."""
+    """This object is a figure that is computed from others."""
 
-    value: Annotated[float, says("a figure that follows from the others")]
-    unit: Annotated[str, says("its unit")]
+    value: Annotated[float, says("value of the figure")]
+    unit: Annotated[str, says("unit of the value")]
 
 
 class ShortMachine(TypedDict):
-    """A machine in a row."""
+    """This object describes a machine in short."""
 
-    name: Annotated[str, says("its name")]
+    name: Annotated[str, says("name of the machine")]
     cc: Annotated[str, says("compute capability")]
-    sms: Annotated[int, says("SMs")]
+    sms: Annotated[int, says("number of SMs")]
     registers_per_sm: Annotated[int, says("registers of an SM")]
-    shared_per_sm: Annotated[int, says("shared memory of an SM")]
-    threads_per_sm: Annotated[int, says("threads resident on an SM")]
+    shared_per_sm: Annotated[int, says("shared memory of an SM, in bytes")]
+    threads_per_sm: Annotated[int, says("most threads resident on an SM")]
     registers_per_thread: Annotated[int, says("most registers of a thread")]
-    rule: Annotated[str, says("whose occupancy rule")]
+    rule: Annotated[str, says("rule that counts resident blocks, by its author")]
 
 
 class MachineJson(TypedDict):
-    """A machine in full."""
+    """This object describes a machine in full."""
 
-    name: Annotated[str, says("its name")]
-    description: Annotated[str, says("what its file says of it")]
+    name: Annotated[str, says("name of the machine")]
+    description: Annotated[str, says("description in the machine file")]
     cc: Annotated[str, says("compute capability")]
-    occupancy_rule: Annotated[str, says("whose occupancy rule")]
-    digest: Annotated[str, says("equal digests mean equal figures")]
+    occupancy_rule: Annotated[str, says("rule that counts resident blocks, by its author")]
+    digest: Annotated[str, says("hash of all figures: machines with equal digests have equal figures")]
     figures: Annotated[
         dict[str, dict[str, FigureJson | str]],
-        says("figures by section and name ([MACHINES.md](../models/MACHINES.md)); a unit's `port_group` is a name"),
+        says(
+            "figures by section and name ([MACHINES.md](../models/MACHINES.md)); the `port_group` of an execution unit "
+            "is a name"
+        ),
     ]
-    derived: Annotated[dict[str, DerivedFigure], says("figures that follow from the others, by name")]
+    derived: Annotated[dict[str, DerivedFigure], says("figures that are computed from others, by name")]
 
 
 class MachineListFields(TypedDict):
-    """The fields of what `machines` prints without names."""
+    """This field has all known machines."""
 
     machines: Annotated[list[ShortMachine], says("all known machines")]
 
 
 class MachineListJson(Versioned, MachineListFields):
-    """What `machines` prints without names."""
+    """`machines` prints this object where it is given no names."""
 
 
 class MachinesFields(TypedDict):
-    """The fields of what `machines` prints with names."""
+    """This field has the named machines."""
 
-    machines: Annotated[list[MachineJson], says("the named machines")]
+    machines: Annotated[list[MachineJson], says("the named machines, in the order of the names")]
 
 
 class MachinesJson(Versioned, MachinesFields):
-    """What `machines` prints with names."""
+    """`machines` prints this object where it is given names."""
 
 
 class OccupancyAnswerJson(Versioned, OccupancyJson):
-    """What `machines --occupancy` prints: an [occupancy](#occupancy)."""
+    """`machines --occupancy` prints this object."""

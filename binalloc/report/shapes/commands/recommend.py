@@ -13,286 +13,351 @@ from binalloc.report.shapes.says import says
 
 
 class InstructionKind(TypedDict):
-    """Instructions of a kind."""
+    """This object counts the instructions of a kind."""
 
-    kind: Annotated[str, says("the space of a memory access, `control`, or the unit that executes it")]
-    static: Annotated[int, says("instructions of the kind, callees included")]
+    kind: Annotated[
+        str, says("kind of the instructions: the space of a memory access, `control`, or the unit that executes them")
+    ]
+    static: Annotated[int, says("instructions of this kind in the code of the kernel and its callees")]
     executed_percent: Annotated[
         float,
-        says("their share of what a thread executes, by loops and calls or as a profile has it"),
+        says(
+            "share of this kind in the instructions that a thread executes, in per cent, estimated from loops "
+            "and calls or counted by a profile"
+        ),
     ]
 
 
 class KernelCharacter(TypedDict):
-    """A kernel in figures."""
+    """This object has a kernel's figures."""
 
     dispatch_interval: Annotated[float, says("mean static dispatch interval of the original, in cycles")]
-    concurrency_bound: Annotated[bool, says("whether more warps can fill idle issue cycles: the interval is above 1")]
+    concurrency_bound: Annotated[
+        bool, says("whether more warps would find idle issue cycles: `dispatch_interval` is above 1")
+    ]
     register_demand: Annotated[int, says("registers per thread of the input")]
-    user_shared_bytes_per_thread: Annotated[float, says("the user's shared memory over the block's threads")]
-    instruction_change: Annotated[float, says("static instructions of the recommended version over the original's")]
+    user_shared_bytes_per_thread: Annotated[
+        float, says("shared memory that the program itself uses per thread of a block, in bytes")
+    ]
+    instruction_change: Annotated[
+        float, says("instructions in the code of the recommended version over the instructions of the original")
+    ]
     mix: Annotated[list[InstructionKind], says("instructions by kind")]
 
 
 class MeasuredSide(TypedDict):
-    """Where the issue slots of a run went."""
+    """This object says what became of the issue slots of a run."""
 
-    achieved_occupancy: Annotated[float, says("resident warps over the most there can be, on average over the run")]
-    issued_percent: Annotated[float, says("issue slots in which an instruction issued")]
+    achieved_occupancy: Annotated[
+        float, says("resident warps, on average over the run, as a share of the most that an SM holds")
+    ]
+    issued_percent: Annotated[float, says("issue slots in which an instruction issued, in per cent of all")]
     stall_percent: Annotated[
         dict[str, float],
-        says("issue slots that stayed empty, by reason; with the issued ones they are all"),
+        says("issue slots that were lost, in per cent of all, by reason; with `issued_percent` they add up to 100"),
     ]
 
 
 class SpreadSide(TypedDict):
-    """A level of a spread."""
+    """This object is a level of the spread."""
 
-    speedup: Annotated[float, says("its speedup")]
-    blocks: Annotated[int, says("its resident blocks")]
+    speedup: Annotated[float, says("speedup of the level over the original")]
+    blocks: Annotated[int, says("resident blocks per SM of the level")]
 
 
 class SpreadJson(TypedDict):
-    """The chosen level beside the best and the worst, the original among them."""
+    """The spread compares the chosen level with the best and the worst, the original among them."""
 
-    emulated: Annotated[bool, says("whether the levels were run; else their figures are policy `model`'s estimates")]
-    auto: Annotated[SpreadSide, says("the chosen one")]
-    best: Annotated[SpreadSide, says("the fastest")]
-    worst: Annotated[SpreadSide, says("the slowest")]
+    emulated: Annotated[bool, says("whether the speedups are emulated; else policy `model` estimates them")]
+    auto: Annotated[SpreadSide, says("the chosen level")]
+    best: Annotated[SpreadSide, says("the fastest level")]
+    worst: Annotated[SpreadSide, says("the slowest level")]
 
 
 class CertificateJson(TypedDict):
-    """How good the spill code is."""
+    """A certificate says how good the spill code is."""
 
     cost: Annotated[
         float,
         says(
-            "what the spill code of the recommended version costs by what allocators go by: accesses to a slot, "
-            "per run of the kernel, by loops and calls; `certificate` is null where the input is kept"
+            "cost of the spill code of the recommended version per run of the kernel, in accesses to a slot, "
+            "estimated from loops and calls"
         ),
     ]
     bound: Annotated[
         float | None,
-        says("no allocation of as many registers and slots costs less; null where that is not known"),
+        says("lower bound of that cost for any allocation with the same registers and slots; null where none is known"),
     ]
-    gap: Annotated[float | None, says("what at most a better one may save, as a share of the cost; null likewise")]
-    by: Annotated[str | None, says("what says so; null likewise")]
+    gap: Annotated[
+        float | None, says("largest share of the cost that a better allocation may save; null without a bound")
+    ]
+    by: Annotated[str | None, says("what the bound follows from; null without a bound")]
 
 
 class RecommendedFunction(TypedDict):
-    """A function of the recommended version."""
+    """This object describes a function of the recommended version."""
 
-    function: Annotated[str, says("a function of the recommended version")]
-    instructions: Annotated[int, says("how many it has")]
-    registers: Annotated[int, says("registers that its code names, up to the highest")]
-    slot_accesses: Annotated[int, says("its instructions that access slots")]
-    local_accesses: Annotated[int, says("those that access spilled words in local memory")]
+    function: Annotated[str, says("name of the function")]
+    instructions: Annotated[int, says("instructions of the function")]
+    registers: Annotated[int, says("registers that the code of the function uses, counted up to the highest one")]
+    slot_accesses: Annotated[int, says("instructions of the function that access slots")]
+    local_accesses: Annotated[int, says("instructions of the function that access spilled values in local memory")]
 
 
 class WhatIfStep(TypedDict):
-    """A stretch of a resource with one number of resident blocks."""
+    """A step is a range of a resource over which the number of resident blocks stays the same."""
 
     at: Annotated[
         int,
         says(
-            "from so many `registers` per thread, `shared_bytes` per block or `threads` per block on, until the "
-            "next entry,"
+            "smallest amount of the resource in the step: `registers` per thread, `shared_bytes` per block or "
+            "`threads` per block; the step ends where the next one begins"
         ),
     ]
-    blocks: Annotated[int, says("so many blocks of the original would be resident, all else being equal")]
+    blocks: Annotated[
+        int, says("resident blocks per SM of the original with so much of the resource, all else being equal")
+    ]
 
 
 class NextSteps(TypedDict):
-    """What to do now."""
+    """This object says what to do now."""
 
     rewrite: Annotated[
         str,
-        says(
-            "the command that writes it; `next` is null where the original is kept, or another order gains next "
-            "to nothing (below 1 %)"
-        ),
+        says("command that writes the recommended version"),
     ]
-    already_bound: Annotated[bool, says("whether the kernel has those launch bounds already")]
-    launch_bounds: Annotated[str, says("what to write into CUDA source for as many blocks")]
-    maxrregcount: Annotated[int, says("or the vendor's compiler's limit of registers")]
+    already_bound: Annotated[bool, says("whether the kernel has the launch bounds of `launch_bounds` already")]
+    launch_bounds: Annotated[str, says("launch bounds for the CUDA source that ask for as many blocks")]
+    maxrregcount: Annotated[
+        int,
+        says("limit of registers per thread for the vendor's compiler (`-maxrregcount`) that allows as many blocks"),
+    ]
     unused_shared_bytes: Annotated[
         int | None,
         says(
-            "dynamic shared memory per block that a CUDA launch has to ask for, and nobody uses, so that no more "
-            "blocks are resident; null where nothing has to hold them down"
+            "dynamic shared memory per block, in bytes, that a CUDA launch has to ask for without using it, so "
+            "that no more blocks become resident; null where that is not necessary"
         ),
     ]
 
 
 class NoteJson(TypedDict):
-    """Something to be known."""
+    """A note is a sentence that the user should know."""
 
     weight: Annotated[
         int,
-        says("of all that is to be known, `warnings` among them, sorted by it: the greater, the more it matters"),
+        says("importance of the note: notes and warnings are sorted by it, the largest first"),
     ]
-    beware: Annotated[bool, says("whether it may make the advice wrong, or cost more than it gains")]
-    text: Annotated[str, says("a sentence without its end")]
+    beware: Annotated[bool, says("whether the fact may make the advice wrong, or cost more than the advice gains")]
+    text: Annotated[str, says("the note, a sentence without its full stop")]
 
 
 class BoundJson(TypedDict):
-    """What binds the original."""
+    """This object says what bounds the speed of the original."""
 
     kind: Annotated[
         str,
         says(
-            "what binds the original, by its run or by policy `model`: `issue`, `unit`, `banks`, `arrivals` (at "
-            "barriers), `dram`, `link` (a resource is at its limit), or `latency`, `barrier`, `dependence`, "
-            "`tail`, `fetch` (what warps wait for); `bound` is null where nothing of the kernel can be followed"
+            "what bounds the speed, by a run of the original or by policy `model`. At its limit is a resource: "
+            "`issue`, `unit`, `banks`, `arrivals` (at barriers), `dram`, `link`. Or warps wait: `latency`, "
+            "`barrier`, `dependence`, `tail`, `fetch`"
         ),
     ]
-    what: Annotated[str, says("the same in words")]
+    what: Annotated[str, says("what bounds the speed, in words")]
     by_throughput: Annotated[
         bool,
-        says("whether it is a resource at its limit, which more resident warps cannot change"),
+        says("whether a resource is at its limit, which more resident warps cannot change"),
     ]
     percent: Annotated[
         float | None,
         says(
-            "of the cycles that the resource is busy, or of issue slots that are lost; null where the model tells "
-            "of no share"
+            "busy cycles of the resource in per cent of all cycles, or lost issue slots in per cent of all "
+            "slots; null where the model gives no share"
         ),
     ]
-    measured: Annotated[bool, says("whether a run says so")]
+    measured: Annotated[bool, says("whether a run gave the answer; else policy `model` did")]
     text: Annotated[str, says("`what` with its figure")]
     busy_percent: Annotated[
         dict[str, float],
         says(
-            "share of the cycles that each resource is busy: `issue` slots, port groups of units as the machine "
-            "file names them, `dram`, `requests` and `answers` (links to and from L2)"
+            "busy cycles of each resource in per cent of all cycles: `issue` slots, port groups of execution "
+            "units as the machine file names them, `dram`, and the links to L2 (`requests`) and from L2 "
+            "(`answers`)"
         ),
     ]
 
 
 class GridJson(TypedDict):
-    """The grid on the whole GPU."""
+    """This object says how the grid fills the whole GPU."""
 
-    blocks: Annotated[int, says("blocks of the grid; `grid` is null without a launch")]
+    blocks: Annotated[int, says("blocks of the grid")]
     sms: Annotated[int, says("SMs of the GPU")]
     blocks_of_an_sm: Annotated[
         int,
-        says("blocks that the SM with most gets, if they are spread evenly; levels that hold more are not looked at"),
+        says(
+            "blocks on the SM with the most blocks, if the grid is spread evenly; levels with more blocks are "
+            "not looked at"
+        ),
     ]
-    resident: Annotated[int, says("of these resident at once, of the recommended version")]
+    resident: Annotated[int, says("part of `blocks_of_an_sm` that is resident at once with the recommended version")]
 
 
 class HotLineJson(TypedDict):
-    """A source line of which much is executed."""
+    """This object describes a source line of which much is executed."""
 
     file: Annotated[
         str,
-        says("a source file as the binary names it; of the eight lines of which most is executed, the first first"),
+        says("source file, as the binary names it"),
     ]
-    line: Annotated[int, says("the line")]
-    function: Annotated[str, says("the function that it is in")]
+    line: Annotated[int, says("number of the line in the file")]
+    function: Annotated[str, says("function that has the instructions of the line")]
     percent: Annotated[
         float,
         says(
-            "its share of all instructions that are executed: as the emulator counted them where the original was "
-            "run, else as expected by loops and calls, or as a profile has it"
+            "share of the line in all executed instructions, in per cent: counted by the emulator where the "
+            "original was run, else estimated from loops and calls or counted by a profile"
         ),
     ]
-    measured: Annotated[bool, says("whether the emulator counted them")]
-    text: Annotated[str | None, says("the line itself; null where the source is not at hand")]
+    measured: Annotated[bool, says("whether the emulator counted the instructions")]
+    text: Annotated[str | None, says("text of the line; null where the source file was not found")]
 
 
 class AdviceJson(TypedDict):
-    """The fields of the answer for a machine."""
+    """These fields are the answer for a machine."""
 
-    refused: Annotated[None, says("null: there is an answer")]
-    kernel: Annotated[str, says("the kernel")]
-    machine: Annotated[str, says("a machine's name, one entry for each of `--machine`")]
-    allocator: Annotated[str, says("as in [rewrite](#rewrite), like those up to `levels[]`")]
-    policy: Annotated[str | None, says("how the level was chosen")]
+    refused: Annotated[None, says("always null: there is an answer")]
+    kernel: Annotated[str, says("name of the kernel")]
+    machine: Annotated[str, says("name of the machine")]
+    allocator: Annotated[str, says("allocator that was asked for")]
+    policy: Annotated[str | None, says("policy that chose the level; null where the level was asked for")]
     reading: Annotated[
         list[str] | None,
-        says("where the unified paper was read otherwise than printed; null for other policies"),
+        says(
+            "points at which the unified paper is read otherwise than printed, as `--reading` names them; null "
+            "for other policies"
+        ),
     ]
-    inline: Annotated[str, says("which calls were to be inlined")]
-    kept_original: Annotated[bool, says("nothing better than the input was found, not even another order of it")]
-    reason: Annotated[str, says("why this version")]
+    inline: Annotated[str, says("calls that were to be inlined, as `--inline` names them")]
+    kept_original: Annotated[
+        bool, says("whether nothing better than the input was found, not even another order of its instructions")
+    ]
+    reason: Annotated[str, says("why this version was chosen")]
     speedup: Annotated[
         float | None,
         says(
-            "emulated cycles of `ordered`, or where that is null of `original`, over those of the recommended "
-            "version; null without runs"
+            "emulated cycles of `ordered`, or of `original` where that is null, over the cycles of "
+            "`recommended`; null without runs"
         ),
     ]
-    speedup_error: Annotated[float | None, says("as there")]
-    ordering: Annotated[float | None, says("what order alone gains, which `speedup` does not count")]
-    original: Annotated[VersionJson, says("a [version](#version): the input under our control codes")]
+    speedup_error: Annotated[
+        float | None,
+        says(
+            "largest error of `speedup`, as a share of it, where cycles are estimated from parts of the grid; "
+            "null elsewhere"
+        ),
+    ]
+    ordering: Annotated[
+        float | None,
+        says(
+            "emulated cycles of `original` over the cycles of `ordered`, which `speedup` leaves out; 1 where "
+            "`ordered` is null; null without runs"
+        ),
+    ]
+    original: Annotated[VersionJson, says("the input with the control codes of this machine")]
     ordered: Annotated[
         VersionJson | None,
-        says("a [version](#version): the original in another order, where speedups are over that; null elsewhere"),
+        says(
+            "the original with its instructions in another order, over which speedups are; null where they are "
+            "over `original`"
+        ),
     ]
-    recommended: Annotated[VersionJson, says("a [version](#version): what was chosen")]
-    levels: Annotated[list[LevelJson], says("a [level](#level) looked at")]
+    recommended: Annotated[VersionJson, says("the version that was chosen")]
+    levels: Annotated[list[LevelJson], says("levels that the search looked at")]
     directives: Annotated[
         DirectivesJson | None,
-        says("[directives](#directives), the kernel's own; null where it says nothing"),
+        says("directives of the kernel's author; null where there are none"),
     ]
-    character: Annotated[KernelCharacter, says("the kernel in figures")]
+    character: Annotated[KernelCharacter, says("figures of the kernel")]
     measured: Annotated[
         dict[str, MeasuredSide | None],
-        says("figures of both runs: `original`, over which speedups are, and `recommended`; each null without runs"),
+        says(
+            "issue slots of the runs of `original`, or `ordered` where there is one, and of `recommended`; each "
+            "null without runs"
+        ),
     ]
-    occupancy: Annotated[dict[str, OccupancyJson], says("occupancy of `original`, the input, and of `recommended`")]
+    occupancy: Annotated[
+        dict[str, OccupancyJson], says("occupancy of `original`, which is the input, and of `recommended`")
+    ]
     spread: Annotated[
         SpreadJson | None,
-        says("the best and the worst level beside the chosen one; null where none was run or estimated"),
+        says("the chosen level beside the best and the worst; null where no level was run or estimated"),
     ]
     certificate: Annotated[CertificateJson | None, says("how good the spill code is; null where the input is kept")]
-    pressure: Annotated[PressureJson, says("a [pressure](#pressure), of the input")]
+    pressure: Annotated[PressureJson, says("register pressure of the input")]
     expected_speedup: Annotated[
         float | None,
         says(
-            "where nothing was run, how many times as fast as the original, in the order in which it should be "
-            "faster, the recommended version is expected to be, by what policy `model` goes by; null where it was "
-            "run, and where the original is kept"
+            "speedup of the recommended version over the original, in its faster order, that policy `model` "
+            "expects; null where the version was run, and where the original is kept"
         ),
     ]
     functions: Annotated[list[RecommendedFunction], says("functions of the recommended version")]
     waves: Annotated[
         float | None,
-        says("the grid over the blocks that the machine holds of the recommended version; null without a launch"),
+        says(
+            "blocks of the grid over the blocks of the recommended version that the GPU holds at once; null "
+            "without a launch"
+        ),
     ]
     what_if: Annotated[
         dict[str, list[WhatIfStep]],
-        says("resident blocks of the original against `registers`, `shared_bytes` and `threads`, all else being equal"),
+        says(
+            "resident blocks of the original over `registers`, `shared_bytes` and `threads`, all else being "
+            "equal; the steps of each ascend"
+        ),
     ]
-    what_if_most: Annotated[dict[str, int], says("where the last entry of each ends: more of it a block cannot have")]
+    what_if_most: Annotated[
+        dict[str, int],
+        says("largest amount of each resource that a block can have: the end of the last step of `what_if`"),
+    ]
     next: Annotated[
         NextSteps | None,
-        says("what to do now; null where the original is kept, or another order gains next to nothing (below 1 %)"),
+        says("what to do now; null where the original is kept, and where another order gains less than 1 %"),
     ]
-    warnings: Annotated[list[str], says("what to beware of, in sentences, the weightiest first")]
-    notes: Annotated[list[NoteJson], says("all that is to be known, `warnings` among it, the weightiest first")]
-    name: Annotated[str, says("the kernel's name for tables: demangled and shortened")]
+    warnings: Annotated[list[str], says("texts of the notes with `beware`, the most important first")]
+    notes: Annotated[
+        list[NoteJson],
+        says("all facts that the user should know, `warnings` included, the most important first"),
+    ]
+    name: Annotated[str, says("name of the kernel for tables: demangled and shortened")]
     bound: Annotated[
         BoundJson | None,
-        says("what binds the original; null where nothing of the kernel can be followed"),
+        says("what bounds the speed of the original; null where the code of the kernel cannot be followed"),
     ]
-    grid: Annotated[GridJson | None, says("the grid on the whole GPU; null without a launch")]
-    hot_lines: Annotated[list[HotLineJson], says("the eight source lines of which most is executed, the first first")]
+    grid: Annotated[GridJson | None, says("how the grid fills the GPU; null without a launch")]
+    hot_lines: Annotated[
+        list[HotLineJson],
+        says(
+            "the eight source lines of which most is executed, in descending order; empty where the binary "
+            "names no lines"
+        ),
+    ]
 
 
 class RecommendationJson(AdviceJson, MachineFrom):
-    """The answer for a machine."""
+    """This object is the answer for a machine."""
 
 
 class RefusedJson(TypedDict):
-    """What there is of a machine that has no answer, where several are asked about."""
+    """This object stands for the answer for a machine where there is none, and several machines were asked about."""
 
-    refused: Annotated[str, says("why there is no answer")]
-    machine: Annotated[str, says("the machine's name")]
+    refused: Annotated[str, says("why there is no answer; the object then has only `refused` and `machine`")]
+    machine: Annotated[str, says("name of the machine")]
 
 
 class RecommendJson(Versioned):
-    """What `recommend` prints."""
+    """`recommend` prints this object."""
 
-    recommendations: Annotated[list[RecommendationJson | RefusedJson], says("one for each machine of `--machine`")]
+    recommendations: Annotated[
+        list[RecommendationJson | RefusedJson], says("an answer for each machine of `--machine`")
+    ]

@@ -14,129 +14,144 @@ from binalloc.report.shapes.says import says
 
 
 class RanJson(TypedDict):
-    """What the grid of an emulated run did."""
+    """These fields say what the grid of an emulated run did."""
 
-    kernel: Annotated[str, says("the kernel")]
-    machine: Annotated[str, says("the machine's name")]
-    engine: Annotated[str, says("`numba` or `python`")]
-    scheduler: Annotated[str, says("the warp scheduler, as `--scheduler` names it")]
-    sms: Annotated[int, says("SMs emulated")]
+    kernel: Annotated[str, says("name of the kernel")]
+    machine: Annotated[str, says("name of the machine")]
+    engine: Annotated[str, says("engine of the emulator: `numba` or `python`")]
+    scheduler: Annotated[str, says("warp scheduler, as `--scheduler` names it")]
+    sms: Annotated[int, says("number of SMs that were emulated")]
     partial: Annotated[
         bool,
-        says("whether the run was stopped before its end, at a `--break` too: all figures are then those up to there"),
+        says(
+            "whether the run was stopped before its end, also by `--break`; all figures then describe the run "
+            "up to the stop"
+        ),
     ]
-    cycles: Annotated[int, says("from first dispatch to last retirement")]
+    cycles: Annotated[int, says("emulated cycles from the first dispatch to the last retirement")]
     cycles_range: Annotated[
         list[int] | None,
-        says("the fewest and the most cycles of this run and of those that `--skews` asks for; null without"),
+        says("least and most cycles of the runs with and without delays of blocks (`--skews`); null without `--skews`"),
     ]
     blocks: Annotated[int, says("blocks of the grid")]
-    blocks_ended: Annotated[int, says("blocks that ended")]
-    blocks_per_sm: Annotated[int, says("resident blocks allowed")]
-    occupancy: Annotated[float, says("resident warps allowed over the most an SM holds")]
-    achieved_occupancy: Annotated[float, says("resident warps on average over the most an SM holds")]
-    stats: Annotated[CountersJson, says("the run's counters")]
+    blocks_ended: Annotated[int, says("blocks of the grid that ended")]
+    blocks_per_sm: Annotated[int, says("blocks that may be resident on an SM at once")]
+    occupancy: Annotated[float, says("warps of `blocks_per_sm` as a share of the most that an SM holds")]
+    achieved_occupancy: Annotated[
+        float, says("resident warps, on average over the run, as a share of the most that an SM holds")
+    ]
+    stats: Annotated[CountersJson, says("counters of the run")]
 
 
 class ResultJson(RanJson, Left):
-    """What an emulated run of one launch did."""
+    """These fields say what an emulated run of one launch did."""
 
 
 class RanVersion(TypedDict):
-    """Which version of a kernel ran."""
+    """This field says which version of a kernel ran."""
 
     version: NotRequired[
-        Annotated[str, says("which version of the kernel ran, in words, of a command that runs several")]
+        Annotated[str, says("version of the kernel that ran, in words; left out by commands that run one version")]
     ]
 
 
 class StoppedFields(ResultJson, RanVersion):
-    """What an emulated run that was stopped had done by then."""
+    """These fields say what an emulated run had done when it was stopped."""
 
 
 class StoppedJson(Versioned, StoppedFields):
-    """What any command prints of an emulated run that was stopped."""
+    """A command prints this object for an emulated run that was stopped."""
 
-    error: Annotated[ErrorDetails, says("what stopped it")]
+    error: Annotated[ErrorDetails, says("what stopped the run")]
 
 
 class ReferenceJson(TypedDict):
-    """How a run compares with a launch file's reference."""
+    """These fields compare a run with the reference of the launch file."""
 
     reference: NotRequired[
         Annotated[
             str,
+            says("`same` or `differs`; left out without `--reference`, and for a run that was stopped"),
+        ]
+    ]
+    differences: NotRequired[
+        Annotated[
+            list[str],
             says(
-                "`same` or `differs`; this and the next are left out without `--reference`, and these two and the "
-                "next two of a run that was stopped"
+                "a sentence for each buffer that differs from the reference; left out without `--reference`, and "
+                "for a run that was stopped"
             ),
         ]
     ]
-    differences: NotRequired[Annotated[list[str], says("one sentence for each buffer that differs")]]
 
 
 class WrittenProfileJson(TypedDict):
-    """A profile that was written."""
+    """This object describes a profile that was written."""
 
-    file: Annotated[
-        str, says("path of the [profile](#profile-of-a-run); this and the next are left out without `--profile`")
-    ]
-    warps: Annotated[int, says("how many warps began the kernel")]
+    file: Annotated[str, says("path of the profile")]
+    warps: Annotated[int, says("warps that began the kernel")]
 
 
 class WrittenSeriesJson(TypedDict):
-    """A series that was written."""
+    """This object describes a series that was written."""
 
-    file: Annotated[str, says("path of the [series](#series); this and the next three are left out without `--series`")]
-    every: Annotated[int, says("cycles of an interval")]
-    intervals: Annotated[int, says("how many there are")]
+    file: Annotated[str, says("path of the series")]
+    every: Annotated[int, says("cycles of each interval; the last one may be shorter, or longer (`full_at_cycle`)")]
+    intervals: Annotated[int, says("number of intervals")]
     full_at_cycle: Annotated[
         int | None,
         says(
-            "where there would be more than 10,000: all cycles from this one on are one interval more, the last; "
-            "else null"
+            "first cycle of the last interval, which has all the rest, where there would be more than 10,000 "
+            "intervals; null elsewhere"
         ),
     ]
 
 
 class RunFiles(TypedDict):
-    """The files that were written of a run."""
+    """These fields name the files that were written of a run."""
 
     accelsim_trace: NotRequired[
         Annotated[
             str,
-            says("folder of the trace for Accel-Sim; left out without `--accelsim-trace`"),
+            says(
+                "folder of the trace for Accel-Sim; left out without `--accelsim-trace`, and for a run that was stopped"
+            ),
         ]
     ]
-    saved: NotRequired[Annotated[list[str], says("paths of the buffers' files; left out without `--save`")]]
+    saved: NotRequired[
+        Annotated[
+            list[str],
+            says("paths of the files with the buffers; left out without `--save`, and for a run that was stopped"),
+        ]
+    ]
     profile: NotRequired[
         Annotated[
             WrittenProfileJson,
-            says("the written [profile](#profile-of-a-run); left out without `--profile`"),
+            says("the [profile](#profile-of-a-run) that was written; left out without `--profile`"),
         ]
     ]
     series: NotRequired[
         Annotated[
             WrittenSeriesJson,
-            says("the written [series](#series); left out without `--series`"),
+            says("the [series](#series) that was written; left out without `--series`"),
         ]
     ]
 
 
 class RunFields(ResultJson, SeenJson, ReferenceJson, RunFiles):
-    """The fields of what `run` prints of one launch."""
+    """These fields describe a run of one launch."""
 
 
 class EndedRunJson(Versioned, RunFields, MachineFrom):
-    """What `run` prints of one launch that has ended."""
+    """`run` prints this object for a run of one launch that has ended."""
 
 
 class RunJson(EndedRunJson):
-    """What `run` prints of one launch."""
+    """`run` prints this object for a run of one launch, be it one that was stopped."""
 
     error: NotRequired[
         Annotated[
             ErrorDetails,
-            says("[details](#details), of a run that was stopped; left out otherwise"),
+            says("what stopped the run; left out for a run that ended"),
         ]
     ]

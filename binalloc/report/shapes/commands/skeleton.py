@@ -11,56 +11,63 @@ from binalloc.report.shapes.says import says
 
 
 class KernelWithoutLaunch(TypedDict):
-    """A kernel that has no launch."""
+    """This object describes a kernel, of several, for which there is no launch."""
 
-    kernel: Annotated[str, says("a kernel, of several, that has no launch")]
-    reason: Annotated[str, says("why")]
+    kernel: Annotated[str, says("name of the kernel")]
+    reason: Annotated[str, says("why there is no launch for it")]
 
 
 class SkeletonArgument(TypedDict):
-    """An argument of a launch."""
+    """This object describes an argument of a launch."""
 
-    name: Annotated[str, says("an argument")]
+    name: Annotated[str, says("name of the argument in the launch file")]
     parameter: Annotated[
         str | None,
-        says("the kernel's parameter that takes it; null for what a struct points to, and for variables"),
+        says("parameter of the kernel that takes the argument; null for variables, and for what a struct points to"),
     ]
-    kind: Annotated[str, says("`buffer`, `scalar`, `struct`, `texture`, `surface`, `pointer`, `symbol`")]
-    dtype: Annotated[str | None, says("of its elements; null for structs")]
-    access: Annotated[str | None, says("of a buffer: `read`, `written`, `read and written`, or null")]
-    known: Annotated[bool, says("false where neither code nor name tells anything but its size")]
-    commented: Annotated[bool, says("whether it is a comment in the file: variables, which need no argument")]
-    reasons: Annotated[list[str], says("why it is that, a sentence each")]
+    kind: Annotated[str, says("`buffer`, `scalar`, `struct`, `texture`, `surface`, `pointer` or `symbol`")]
+    dtype: Annotated[str | None, says("type of its elements; null for structs")]
+    access: Annotated[
+        str | None,
+        says("how the kernel uses a buffer: `read`, `written`, or `read and written`; null where it does neither"),
+    ]
+    known: Annotated[bool, says("false where neither the code nor the name says more than its size")]
+    commented: Annotated[bool, says("whether the file has it as a comment only: variables need no argument")]
+    reasons: Annotated[list[str], says("why the argument is as it is, a sentence each")]
 
 
 class SkeletonKernel(TypedDict):
-    """A kernel that the file launches."""
+    """This object describes a kernel that the file launches."""
 
-    kernel: Annotated[str, says("a kernel")]
-    signature: Annotated[str | None, says("its C++ name with its parameters' types, or null")]
-    grid: Annotated[list[int], says("blocks in x, y, z")]
-    block: Annotated[list[int], says("threads in x, y, z")]
-    dynamic_shared: Annotated[int, says("bytes")]
-    cooperative: Annotated[bool, says("whether its blocks wait for one another")]
-    reasons: Annotated[dict[str, str], says("why grid, block, dynamic_shared and cooperative are as they are, by name")]
-    notes: Annotated[list[str], says("what is to be known of the whole kernel")]
+    kernel: Annotated[str, says("name of the kernel in the binary")]
+    signature: Annotated[
+        str | None, says("C++ name of the kernel with the types of its parameters; null where its name is no C++ name")
+    ]
+    grid: Annotated[list[int], says("blocks of the grid in x, y and z")]
+    block: Annotated[list[int], says("threads of a block in x, y and z")]
+    dynamic_shared: Annotated[int, says("dynamic shared memory per block, in bytes")]
+    cooperative: Annotated[bool, says("whether the blocks of the kernel wait for one another")]
+    reasons: Annotated[
+        dict[str, str], says("why `grid`, `block`, `dynamic_shared` and `cooperative` are as they are, by name")
+    ]
+    notes: Annotated[list[str], says("facts about the whole kernel, a sentence each")]
     arguments: Annotated[list[SkeletonArgument], says("arguments of the launch")]
 
 
 class SkeletonFields(TypedDict):
-    """The fields of what `launch-skeleton` prints."""
+    """These fields describe a launch file that is suggested."""
 
-    sequence: Annotated[bool, says("whether it has `[[step]]` tables")]
+    sequence: Annotated[bool, says("whether the file has a sequence of launches (`[[step]]` tables)")]
     launch: Annotated[
         dict[str, Any],
-        says("the launch file's tables and keys, as [LAUNCH.md](../launch/LAUNCH.md) has them"),
+        says("tables and keys of the launch file, as [LAUNCH.md](../launch/LAUNCH.md) describes them"),
     ]
-    left_out: Annotated[list[KernelWithoutLaunch], says("kernels, of several, that have no launch")]
+    left_out: Annotated[list[KernelWithoutLaunch], says("kernels, of several, for which there is no launch")]
     kernels: Annotated[list[SkeletonKernel], says("kernels that the file launches")]
 
 
 class SkeletonJson(Versioned, SkeletonFields, OnMachine):
-    """What `launch-skeleton` prints."""
+    """`launch-skeleton` prints this object."""
 
     output: Annotated[str | None, says("path of the launch file; null without -o")]
-    text: Annotated[str, says("the file")]
+    text: Annotated[str, says("the launch file as text")]

@@ -11,23 +11,23 @@ from binalloc.report.shapes.says import says
 
 
 class AssembledFunction(TypedDict):
-    """A function of a binary."""
+    """This object describes a function of a binary."""
 
-    name: Annotated[str, says("a function")]
+    name: Annotated[str, says("name of the function")]
     kind: Annotated[str, says("`kernel` or `function`")]
-    instructions: Annotated[int, says("its instruction words")]
+    instructions: Annotated[int, says("instructions of the function")]
 
 
 class AsmJson(Versioned):
-    """What `asm` prints."""
+    """`asm` prints this object."""
 
     output: Annotated[str, says("path of the binary")]
-    bytes: Annotated[int, says("its size")]
+    bytes: Annotated[int, says("size of the binary in bytes")]
     functions: Annotated[list[AssembledFunction], says("functions of the binary")]
 
 
 class DisasmJson(Versioned):
-    """What `disasm` prints."""
+    """`disasm` prints this object."""
 
     output: Annotated[str | None, says("path of the text; null without -o")]
     functions: Annotated[list[AssembledFunction], says("functions of the binary")]
@@ -35,34 +35,37 @@ class DisasmJson(Versioned):
 
 
 class ScheduleJson(Versioned, OnMachine):
-    """What `schedule` prints."""
+    """`schedule` prints this object."""
 
     output: Annotated[str, says("path of the binary")]
     average_dispatch_interval: Annotated[
         dict[str, float],
-        says("stall counts over instructions by function: the unified paper's interval"),
+        says(
+            "mean stall count of the instructions of each function, by function: the unified paper's dispatch "
+            "interval, in cycles"
+        ),
     ]
 
 
 class DiffRow(TypedDict):
-    """Two instructions side by side."""
+    """A row has two instructions side by side."""
 
-    old_index: Annotated[int, says("instruction of the original, -1 for none")]
-    old: Annotated[str, says("its text")]
-    new_index: Annotated[int, says("instruction of the rewritten one, -1 for none")]
-    new: Annotated[str, says("its text")]
+    old_index: Annotated[int, says("number of the instruction in the original function, -1 where there is none")]
+    old: Annotated[str, says("the instruction of the original as assembly; empty where there is none")]
+    new_index: Annotated[int, says("number of the instruction in the rewritten function, -1 where there is none")]
+    new: Annotated[str, says("the instruction of the rewritten function as assembly; empty where there is none")]
     kind: Annotated[str, says("`same`, `changed`, `inserted` or `deleted`")]
 
 
 class DiffFunction(TypedDict):
-    """A function of the rewritten binary beside the original's."""
+    """This object has a function of the rewritten binary beside that of the original."""
 
-    function: Annotated[str, says("a function of the rewritten binary")]
-    original: Annotated[str, says("the original's that it stands for")]
-    rows: Annotated[list[DiffRow], says("instructions side by side")]
+    function: Annotated[str, says("name of the function in the rewritten binary")]
+    original: Annotated[str, says("name of the function of the original that it stands for")]
+    rows: Annotated[list[DiffRow], says("instructions side by side, in the order of the code")]
 
 
 class DiffJson(Versioned):
-    """What `diff` prints."""
+    """`diff` prints this object."""
 
     functions: Annotated[list[DiffFunction], says("functions of the rewritten binary")]

@@ -6,138 +6,225 @@ from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.common import Versioned
+from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.says import says
 
 
 class SweepRowJson(TypedDict):
-    """A row of a sweep, by column."""
+    """A row of a sweep is one version of a kernel, by column."""
 
-    schema_version: Annotated[int, says("1, of this table: columns are only ever added under one version")]
-    file: Annotated[str, says("the binary, as on the command line")]
-    kernel: Annotated[str, says("its kernel")]
-    machine: Annotated[str, says("the machine's name")]
-    scheduler: Annotated[str, says("the emulated warp scheduler")]
-    allocator: Annotated[str, says("by name; `original` in the row of the original")]
-    size: Annotated[str, says("which of the launch file's sizes; empty for its own numbers")]
-    blocks: Annotated[int | None, says("the level: blocks per SM aimed at; nothing in the row of the original")]
+    schema_version: Annotated[int, says("1; under one number columns are only added")]
+    file: Annotated[str, says("path of the binary, as on the command line")]
+    kernel: Annotated[str, says("name of the kernel")]
+    machine: Annotated[str, says("name of the machine")]
+    scheduler: Annotated[str, says("emulated warp scheduler")]
+    allocator: Annotated[str, says("name of the allocator; `original` in the row of the original")]
+    size: Annotated[str, says("size of the launch, as the launch file names it; empty for its own numbers")]
+    blocks: Annotated[
+        int | None, says("resident blocks per SM that the level aims at; null in the row of the original")
+    ]
     registers_allowed: Annotated[
         int | None,
         says(
-            "registers per thread that the level leaves; nothing in the row of the original, and where the "
-            "machine cannot hold so many blocks"
+            "registers per thread that the level allows; null in the row of the original, and where the machine "
+            "cannot hold so many blocks"
         ),
     ]
-    slots_allowed: Annotated[int | None, says("slots per thread that it leaves, likewise")]
+    slots_allowed: Annotated[
+        int | None,
+        says(
+            "slots per thread that the level allows; null in the row of the original, and where the machine "
+            "cannot hold so many blocks"
+        ),
+    ]
     status: Annotated[
         str,
         says(
-            "`ok`; `infeasible`: the budget cannot be kept; `refused`: the kernel cannot be rewritten, or does "
-            "not run on the machine; `limit`: of cycles, of memory, or of what the checker follows; `fault`: the "
-            "emulated kernel's"
+            "`ok`; `infeasible` where the budget is too small; `refused` where the kernel cannot be rewritten "
+            "or does not run on the machine; `limit` where cycles, memory or the checker's limit ran out; "
+            "`fault` where the emulated kernel had one"
         ),
     ]
     reason: Annotated[
         str,
         says(
-            "why, in a sentence, where it is not `ok`; why the original is all there is, where no allocator can "
-            "rewrite the kernel"
+            "a sentence that says why `status` is not `ok`, or why the original stands for the level because no "
+            "allocator can rewrite the kernel; empty elsewhere"
         ),
     ]
     program: Annotated[
         str | None,
         says(
-            "`original`, or the first 12 digits of the SHA-256 of the rewritten binary; nothing, here and in what "
-            "follows, where there is none"
+            "`original`, or the first 12 digits of the SHA-256 of the rewritten binary; null where there is no program"
         ),
     ]
-    registers: Annotated[int | None, says("registers per thread")]
-    slots: Annotated[int | None, says("slots per thread")]
-    blocks_per_sm: Annotated[int | None, says("blocks resident at once")]
-    occupancy: Annotated[float | None, says("their warps over the most that an SM holds")]
-    local_bytes: Annotated[int | None, says("local memory per thread")]
-    instructions: Annotated[int | None, says("static, over the call graph")]
+    registers: Annotated[int | None, says("registers per thread; null where there is no program")]
+    slots: Annotated[int | None, says("slots per thread; null where there is no program")]
+    blocks_per_sm: Annotated[int | None, says("resident blocks per SM; null where there is no program")]
+    occupancy: Annotated[
+        float | None, says("resident warps as a share of the most that an SM holds; null where there is no program")
+    ]
+    local_bytes: Annotated[int | None, says("local memory per thread, in bytes; null where there is no program")]
+    instructions: Annotated[
+        int | None, says("instructions in the code of the kernel and its callees; null where there is no program")
+    ]
     instruction_change: Annotated[
         float | None,
-        says("static instructions over the original's: the unified paper's InstChange"),
+        says(
+            "`instructions` over the instructions of the original: the unified paper's InstChange; null where "
+            "there is no program"
+        ),
     ]
-    dispatch_interval: Annotated[float | None, says("mean static dispatch interval, in cycles")]
-    proven: Annotated[bool | None, says("whether the checker proved it; nothing for an original that is as it came")]
+    dispatch_interval: Annotated[
+        float | None, says("mean static dispatch interval, in cycles; null where there is no program")
+    ]
+    proven: Annotated[
+        bool | None,
+        says(
+            "whether the checker proved the program equal to the original; null where there is no program, and "
+            "for an original as it came"
+        ),
+    ]
     same_results: Annotated[
         bool | None,
-        says("whether the run left the original's results; nothing, here and in what follows, where a run did not end"),
+        says("whether the run left the results of the original; null where no run ended"),
     ]
-    cycles: Annotated[int | None, says("emulated")]
-    original_cycles: Annotated[int | None, says("the original's, under the same scheduler")]
+    cycles: Annotated[int | None, says("emulated cycles; null where no run ended")]
+    original_cycles: Annotated[
+        int | None, says("emulated cycles of the original, under the same scheduler; null where its run did not end")
+    ]
     speedup: Annotated[
         float | None,
         says(
-            "the quotient; what order alone gains is in it, which the row of `local` at the original's own number "
-            "of blocks tells by itself"
+            "`original_cycles` over `cycles`. It includes the gain of another order of the instructions, which "
+            "the row of `local` at the original's own number of blocks shows by itself; null where no run ended"
         ),
     ]
     spill_accesses: Annotated[
         int | None,
-        says("accesses of spill code that were executed, to slots and local memory, by warp"),
+        says("accesses by spill code to slots and local memory that warps executed; null where no run ended"),
     ]
-    local_accesses: Annotated[int | None, says("accesses to local memory that were executed, the input's own included")]
-    slot_accesses: Annotated[int | None, says("accesses to slots that were executed")]
+    local_accesses: Annotated[
+        int | None,
+        says("accesses to local memory that warps executed, accesses of the input included; null where no run ended"),
+    ]
+    slot_accesses: Annotated[int | None, says("accesses to slots that warps executed; null where no run ended")]
     l1_accesses: Annotated[
         int | None,
-        says("lines that L1 was asked for, of global memory (where L1 caches it) and local memory, textures apart"),
+        says(
+            "lines that L1 was asked for, of local memory and, where L1 caches it, of global memory, without "
+            "textures; null where no run ended"
+        ),
     ]
-    l1_misses: Annotated[int | None, says("of these those that it did not have")]
+    l1_misses: Annotated[int | None, says("part of `l1_accesses` that L1 did not have; null where no run ended")]
     stall_no_warp: Annotated[
         float | None,
         says(
-            "share of all issue slots that stayed empty for this reason; likewise all that follow, see "
-            "[TIMING.md](../emulator/TIMING.md)"
+            "share of all issue slots lost because no warp was resident on the scheduler "
+            "([TIMING.md](../emulator/TIMING.md#schedulers)); null where no run ended"
         ),
     ]
-    stall_stall_count: Annotated[float | None, says("likewise")]
-    stall_branch: Annotated[float | None, says("likewise")]
-    stall_scoreboard: Annotated[float | None, says("likewise")]
-    stall_port_busy: Annotated[float | None, says("likewise")]
-    stall_barrier: Annotated[float | None, says("likewise")]
-    stall_block_drain: Annotated[float | None, says("likewise")]
-    stall_no_pair: Annotated[float | None, says("likewise")]
-    stall_pending: Annotated[float | None, says("likewise")]
-    stall_register_bank: Annotated[float | None, says("likewise")]
-    stall_instruction_fetch: Annotated[float | None, says("likewise")]
-    stall_constant: Annotated[float | None, says("likewise")]
-
-
-class SweptKernel(TypedDict):
-    """A kernel on a machine."""
-
-    file: Annotated[str, says("a file that is swept")]
-    kernel: Annotated[str, says("its kernel")]
-    machine: Annotated[str, says("a machine that it is swept on")]
-    machine_from: Annotated[
-        str,
-        says("why it is that machine: `asked for`, the target of PTX, the binary's own, or the default"),
+    stall_stall_count: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the nearest warp waited for the stall count of its last "
+            "instruction; null where no run ended"
+        ),
     ]
+    stall_branch: Annotated[
+        float | None,
+        says("share of all issue slots lost because the nearest warp waited for its branch; null where no run ended"),
+    ]
+    stall_scoreboard: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the nearest warp waited for results of variable latency, "
+            "such as loads; null where no run ended"
+        ),
+    ]
+    stall_port_busy: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the unit of a ready warp took no instruction in that cycle; "
+            "null where no run ended"
+        ),
+    ]
+    stall_barrier: Annotated[
+        float | None,
+        says("share of all issue slots lost because every warp waited at a barrier; null where no run ended"),
+    ]
+    stall_block_drain: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because every warp had exited and its block had not; null where no run ended"
+        ),
+    ]
+    stall_no_pair: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because no second instruction could issue with the first; null where "
+            "no run ended"
+        ),
+    ]
+    stall_pending: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the scheduler's policy let no ready warp issue; null where "
+            "no run ended"
+        ),
+    ]
+    stall_register_bank: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the last instruction waited for the banks of its registers; "
+            "null where no run ended"
+        ),
+    ]
+    stall_instruction_fetch: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the nearest warp waited for its instruction from the "
+            "instruction cache; null where no run ended"
+        ),
+    ]
+    stall_constant: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the nearest warp waited for a constant from the constant "
+            "cache; null where no run ended"
+        ),
+    ]
+
+
+class SweptKernel(OnMachine):
+    """This object says which machine a kernel is swept on, and why."""
+
+    file: Annotated[str, says("path of the binary")]
+    kernel: Annotated[str, says("name of the kernel")]
 
 
 class SweepFields(TypedDict):
-    """The fields of what `sweep` prints."""
+    """These fields are the table of a sweep and what it took."""
 
     partial: Annotated[
         bool,
-        says("whether Ctrl-C ended it: `rows` has what was known by then, in front of the first row that was not"),
+        says("whether Ctrl-C ended the command; `rows` then ends before the first row that was not finished"),
     ]
-    cache: Annotated[str, says("the folder that finished runs are kept in")]
-    output: Annotated[str | None, says("path of the table, or null")]
+    cache: Annotated[str, says("folder in which finished runs are kept")]
+    output: Annotated[str | None, says("path of the table; null where none was written")]
     done: Annotated[
         int,
-        says("programs built, runs and comparisons that this command did; with `cached` the same for the same sweep"),
+        says(
+            "programs built, runs and comparisons that this command did itself; `done` and `cached` add up to "
+            "the same number for the same sweep"
+        ),
     ]
-    cached: Annotated[int, says("those that were kept from an earlier one")]
-    counts: Annotated[dict[str, int], says("how many rows ended so, by status")]
-    rows: Annotated[list[SweepRowJson], says("a [row](SWEEP.md#columns) of the table")]
+    cached: Annotated[int, says("programs built, runs and comparisons that an earlier command had kept")]
+    counts: Annotated[dict[str, int], says("number of rows by `status`")]
+    rows: Annotated[list[SweepRowJson], says("rows of the table; SWEEP.md describes its [columns](SWEEP.md#columns)")]
 
 
 class SweepJson(Versioned, SweepFields):
-    """What `sweep` prints."""
+    """`sweep` prints this object."""
 
-    machines: Annotated[list[SweptKernel], says("each kernel on each machine")]
+    machines: Annotated[list[SweptKernel], says("machine of each kernel, and why it is that machine")]

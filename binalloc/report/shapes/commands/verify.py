@@ -11,135 +11,173 @@ from binalloc.report.shapes.says import says
 
 
 class HazardJson(TypedDict):
-    """An instruction that does not wait as it should."""
+    """A hazard is an instruction that does not wait for another one as it should."""
 
-    machine: Annotated[str, says("machine of the hazard")]
-    kind: Annotated[str, says("RAW, WAW, WAR, or what is wrong with a control code")]
+    machine: Annotated[str, says("name of the machine on which there is the hazard")]
+    kind: Annotated[
+        str,
+        says(
+            "`RAW`, `WAW` or `WAR`; `drain` where a result is in flight when code continues that cannot be "
+            "seen; `unscheduled` for a call of code that is not scheduled for the machine"
+        ),
+    ]
     function: Annotated[str, says("function of the instruction that comes too early")]
-    index: Annotated[int, says("its word")]
-    instruction: Annotated[str, says("its text")]
-    places: Annotated[list[str], says("registers and predicates concerned")]
+    index: Annotated[int, says("number of that instruction in its function, from 0")]
+    instruction: Annotated[str, says("that instruction as assembly")]
+    places: Annotated[list[str], says("registers and predicates of the hazard")]
     producer_function: Annotated[
         str | None,
-        says("function of the instruction it has to wait for; null where that is not known"),
+        says("function of the producer, the instruction to wait for; null where the hazard has no known producer"),
     ]
-    producer_index: Annotated[int | None, says("its word")]
-    producer: Annotated[str | None, says("its text")]
-    cycles_needed: Annotated[int | None, says("cycles that must lie between the two")]
-    cycles_found: Annotated[int | None, says("cycles that lie between them on the shortest way")]
-    scoreboards: Annotated[list[int], says("scoreboards that should have been waited for")]
-    other_lanes: Annotated[bool, says("other lanes of the warp ran the producer")]
+    producer_index: Annotated[
+        int | None, says("number of the producer in its function, from 0; null where the hazard has no known producer")
+    ]
+    producer: Annotated[str | None, says("the producer as assembly; null where the hazard has no known producer")]
+    cycles_needed: Annotated[
+        int | None, says("cycles needed between the two instructions; null where the latency is variable")
+    ]
+    cycles_found: Annotated[
+        int | None,
+        says("cycles between the two instructions on the shortest path; null where the latency is variable"),
+    ]
+    scoreboards: Annotated[list[int], says("scoreboards that the instruction should have waited for")]
+    other_lanes: Annotated[bool, says("whether other lanes of the warp executed the producer")]
 
 
 class ControlCodesJson(TypedDict):
-    """The hazard check of a binary."""
+    """This object has the results of the hazard check of a binary."""
 
-    ok: Annotated[bool | None, says("no hazard in any function; false with one, null where some could not be checked")]
-    machines: Annotated[list[str], says("machines they were checked for")]
-    hazards: Annotated[list[HazardJson], says("hazards")]
-    findings: Annotated[list[str], says("one sentence for each hazard")]
+    ok: Annotated[
+        bool | None,
+        says(
+            "whether all functions are free of hazards; false with a hazard, null where some functions could "
+            "not be checked"
+        ),
+    ]
+    machines: Annotated[list[str], says("names of the machines that control codes were checked for")]
+    hazards: Annotated[list[HazardJson], says("hazards that were found")]
+    findings: Annotated[list[str], says("a sentence for each hazard")]
     notes: Annotated[list[str], says("functions whose control codes were not checked, and why")]
 
 
 class StoreJson(TypedDict):
-    """A store, and what it left."""
+    """This object describes the last store to an element in a run."""
 
-    store: Annotated[str | None, says("the store that wrote it in the original")]
+    store: Annotated[
+        str | None, says("the store and its place in the code, in words; null where no store wrote the element")
+    ]
     value: Annotated[
-        int | float | str, says("what it left; complex numbers as text, and pointers with what they are to")
+        int | float | str,
+        says("value that the run left in the element; NaN, infinities, complex numbers and pointers as text"),
     ]
 
 
 class FirstStoreJson(TypedDict):
-    """The first element that differs, and who wrote it."""
+    """This object describes the first element that differs between both runs."""
 
     element: Annotated[
-        str | None,
-        says("first element that differs, of structs the number in it, `nodes[3].pos.x`; null where none does"),
+        str,
+        says("the first element that differs; in a buffer of structs the number in it, such as `nodes[3].pos.x`"),
     ]
-    original: Annotated[StoreJson, says("in the original's run")]
-    rewritten: Annotated[StoreJson, says("in the rewritten binary's run")]
+    original: Annotated[StoreJson, says("last store to the element in the run of the original")]
+    rewritten: Annotated[StoreJson, says("last store to the element in the run of the rewritten binary")]
 
 
 class LimitJson(TypedDict):
-    """A limit of a kernel."""
+    """This object compares a kernel with an upper limit."""
 
-    kernel: Annotated[str, says("a kernel that a limit is for")]
+    kernel: Annotated[str, says("name of the kernel")]
     counter: Annotated[
         str,
         says(
-            "`cycles` of the emulated runs, or `local_bytes`: bytes of local memory per thread as the binary has "
-            "them, the kernel's frame and its spills"
+            "figure that is limited: `cycles` of the emulated run, or `local_bytes`, the local memory per "
+            "thread in bytes, the kernel's frame and its spills"
         ),
     ]
-    original: Annotated[int, says("the original's")]
-    limit: Annotated[int, says("the most that the rewritten kernel may have")]
+    original: Annotated[int, says("figure of the original")]
+    limit: Annotated[int, says("upper limit of the figure for the rewritten kernel")]
     found: Annotated[
         int,
         says(
-            "what it has; of `local_bytes`, where it has more registers than its own directives leave it, what it "
-            "has under them, if that is more"
+            "figure of the rewritten kernel. Where the kernel has more registers than its own directives allow, "
+            "its `local_bytes` are those that it would have with the allowed registers, if they are more"
         ),
     ]
-    directives: Annotated[list[str], says("those directives; none where it keeps to them")]
+    directives: Annotated[
+        list[str], says("directives that allow fewer registers than the kernel has; empty where there are none")
+    ]
 
 
 class ProvenJson(TypedDict):
-    """What is known of both binaries."""
+    """These fields say what is proven of both binaries, and what was found in runs."""
 
-    kernel: Annotated[str | None, says("the kernel proven; null where there are several")]
-    kernels: Annotated[list[str], says("the kernels compared: the one of `--kernel`, or all that both have")]
+    kernel: Annotated[str | None, says("name of the kernel that was proven; null where there are several")]
+    kernels: Annotated[
+        list[str], says("kernels that were compared: that of `--kernel`, or all that both binaries have")
+    ]
     unchanged: Annotated[
         list[str],
         says(
-            "those of them that are as they were, code, callees and resources, and that the checker did not look "
-            "at: without `--kernel` all such where there are several kernels, a single one where it calls in ways "
-            "that no proof can follow"
+            "kernels with the same code, callees and resources in both binaries, which the checker left out. "
+            "Without `--kernel` these are all such kernels where the binaries have several; a single kernel is "
+            "left out only where the checker cannot follow its calls"
         ),
     ]
     checked: Annotated[
         bool | None,
-        says("the checker passed; null where it had nothing to look at, as all kernels are unchanged"),
+        says("whether the checker passed; null where it had nothing to check because all kernels are unchanged"),
     ]
-    verified: Annotated[bool, says("it found nothing, control codes have no hazard, and results do not differ")]
-    findings: Annotated[list[str], says("one sentence for each thing not proven")]
-    notes: Annotated[list[str], says("one sentence for each read of a value that the original may not have written")]
-    control_codes: Annotated[ControlCodesJson, says("the hazard check of the rewritten binary")]
-    hint: Annotated[str | None, says("what the findings may come from")]
-    same_results: Annotated[bool | None, says("both runs left the same; null without a launch")]
-    differences: Annotated[list[str], says("one sentence for each buffer that differs")]
+    verified: Annotated[
+        bool,
+        says(
+            "whether the checker found nothing, control codes have no hazard, and results do not differ. Limits "
+            "do not count; the exit code tells of them"
+        ),
+    ]
+    findings: Annotated[list[str], says("a sentence for each thing that is not proven")]
+    notes: Annotated[list[str], says("a sentence for each read of a value that the original may not have written")]
+    control_codes: Annotated[ControlCodesJson, says("results of the hazard check of the rewritten binary")]
+    hint: Annotated[str | None, says("what the findings may come from; null where there is no hint")]
+    same_results: Annotated[bool | None, says("whether both runs have the same results; null without a launch")]
+    differences: Annotated[list[str], says("a sentence for each buffer that differs between the runs")]
     first_store: Annotated[
         FirstStoreJson | None,
-        says("the first element that differs, and who wrote it; null where none differs"),
+        says(
+            "the first element that differs between the runs, and the stores that wrote it; null where none "
+            "differs, and without a launch"
+        ),
     ]
     cycles: Annotated[BothCounts | None, says("emulated cycles of both runs; null without a launch")]
     within_limits: Annotated[
         bool | None,
         says(
-            "all limits that could be looked at are kept; null without `--max-slowdown` and `--max-local-bytes`. "
-            "`verified` says nothing of limits; the exit code does"
+            "whether all limits that could be checked are kept; null without `--max-slowdown` and `--max-local-bytes`"
         ),
     ]
-    limits: Annotated[list[LimitJson], says("limits, one for each kernel and counter")]
-    exceeded: Annotated[list[str], says("one sentence for each limit that is not kept")]
+    limits: Annotated[list[LimitJson], says("limits, one entry for each kernel and figure")]
+    exceeded: Annotated[list[str], says("a sentence for each limit that is exceeded")]
 
 
 class ComparedOn(TypedDict):
-    """Where both runs were emulated."""
+    """These fields say where both runs were emulated."""
 
-    machine: NotRequired[Annotated[str, says("machine of the runs; left out without a launch, as is the next")]]
+    machine: NotRequired[Annotated[str, says("name of the machine of the runs; left out without a launch")]]
     scheduler: NotRequired[
         Annotated[
             str,
-            says("the warp scheduler of the runs, as `--scheduler` names it; left out without them"),
+            says("warp scheduler of the runs, as `--scheduler` names it; left out without a launch"),
         ]
     ]
-    original_rescheduled: NotRequired[Annotated[bool, says("the original had to be scheduled for it")]]
+    original_rescheduled: NotRequired[
+        Annotated[
+            bool, says("whether the original had to be scheduled for that machine first; left out without a launch")
+        ]
+    ]
 
 
 class VerificationJson(ProvenJson, ComparedOn):
-    """The fields of what `verify` prints."""
+    """These fields are the results of a verification."""
 
 
 class VerifyJson(Versioned, VerificationJson):
-    """What `verify` prints."""
+    """`verify` prints this object."""

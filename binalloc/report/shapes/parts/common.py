@@ -8,65 +8,68 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.says import says
 
+_NO_PARTS = "left out for errors of options, of the system and of defects"
+
 
 class ErrorDetails(TypedDict):
-    """What is wrong."""
+    """This object says what is wrong."""
 
-    message: Annotated[str, says("what is wrong")]
-    exit_code: Annotated[int, says("the process's exit code")]
-    file: NotRequired[
+    message: Annotated[str, says("what is wrong, in one line")]
+    exit_code: Annotated[int, says("exit code of the process")]
+    file: NotRequired[Annotated[str | None, says(f"file that the error is about; {_NO_PARTS}")]]
+    place: NotRequired[
         Annotated[
             str | None,
-            says("the file concerned; this and the next four are left out where the command line could not be parsed"),
+            says(f"place of the error: a section, line, offset, key or option; {_NO_PARTS}"),
         ]
     ]
-    place: NotRequired[Annotated[str | None, says("section, line, offset, key or option")]]
-    found: NotRequired[Annotated[str | None, says("what was there")]]
-    expected: NotRequired[Annotated[str | None, says("what should have been there")]]
-    remedy: NotRequired[Annotated[str | None, says("what to do")]]
-
-
-class ErrorJson(TypedDict):
-    """What is printed of an error."""
-
-    schema_version: Annotated[int, says("1")]
-    error: Annotated[ErrorDetails, says("what is wrong")]
-
-
-class WeighingProfile(TypedDict):
-    """The profile that weighs code."""
-
-    file: Annotated[str, says("its path")]
-    machine: Annotated[str, says("the machine that it was taken on")]
-    partial: Annotated[bool, says("whether that run was stopped before its end")]
-    warps: Annotated[int, says("how many warps began the kernel in it")]
-
-
-class BothCounts(TypedDict):
-    """A number of the original's and one of the rewritten binary's."""
-
-    original: Annotated[int, says("the original's")]
-    rewritten: Annotated[int, says("the rewritten binary's")]
+    found: NotRequired[Annotated[str | None, says(f"what was at that place; {_NO_PARTS}")]]
+    expected: NotRequired[Annotated[str | None, says(f"what should have been at that place; {_NO_PARTS}")]]
+    remedy: NotRequired[Annotated[str | None, says(f"what the user can do; {_NO_PARTS}")]]
 
 
 class Versioned(TypedDict):
-    """What every object has that a command prints."""
+    """Every object that a command prints has this field."""
 
-    schema_version: Annotated[int, says("1: fields are only added under one number")]
+    schema_version: Annotated[int, says("1; under one number fields are only added")]
 
 
-class OnMachine(TypedDict):
-    """Which machine a command took, and why."""
+class ErrorJson(Versioned):
+    """This object is printed for an error."""
 
-    machine: Annotated[str, says("the machine's name")]
-    machine_from: Annotated[
-        str, says("why it is that machine: `asked for`, the target of PTX, the binary's own, or the default")
-    ]
+    error: Annotated[ErrorDetails, says("the error")]
+
+
+class WeighingProfile(TypedDict):
+    """This object names the profile by which code is weighted."""
+
+    file: Annotated[str, says("path of the profile")]
+    machine: Annotated[str, says("name of the machine that the profiled run was emulated on")]
+    partial: Annotated[bool, says("whether the profiled run was stopped before its end")]
+    warps: Annotated[int, says("warps that began the kernel in the profiled run")]
+
+
+class BothCounts(TypedDict):
+    """A pair of numbers compares the two binaries."""
+
+    original: Annotated[int, says("number for the original binary")]
+    rewritten: Annotated[int, says("number for the rewritten binary")]
+
+
+_WHY_THAT_MACHINE = says(
+    "why the command took this machine: `asked for`; `target` with the target of the PTX; `the binary's own`, the "
+    "machine that the binary records; or `default`"
+)
 
 
 class MachineFrom(TypedDict):
-    """Why a command took its machine."""
+    """This field says why a command took its machine."""
 
-    machine_from: Annotated[
-        str, says("why it is that machine: `asked for`, the target of PTX, the binary's own, or the default")
-    ]
+    machine_from: Annotated[str, _WHY_THAT_MACHINE]
+
+
+class OnMachine(TypedDict):
+    """These fields say which machine a command took, and why."""
+
+    machine: Annotated[str, says("name of the machine")]
+    machine_from: Annotated[str, _WHY_THAT_MACHINE]

@@ -8,76 +8,68 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.says import says
 
+_NO_RUNTIME = "left out where the binary has no [device runtime](../isa/ISA.md#device-runtime)"
+
 
 class PrintedText(TypedDict):
-    """What one thread printed."""
+    """This is the text that one thread printed."""
 
-    block: Annotated[int, says("what printf wrote, in the order of blocks and threads: the block")]
-    thread: Annotated[int, says("the thread of the block")]
-    text: Annotated[str, says("all that it wrote")]
+    block: Annotated[int, says("number of the thread's block in the grid")]
+    thread: Annotated[int, says("number of the thread in its block")]
+    text: Annotated[str, says("all text that the thread wrote with printf")]
 
 
 class PrintedJson(TypedDict):
-    """What a kernel printed."""
+    """This object has the text that a kernel printed."""
 
-    texts: Annotated[list[PrintedText], says("what printf wrote, in the order of blocks and threads")]
-    lost: Annotated[int, says("calls of printf that found no room")]
+    texts: Annotated[list[PrintedText], says("text of each thread that called printf, in order of blocks and threads")]
+    lost: Annotated[int, says("calls of printf whose text was lost because the buffer was full")]
 
 
 class LeakJson(TypedDict):
-    """A block of the heap that nobody has freed."""
+    """A leak is an allocation in the heap that no thread has freed."""
 
-    address: Annotated[int, says("the first ten of them, by block and thread: its address")]
-    bytes: Annotated[int, says("its bytes")]
-    block: Annotated[int, says("the block that allocated it")]
-    thread: Annotated[int, says("the thread of that block")]
+    address: Annotated[int, says("address of the allocation")]
+    bytes: Annotated[int, says("size of the allocation in bytes")]
+    block: Annotated[int, says("number of the block whose thread allocated it")]
+    thread: Annotated[int, says("number of this thread in its block")]
 
 
 class HeapJson(TypedDict):
-    """The heap at the end of a run."""
+    """This object describes the heap at the end of a run."""
 
-    bytes: Annotated[int, says("size of the heap")]
-    used: Annotated[int, says("bytes from its start on which blocks have ever lain")]
-    leaks: Annotated[int, says("blocks that nobody has freed")]
-    leaked_bytes: Annotated[int, says("their bytes, as they were asked for")]
-    first_leaks: Annotated[list[LeakJson], says("the first ten of them, by block and thread")]
+    bytes: Annotated[int, says("size of the heap in bytes")]
+    used: Annotated[int, says("bytes from the start of the heap to the end of the highest allocation there ever was")]
+    leaks: Annotated[int, says("allocations that no thread has freed")]
+    leaked_bytes: Annotated[int, says("sum of the sizes that were asked for in these allocations, in bytes")]
+    first_leaks: Annotated[list[LeakJson], says("the first ten of these allocations, in order of blocks and threads")]
 
 
 class Left(TypedDict):
-    """What a kernel printed, and what it left in the heap."""
+    """These fields have what a kernel printed, and what it left in the heap."""
 
-    printed: NotRequired[
-        Annotated[
-            PrintedJson,
-            says("what it printed; left out where the binary has no [device runtime](../isa/ISA.md#device-runtime)"),
-        ]
-    ]
-    heap: NotRequired[Annotated[HeapJson, says("the heap at the end; left out likewise")]]
+    printed: NotRequired[Annotated[PrintedJson, says(f"text that the kernel printed; {_NO_RUNTIME}")]]
+    heap: NotRequired[Annotated[HeapJson, says(f"the heap at the end of the run; {_NO_RUNTIME}")]]
 
 
 class ProgramText(PrintedText):
-    """What one thread of a launch printed."""
+    """This is the text that one thread of one launch printed."""
 
-    launch: Annotated[int, says("number of the launch")]
+    launch: Annotated[int, says("number of the launch, from 0")]
 
 
 class ProgramPrinted(TypedDict):
-    """What a program printed."""
+    """This object has the text that all launches of a sequence printed."""
 
-    texts: Annotated[list[ProgramText], says("what printf wrote, in the order of launches, blocks and threads")]
-    lost: Annotated[int, says("calls of printf that found no room")]
+    texts: Annotated[
+        list[ProgramText],
+        says("text of each thread that called printf, in order of launches, blocks and threads"),
+    ]
+    lost: Annotated[int, says("calls of printf whose text was lost because the buffer was full")]
 
 
 class ProgramLeft(TypedDict):
-    """What a program printed, and what it left in the heap."""
+    """These fields have what a sequence of launches printed, and what it left in the heap."""
 
-    printed: NotRequired[
-        Annotated[
-            ProgramPrinted,
-            says(
-                "[printed](#printed); this and the next two are left out where the binary has no [device "
-                "runtime](../isa/ISA.md#device-runtime)"
-            ),
-        ]
-    ]
-    heap: NotRequired[Annotated[HeapJson, says("[heap](#heap), at the end of the program")]]
+    printed: NotRequired[Annotated[ProgramPrinted, says(f"text that the launches printed; {_NO_RUNTIME}")]]
+    heap: NotRequired[Annotated[HeapJson, says(f"the heap after the last launch; {_NO_RUNTIME}")]]

@@ -1,4 +1,4 @@
-"""Shapes of how many registers live where."""
+"""These are the shapes of register pressure: how many registers are live where."""
 
 from __future__ import annotations
 
@@ -10,78 +10,99 @@ from binalloc.report.shapes.says import says
 
 
 class PressurePlace(TypedDict):
-    """A call on the way to the point where most registers live."""
+    """This object describes a place on the call chain that leads to the peak of register pressure."""
 
-    function: Annotated[str, says("a function on the call chain of that point")]
-    index: Annotated[int, says("where in it, -1 for its entry")]
-    file: Annotated[str | None, says("source file of that instruction")]
-    line: Annotated[int | None, says("source line of that instruction")]
+    function: Annotated[str, says("a function on the call chain")]
+    index: Annotated[
+        int,
+        says(
+            "number of the function's call on the chain, and in the last function of the instruction at the peak; -1 "
+            "for the entry of the function"
+        ),
+    ]
+    file: Annotated[str | None, says("source file of that instruction; null where the binary names none")]
+    line: Annotated[int | None, says("source line of that instruction; null where the binary names none")]
 
 
 class PeakValueJson(TypedDict):
-    """A value that takes a register at that point."""
+    """This object describes a value that takes a register at the peak of register pressure."""
 
-    function: Annotated[str, says("the function of a value that takes a register at that point")]
-    index: Annotated[int, says("where in it")]
-    across: Annotated[bool, says("whether it lives on across the call there")]
-    web: Annotated[int, says("its life range, as in `webs`")]
-    place: Annotated[str, says("its register")]
-    defs: Annotated[list[int], says("instructions that define it, -1 for the entry")]
-    uses: Annotated[list[int], says("instructions that read it")]
-    lines: Annotated[
-        list[str | None], says("source lines of its definitions as file:line, null where the binary names none")
+    function: Annotated[str, says("function of the value")]
+    index: Annotated[
+        int,
+        says("instruction of the function at which the value is live, on the call chain of the peak; -1 for the entry"),
     ]
-    cost: Annotated[float, says("its accesses weighted by loops")]
-    remat: Annotated[int | None, says("the instruction that can make it again")]
+    across: Annotated[bool, says("whether the value stays live across the call at that instruction")]
+    web: Annotated[int, says("number of the value's live range, as in `webs`")]
+    place: Annotated[str, says("register of the value in the binary")]
+    defs: Annotated[list[int], says("instructions that define the value, -1 for the entry of the function")]
+    uses: Annotated[list[int], says("instructions that read the value")]
+    lines: Annotated[
+        list[str | None],
+        says("source line of each definition, as file:line; null where the binary names none"),
+    ]
+    cost: Annotated[float, says("accesses to the value, weighted by loops")]
+    remat: Annotated[int | None, says("instruction that can recompute the value; null where none can")]
 
 
 class PressureLine(TypedDict):
-    """A source line and its largest pressure."""
+    """This object gives the largest register pressure of a source line."""
 
-    file: Annotated[str, says("a source file")]
-    line: Annotated[int, says("a line of it")]
-    registers: Annotated[int, says("largest pressure at an instruction of that line")]
+    file: Annotated[str, says("source file, as the binary names it")]
+    line: Annotated[int, says("number of the line in the file")]
+    registers: Annotated[int, says("most registers live at an instruction of the line")]
 
 
 class PlaceInFunction(TypedDict):
-    """A function on a call chain, and where in it."""
+    """This object describes a place on a call chain."""
 
-    function: Annotated[str, says("a function on the chain of that point")]
-    index: Annotated[int, says("where in it")]
+    function: Annotated[str, says("a function on the call chain")]
+    index: Annotated[
+        int,
+        says(
+            "number of the function's call on the chain, and in the last function of the instruction; -1 for the entry"
+        ),
+    ]
 
 
 class PressureOfFile(TypedDict):
-    """The pressure in a function, of one register file."""
+    """This object describes the pressure on one register file in a function."""
 
-    function: Annotated[str, says("a function")]
-    file: Annotated[str, says("`R`")]
-    pressure: Annotated[list[int], says("registers live at each instruction")]
-    blocks: Annotated[list[int], says("largest pressure of each block")]
-    histogram: Annotated[list[list[int]], says("[registers live, instructions]")]
-    max_live: Annotated[int, says("largest pressure in the function alone")]
-    max_live_with_callees: Annotated[int, says("with what it calls")]
+    function: Annotated[str, says("name of the function")]
+    file: Annotated[str, says("register file of `pressure`: `R`, general registers")]
+    pressure: Annotated[list[int], says("registers live at each instruction, in the order of the code")]
+    blocks: Annotated[list[int], says("most registers live at an instruction of each basic block, by number of block")]
+    histogram: Annotated[
+        list[list[int]],
+        says("pairs [registers live, instructions at which so many are live], ascending"),
+    ]
+    max_live: Annotated[int, says("most registers live at once in the function, without its callees")]
+    max_live_with_callees: Annotated[int, says("most registers live at once in the function and its callees")]
     at: Annotated[
         list[PlaceInFunction],
-        says("the call chain of the point where most registers live with what it calls"),
+        says("call chain from the function to the point at which `max_live_with_callees` registers are live"),
     ]
 
 
 class FunctionPressure(PressureOfFile):
-    """The pressure in a function."""
+    """This object describes the register pressure in a function."""
 
-    predicates: Annotated[list[int], says("predicates live at each instruction")]
-    lines: Annotated[list[PressureLine], says("source lines")]
+    predicates: Annotated[list[int], says("predicates live at each instruction, in the order of the code")]
+    lines: Annotated[
+        list[PressureLine],
+        says("source lines of the function, by file and number; empty where the binary names none"),
+    ]
 
 
 class PressureJson(TypedDict):
-    """How many registers live where in a kernel and what it calls."""
+    """This object describes the register pressure in a kernel and its callees."""
 
-    max_live: Annotated[int, says("most registers live at once, over calls")]
+    max_live: Annotated[int, says("most registers live at once in the kernel, callees included")]
     max_live_at: Annotated[
         list[PressurePlace],
-        says("the call chain of the point where most registers live, a function each"),
+        says("call chain from the kernel to the point at which `max_live` registers are live, one entry per function"),
     ]
-    peak: Annotated[list[PeakValueJson], says("values that take a register at that point")]
-    max_live_predicates: Annotated[int, says("most predicates live at once")]
-    demand: Annotated[int, says("what the binary reserves")]
-    functions: Annotated[list[FunctionPressure], says("functions")]
+    peak: Annotated[list[PeakValueJson], says("values that take a register at the point of `max_live`")]
+    max_live_predicates: Annotated[int, says("most predicates live at once in the kernel, callees included")]
+    demand: Annotated[int, says("registers per thread that the binary reserves")]
+    functions: Annotated[list[FunctionPressure], says("register pressure in the kernel and each of its callees")]

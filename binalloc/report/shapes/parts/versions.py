@@ -1,4 +1,4 @@
-"""These are the shapes of versions of a kernel and levels."""
+"""These are the shapes of versions of a kernel and of levels."""
 
 from __future__ import annotations
 
@@ -8,159 +8,213 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.says import says
 
+_CYCLES_RANGE = says(
+    "least and most cycles of its runs with and without delays of blocks (`--skews`); null without `--skews`"
+)
+_SAMPLED = says("blocks that were run where the cycles are estimated from parts of the grid")
+
 
 class SampledJson(TypedDict):
-    """What cycles are estimated from."""
+    """This object says from which part of the grid cycles are estimated."""
 
     blocks: Annotated[
         int | None,
-        says(
-            "where its cycles are estimated (`recommend`), so many blocks were run; null, like the next two, "
-            "where all were, and without runs"
-        ),
+        says("blocks that were run; null where all blocks were run, and without runs"),
     ]
-    grid: Annotated[int | None, says("of so many")]
+    grid: Annotated[int | None, says("blocks of the grid; null where all blocks were run, and without runs")]
     error: Annotated[
         float | None,
         says(
-            "how far the estimates of the grid's beginning, middle and end are apart: half the range, as a share "
-            "of the estimate"
+            "half the difference between the largest and the smallest of the estimates from the beginning, the middle "
+            "and the end of the grid, as a share of the estimate; null where all blocks were run, and without runs"
         ),
     ]
 
 
 class VersionJson(TypedDict):
-    """A version of a kernel."""
+    """A version of a kernel is the original or a rewrite of it."""
 
-    registers: Annotated[int, says("per thread")]
+    registers: Annotated[int, says("registers per thread")]
     slots: Annotated[int, says("shared-memory slots per thread")]
     idle_slots: Annotated[
         int,
-        says("further slots per thread that nothing uses: they hold the number of resident blocks down"),
+        says("further slots per thread that hold no value: they only keep the number of resident blocks down"),
     ]
-    local_bytes: Annotated[int, says("local memory per thread")]
-    shared_bytes: Annotated[int, says("shared memory per block, slots included")]
-    blocks_per_sm: Annotated[int, says("resident blocks")]
-    occupancy: Annotated[float, says("resident warps over the most an SM holds")]
-    limiters: Annotated[list[str], says("resources that bind")]
-    instructions: Annotated[int, says("static, over the call graph")]
+    local_bytes: Annotated[int, says("local memory per thread, in bytes")]
+    shared_bytes: Annotated[int, says("shared memory per block in bytes, slots included")]
+    blocks_per_sm: Annotated[int, says("resident blocks per SM")]
+    occupancy: Annotated[float, says("resident warps as a share of the most that an SM holds")]
+    limiters: Annotated[list[str], says("resources that limit the number of resident blocks")]
+    instructions: Annotated[int, says("instructions in the code of the kernel and its callees")]
     copies: Annotated[
         int,
-        says("those between registers that the rewrite added, exchanges as the instructions they are made of"),
+        says("copies between registers that the rewrite added; an exchange counts as the instructions it consists of"),
     ]
-    cycles: Annotated[int | None, says("null where it was not run")]
-    cycles_range: Annotated[list[int] | None, says("the fewest and the most cycles of it with `--skews`; null without")]
-    sampled: Annotated[SampledJson, says("what cycles are estimated from (`recommend`)")]
-    allocated: Annotated[str | None, says("the allocator where `original` cannot run as it came; null elsewhere")]
+    cycles: Annotated[int | None, says("emulated cycles; null where the version was not run")]
+    cycles_range: Annotated[list[int] | None, _CYCLES_RANGE]
+    sampled: Annotated[SampledJson, _SAMPLED]
+    allocated: Annotated[
+        str | None,
+        says(
+            "allocator of `original` where the input asks for more registers than the machine or its directives leave; "
+            "null elsewhere"
+        ),
+    ]
 
 
 class LevelJson(TypedDict):
-    """A level that a search has looked at."""
+    """A level is a number of resident blocks, with the registers and slots per thread that it leaves."""
 
-    blocks: Annotated[int, says("blocks aimed at")]
-    registers: Annotated[int, says("registers it may use")]
-    slots: Annotated[int, says("slots it may use")]
+    blocks: Annotated[int, says("resident blocks per SM that the level aims at")]
+    registers: Annotated[int, says("registers per thread that the level allows")]
+    slots: Annotated[int, says("slots per thread that the level allows")]
     allocator: Annotated[
         str | None,
-        says("by which it was made; null where there is no version, and where that is the original"),
+        says("allocator that made the version; null where there is no version, and where it is the original"),
     ]
     registers_used: Annotated[
         int | None,
-        says("registers it does use; null where there is no version, as the next four"),
+        says("registers per thread that the version takes; null where there is no version"),
     ]
-    slots_used: Annotated[int | None, says("slots it does use")]
-    blocks_per_sm: Annotated[int | None, says("resident blocks")]
-    cycles: Annotated[int | None, says("its cycles")]
-    cycles_range: Annotated[list[int] | None, says("as in a [version](#version)")]
-    sampled: Annotated[SampledJson, says("as in a [version](#version)")]
-    local_bytes: Annotated[int | None, says("its local memory per thread")]
+    slots_used: Annotated[int | None, says("slots per thread that the version takes; null where there is no version")]
+    blocks_per_sm: Annotated[int | None, says("resident blocks per SM; null where there is no version")]
+    cycles: Annotated[int | None, says("emulated cycles; null where there is no version, and where it was not run")]
+    cycles_range: Annotated[list[int] | None, _CYCLES_RANGE]
+    sampled: Annotated[SampledJson, _SAMPLED]
+    local_bytes: Annotated[
+        int | None,
+        says("local memory of the version per thread, in bytes; null where there is no version"),
+    ]
     expected_speedup: Annotated[
         float | None,
-        says(
-            "how many times as fast as the original it should be, by what policy `model` goes by; null where that "
-            "was not asked"
-        ),
+        says("speedup over the original that policy `model` expects; null where the model was not asked"),
     ]
-    reason: Annotated[str, says("why there is no version, or what is special about it")]
+    reason: Annotated[
+        str,
+        says("why there is no version, or what is special about it; empty where nothing is"),
+    ]
 
 
 class DirectiveJson(TypedDict):
-    """A directive."""
+    """This object describes a directive of the kernel's author."""
 
-    text: Annotated[str, says("a directive")]
-    registers: Annotated[int | None, says("it leaves at most so many registers per thread; null where it bounds none")]
-    blocks: Annotated[int | None, says("it wants at least so many blocks per SM; null likewise")]
-    note: Annotated[str, says("what was used instead of what it says, and why; empty if just that")]
-    overridden_by: Annotated[str | None, says("what was asked for in its place, `registers` or `blocks`; null without")]
+    text: Annotated[str, says("the directive, as PTX writes it")]
+    registers: Annotated[
+        int | None,
+        says("most registers per thread that the directive allows; null where it limits none"),
+    ]
+    blocks: Annotated[
+        int | None,
+        says("fewest resident blocks per SM that the directive asks for; null where it asks for none"),
+    ]
+    note: Annotated[
+        str,
+        says("value that is used in place of the stated one, and why; empty where the stated one is used"),
+    ]
+    overridden_by: Annotated[
+        str | None,
+        says("option that overrides the directive: `registers` or `blocks`; null where none does"),
+    ]
 
 
 class DirectiveCost(TypedDict):
-    """What keeping to the directives costs by an allocator."""
+    """This object says what obeying the directives costs with one allocator."""
 
     allocator: Annotated[
         str,
         says(
-            "the allocator with which the other four were found: `local`, which spills to local memory alone; "
-            "with the pragma `ptxas-smem`; and the one asked for. Empty where the input keeps to them as it is"
+            "the allocator: `local`, which spills to local memory alone; `ptxas-smem`, where the pragma is there; and "
+            "the one asked for. Empty where the input itself obeys the directives"
         ),
     ]
     registers: Annotated[int, says("registers per thread")]
     slots: Annotated[int, says("slots per thread")]
-    spill_bytes: Annotated[int, says("bytes of local memory per thread that spills take")]
-    blocks_per_sm: Annotated[int, says("resident blocks")]
+    spill_bytes: Annotated[int, says("local memory per thread that spills take, in bytes")]
+    blocks_per_sm: Annotated[int, says("resident blocks per SM")]
 
 
 class DirectivesJson(TypedDict):
-    """What the author's directives leave a kernel, and what keeping to them costs."""
+    """This object says what the author's directives leave a kernel, and what obeying them costs."""
 
     demand: Annotated[int, says("registers per thread of the input")]
-    registers: Annotated[int | None, says("the most per thread that those which are obeyed leave; null without such")]
-    blocks: Annotated[int | None, says("the least per SM likewise")]
-    smem_spilling: Annotated[bool, says('whether `.pragma "enable_smem_spilling"` is there')]
-    said: Annotated[list[DirectiveJson], says("the directives")]
+    registers: Annotated[
+        int | None,
+        says("most registers per thread that the obeyed directives allow; null where none limits registers"),
+    ]
+    blocks: Annotated[
+        int | None,
+        says("fewest resident blocks per SM that the obeyed directives ask for; null where none asks for blocks"),
+    ]
+    smem_spilling: Annotated[bool, says('whether the kernel has `.pragma "enable_smem_spilling"`')]
+    said: Annotated[list[DirectiveJson], says("directives of the kernel")]
     costs: Annotated[
         list[DirectiveCost],
-        says("what keeping to them costs, by allocator; empty where the input keeps to them as it is"),
+        says("what obeying the directives costs, one entry per allocator; empty where no directive limits registers"),
     ]
 
 
 class OccupancyJson(TypedDict):
-    """How many blocks an SM holds at once, and why not more."""
+    """This object says how many blocks an SM holds at once, and what limits them."""
 
-    rule: Annotated[str, says("whose rule gave the answer")]
+    rule: Annotated[str, says("rule that gave the answer, by its author")]
     cc: Annotated[str, says("compute capability")]
-    registers: Annotated[int, says("registers per thread asked about")]
-    shared_bytes: Annotated[int, says("shared memory per block asked about")]
-    threads: Annotated[int, says("threads per block asked about")]
-    cache_config: Annotated[str, says("preference asked about")]
-    carveout: Annotated[int | None, says("carve-out asked about")]
-    blocks_per_sm: Annotated[int, says("the answer")]
-    limits: Annotated[dict[str, int | None], says("blocks that each resource allows; null where it does not bind")]
-    limiters: Annotated[list[str], says("the resources that bind")]
-    limit_mask: Annotated[int, says("the same as bits, as NVIDIA's calculator has them")]
-    registers_per_block: Annotated[int, says("registers a block is given")]
-    shared_per_block: Annotated[int, says("shared memory a block is given")]
-    warps_per_block: Annotated[int, says("warps a block is given")]
-    active_warps: Annotated[int, says("resident warps")]
-    active_threads: Annotated[int, says("resident threads")]
-    max_warps: Annotated[int, says("most warps an SM holds")]
-    occupancy: Annotated[float, says("the one over the other")]
+    registers: Annotated[int, says("registers per thread that were asked for")]
+    shared_bytes: Annotated[int, says("shared memory per block that was asked for, in bytes")]
+    threads: Annotated[int, says("threads per block that were asked for")]
+    cache_config: Annotated[str, says("preferred division between L1 and shared memory that was asked for")]
+    carveout: Annotated[
+        int | None,
+        says("carve-out for shared memory that was asked for, in per cent; null where none was"),
+    ]
+    blocks_per_sm: Annotated[int, says("resident blocks per SM: the answer")]
+    limits: Annotated[
+        dict[str, int | None],
+        says("resident blocks that each resource allows, by resource; null where the resource sets no limit"),
+    ]
+    limiters: Annotated[list[str], says("resources with the lowest limit")]
+    limit_mask: Annotated[int, says("the resources of `limiters` as bits, in the encoding of NVIDIA's calculator")]
+    registers_per_block: Annotated[int, says("registers that a block is given")]
+    shared_per_block: Annotated[int, says("shared memory that a block is given, in bytes")]
+    warps_per_block: Annotated[int, says("warps that a block is given")]
+    active_warps: Annotated[int, says("resident warps per SM")]
+    active_threads: Annotated[int, says("resident threads per SM")]
+    max_warps: Annotated[int, says("most warps that an SM holds")]
+    occupancy: Annotated[float, says("`active_warps` over `max_warps`")]
 
 
 class SpeedupParts(TypedDict):
-    """The factors of a speedup; their product is it."""
+    """This object has the factors of a speedup; their product is the speedup."""
 
     occupancy: NotRequired[
         Annotated[
             float,
-            says("factor of `speedup`: more blocks resident, as if registers were free"),
+            says(
+                "factor by which more resident blocks would speed the original up if registers were free; left out "
+                "without runs, and where the original was kept"
+            ),
         ]
     ]
-    local_traffic: NotRequired[Annotated[float, says("factor: what spilling to local memory alone costs of that")]]
-    slots: NotRequired[Annotated[float, says("factor: what slots win back")]]
+    local_traffic: NotRequired[
+        Annotated[
+            float,
+            says(
+                "factor by which spilling to local memory alone changes the gain of `occupancy`; left out without "
+                "runs, and where `local` is null"
+            ),
+        ]
+    ]
+    slots: NotRequired[
+        Annotated[
+            float,
+            says("factor by which values in slots win time back; left out without runs, and where `local` is null"),
+        ]
+    ]
     spills: NotRequired[
         Annotated[
             float,
-            says("factor in place of `local_traffic` and `slots`: what all spills cost, where `local` is null"),
+            says(
+                "factor by which all spills change the gain of `occupancy`, in place of `local_traffic` and "
+                "`slots`; left out without runs, and where `local` is not null"
+            ),
         ]
     ]
