@@ -1,5 +1,5 @@
-"""These functions are f32 operations as Loom defines them, vectorised in NumPy. References use them to match a kernel
-bit by bit.
+"""This module has f32 operations as Loom defines them, vectorised in NumPy. References use them to match a kernel bit
+by bit.
 
 Needs float32 arrays or scalars that give no NaN. Leaves true: `fma32` rounds once, which NumPy alone does not offer;
 `rcp32`, `rsq32` and `sqrt32` follow MUFU's recipe (f64 IEEE operations, then one rounding to f32). FADD and FMUL need

@@ -1,4 +1,5 @@
-"""These instructions look across lanes or at the launch: SHFL, VOTE, MATCH, WARPSYNC, S2R, CS2R."""
+"""This module executes the instructions that look across lanes or at the launch: SHFL, VOTE, MATCH, WARPSYNC, S2R,
+CS2R."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These protocols describe what device code takes for an array, whichever engine holds it."""
+"""This module describes what device code takes for an array, whichever engine holds it."""
 
 from __future__ import annotations
 

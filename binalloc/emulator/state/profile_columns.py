@@ -1,5 +1,5 @@
-"""These columns count what each instruction does in a profiled run. They follow the staged columns of the instruction's
-row of the program.
+"""Profile columns count what each instruction does in a profiled run. They follow the staged columns of the
+instruction's row of the program.
 
 Only profiled runs have them (`Gpu.profile`), and these are runs of the checking build.
 """

@@ -1,4 +1,4 @@
-"""These functions are bit scans of non-negative masks and divisions of non-negative numbers for the `python` engine.
+"""This module has bit scans of non-negative masks and divisions of non-negative numbers for the `python` engine.
 `scan_numba.py` has their compiled counterparts."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""These functions are the compiled counterparts of those in `scan.py`: the machine's own bit scans and divisions. The
-module needs Numba; `engine.py` puts the functions in place."""
+"""This module has the compiled counterparts of the functions in `scan.py`: the machine's own bit scans and divisions.
+It needs Numba; `engine.py` puts the functions in place."""
 
 from __future__ import annotations
 

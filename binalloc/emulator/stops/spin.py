@@ -57,7 +57,7 @@ def place_of(device: LaunchedDevice, sm: int, w: int) -> int:
 
 
 def find_spin(device: LaunchedDevice, limit: int) -> int:
-    """Run on for a while. Return status 2, with the deadlock fault set, where the state comes round, else the run's
+    """Run on for a while. Return status 2, with the deadlock fault set, where the state comes back, else the run's
     status."""
     state = _State(device)
     start = device.engine.get(device.g, 0, "cycle")
@@ -92,7 +92,8 @@ class _State:
         self._place_of_one = place_of(device, *self._one)
 
     def has_come_round(self) -> bool:
-        """Return whether the device has this state again, and every warp has issued in between or waits for ever."""
+        """Return whether the device has this state again, and every warp has either issued in between or waits for
+        ever."""
         device = self._device
         return (
             place_of(device, *self._one) == self._place_of_one

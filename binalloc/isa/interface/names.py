@@ -1,4 +1,4 @@
-"""These rules for names of functions and variables hold for every instruction set."""
+"""This module has rules for names of functions and variables, which hold for every instruction set."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""These tables define the instruction set."""
+"""This room has the tables that define the instruction set."""

@@ -126,8 +126,8 @@ class _Stretch:
         self.plan.sites[event.number] = replace(site, moves=tuple(moves), back=())
 
     def _free(self, event: Event, start: int, wanted: set[int], least: int) -> list[int]:
-        """Return at least `least` free slots below a call's start: nobody lies in them, and nobody needs them to go
-        back to.
+        """Return at least `least` free slots below a call's start. No variable is in such a slot, and none needs it to
+        go back to.
 
         If there are too few, variables that need not be away at this call go back.
         """
