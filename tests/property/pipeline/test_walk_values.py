@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from binalloc.emulator.known import values
 from binalloc.emulator.runs.run import run
 from binalloc.isa.kinds import Access, Space
 from binalloc.pipeline.estimate.walk import setting as walking
-from binalloc.pipeline.estimate.walk import values
 from binalloc.pipeline.estimate.walk.setting import Setting
 from binalloc.pipeline.estimate.walk.thread import Walk, WalkStep
 from tests.support.generator.programs import generate

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from binalloc.emulator.known.values import Known, Values
 from binalloc.emulator.state.layout import FULL
-from binalloc.pipeline.estimate.walk.values import Known, Values
 
 Test = tuple[int, tuple[int, ...], bool]
 """The source of a predicate: the code word, the numbers, and whether it compares the first number with the second."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from binalloc.emulator.host.placing import Symbols, texture_row
 from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.known.values import Three, Values, special_values
 from binalloc.emulator.state.layout import LANES
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.view import View
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.estimate.walk.thread import Code, Walk, Walked
-from binalloc.pipeline.estimate.walk.values import Three, Values, special_values
 
 
 class Setting:

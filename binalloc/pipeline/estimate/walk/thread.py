@@ -13,14 +13,7 @@ from dataclasses import dataclass, field
 
 from binalloc.analysis.flow.loops import WEIGHT_BASE
 from binalloc.emulator.host.staging import Constants, Program
-from binalloc.emulator.state import layout as L
-from binalloc.isa.instruction import Function
-from binalloc.isa.interface.places import PRED
-from binalloc.isa.interface.view import View
-from binalloc.isa.kinds import Flow
-from binalloc.isa.sets.table import view
-from binalloc.pipeline.estimate.walk.repeats import Again, Going, Repeats
-from binalloc.pipeline.estimate.walk.values import (
+from binalloc.emulator.known.values import (
     Comparison,
     Effect,
     Known,
@@ -32,6 +25,13 @@ from binalloc.pipeline.estimate.walk.values import (
     forgetting,
     operands_of,
 )
+from binalloc.emulator.state import layout as L
+from binalloc.isa.instruction import Function
+from binalloc.isa.interface.places import PRED
+from binalloc.isa.interface.view import View
+from binalloc.isa.kinds import Flow
+from binalloc.isa.sets.table import view
+from binalloc.pipeline.estimate.walk.repeats import Again, Going, Repeats
 
 MOST_STEPS = 30_000
 """Steps of a thread. More make estimates of long kernels slower; chosen by hand."""
