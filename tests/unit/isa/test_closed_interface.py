@@ -87,7 +87,6 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (128,)},
     "an exponent: names of slots lie that far apart": {"verify/reading/names.py": (32,)},
     "decimals": {
-        "transform/allocate/functions/solver.py": (6,), "pipeline/steps/version.py": (6,),
         "pipeline/sweeping/rows.py": (6,), "laboratory/reproduce/facts.py": (6,), "report/versions.py": (6,),
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
