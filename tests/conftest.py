@@ -3,18 +3,20 @@ And what the property tests counted, at the end of the run: works with and witho
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from typing import Any
 
 from binalloc.cli import terminal
-from tests.support.kits import rotation
+from tests.support.kits import let_go, rotation
 from tests.support.kits.conservation import watch_runs
 from tests.support.kits.frozen import freeze_instructions
 
 freeze_instructions()
 watch_runs()
 terminal.EVERY = float("inf")  # commands say no more on a slow machine than on a fast one
+gc.set_threshold(let_go.SELDOM)
 
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"
@@ -30,30 +32,29 @@ LONG = (
 
 
 RANDOM = ("tests/property/",)
-"""Where cases are drawn: `make test` runs a third of them each time (`rotation`), and so of those marked `rotates`."""
+"""Where cases are drawn: `make test` runs a third of them each time (`rotation`), and so of those marked `rotates`; of
+those marked `sampled` all, which take a third of what they judge themselves."""
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
-    left = [item for item in items if not _taken(item)]
+    groups: dict[str, list[str]] = {}
+    for item in items:
+        group, case, _ = item.nodeid.partition("[")
+        drawn = item.nodeid.startswith(RANDOM) or item.get_closest_marker("rotates") is not None
+        if case and drawn and item.get_closest_marker("sampled") is None:
+            groups.setdefault(group, []).append(item.nodeid)
+    chosen = frozenset[str]().union(*map(rotation.chosen, groups.values()))
+    left = frozenset[str]().union(*groups.values()) - chosen
     if left:
-        config.hook.pytest_deselected(items=left)
-        gone = {id(item) for item in left}
-        items[:] = [item for item in items if id(item) not in gone]
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
+        items[:] = [item for item in items if item.nodeid not in left]
 
 
-_PLACES: Counter[str] = Counter()
-
-
-def _taken(item: Any) -> bool:
-    """Whether the test runs this time."""
-    if not item.nodeid.startswith(RANDOM) and item.get_closest_marker("rotates") is None:
-        return True
-    group = item.nodeid.split("[")[0]
-    if group == item.nodeid:
-        return True  # one case, or one that goes through many by itself
-    _PLACES[group] += 1
-    return rotation.taken(group, _PLACES[group]) or item.nodeid in rotation.always()
+def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
+    if nextitem is None or nextitem.module is not item.module:
+        let_go.let_go(item.module)
+    let_go.collect()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

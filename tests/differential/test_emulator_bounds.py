@@ -75,6 +75,7 @@ def sweep(m: Module, valid: int, hostile: list[int], faults: set[int] | None = N
                 assert "out of bounds" in plain or "local memory" in plain, (hex(bad), plain)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("load", [True, False])
 @pytest.mark.parametrize(("loads", "stores", "size"), FLAT)
 def test_wide_addresses_of_loads_and_stores(loads: str, stores: str, size: int, load: bool) -> None:
@@ -96,6 +97,7 @@ def round_the_world(rng: random.Random, size: int, lanes: int) -> list[int]:
     return [(BUFFER + t * stride) % TOP for t in range(lanes)]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("loads", "stores", "size"), [*FLAT, ("ATOMG", "RED", 4), ("ATOM", "RED", 4)])
 def test_strides_that_go_round_2_to_64(loads: str, stores: str, size: int) -> None:
     """First lane and last are in the buffer, what lies between may be anywhere: the first lane outside is named."""
@@ -122,6 +124,7 @@ def test_strides_that_go_round_2_to_64(loads: str, stores: str, size: int) -> No
     assert wide > 5
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("name", "fields"), [
     (name, fields) for name in ("ATOMG", "RED", "ATOM") for fields in (U32_ADD, U64_ADD)
 ])  # fmt: skip
@@ -149,6 +152,7 @@ SMALL = {
 }  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("name", "size"), list(itertools.product(SMALL, WIDTHS)))
 def test_narrow_addresses(name: str, size: int) -> None:
     fields: dict[str, int] = {"width": WIDTHS[size], "ra": 8}
@@ -177,6 +181,7 @@ def test_narrow_addresses_of_spill_accesses(name: str, spill: str) -> None:
         assert plain == compiled, hex(bad)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("size", WIDTHS)
 def test_generic_windows_end_where_their_memory_does(size: int) -> None:
     shared, local = 0x01000000, 0x02000000
@@ -236,6 +241,7 @@ def image(dimensions: int, mode: str, **options: Any) -> Argument:
     return Argument("t", "texture", "f32", sides, init=Init("random", seed=1), texture=texture)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("mode", ["clamp", "border", "wrap", "mirror"])
 def test_texture_coordinates_from_anywhere(mode: str, dimensions: int) -> None:

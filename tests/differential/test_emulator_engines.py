@@ -80,6 +80,7 @@ def random_program(seed: int) -> Module:
     return module(code, params={"x": 8}, shared_bytes=1024, local_bytes=16)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("machine", ["gtx680", "c2075"])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs(machine: str, seed: int) -> None:

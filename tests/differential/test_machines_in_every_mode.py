@@ -12,6 +12,7 @@ from tests.support.kits.runs import same
 CHASES = ("chase_global", "chase_local", "chase_shared", "chase_texture")
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", list_machines())
 def test_both_engines_count_the_same_on_walks_and_a_copy(name: str) -> None:
     for sample in CHASES:
@@ -20,6 +21,7 @@ def test_both_engines_count_the_same_on_walks_and_a_copy(name: str) -> None:
     same(plain, compiled)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", list_machines())
 def test_the_per_cycle_mode_counts_the_same_on_walks_and_streams(name: str) -> None:
     for sample in CHASES:

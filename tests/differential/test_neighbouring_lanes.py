@@ -105,6 +105,7 @@ def proven_and_equal(module: Module, kernel: str) -> None:
                 np.testing.assert_array_equal(found, wanted, err_msg=f"{inline} {registers}")
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("stride", [4, 16])
 @pytest.mark.parametrize("name", LOOM)
 def test_lanes_of_a_warp_see_each_other_under_loom(name: str, stride: int) -> None:

@@ -159,6 +159,7 @@ def test_recursion_and_indirect_calls_run_but_are_refused_with_a_reason(text: st
     assert caught.value.remedy or caught.value.found
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", NAMES)
 def test_samples_keep_their_results_at_every_sort_of_budget(name: str) -> None:
     original = load(sample_file(f"{name}.loom"))
@@ -220,6 +221,7 @@ def snapshot(m: Module) -> str:
     return repr((functions, m.constants, m.provenance, m.isa_version, m.path))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(6))
 def test_rewriting_twice_gives_the_same_and_leaves_the_input_alone(seed: int) -> None:
     m, _ = random_program(seed, registers=16, size=60, callees=3)

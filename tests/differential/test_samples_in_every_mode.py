@@ -51,12 +51,14 @@ def counted(name: str, scheduler: str) -> Result:
     return emulated(name, scheduler)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 @pytest.mark.parametrize("name", FILES)
 def test_the_per_cycle_mode_counts_the_same(name: str, scheduler: str) -> None:
     same(counted(name, scheduler), emulated(name, scheduler, reference=True))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", FILES)
 def test_on_several_sms_too(name: str) -> None:
     same(emulated(name, "lrr", sms=3), emulated(name, "lrr", sms=3, reference=True))
@@ -69,6 +71,7 @@ def plain_counts_the_same(name: str, scheduler: str) -> None:
     same(counted(name, scheduler), emulated(name, scheduler, engine="python"))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("name", "scheduler"), TURNS)
 def test_the_plain_engine_counts_the_same(name: str, scheduler: str) -> None:
     if counted(name, scheduler).stats["warp_instructions"] > LONG:

@@ -89,6 +89,7 @@ def test_imported_kernel_reads_nothing_uninitialised_and_has_no_races(name: str)
     run(of.module, of.launch.kernel, of.launch, GTX680, race=True)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("name", "registers", "slots"),
     [

@@ -37,6 +37,7 @@ def rewritten(name: str, registers: int | None = None, slots: int | None = None)
     return done
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("name", "registers", "slots", "spilled"),
     [
@@ -61,6 +62,7 @@ def test_programs_are_rewritten_for_budgets_that_spill(
     assert moved == spilled
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", WHOLE)
 def test_programs_are_rewritten_as_the_model_chooses(name: str) -> None:
     rewritten(name)

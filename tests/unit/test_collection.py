@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import weakref
 
 import pytest
 
 from binalloc.collection import no_collection
+from tests.support.paths import ROOT
 
 
 def test_the_collector_does_not_look_within_and_looks_as_before_afterwards() -> None:
@@ -36,6 +38,13 @@ def test_the_collector_does_not_look_within_and_looks_as_before_afterwards() -> 
 
 @pytest.mark.parametrize("kept", [0, 1_500_000])
 def test_circles_do_not_pile_up_in_a_process_that_goes_on(kept: int) -> None:
+    """In a process of its own, in which nothing is alive that other tests have left."""
+    code = f"from tests.unit.test_collection import {pile_up.__name__} as run; run({kept})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def pile_up(kept: int) -> None:
     """However much else is alive: what is taken at any time stays below a few times of what is needed."""
 
     class Nodes(list[object]):

@@ -23,6 +23,7 @@ from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
 from binalloc.transform.virtual.analysed import analysed
 from tests.support.generator.programs import random_program
 from tests.support.generator.virtual import Drawn, Shape, random_virtual, virtual_functions
+from tests.support.kits import rotation
 from tests.support.kits.regions import regions_of
 from tests.support.oracles.assignment import numbered
 
@@ -89,7 +90,9 @@ def test_no_allocator_emits_what_costs_less_than_the_bound() -> None:
 
 
 def test_no_allocator_emits_what_costs_less_than_the_bound_over_calls() -> None:
-    compared, tight = zip(*(against_the_bound(seed, 1 + seed % 3) for seed in range(6)), strict=True)
+    """`make test` takes a third of the programs."""
+    seeds = rotation.sample(range(6), "calls")
+    compared, tight = zip(*(against_the_bound(seed, 1 + seed % 3) for seed in seeds), strict=True)
     assert sum(compared) > 10
     assert sum(tight)
 

@@ -1,6 +1,6 @@
-"""A third of the random cases each time: which third follows from the commit, so that three commits in a row see most.
+"""A third of the random cases each time. Which third follows from the commit, so that three commits in a row see most.
 
-`make test` says which commit; without one all cases run, as in `make test-full`. A case that has ever failed is in
+`make test` names the commit. Without one all cases run, as in `make test-full`. A case that has ever failed is in
 `tests/always.txt`, a line each, and is never left out.
 """
 
@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from functools import cache
+from typing import TypeVar
 
 from tests.support.paths import ROOT
 
 PARTS = 3
 COMMIT = "BINALLOC_ROTATE"
 """The variable of the environment that names the commit, or any other text; unset or empty: all cases run."""
+T = TypeVar("T")
 
 
 def part() -> int | None:
     """Which third runs, from 0 on; None: all."""
     commit = os.environ.get(COMMIT, "")
-    return int(hashlib.sha256(commit.encode()).hexdigest(), 16) % PARTS if commit else None
+    return _number(commit) % PARTS if commit else None
 
 
 @cache
@@ -30,7 +33,29 @@ def always() -> frozenset[str]:
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
-def taken(group: str, place: int) -> bool:
-    """Whether the case of that place in a group runs; of each group a third does, from a place that its name gives."""
+def sample(items: Sequence[T], name: str) -> list[T]:
+    """Return a third of the items in their order, at least one; all of them where all cases run.
+
+    name: what is sampled. It says where the third begins, so that not all groups begin at their first item.
+    """
     now = part()
-    return now is None or (place + now + int(hashlib.sha256(group.encode()).hexdigest(), 16)) % PARTS == 0
+    if now is None or not items:
+        return [*items]
+    parts = min(PARTS, len(items))
+    return [item for place, item in enumerate(items) if (place + now + _number(name)) % parts == 0]
+
+
+def chosen(ids: Sequence[str]) -> frozenset[str]:
+    """Return those cases of one test that run this time.
+
+    The cases of a matrix are shuffled before a third is taken, so that each value of each axis has its turn. The order
+    follows from the parameters alone: tests of one module that share their cases, and what is made for these, take the
+    same ones.
+    """
+    module = ids[0].split("::")[0]
+    shuffled = sorted(ids, key=lambda one: (_number(f"{module}[{one.partition('[')[2]}"), one))
+    return frozenset(sample(shuffled, module)) | (always() & frozenset(ids))
+
+
+def _number(text: str) -> int:
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16)

@@ -12,6 +12,7 @@ from tests.support.kits.cli import call, launch, loom, refused
 ONE = [PTX, "--kernel", "fma_bound"]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("block", "threads", "written"),
     [("128", 128, "128"), ("32x16", 512, "32x16"), ("8x8x4", 256, "8x8x4"), ("32,16", 512, "32x16"),

@@ -137,13 +137,14 @@ def test_rewrite_chooses_by_blocks_and_by_policy() -> None:
     answer = call("rewrite", loom("nbody"), "--blocks", "6", *launch("nbody"), "--no-emulate", "--json").json
     assert answer["rewritten"]["blocks_per_sm"] >= 6
     assert answer["speedup"] is None
-    static = call("rewrite", loom("nbody"), "--auto", "--policy", "unified", *launch("nbody"), "--no-emulate", "--json")
+    unified = ("rewrite", loom("stencil3d"), *launch("stencil3d"), "--no-emulate")
+    static = call(*unified, "--auto", "--policy", "unified", "--json")
     assert (static.json["policy"], static.json["reading"]) == ("unified", [])
     read = ["--policy", "unified", "--reading", "spills", "--reading", "up-to-most"]
-    spills = call("rewrite", loom("nbody"), *read, *launch("nbody"), "--no-emulate", "--json")
+    spills = call(*unified, *read, "--json")
     assert spills.json["reading"] == ["spills", "up-to-most"]
     assert "expected --policy unified" in refused(2, "rewrite", loom("nbody"), "--reading", "spills")
-    wrong = refused(2, "rewrite", loom("nbody"), *read, "--reading", "no-textures", *launch("nbody"), "--no-emulate")
+    wrong = refused(2, *unified, *read, "--reading", "no-textures")
     assert "--reading: two readings of one thing" in wrong
     assert static.json["reason"].startswith("start: interval")
     auto = call("rewrite", loom("callchain"), "--auto", *launch("callchain"), "--json").json
@@ -154,11 +155,12 @@ def test_rewrite_chooses_by_blocks_and_by_policy() -> None:
 
 def test_auto_keeps_an_original_that_nothing_beats_and_writes_it(tmp_path: Path) -> None:
     out = tmp_path / "out.loom"
-    kept = ["rewrite", loom("nbody"), "--auto", "--policy", "unified", *launch("nbody"), "--no-emulate", "-o", str(out)]
+    kept = ["rewrite", loom("stencil3d"), *launch("stencil3d"), "--no-emulate", "--policy", "unified", "--auto"]
+    kept += ["-o", str(out)]
     answer = call(*kept, "--json").json
     assert answer["kept_original"] is True
     assert answer["rewritten"] == answer["original"]
-    assert [fn.instrs for fn in load(out)] == [fn.instrs for fn in load(loom("nbody"))]
+    assert [fn.instrs for fn in load(out)] == [fn.instrs for fn in load(loom("stencil3d"))]
     assert "The original is kept" in call(*kept).out
 
 

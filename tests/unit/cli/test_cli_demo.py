@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.kits.cli import SAMPLES, call
 from tests.support.paths import sample_file
 
-QUICK = ("--size", "test", "--engine", "python")
+QUICK = ("--size", "test", "--engine", "numba")
 
 
 def demo(*names: str, samples: Path = SAMPLES) -> Any:

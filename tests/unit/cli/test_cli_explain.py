@@ -19,7 +19,10 @@ def test_what_left_the_registers_is_explained(allocator: str) -> None:
     text = call(*command).out
     assert all(f"  {v['value']}, defined at " in text for v in told)
     assert f"In all: {sum(v['loads'] for v in told)} (" in text
-    assert "explanation" not in call(*command[:-1], "--json").json
+
+
+def test_nothing_is_explained_where_nobody_asks() -> None:
+    assert "explanation" not in call("rewrite", loom("callchain"), "--registers", "6", "--json").json
 
 
 def test_nothing_left_is_said() -> None:

@@ -11,6 +11,7 @@ from tests.support.kits.cli import call, launch, loom, refused
 CALLCHAIN = ["rewrite", loom("callchain"), "--registers", "6", "--slots", "0"]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("how", "calls"), [("none", 0), ("once", 2), ("small", 2), ("all", 2)])
 def test_calls_are_inlined_and_proven(how: str, calls: int, tmp_path: Path) -> None:
     out = str(tmp_path / "out.loom")

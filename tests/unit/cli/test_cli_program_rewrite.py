@@ -18,7 +18,7 @@ FOLDER = SAMPLES / "programs"
 
 
 def launch(name: str, *more: str) -> list[str]:
-    return ["--launch", str(FOLDER / f"{name}.toml"), "--size", "test", "--engine", "python", *more]
+    return ["--launch", str(FOLDER / f"{name}.toml"), "--size", "test", "--engine", "numba", *more]
 
 
 def imported(name: str, folder: Path) -> str:
@@ -91,7 +91,7 @@ def test_a_kernel_that_is_never_launched_is_no_kernel_of_the_program(tmp_path: P
     (tmp_path / "p.toml").write_text((FOLDER / "lu.toml").read_text().split("[reference]")[0].replace(
         'launch = "internal"\n', 'launch = "internal"\nwhen = 0\n').replace("n = 128", "n = 16"))  # fmt: skip
     source = imported("lu", tmp_path)
-    line = ["rewrite", source, "--launch", str(tmp_path / "p.toml"), "--engine", "python", "--registers", "30"]
+    line = ["rewrite", source, "--launch", str(tmp_path / "p.toml"), "--engine", "numba", "--registers", "30"]
     assert [k["name"] for k in call(*line, "--json").json["kernels"]] == ["diagonal", "perimeter"]
     text = (tmp_path / "p.toml").read_text().replace('launch = "internal"', 'launch = "diagonal"')
     (tmp_path / "p.toml").write_text(text)
@@ -129,7 +129,7 @@ def test_a_rewrite_that_leaves_another_variable_is_not_written(tmp_path: Path, m
     text = text.replace(host, 'set = "means"\nvalue = 1\n')
     (tmp_path / "p.toml").write_text(text)
     out = tmp_path / "new.loom"
-    line = ["rewrite", imported("cluster", tmp_path), "--launch", str(tmp_path / "p.toml"), "--engine", "python"]
+    line = ["rewrite", imported("cluster", tmp_path), "--launch", str(tmp_path / "p.toml"), "--engine", "numba"]
     answer = call(*line, "--registers", "6", "-o", str(out))
     assert answer.code == 1
     assert "DIFFERENT" in answer.out
@@ -167,13 +167,13 @@ def test_kernels_that_reach_recursion_stay_as_they_are_beside_others(tmp_path: P
     source, out, steps = (str(tmp_path / name) for name in ("r.loom", "new.loom", "steps.toml"))
     Path(steps).write_text(RECURSION)
     assert call("import-ptx", str(ROOT / "tests/data/ptx/recursion.ptx"), "-o", source).code == 0
-    line = ["rewrite", source, "--launch", steps, "--engine", "python", "--registers", "16"]
+    line = ["rewrite", source, "--launch", steps, "--engine", "numba", "--registers", "16"]
     found = call(*line, "-o", out, "--json").json
     assert (found["verified"], [k["kernel"] for k in found["kernels"]]) == (True, ["plain"])
     assert [left["kernel"] for left in found["left_out"]] == ["parity", "fibonacci"]
     assert "even -> odd -> even" in found["left_out"][0]["reason"]
     assert "fibonacci: left out, kernel fibonacci: recursion" in call(*line).out
-    assert "emulated results same" in call("verify", source, out, "--launch", steps, "--engine", "python").out
+    assert "emulated results same" in call("verify", source, out, "--launch", steps, "--engine", "numba").out
     assert "kernel parity: recursion" in refused(1, *line, "--kernel", "parity")
     Path(steps).write_text(RECURSION.replace('"plain"', '"parity"'))
     assert "kernel parity: recursion" in refused(1, *line)

@@ -9,6 +9,7 @@ from binalloc.frontend.importer import import_ptx
 from tests.benchmarks.bench_import import standing_kernel
 
 LIVE = 300
+LINES = 3000
 PER_LINE = 6_400
 """Bytes; it was more before routines' nodes, views and regions were dropped as soon as nobody reads them."""
 
@@ -27,6 +28,6 @@ def peak(lines: int) -> int:
 
 def test_memory_is_linear_in_the_lines_and_little() -> None:
     import_ptx(standing_kernel(1000, LIVE), machine="gtx680")  # what is kept for all imports is made by now
-    few, many = peak(3000), peak(6000)
+    few, many = peak(1500), peak(LINES)
     assert many < 2.3 * few
-    assert many < PER_LINE * 6000, many / 6000
+    assert many < PER_LINE * LINES, many / LINES

@@ -88,6 +88,7 @@ def test_the_analysis_sees_its_registers() -> None:
     assert not found.kernel.live.undefined
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 @pytest.mark.parametrize(("registers", "slots"), BUDGETS)
 def test_rewrites_fit_their_budget_are_proven_and_do_the_same(registers: int, slots: int, allocator: str) -> None:

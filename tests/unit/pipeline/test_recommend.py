@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,12 +30,14 @@ from tests.support.programs.builder import program
 from tests.support.ptx.bounded import bounded
 
 
+@cache
 def spills_alone(name: str, machine: str) -> Recommendation:
     """By the unified paper's policy, read so that spills alone count."""
     module = import_ptx(sample_file(f"{name}.ptx").read_text(), name, machine=load_machine(machine)).module
     return recommend(module, Request(machine=machine, policy="unified", reading=reading_of(["spills"])))
 
 
+@cache
 def under_bounds(directives: str) -> tuple[Module, Recommendation]:
     machine = load_machine("a100")
     module = import_ptx(bounded(directives, live=80), machine=machine).module
@@ -100,6 +103,7 @@ def test_bounds_that_the_source_has_are_not_advised(directives: str, there: bool
     assert ("the kernel has __launch_bounds__(256, 5) already" in next_steps(told)[-1]) == there
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("cycles", "advised"), [(1000, False), (1009, False), (1011, True)])
 def test_another_order_is_advised_where_it_gains(cycles: int, advised: bool) -> None:
     """The other order takes 1,000 cycles, the input so many."""

@@ -150,6 +150,7 @@ def is_blamed(found: Installed, package: str, name: str, *line: str) -> str:
     return told
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("what", list(WRONG_PLANS))
 def test_an_allocator_that_is_wrong_is_named(what: str, tmp_path: Path) -> None:
     body, found_text, place = WRONG_PLANS[what]
@@ -231,6 +232,7 @@ WRONG_CHOICES = {
 }  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("what", list(WRONG_CHOICES))
 def test_a_policy_that_is_wrong_is_named(what: str, tmp_path: Path) -> None:
     body, told = WRONG_CHOICES[what]

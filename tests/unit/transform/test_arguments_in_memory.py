@@ -39,6 +39,7 @@ def arguments_from_memory(count: int, others: int, calls: int) -> Module:
     return assemble("\n".join([*lines, "RET", ".end"]))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("calls", [1, 2])
 @pytest.mark.parametrize(("count", "others"), [(6, 0), (6, 5), (9, 3), (4, 9)])
 def test_what_lies_in_memory_while_others_are_passed(count: int, others: int, calls: int) -> None:
@@ -63,6 +64,7 @@ def proven(module: Module, found: Rewrite) -> bool:
     return check(module, found.module, found.prepared.kernel).ok
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if name != "regdem"])
 @pytest.mark.parametrize("written", [False, True])
 def test_registers_need_not_hold_all_arguments(allocator: str, written: bool) -> None:
@@ -89,6 +91,7 @@ def test_it_is_told_which_arguments_are_in_memory() -> None:
     assert "where its callers store it" in render_explanation(told, 0)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("allocator", [name for name in ALLOCATORS if name != "regdem"])
 def test_nobody_stores_what_the_kernel_starts_with(allocator: str) -> None:
     """Its stack register is 0 at launch, data where there is no stack. Nobody calls a kernel."""

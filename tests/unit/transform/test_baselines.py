@@ -33,6 +33,7 @@ def spills(module: Module) -> Counter[tuple[str, Space]]:
     )
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("allocator", list(ALLOCATORS))
 @pytest.mark.parametrize("seed", range(6))
 def test_counts_are_those_of_the_emitted_code(seed: int, allocator: str) -> None:
@@ -47,6 +48,7 @@ def test_counts_are_those_of_the_emitted_code(seed: int, allocator: str) -> None
     assert (made.cost.cost > 0) == bool(found or made.cost.recomputed)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("allocator", ["unified"])
 @pytest.mark.parametrize("seed", range(8))
 def test_values_are_in_memory_for_all_their_lives_and_nothing_is_recomputed(seed: int, allocator: str) -> None:

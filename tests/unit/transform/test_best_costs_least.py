@@ -65,12 +65,14 @@ def require_least_of(kernel: Prepared, registers: int, slots: int, machine: Mach
             assert best.cost.cost <= other.cost.cost, allocator
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("registers", "slots"), [(24, 8), (32, 0), (40, 4)])
 @pytest.mark.parametrize("name", SMALL)
 def test_best_costs_no_more_than_any_baseline(name: str, registers: int, slots: int) -> None:
     require_least(name, registers, slots)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("calls", [False, True])
 @pytest.mark.parametrize(
     ("name", "registers", "slots"),
@@ -98,6 +100,7 @@ that move nothing kept registers free for moves, and what was cheapest for a cal
 ARGUMENTS = [*FOUND, *((seed, 6 + 3 * seed, 4 * (seed % 3)) for seed in range(6))]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("seed", "registers", "slots"), ARGUMENTS)
 def test_best_costs_no_more_where_callers_go_on_using_arguments(seed: int, registers: int, slots: int) -> None:
     require_least_of(prepare(argument_program(seed), "k"), registers, slots)
@@ -119,6 +122,7 @@ def test_best_costs_no_more_than_any_baseline_on_every_sample(name: str, registe
     require_least(name, registers, slots)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("registers", "slots"), [(32, 0), (32, 8)])
 @pytest.mark.parametrize("name", ["nbody", "convolution", "scalarProducts"])
 def test_exact_costs_no_more_than_best_and_nothing_less_than_the_bound(name: str, registers: int, slots: int) -> None:

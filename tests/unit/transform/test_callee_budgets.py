@@ -150,6 +150,7 @@ class Forgetful(Known):
         return OneFunction(given, available, dict(contracts))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("slots", [0, 3])
 def test_what_attempts_share_changes_nothing(slots: int) -> None:
     modules = [called(8, 8, 1), called(4, 8, 5), *(random_program(seed, size=60, callees=3)[0] for seed in range(2))]

@@ -101,6 +101,7 @@ def launch() -> Launch:
     ))  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("region", REGIONS.values(), ids=REGIONS)
 def test_what_faults_elsewhere_stays_where_it_is(region: str) -> None:
     judge = Original(original(region), [launch()])

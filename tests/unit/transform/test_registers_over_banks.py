@@ -120,6 +120,7 @@ def _case(seed: int) -> tuple[Original, Module, Module, int, int]:
     return original, rewritten, spread, registers, slots
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(24))
 def test_rewrites_in_other_banks_are_proven_and_leave_the_same(seed: int) -> None:
     original, _, spread, registers, slots = _case(seed)

@@ -198,6 +198,7 @@ def test_other_kernels_keep_what_they_call() -> None:
         assert new.function("f").instrs[1:] == module.function("f").instrs[1:]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(40))
 def test_an_original_with_calls_inlined_does_what_it_did(seed: int) -> None:
     """Any calls that are not refused, in any order; and both ways of inlining come to the same code."""

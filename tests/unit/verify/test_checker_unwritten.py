@@ -55,6 +55,7 @@ BODIES = {
 }
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", BODIES)
 def test_what_every_allocator_makes_of_an_unwritten_guard_is_right(name: str) -> None:
     body = BODIES[name].replace("CROWD", CROWD)

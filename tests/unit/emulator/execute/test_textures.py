@@ -155,6 +155,7 @@ def case(dimensions: int, filter_: str, normalized: bool, seed: int, fmt: tuple[
     return random_image(rng, dtype, shape), random_points(rng, SIDES[dimensions], normalized), keys
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("dimensions", "filter_", "normalized", "seed"), CASES)
 def test_fetches_are_those_of_the_guide(dimensions: int, filter_: str, normalized: bool, seed: int) -> None:
     for fmt in FORMATS:

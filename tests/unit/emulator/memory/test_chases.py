@@ -33,6 +33,7 @@ def test_the_constant_cache(name: str) -> None:
     assert latency(parts, (8, 25)) == load_machine(name).constant.latency
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", MACHINES)
 def test_global_memory(name: str) -> None:
     m = load_machine(name)
@@ -49,6 +50,7 @@ def test_global_memory(name: str) -> None:
             assert m.dram.latency - saved - 1 - slack <= latency(parts, (4, 12)) <= m.dram.latency - saved
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", MACHINES)
 def test_local_memory(name: str) -> None:
     m = load_machine(name)

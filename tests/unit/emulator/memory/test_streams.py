@@ -27,6 +27,7 @@ def use_of_links(m: Machine, result: Result, sms: int) -> dict[str, float]:
     }
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("name", list_machines())
 def test_a_stream_on_one_sm_reaches_three_quarters_of_its_share(name: str, stream: str) -> None:

@@ -51,6 +51,7 @@ def sample(name: str, engine: str) -> Ran:
     return run_program(sample_program(name), program, "gtx680", engine=engine, host_steps=True)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_samples_leave_what_their_references_say(name: str) -> None:
     program = load_program(sample_file(f"{name}.toml"), "test")

@@ -75,6 +75,7 @@ def share(machine: Machine, unit: str) -> int:
     return min(machine.units[unit].ports, group.ports) // machine.owners(unit)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", ALL)
 def test_one_warp_gets_exactly_its_partitions_rate(name: str, engine: str) -> None:
@@ -86,6 +87,7 @@ def test_one_warp_gets_exactly_its_partitions_rate(name: str, engine: str) -> No
         assert result.cycles == last_start(machine, unit, count, share(machine, unit)) + 2, unit
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", DIVIDED)
 def test_warps_of_one_partition_share_its_units_and_leave_the_others_alone(name: str, engine: str) -> None:
@@ -102,6 +104,7 @@ def test_warps_of_one_partition_share_its_units_and_leave_the_others_alone(name:
                 assert result.cycles == max(last + 2, most * (count + 1)), (unit, warps)  # an EXIT takes a slot, too
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", DIVIDED)
 @pytest.mark.parametrize("each", [1, 2, 4])
@@ -123,6 +126,7 @@ def test_equal_warps_end_within_one_instructions_time_of_each_other(name: str, e
         assert int(times.max()) - int(times.min()) <= rounds, (unit, times)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", DIVIDED)
 def test_a_full_sm_reaches_the_programming_guides_throughput(name: str, engine: str) -> None:

@@ -22,6 +22,7 @@ def element(size: int) -> str:
     return INPUT + f"mul.wide.u32 %d3, %r0, {size}; add.s64 %d3, %d2, %d3;\n"
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("type_", "register"),
     [

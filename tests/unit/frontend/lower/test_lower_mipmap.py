@@ -65,6 +65,7 @@ KINDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("geometry", SIDES)
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_levels(geometry: str, kind: int) -> None:
@@ -90,6 +91,7 @@ def test_gradients(geometry: str, kind: int) -> None:
     assert (out != fetched(geometry, text.replace("%f5", "0f00000000"), mipmap(geometry, **KINDS[kind]))).any()
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("geometry", OFFSETS)
 @pytest.mark.parametrize("mode", ["", ".base", ".level"])
 @pytest.mark.parametrize("kind", [0, 3, 5, 6])

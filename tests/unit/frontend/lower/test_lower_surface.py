@@ -39,6 +39,7 @@ DATA = {1: ("b8", "%h1"), 2: ("b16", "%h1"), 4: ("b32", "%r7"), 8: ("b64", "%d6"
 VECTORS = [("", 1), ("", 2), ("", 4), ("", 8), ("v2", 4), ("v2", 1), ("v4", 4), ("v4", 2), ("v2", 8)]
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("geometry", SIDES)
 @pytest.mark.parametrize("bound", ["trap", "clamp", "zero"])
 @pytest.mark.parametrize(("vector", "size"), VECTORS)
@@ -55,6 +56,7 @@ def test_loads(geometry: str, bound: str, vector: str, size: int) -> None:
     both(body, words=128, args=[surface(geometry, size * count)], params=HANDLE)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("geometry", SIDES)
 @pytest.mark.parametrize("bound", ["trap", "clamp", "zero"])
 @pytest.mark.parametrize(("vector", "size"), VECTORS)
@@ -79,6 +81,7 @@ REDUCTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("operation", "kind"), REDUCTIONS)
 @pytest.mark.parametrize("bound", ["trap", "clamp", "zero"])
 @pytest.mark.parametrize("dtype", ["u4", "i4"])

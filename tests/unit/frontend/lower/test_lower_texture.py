@@ -50,6 +50,7 @@ LONGER = [
 """(geometry, coordinates' type, vector); %f9 and %r9 are never set."""
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("geometry", "coordinate", "listed"), LONGER)
 @pytest.mark.parametrize("reference", [False, True])
 def test_coordinates_beyond_the_geometry_are_ignored(
@@ -145,6 +146,7 @@ def test_fetches_of_cubes(cubes: int, gathered: str) -> None:
         assert set((out[:, 0] // (128 * 6)).astype(int)) == {0, 1, 2}
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("channel", "rgba")
 @pytest.mark.parametrize("geometry", ["2d", "a2d"])
 @pytest.mark.parametrize(("dtype", "channels"), [("f4", 4), ("u1", 2), ("i4", 1)])

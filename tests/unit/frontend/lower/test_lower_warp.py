@@ -154,6 +154,7 @@ def test_one_check_in_a_block_is_enough() -> None:
     assert text.count("WARPSYNC") == 2
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("space", ["global", "shared", "generic"])
 @pytest.mark.parametrize(
     ("op", "start", "operand"),

@@ -65,6 +65,7 @@ def check(trace: Trace, rows: list[Row], grid: int, warps: int) -> None:
                 assert line.addresses == row.addresses
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("drain_at", [1, 1 << 14])
 def test_a_trace_has_masks_and_addresses_of_the_run(tmp_path: Path, seed: int, drain_at: int) -> None:

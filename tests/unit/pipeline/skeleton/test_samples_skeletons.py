@@ -80,6 +80,7 @@ def test_skeletons_run(path: Path) -> None:
         assert result.stats["blocks"] == made.blocks if "blocks" in result.stats else result.cycles > 0
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("path", sorted((SAMPLES / "programs").glob("*.ptx")), ids=lambda path: path.name)
 def test_programs_have_a_step_for_each_kernel(path: Path) -> None:
     module = module_of(path)
