@@ -85,10 +85,11 @@ docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs . build/docs
 	@echo build/docs/index.html
 
-# The generated tables of ISA.md and PTX.md.
+# The generated tables of ISA.md and PTX.md, all of JSON.md, and the JSON Schema.
 tables: $(STAMP)
 	$(BIN)/python -m binalloc.isa.table.doc
 	$(BIN)/python -m binalloc.frontend.doc
+	$(BIN)/python -m binalloc.report.shapes.doc
 
 samples: $(STAMP)
 	$(BIN)/python samples/build.py

@@ -37,12 +37,13 @@ if TYPE_CHECKING:
     from binalloc.pipeline.original import Original
     from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
     from binalloc.pipeline.policies.policy import Choice
-    from binalloc.pipeline.program import run_program
+    from binalloc.pipeline.running.program import run_program
     from binalloc.pipeline.steps.build import build_version
     from binalloc.pipeline.steps.version import Tried
     from binalloc.pipeline.sweeping.kernel import sweep_kernel
     from binalloc.report.recommend.facts import recommendation_to_dict
     from binalloc.report.recommend.page import recommendation_page
+    from binalloc.report.versions import outcome_to_dict
     from binalloc.transform.allocators.allocator import Plan, Problem
     from binalloc.transform.allocators.draft import Crowd, DraftFunction, draft_plan
     from binalloc.transform.schedule.schedule import schedule
@@ -104,6 +105,7 @@ __all__ = [
     "load_machine",
     "load_program",
     "occupancy",
+    "outcome_to_dict",
     "read_module",
     "recommend",
     "recommendation_page",
@@ -141,13 +143,14 @@ _HOMES = {
     "pipeline.original": ("Original",),
     "pipeline.pipeline": ("Outcome", "Request", "rewrite_kernel"),
     "pipeline.policies.policy": ("Choice",),
-    "pipeline.program": ("run_program",),
+    "pipeline.running.program": ("run_program",),
     "pipeline.advice.recommend": ("Recommendation", "recommend"),
     "pipeline.steps.build": ("build_version",),
     "pipeline.steps.version": ("Tried",),
     "pipeline.sweeping.kernel": ("sweep_kernel",),
     "report.recommend.facts": ("recommendation_to_dict",),
     "report.recommend.page": ("recommendation_page",),
+    "report.versions": ("outcome_to_dict",),
     "device.device": ("Device", "DeviceArray", "DeviceSurface", "DeviceTexture"),
     "device.launching": ("LaunchResult", "launch_kernel"),
     "transform.allocators.allocator": ("Plan", "Problem"),

@@ -41,9 +41,11 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     groups: dict[str, list[str]] = {}
     for item in items:
         group, case, _ = item.nodeid.partition("[")
-        drawn = item.nodeid.startswith(RANDOM) or item.get_closest_marker("rotates") is not None
-        if case and drawn and item.get_closest_marker("sampled") is None:
+        marked = item.get_closest_marker("rotates") is not None
+        if case and (marked or item.nodeid.startswith(RANDOM)) and item.get_closest_marker("sampled") is None:
             groups.setdefault(group, []).append(item.nodeid)
+        elif marked and not case:
+            groups.setdefault(item.nodeid.split("::")[0], []).append(item.nodeid)  # single tests take turns
     chosen = frozenset[str]().union(*map(rotation.chosen, groups.values()))
     left = frozenset[str]().union(*groups.values()) - chosen
     if left:

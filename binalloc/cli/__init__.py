@@ -1,1 +1,1 @@
-"""The command line: a file per group of commands."""
+"""This package is the command line: it reads options and files, calls the library, prints, and sets the exit code."""

@@ -1,4 +1,4 @@
-"""Bytes in and out: files of the command line, `-` for the standard streams."""
+"""This module reads and writes the files that the command line names; `-` stands for a standard stream."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shown(file: str) -> str:
 
 
 def decoded(data: bytes, file: str) -> str:
-    """The text of a file."""
+    """Return the text of a file from its bytes. Raise MalformedInput if they are not UTF-8."""
     try:
         return text_of(data)
     except UnicodeDecodeError as e:
@@ -35,7 +35,7 @@ def decoded(data: bytes, file: str) -> str:
 
 
 def write_output(output: str, data: bytes) -> None:
-    """To stdout, or to a file by way of a temporary name: it appears whole or not at all."""
+    """Write to stdout, or to a file under a temporary name first, so that the file appears whole or not at all."""
     if output == "-":
         to_stdout(data)
     else:
@@ -43,8 +43,10 @@ def write_output(output: str, data: bytes) -> None:
 
 
 def check_output(output: str | None, as_json: bool, option: str = "-o") -> None:
-    """What can be known before the work is done: stdout holds one thing, and the file's folder is there. option: the
-    one that names the output."""
+    """Check an output before the work begins. Raise UsageError if --json wants stdout too, or if it cannot be written.
+
+    option: the option that names the output.
+    """
     if output == "-" and as_json:
         raise UsageError(f"--json and {option} - both want standard output", remedy=f"Give {option} FILE.")
     if output == "" or (output is not None and os.path.isdir(output)):
@@ -57,7 +59,7 @@ def check_output(output: str | None, as_json: bool, option: str = "-o") -> None:
 
 
 def check_folder(output: str | None) -> None:
-    """The same of a folder that is made with those above it."""
+    """Check an output folder before the work begins. The command makes the folder and its missing parents itself."""
     if output is None:
         return
     if output == "":
@@ -76,8 +78,10 @@ def _writable(folder: str, output: str) -> None:
 
 
 def not_over(output: str | None, *inputs: str | None, option: str = "-o") -> None:
-    """UsageError where the output would overwrite an input: the binary, a launch file or a machine file, of which those
-    that come along are given by name."""
+    """Raise UsageError if the output would overwrite an input: a binary, a launch file or a machine file.
+
+    inputs: file names. The name of a built-in machine may be among them; it is no file and does no harm.
+    """
     if output in (None, "-") or not os.path.exists(str(output)):
         return
     for file in inputs:
@@ -87,7 +91,7 @@ def not_over(output: str | None, *inputs: str | None, option: str = "-o") -> Non
 
 
 def check_page(page: str | None, *inputs: str | None) -> None:
-    """The same of a page for a browser, and that there is what makes pages."""
+    """Check the output of --html as `check_output` and `not_over` do, and that the libraries for it are installed."""
     if page is None:
         return
     from binalloc.report.page.library import require_page
@@ -100,7 +104,7 @@ def check_page(page: str | None, *inputs: str | None) -> None:
 
 
 def apart(outputs: Mapping[str, str | None]) -> None:
-    """UsageError where two outputs would go to one file. outputs: by the options that name them."""
+    """Raise UsageError if two outputs would go to one file. outputs: files by the options that name them."""
     taken: dict[str, str] = {}
     for option, output in outputs.items():
         if output is None or output == "-":

@@ -1,4 +1,4 @@
-"""Options that a command gets as one value, in place of a parameter for each: a new one changes no command."""
+"""This module hands a command several options as one value, so that a new option changes no command's signature."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ Decorator = Callable[[Any], Any]
 
 
 def gathered(name: str, make: Callable[..., Any], *decorators: Decorator) -> Decorator:
-    """A decorator for commands. decorators: click's, for options and arguments, in the order of the help. The command
-    gets what `make` makes of their values, which it is given by name, as its parameter `name`."""
+    """Return a decorator that gives a command these options and arguments as one parameter.
+
+    name: the parameter. make: is called with the options' values, each by name; the command gets its result.
+    decorators: click's, for options and arguments, in the order of the help.
+    """
     names = _names(decorators)
 
     def apply(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,10 +35,10 @@ def gathered(name: str, make: Callable[..., Any], *decorators: Decorator) -> Dec
 
 
 def _names(decorators: tuple[Decorator, ...]) -> list[str]:
-    """The names of the parameters that the decorators make."""
+    """Return the names of the parameters that the decorators make."""
 
     def nothing() -> None:
-        """Takes the parameters."""
+        """Serve as the command that the decorators attach their parameters to."""
 
     made: list[click.Parameter] = getattr(all_of(*decorators)(nothing), "__click_params__", [])
     return [parameter.name for parameter in made if parameter.name is not None]

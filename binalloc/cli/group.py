@@ -1,4 +1,4 @@
-"""The command group: every error becomes one line and an exit code, and streams are made ready first."""
+"""The command group turns every error into one line and an exit code, and prepares the standard streams."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from binalloc.cli.terminal import SCHEMA_VERSION, Ended, note, print_json, pulsing
+from binalloc.cli.terminal import SCHEMA_VERSION, Ended, end_line, note, print_json, pulsing
 from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import count, one_line, plain, screen
 
-EXIT_DEFECT = 70
-EXIT_INTERRUPTED = 130
+if TYPE_CHECKING:
+    from binalloc.report.shapes.parts.common import ErrorDetails
+
+EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 SPELLINGS: dict[str, str] = {
     "None": "none",
@@ -63,11 +66,15 @@ SPELLINGS: dict[str, str] = {
     "warps": "--warps",
     "watch": "--watch",
 }
-"""How the command line spells the library's parameters and functions that errors name (`errors.Hint`)."""
+"""The command line's spelling of the library's parameters and functions, for errors that name them (`errors.Hint`)."""
+
+
+Report = Mapping[str, Any]
+"""The fields of a run that was stopped: of one launch or of a sequence, of `run` or of another command."""
 
 
 class Group(click.Group):
-    """Turns every error into one line on stderr, with --json one object on stdout too, and its exit code."""
+    """The group turns every error into a line on stderr and an exit code; with --json also into an object on stdout."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         kwargs["standalone_mode"] = False
@@ -89,7 +96,7 @@ class Group(click.Group):
 
 @contextlib.contextmanager
 def _termination() -> Iterator[None]:
-    """SIGTERM ends a command as Ctrl-C does, where nobody has said otherwise."""
+    """Let SIGTERM end the command inside as Ctrl-C does, unless the caller has set a handler of its own."""
     ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     if ours:
         signal.signal(signal.SIGTERM, _terminate)
@@ -105,8 +112,11 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _prepare_streams() -> None:
-    """Make stdout write what its encoding lacks as escapes, and keep files that are opened later off the descriptors
-    of streams that the caller closed."""
+    """Prepare stdout, the descriptors 0 to 2, and the package's log.
+
+    stdout writes characters outside its encoding as escapes. If the caller closed a standard stream, its descriptor is
+    filled, so that no file opened later takes its place. Messages of the library become lines on stderr.
+    """
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(spare)
@@ -119,16 +129,22 @@ def _prepare_streams() -> None:
 
 
 class _Notes(logging.Handler):
-    """What the library has to say on its way, as lines on stderr."""
+    """The handler prints messages of the library as lines on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         note(record.getMessage())
 
 
 def _end(error: BaseException, as_json: bool) -> int:
-    """Report an error of ours, of the command line, of the system, or a defect; its exit code. Raises nothing, whatever
-    the error's own text does, except where a developer asks for the traceback."""
-    error, report = (error.error, error.report) if isinstance(error, Ended) else (error, None)
+    """Report an error of ours, of the command line, of the system, or a defect, and return its exit code.
+
+    Raise nothing, whatever the error's own text does, unless BINALLOC_DEBUG asks for the traceback.
+    """
+    report: Report | None = None
+    if isinstance(error, Ended):
+        report, error = error.report, error.error
+        if isinstance(error, KeyboardInterrupt):
+            end_line()  # as click does for interrupts that it sees
     if os.environ.get("BINALLOC_DEBUG") and not isinstance(error, BinallocError | click.ClickException):
         raise error
     try:
@@ -138,9 +154,7 @@ def _end(error: BaseException, as_json: bool) -> int:
         message, code = f"internal error: {type(error).__name__}, which cannot be shown", EXIT_DEFECT
     try:
         if as_json:
-            details: dict[str, object] = {"message": message, "exit_code": code}
-            if isinstance(error, BinallocError):
-                details |= error.details(SPELLINGS)
+            details = _details(error, message, code)
             print_json({"schema_version": SCHEMA_VERSION, **(report or {}), "error": details})
     except Exception:
         code = code or EXIT_DEFECT  # stdout cannot take it; stderr still says what is wrong
@@ -151,8 +165,24 @@ def _end(error: BaseException, as_json: bool) -> int:
     return code
 
 
-def _stopped(error: BaseException) -> dict[str, Any]:
-    """Return the report on the emulated run that was under way, {} where none was."""
+def _details(error: BaseException, message: str, code: int) -> ErrorDetails:
+    """Return the field `error`: a line for people and the exit code, and of an error of ours its parts."""
+    if not isinstance(error, BinallocError):
+        return {"message": message, "exit_code": code}
+    parts = error.details(SPELLINGS)
+    return {
+        "message": parts["message"] or "",
+        "exit_code": code,
+        "file": parts["file"],
+        "place": parts["place"],
+        "found": parts["found"],
+        "expected": parts["expected"],
+        "remedy": parts["remedy"],
+    }
+
+
+def _stopped(error: BaseException) -> Report:
+    """Return the report on the emulated run that the error ended; {} if there was none."""
     if getattr(error, "partial", None) is None:
         return {}
     from binalloc.report.runs.facts import partial_json
@@ -160,8 +190,8 @@ def _stopped(error: BaseException) -> dict[str, Any]:
     return partial_json(error) or {}
 
 
-def _interruption(run: dict[str, Any]) -> str:
-    """How far the emulated run was, {} where none was under way, and which files there are of it."""
+def _interruption(run: Report) -> str:
+    """Say how far the interrupted run had come and which files of it were written. run: {} if there was no run."""
     where = ""
     if "launches" in run:
         where = f" after {count(len(run['launches']), 'launch', 'launches')}"
@@ -176,8 +206,8 @@ def _interruption(run: dict[str, Any]) -> str:
     return f"interrupted{where}; " + (f"written: {', '.join(map(one_line, files))}" if files else "nothing was written")
 
 
-def _describe(error: BaseException, report: dict[str, Any]) -> tuple[str, int]:
-    """Return one line for a terminal, and the exit code. report: on the emulated run under way, {} for none."""
+def _describe(error: BaseException, report: Report) -> tuple[str, int]:
+    """Return one line for a terminal, and the exit code. report: on the emulated run that was ended; {} for none."""
     if isinstance(error, BinallocError):
         return error.text(SPELLINGS), error.exit_code
     if isinstance(error, click.exceptions.NoArgsIsHelpError):

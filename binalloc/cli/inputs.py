@@ -1,4 +1,4 @@
-"""The machine and the launch that the options of a command name."""
+"""This module loads the machine and the launch that the options of a command name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
     from binalloc.pipeline.profile import Profile
+    from binalloc.report.shapes.parts.common import OnMachine
 
 
 def machine_model(name: str) -> Machine:
@@ -21,27 +22,27 @@ def machine_model(name: str) -> Machine:
 
 
 def require_machine(name: str | None) -> None:
-    """Raises as `machine_model` where a machine is named, before any file is read."""
+    """Raise the errors of `machine_model` for bad machines, before any file is read. name: a list; None for no list."""
     for one in name.split(",") if name is not None else ():
         machine_model(one)
 
 
 def machine_of(module: Module, kernel: str | None, given: str | None, *, runs: bool) -> Machine:
-    """See `pipeline.own_machine`."""
+    """Return the machine for a kernel; see `own_machine` in `pipeline/own_machine.py`."""
     from binalloc.pipeline.own_machine import own_machine
 
     return own_machine(module, kernel, given, runs=runs)
 
 
 def machine_from(module: Module, kernel: str | None, given: str | None, machine: Machine) -> str:
-    """Why it is that machine; see `pipeline.own_machine`."""
+    """Return why that machine was taken; see `why_that_machine` in `pipeline/own_machine.py`."""
     from binalloc.pipeline.own_machine import why_that_machine
 
     return why_that_machine(module, kernel, given, machine)
 
 
-def told_machine(module: Module, kernel: str | None, given: str | None, machine: Machine) -> dict[str, str]:
-    """The machine that a command took, and why that one: fields of its `--json`."""
+def told_machine(module: Module, kernel: str | None, given: str | None, machine: Machine) -> OnMachine:
+    """Return the fields of --json on the machine: the one that the command took, and why."""
     return {"machine": machine.name, "machine_from": machine_from(module, kernel, given, machine)}
 
 
@@ -56,7 +57,7 @@ def optional_launch(launch: str | None, size: str | None) -> Launch | None:
 
 
 def require_launch_fits(launch: Launch | None, module: Module, kernel: str) -> None:
-    """Raises where there is a launch that is not one of that kernel."""
+    """Raise an error if there is a launch and it does not fit the kernel."""
     if launch is not None:
         from binalloc.launch.file import check_against
 
@@ -64,20 +65,20 @@ def require_launch_fits(launch: Launch | None, module: Module, kernel: str) -> N
 
 
 def require_something_to_run(launch: str | None, emulate: bool | None) -> None:
-    """UsageError where a run is asked for without a launch."""
+    """Raise UsageError if --emulate is given without a launch."""
     if emulate and launch is None:
         raise UsageError("--emulate needs something to run", expected="--launch FILE")
 
 
 def kernel_of(named: str | None, launch: Launch | None, profile: Profile | None) -> str | None:
-    """The kernel that a command is about: as named, else the launch's, else the profile's; None where nothing says."""
+    """Return the name of the kernel to work on: `named`, else the launch's, else the profile's, else None."""
     if named is not None:
         return named
     return launch.kernel if launch is not None else None if profile is None else profile.kernel
 
 
 def require_read_paper(readings: tuple[str, ...], policy: str | None) -> None:
-    """Usage error where a paper is to be read in some way that is not asked."""
+    """Raise UsageError if --reading is given with a policy other than the one of the unified paper."""
     from binalloc.pipeline.policies.table import UNIFIED
 
     if readings and policy != UNIFIED:
@@ -93,7 +94,7 @@ def optional_profile(profile: str | None) -> Profile | None:
 
 
 def optional_launches(launch: str | None, size: str | None) -> Launch | Program | None:
-    """As `optional_launch`, of a launch file that may have a sequence of launches."""
+    """Load a launch file of one launch or of a sequence. Otherwise work as `optional_launch`."""
     if launch is None:
         return optional_launch(launch, size)
     from binalloc.launch.program.file import load_either
@@ -102,7 +103,7 @@ def optional_launches(launch: str | None, size: str | None) -> Launch | Program 
 
 
 def required_launches(launch: str | None, size: str | None) -> Launch | Program:
-    """What the launch file says, be it one launch or a sequence."""
+    """Load a launch file of one launch or of a sequence. Raise UsageError if none is named."""
     if launch is None:
         raise UsageError("a launch file is needed", expected="--launch FILE")
     loaded = optional_launches(launch, size)

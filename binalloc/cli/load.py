@@ -1,4 +1,4 @@
-"""Modules: from a binary, from PTX that is imported in memory, from assembly."""
+"""This module loads modules from binaries, from PTX and CUDA source imported in memory, and from assembly."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def load_module(file: str) -> tuple[Module, bytes]:
-    """The module of a binary, and the file's bytes."""
+    """Return the module of a binary, and the file's bytes."""
     data = read_file(file)
     _not_ptx(data, file)
     return load_bytes(data, file), data
 
 
 def load_bytes(data: bytes, file: str) -> Module:
-    """The module of a binary already read from `file`."""
+    """Return the module of a binary that was already read from `file`."""
     from binalloc.isa.sets.files import read_module
 
     return read_module(data, path=shown(file))
@@ -56,8 +56,10 @@ def _not_ptx(data: bytes, file: str) -> None:
 def load_two(
     original: str, rewritten: str, machine: str | None = None, kernel: str | None = None
 ) -> tuple[Module, Module]:
-    """Two modules that are compared. What is PTX is imported in memory: for `machine`, else for the one that the other
-    file is scheduled for. Raises as `load_or_import`."""
+    """Return two modules to compare. PTX is imported in memory, for `machine`, else for the machine of the other file.
+
+    Raise the errors of `load_or_import`.
+    """
     if original == rewritten == "-":
         raise UsageError("standard input holds one binary", remedy="Name a file for one of the two.")
     old, new = read_file(original), read_file(rewritten)
@@ -66,7 +68,7 @@ def load_two(
 
 
 def _scheduled_for(data: bytes, file: str, kernel: str | None) -> str | None:
-    """The known machine that a binary's kernel is scheduled for; None where it is none, or the file is no binary."""
+    """Return the known machine that a binary's kernel is scheduled for; None if there is none or it is no binary."""
     from binalloc.models.machines.files import list_machines
     from binalloc.pipeline.steps.kernels import find_kernel
 
@@ -89,12 +91,11 @@ def assemble_file(file: str) -> Module:
 def load_or_import(
     file: str, machine: str | None, kernel: str | Sequence[str] | None = None
 ) -> tuple[Module, bytes]:
-    """The module of a binary, or of PTX as `import-ptx` would write it for `machine` (or that of its target), and its
-    bytes.
+    """Return the module of a binary or of PTX, and the binary's bytes.
 
-    kernel: the one that the command is about, or those, if that is known; where others of a PTX file cannot be
-    imported, they are imported alone. Says on stderr that PTX was imported. Raises as `load_module` and `imported_text`
-    do.
+    PTX becomes the binary that `import-ptx` would write for `machine`, or for its target's machine if that is None. A
+    line on stderr says so. kernel: name or names of the kernels to work on; None if not known yet. If other kernels of
+    a PTX file cannot be imported, these are imported alone. Raise the errors of `load_module` and `imported_units`.
     """
     return module_of(read_file(file), file, machine, kernel)
 
@@ -102,7 +103,7 @@ def load_or_import(
 def module_of(
     data: bytes, file: str, machine: str | None, kernel: str | Sequence[str] | None
 ) -> tuple[Module, bytes]:
-    """As `load_or_import`, of bytes already read from `file`."""
+    """Work as `load_or_import` on bytes that were already read from `file`."""
     from binalloc.frontend.fatbin.objects import may_hold_code
     from binalloc.frontend.nvcc import is_cuda_source
     from binalloc.isa.sets.files import write_module
@@ -121,7 +122,7 @@ def module_of(
 
 
 def imported_for(module: Module, machine: str | None) -> str:
-    """The machine that PTX was imported for and, where nobody asked for it, why that one: for a line on stderr."""
+    """Name the machine that PTX was imported for, for a line on stderr. If nobody asked for it, add why."""
     model = machine_of(module, None, machine, runs=False)
     if machine is not None:
         return model.name
@@ -129,7 +130,7 @@ def imported_for(module: Module, machine: str | None) -> str:
 
 
 def needs_import(data: bytes, file: str) -> bool:
-    """Whether a file already read is to be imported: it is PTX, CUDA source, or a binary that may hold PTX."""
+    """Return whether a file must be imported: it is PTX, CUDA source, or a binary that may hold PTX."""
     from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
     from binalloc.frontend.nvcc import is_cuda_source
     from binalloc.frontend.ptx.recognise import is_ptx
@@ -141,9 +142,12 @@ def subjects_of(
     data: bytes, file: str, launch: Launch | None, machine: str | None, kernels: Sequence[str] = (),
     block: Three | None = None,
 ) -> tuple[Module, list[Subject]]:
-    """What a sweep runs of a file already read: its module for the machine, or its own, and these kernels, or the
-    launch's, with it. launch: None for those that `launch-skeleton` would suggest for blocks of `block`. Raises what is
-    wrong with any, and where the launch does not fit."""
+    """Return the module of a file and what a sweep runs of it: kernels, each with launch and machine.
+
+    data: the file's bytes. machine: None for the binary's own. kernels: if empty, the launch's kernel. launch: None for
+    the launches that `launch-skeleton` would suggest with blocks of `block`. Raise an error if any of them is bad, and
+    if the launch does not fit a kernel.
+    """
     from binalloc.pipeline.block import require_block
     from binalloc.pipeline.skeleton.suggested import suggested_launch
     from binalloc.pipeline.steps.kernels import find_kernel
@@ -166,7 +170,7 @@ def subjects_of(
 def _import(
     units: Sequence[Unit], machine: Machine | None, kernel: str | Sequence[str] | None
 ) -> tuple[Imported, str]:
-    """All kernels of the file, or those named alone where others are refused; what to say of the others."""
+    """Import all kernels, or only the named ones if others are refused; also return what to say about the others."""
     from binalloc.frontend.refused import NotImportable
 
     try:
@@ -181,8 +185,11 @@ def _import(
 def units_of(
     data: bytes, file: str, architecture: str | None = None, machine: Machine | None = None
 ) -> list[Unit]:
-    """The PTX in a file already read: its text, that in an object, program, library or fat binary, or what nvcc makes
-    of CUDA source for the machine. architecture: of which, where there are several. Says on stderr what is left out."""
+    """Return the PTX of a file: its own text, the PTX in an object, program, library or fat binary, or nvcc's output.
+
+    data: the file's bytes. architecture: which PTX to take if there are several. machine: nvcc compiles CUDA source for
+    it. Notes on stderr say what is left out.
+    """
     from binalloc.frontend.fatbin.choose import choose
     from binalloc.frontend.nvcc import is_cuda_source
     from binalloc.frontend.units import Unit
@@ -202,7 +209,7 @@ def units_of(
 
 
 def _compiled(file: str, architecture: str | None, machine: Machine | None) -> bytes:
-    """The PTX of CUDA source, for the architecture, else the machine's. Says on stderr what nvcc does, and says."""
+    """Compile CUDA source to PTX for the architecture, else the machine's. Notes on stderr quote nvcc."""
     from binalloc.frontend.fatbin.choose import architecture_of
     from binalloc.frontend.nvcc import CompilerSays, compile_cuda
 
@@ -221,7 +228,7 @@ def _compiled(file: str, architecture: str | None, machine: Machine | None) -> b
 
 
 def _of_cubin(file: str) -> MalformedInput:
-    """A cubin is SASS alone."""
+    """Return the error for a cubin: it holds SASS alone."""
     from binalloc.frontend.nvcc import HOW
 
     return MalformedInput(
@@ -232,8 +239,10 @@ def _of_cubin(file: str) -> MalformedInput:
 
 
 def entries_of(data: bytes, file: str) -> list[FatbinEntry] | None:
-    """The pieces of CUDA code in a file already read; None where it is text. Raises MalformedInput for binaries of
-    another kind, and for what is damaged."""
+    """Return the pieces of CUDA code in a file; None if it is text. data: the file's bytes.
+
+    Raise MalformedInput for binaries of another kind, and for damaged ones.
+    """
     from binalloc.frontend.fatbin.entries import entries
     from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
 
@@ -256,8 +265,10 @@ def imported_units(
     skip: bool = False,
     stack: int | None = None,
 ) -> Imported:
-    """The import of PTX; where kernels are refused and others would do, the error says how to get those. Says on stderr
-    which directives are ignored."""
+    """Import PTX. If kernels are refused and others can be imported, the error says how to import those.
+
+    Notes on stderr say which directives are ignored.
+    """
     from binalloc.frontend.ignored import sentence
     from binalloc.frontend.importer import import_units
     from binalloc.frontend.ir import STACK_BYTES

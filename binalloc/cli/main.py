@@ -1,4 +1,4 @@
-"""The `binalloc` command line. Heavy imports happen inside the command that needs them."""
+"""This module assembles the `binalloc` command line. Heavy imports happen inside the command that needs them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from binalloc.version import VERSION
 
 
 def _show_version(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
-    """Versions of the tool, and where its machine code comes from."""
+    """Print the version of the tool and the origin of its compiled emulator, for --version, and exit."""
     if not asked or context.resilient_parsing:
         return
     from binalloc.emulator.host.engines.engine import described
@@ -47,8 +47,8 @@ def main() -> None:
     4 a limit was hit; 5 the emulated kernel faulted; 6 stopped at --break; 70 a defect of binalloc; 130 interrupted;
     143 terminated.
 
-    FILE may be - for standard input. With --json an error is one object with the key "error" on stdout. Completion in
-    the shell: eval "$(_BINALLOC_COMPLETE=bash_source binalloc)", or zsh_source, or fish_source.
+    FILE may be - for standard input. With --json an error is one object with the key "error" on stdout. To get
+    completion in the shell: eval "$(_BINALLOC_COMPLETE=bash_source binalloc)", or zsh_source, or fish_source.
     """
 
 

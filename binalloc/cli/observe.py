@@ -1,4 +1,4 @@
-"""Options that show what a run does: traces, watchpoints, places to stop."""
+"""This module has the options that show what a run does: traces, watchpoints and breakpoints."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from binalloc.emulator.traces.trace import TraceOptions
     from binalloc.pipeline.running.observed import TraceFile, Wanted, WrittenTrace
 
-EXIT_STOPPED = 6
+EXIT_STOPPED = 6  # the number that `binalloc --help` gives for --break
 _SHOWN = 1000
-"""Cycles of a window of --trace-every."""
+"""Cycles that --trace-every traces of every N. More make the trace larger, fewer cut accesses off; chosen by hand."""
 
 
 class Span(click.types.StringParamType):
-    """FROM:TO, cycles; either may be missing."""
+    """The option type reads FROM:TO in cycles, TO excluded; either may be missing."""
 
     name = "span"
 
@@ -44,12 +44,12 @@ _TRACE = (
     click.option(
         "--trace", metavar="FILE", help="Write a trace for Perfetto or chrome://tracing; compressed if named .gz."
     ),
-    click.option("--trace-window", type=Span(), help="Trace these cycles alone."),
+    click.option("--trace-window", type=Span(), help="Trace only these cycles."),
     click.option(
         "--trace-every",
         type=integer(_SHOWN + 1),
         metavar="N",
-        help=f"Of every N cycles trace the first {_SHOWN:,}; counters and blocks go on.",
+        help=f"Trace the first {_SHOWN:,} of every N cycles; counters and blocks go on.",
     ),
     click.option(
         "--trace-limit",
@@ -57,7 +57,7 @@ _TRACE = (
         default=1_000_000,
         show_default=True,
         metavar="N",
-        help="Events of a trace, names of tracks not counted; what comes later is left out.",
+        help="Most events of a trace, without names of tracks; later ones are left out.",
     ),
     click.option(
         "--trace-counters",
@@ -76,7 +76,7 @@ _WATCH = (
         "watches",
         multiple=True,
         metavar="BUFFER[+OFFSET[:SIZE]]",
-        help="Tell of every access to these bytes of global memory, or to 0xADDRESS[:SIZE].  [may be repeated]",
+        help="Report every access to these bytes of global memory, or to 0xADDRESS[:SIZE].  [may be repeated]",
     ),
     click.option(
         "--watch-limit",
@@ -84,7 +84,7 @@ _WATCH = (
         default=100,
         show_default=True,
         metavar="N",
-        help="Accesses that --watch tells of; the others are counted.",
+        help="Accesses that --watch reports; further ones are only counted.",
     ),
     click.option(
         "--break",
@@ -102,16 +102,16 @@ _BESIDE = {
     "trace_every": ("trace", "chooses among a trace's cycles", "--trace FILE"),
     "trace_limit": ("trace", "bounds a trace", "--trace FILE"),
     "trace_counters": ("trace", "says how often a trace has counters", "--trace FILE"),
-    "watch_limit": ("watches", "bounds what --watch tells of", "--watch BUFFER"),
+    "watch_limit": ("watches", "bounds the accesses that --watch reports", "--watch BUFFER"),
     "sources": ("annotate", "names the folder of what --annotate shows", "--annotate"),
     "every": ("series", "says how often --series samples", "--series FILE"),
     "accelsim_limit": ("accelsim_trace", "bounds a trace for Accel-Sim", "--accelsim-trace DIR"),
 }
-"""Options of `run` that mean nothing without another one: its parameter, what they say of it, how it is given."""
+"""Options of `run` that need another one, by parameter: the other one's parameter, what the option does, the remedy."""
 
 
 def refuse_alone(context: click.Context) -> None:
-    """UsageError where an option was given that speaks of another one, and that one was not."""
+    """Raise UsageError if an option of _BESIDE is given without the option that it needs."""
     for parameter in context.command.params:
         name = parameter.name or ""
         given = context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
@@ -122,7 +122,7 @@ def refuse_alone(context: click.Context) -> None:
 
 @dataclass(frozen=True)
 class Observed:
-    """What is to be seen of a run, as the options have it."""
+    """The record holds what to show of a run while it lasts, as the options give it."""
 
     trace: str | None
     trace_window: tuple[int, int | None] | None
@@ -134,8 +134,10 @@ class Observed:
     breaks: tuple[str, ...]
 
     def wanted(self, *, quiet: bool) -> Wanted:
-        """The same for the library; UsageError where the options contradict each other, or the trace's file is none.
-        quiet: accesses are for --json."""
+        """Convert the options to the library's record. quiet: accesses are not printed, as --json reports them.
+
+        Raise UsageError if the options contradict each other, or if the trace would go to stdout.
+        """
         from binalloc.pipeline.running.observed import Wanted
         from binalloc.report.runs.watched import access_line
 
@@ -148,7 +150,7 @@ class Observed:
         )  # fmt: skip
 
     def _trace(self) -> TraceFile | None:
-        """The trace to write."""
+        """Return the trace to write; None without --trace."""
         if self.trace is None:
             return None
         if self.trace == "-":
@@ -166,15 +168,16 @@ observe_options = gathered("observed", Observed, *_TRACE, *_WATCH)
 
 
 def tell_left_out(found: WrittenTrace, wanted: TraceOptions) -> None:
-    """Say on stderr what a trace does not show."""
-    if not found.left_out and found.full_at_cycle is None:
+    """Say on stderr how many instructions a trace leaves out, and why."""
+    counts = found.counts
+    if not counts.left_out and counts.full_at_cycle is None:
         return
-    total = found.left_out + found.instructions
-    text = f"{found.file}: {found.left_out:,} of {total:,} warp instructions are not in the trace"
-    if found.full_at_cycle is None:
+    total = counts.left_out + counts.instructions
+    text = f"{found.file}: {counts.left_out:,} of {total:,} warp instructions are not in the trace"
+    if counts.full_at_cycle is None:
         note(f"{text}, as they are in none of its windows")
     else:
         note(
-            f"{text}: it was full, {wanted.limit:,} events, in cycle {found.full_at_cycle:,}; see --trace-limit, "
+            f"{text}: it was full, {wanted.limit:,} events, in cycle {counts.full_at_cycle:,}; see --trace-limit, "
             "--trace-window, --trace-every"
         )

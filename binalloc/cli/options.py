@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share."""
+"""This module has the options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from binalloc.printable import quoted
 from binalloc.transform.rewrite.ways import NONE, WAYS
 
 F = TypeVar("F", bound=Callable[..., Any])
-INTEGER_LIMIT = 1 << 31
-CYCLES_LIMIT = 1 << 62
+INTEGER_LIMIT = 1 << 31  # far beyond any sensible value; sums and products of two such still fit 64 bits
+CYCLES_LIMIT = 1 << 62  # far beyond any run, and cycles beyond it still fit signed 64 bits
 
 
 def integer(low: int = -INTEGER_LIMIT, high: int = INTEGER_LIMIT) -> click.IntRange:
-    """An integer option's type: far beyond whatever is sensible, and well within what 64 bits can compute with."""
+    """Return an integer option's type; see INTEGER_LIMIT."""
     return click.IntRange(low, high)
 
 
 _PIECE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
-_DIMENSIONS = 3
+_DIMENSIONS = 3  # of a block: x, y and z
 _SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 class Ranges(click.types.StringParamType):
-    """Numbers and ranges of them as `1,8,16-20`: pairs of the first and the last, as they were given. limits: the least
-    and the greatest number there may be, asked for when there is something to convert."""
+    """The option type reads numbers and ranges such as `1,8,16-20` and gives pairs of first and last, as written.
+
+    limits: returns the least and the greatest number allowed. It is called only when there is something to convert.
+    """
 
     name = "ranges"
 
@@ -57,7 +59,7 @@ class Ranges(click.types.StringParamType):
 
 
 class Numbers(Ranges):
-    """The numbers themselves: ascending, each once."""
+    """The option type reads what `Ranges` reads and gives the numbers ascending, without repetitions."""
 
     name = "numbers"
 
@@ -68,7 +70,7 @@ class Numbers(Ranges):
 
 
 def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
-    """The value of --max-cycles: a number, at least 1, or `none`, which becomes None."""
+    """Convert the value of --max-cycles: a number from 1 up, or `none`, which becomes None."""
     if value == "none":
         return None
     try:
@@ -79,7 +81,7 @@ def _cycle_limit(ctx: click.Context, param: click.Parameter, value: str) -> int 
 
 
 def max_cycles_of(how: str) -> Callable[[F], F]:
-    """The option --max-cycles; how: in which way a run ends that comes to them."""
+    """Return the option --max-cycles. how: says in its help how a run ends at the limit."""
     return click.option(
         "--max-cycles",
         callback=_cycle_limit,
@@ -121,9 +123,7 @@ inline_option = click.option(
     type=click.Choice(list(WAYS)),
     default=NONE,
     show_default=True,
-    help="Calls that become their callees' code first: "
-    + "; ".join(f"{name}, {what}" for name, what in WAYS.items())
-    + ".",
+    help="Calls to inline first: " + "; ".join(f"{name}, {what}" for name, what in WAYS.items()) + ".",
 )
 output_option = click.option("-o", "--output", type=click.Path(allow_dash=True), help="Output file, - for stdout.")
 emulate_option = click.option(
@@ -149,8 +149,8 @@ skews_option = click.option(
     default=0,
     show_default=True,
     metavar="N",
-    help="Run so often again with blocks that start a little later, by seeds; cycles that this changes by more than "
-    "2 % are told as a range.",
+    help="Run N more times, with blocks that start a little later, by seeds; cycles that differ by more than 2 % are "
+    "reported as a range.",
 )
 block_option = click.option(
     "--block",
@@ -158,24 +158,24 @@ block_option = click.option(
     help="Threads of a block along x, y and z, where no launch file says so: 128, 32x16, 8x8x4.",
 )
 host_steps_option = click.option(
-    "--host-steps", is_flag=True, help="Call the functions of Python files that a sequence of launches has as steps."
+    "--host-steps", is_flag=True, help="Permit a sequence of launches to call functions of Python files as steps."
 )
 file_argument = click.argument("file", type=click.Path(allow_dash=True))
 
 
 _OF_MANY = ("step", "timeline", "host_steps")
-"""Parameters that speak of a sequence of launches."""
+"""Parameters that have a meaning for sequences of launches only."""
 
 
 def refuse_for_one_launch(context: click.Context) -> None:
-    """UsageError for options that mean nothing for one launch."""
+    """Raise UsageError for options that mean nothing for one launch."""
     for parameter in context.command.params:
         name = parameter.name or ""
         given = context.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
         if given and name in _OF_MANY:
             raise UsageError(
-                f"{parameter.opts[0]} speaks of a sequence of launches", place="--launch", found="a file of one launch",
-                expected="a file with [[step]] tables",
+                f"{parameter.opts[0]} applies to a sequence of launches only", place="--launch",
+                found="a file of one launch", expected="a file with [[step]] tables",
             )  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def all_of(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def block_of(text: str | None, option: str = "--block-dim") -> tuple[int, int, int] | None:
-    """A block size as three sizes. option: that gave it. Raises UsageError for what is none."""
+    """Return a block size as three sizes. option: its source. Raise UsageError if the text is no block size."""
     if text is None:
         return None
     what = f"{option} is no block size"

@@ -1,4 +1,4 @@
-"""The command line's options of rewriting: a row for each, and the fields of `Request` that their values come to."""
+"""This module has the options of rewriting, a row for each, and turns their values into fields of `Request`."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ ROWS: dict[str, Decorator] = {
     ),
     "emulate": emulate_option,
 }
-"""By field of `Wanted`."""
+"""The options, by field of `Wanted`."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was given, as it was given; None, and "" for names of tables, where nothing was."""
+    """The record holds the options as given; None, or "" for names of tables, means that the option was not given."""
 
     registers: int | None = None
     slots: int | None = None
@@ -71,20 +71,20 @@ class Wanted:
     emulate: bool | None = None
 
     def require_consistent(self) -> None:
-        """Usage error where one option chooses what another one gives, or speaks of one that was not given."""
+        """Raise UsageError if options contradict each other, or if an option needs another one that is missing."""
         if self.automatic or self.policy:
             _alone("--auto" if self.automatic else "--policy", (self.registers, self.slots, self.blocks))
         require_read_paper(self.readings, self.policy)
         block_of(self.block, "--block")
         if self.solver_limit is not None and self.allocator and self.allocator != CPSAT:
-            raise UsageError("--solver-limit is of the allocator that has a solver", expected=f"--allocator {CPSAT}")
+            raise UsageError("--solver-limit applies only to allocators with a solver", expected=f"--allocator {CPSAT}")
 
     def counted(self) -> Profile | None:
-        """The profile, if a file was given."""
+        """Load the profile; None if no file is named."""
         return optional_profile(self.profile)
 
     def fields(self) -> dict[str, Any]:
-        """Fields of `Request`: all that was given but the profile, which has to be read, and whether to emulate."""
+        """Return fields of `Request` from all options given, except `profile` (see `counted`) and `emulate`."""
         from binalloc.models.search.unified import reading_of
 
         found: dict[str, Any] = {
@@ -97,12 +97,12 @@ class Wanted:
 
 
 def request_options(*names: str) -> Decorator:
-    """The options of these rows; the command gets them as its parameter `wanted`."""
+    """Return a decorator for the options of these rows; the command gets them as its parameter `wanted`."""
     return gathered("wanted", Wanted, *(ROWS[name] for name in names))
 
 
 def _alone(option: str, given: Sequence[int | None]) -> None:
-    """Usage error where a budget was given beside an option that chooses it."""
+    """Raise UsageError if a budget is given together with an option that chooses the budget."""
     if any(number is not None for number in given):
         raise UsageError(
             f"{option} chooses registers, slots and blocks itself",

@@ -1,6 +1,6 @@
-"""The command line's options of emulated runs: a row for each field of `RunOptions` that users set, with its help.
+"""This module has the options of emulated runs: a row for each field of `RunOptions` that users set, with its help.
 
-A command gets them as one record, `options`. Its machine is the default one until the command knows which is meant.
+A command gets them as one record, `options`. The record has the default machine until the command sets the right one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from binalloc.cli.tables import dispatcher_option, pages_option, placement_optio
 
 
 class Row(NamedTuple):
-    """An option: its decorator, and whether all commands that run something have it."""
+    """A row describes an option of emulated runs."""
 
-    option: Decorator
-    usual: bool = False
+    option: Decorator  #: click's
+    usual: bool = False  #: every command that runs something has the option
 
 
 ROWS: dict[str, Row] = {
@@ -36,12 +36,14 @@ ROWS: dict[str, Row] = {
     "race": Row(click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")),
     "host_steps": Row(host_steps_option),
 }
-"""By field of `RunOptions`."""
+"""The options, by field of `RunOptions`."""
 
 
 def run_options(*more: str, but: tuple[str, ...] = (), **own: Decorator) -> Decorator:
-    """The options that all commands have who run something, those of the rows `more` besides, and none of `but`; own:
-    other decorators in place of the rows' own."""
+    """Return a decorator for the usual options of emulated runs; the command gets them as its parameter `options`.
+
+    more: further rows. but: rows to leave out. own: decorators that replace the decorators of their rows.
+    """
     names = [name for name, row in ROWS.items() if (row.usual or name in more) and name not in but]
     return gathered("options", _record, *(own.get(name, ROWS[name].option) for name in names))
 

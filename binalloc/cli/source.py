@@ -1,4 +1,4 @@
-"""The binary that a command is about, the kernel in it, its machine and its launch: as the options name them."""
+"""This module has the options that name a binary, the kernel in it, its machine and its launch."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """The options that say it, as they were given. machine: a name or a file. size: of the launch file's sizes one."""
+    """The record holds a binary's options as they were given."""
 
-    file: str
+    file: str  #: `-` for standard input
     kernel: str | None
-    machine: str | None
-    launch: str | None
-    size: str | None
+    machine: str | None  #: a name or a file
+    launch: str | None  #: launch file
+    size: str | None  #: name of one of the launch file's sizes
 
     def any(self) -> Launch | Program | None:
-        """The launch or the sequence of launches, if a file was given."""
+        """Load the launch or the sequence of launches; None if no launch file is named."""
         return optional_launches(self.launch, self.size)
 
     def required(self) -> Launch | Program:
-        """Likewise; UsageError where no file was given."""
+        """Load the launch or the sequence of launches. Raise UsageError if no launch file is named."""
         return required_launches(self.launch, self.size)
 
 

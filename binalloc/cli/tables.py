@@ -1,4 +1,4 @@
-"""Options whose values are the rows of a table of the library: names, help and errors come from there.
+"""This module has the options that choose a row of a table of the library, which gives names, help and errors.
 
 The table's module is imported when a value or the help is asked for, not when the command line is built.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Row(click.types.StringParamType):
-    """The name of a row of `table` in `module`, a mapping of names to objects with a `summary`."""
+    """The option type reads the name of a row of `table` in `module`, which maps names to objects with a `summary`."""
 
     name = "name"
 
@@ -28,7 +28,7 @@ class Row(click.types.StringParamType):
         return found
 
     def default(self) -> str:
-        """The table's `DEFAULT`."""
+        """Return `DEFAULT` of the table's module."""
         return str(importlib.import_module(self.module).DEFAULT)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
@@ -47,7 +47,7 @@ class Row(click.types.StringParamType):
 
 
 class Rows(Row):
-    """Names of rows as `a,b`: each once, in the table's order."""
+    """The option type reads names of rows such as `a,b` and gives them in the table's order, without repetitions."""
 
     name = "names"
 
@@ -59,8 +59,10 @@ class Rows(Row):
 
 
 class RowOption(click.Option):
-    """An option of type `Row`; its help lists the rows with their summaries, if there are several. With `show_default`
-    the table's default is its value where none is given, otherwise help alone tells it."""
+    """An option of type `Row` lists the rows with their summaries in its help; with a single row it has no help.
+
+    With `show_default` the table's default is the option's default. Otherwise only the help mentions it.
+    """
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
         if isinstance(self.type, Row) and self.show_default:
@@ -83,7 +85,7 @@ SCHEDULER_NAMES = Rows("binalloc.emulator.policies.schedulers.table", "SCHEDULER
 
 
 def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[[Any], Any]:
-    """A click option whose value names a row of that table."""
+    """Return a click option that takes the name of a row of that table."""
     return click.option(flag, cls=RowOption, type=Row(module, table), **settings)
 
 
@@ -93,7 +95,7 @@ policy_option = row_option("--policy", "binalloc.pipeline.policies.table", "POLI
 def reading_option(command: Any) -> Any:
     return click.option(
         "--reading", "readings", multiple=True, metavar="NAME",
-        help="Of --policy unified, where not to follow the printed listing: no-textures or spills (what counts as "
+        help="Where --policy unified departs from the printed listing: no-textures or spills (what counts as "
         "off-chip), smem-fit (where a descent ends that nothing satisfies), up-to-most (MaxThrd included).",
     )(command)  # fmt: skip
 
@@ -103,13 +105,13 @@ def solver_limit_option(command: Any) -> Any:
 
     return click.option(
         "--solver-limit", type=click.FloatRange(0, 1e6), metavar="SECONDS",
-        help="Deterministic time of cpsat's solver for each function; then it gives the best so far, and a bound.  "
+        help="Deterministic time of cpsat's solver for each function; it then returns its best so far, and a bound.  "
         f"[default: {SOLVER_LIMIT}]",
     )(command)  # fmt: skip
 
 
 allocator_option = row_option(
-    "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", show_default=True, help="Who allocates."
+    "--allocator", "binalloc.transform.allocators.table", "ALLOCATORS", show_default=True, help="Allocator to use."
 )
 scheduler_option = row_option(
     "--scheduler", "binalloc.emulator.policies.schedulers.table", "SCHEDULERS", show_default=True,

@@ -1,4 +1,4 @@
-"""What the user sees: every text, JSON object and progress line leaves by one of these."""
+"""This module prints: every text, JSON object and progress line for users leaves by one of its functions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -17,13 +17,20 @@ from binalloc.errors import UsageError
 from binalloc.printable import one_line, screen
 
 SCHEMA_VERSION = 1
+"""Version of all JSON output. Adding fields keeps it; changing a field's meaning or removing a field raises it."""
 
 
 def note(text: str) -> None:
-    """One line on stderr, in front of it the tool's name. Where stderr is closed or full, nobody is there to tell."""
+    """Print one line on stderr, after the tool's name. If stderr is closed or full, drop the line without an error."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         PULSE.clear()
         click.echo(f"binalloc: {one_line(text)}", err=True)
+
+
+def end_line() -> None:
+    """Begin a new line on stderr: a terminal has written ^C on this one."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write("\n")
 
 
 def fail(message: str, code: int) -> NoReturn:
@@ -32,12 +39,12 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 def say(text: str) -> None:
-    """Text on stdout, as a terminal may see it."""
+    """Print text on stdout, with control characters made harmless for terminals."""
     to_stdout(screen(text).encode(getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace"))
 
 
 def print_json(value: object) -> None:
-    """One JSON object on stdout, in plain ASCII."""
+    """Print one JSON object on stdout, in plain ASCII."""
     import json
 
     text = json.dumps(value, indent=2, allow_nan=False)
@@ -45,7 +52,7 @@ def print_json(value: object) -> None:
 
 
 def to_stdout(data: bytes) -> None:
-    """Bytes to stdout. A reader that has seen enough and left changes nothing about the answer: the rest is dropped."""
+    """Write bytes to stdout. If the reader has closed the pipe, drop the rest without an error."""
     if sys.stdout is None:
         raise UsageError("standard output is closed", remedy="Give it somewhere to go.")
     PULSE.clear()
@@ -61,19 +68,18 @@ def to_stdout(data: bytes) -> None:
 
 
 class Ended(Exception):
-    """Ends a command by an error of which there is a report all the same: `cli.group` prints both as one object."""
+    """The exception ends a command by an error and a report; with --json `group.py` prints both as one object."""
 
-    def __init__(self, error: BaseException, report: dict[str, Any]) -> None:
+    def __init__(self, error: BaseException, report: Mapping[str, object]) -> None:
         super().__init__(str(error))
         self.error, self.report = error, report
 
 
 class Pulse:
-    """What the command under way does, told while it lasts: on a terminal in one line that is rewritten in place, after
-    two seconds at the latest; elsewhere in a line of its own every ten.
+    """The pulse shows what the running command does: its last message (`tell`) or its name, and the seconds so far.
 
-    Somebody has to ask it now and then (`beat`); `pulsing` does once a second. What is told is the last that the
-    command has said of itself (`tell`), or its name, and for how long it has run.
+    On a terminal it is one line, rewritten in place, that appears after AFTER seconds at the latest. Elsewhere it is a
+    new line every EVERY seconds. Somebody must call `beat` regularly; `pulsing` does so once a second.
     """
 
     def __init__(self) -> None:
@@ -91,13 +97,13 @@ class Pulse:
         self.on = False
 
     def tell(self, text: str) -> None:
-        """What is done from now on."""
+        """Set the message on what is being done from now on. A terminal shows it at once."""
         self.text = text
         if text and _terminal():
             self._draw(one_line(text))
 
     def beat(self) -> None:
-        """Tell, if it is time."""
+        """Show the line, if it is time."""
         now = self.clock()
         text = f"{self.text or self.name} ({now - self.began:.0f} s)"
         if not self.on:
@@ -123,11 +129,11 @@ class Pulse:
 
 
 AFTER = 2.0
-"""Seconds of a command after which a terminal shows that it is at work."""
+"""Seconds until a terminal shows that a command is at work. With fewer, lines flash up in quick commands."""
 EVERY = 10.0
-"""Seconds between lines where stderr is no terminal."""
+"""Seconds between lines if stderr is no terminal. With fewer, logs fill up; chosen by hand."""
 PULSE = Pulse()
-"""That of the command under way."""
+"""The pulse of the running command."""
 
 
 def _terminal() -> bool:
@@ -138,7 +144,7 @@ def _terminal() -> bool:
 
 @contextmanager
 def pulsing(name: str) -> Iterator[None]:
-    """A command called `name` runs, and says so while it lasts."""
+    """Show a pulse while the command called `name` runs inside."""
     stop = threading.Event()
 
     def beats() -> None:
@@ -158,7 +164,7 @@ def pulsing(name: str) -> Iterator[None]:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Where a command says what it does; see `Pulse`. quiet: with --json nothing is told."""
+    """Give a function that takes progress messages for `Pulse`. quiet: messages are dropped, as for --json."""
     try:
         yield (lambda _: None) if quiet else PULSE.tell
     finally:

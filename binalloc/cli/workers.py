@@ -1,4 +1,4 @@
-"""Where the work of long commands is done, and where what is finished is kept: options, and what they come to."""
+"""This module has the options of long commands: who does the work, and where finished runs are kept."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _CACHE = click.option(
     "--cache", metavar="DIR", help="Where finished runs are kept.  [default: beside the emulator's code]"
 )
 _JOBS = click.option(
-    "--jobs", type=integer(1, 1024), metavar="N", help="Processes; 1: none but this.  [default: one for each core]"
+    "--jobs", type=integer(1, 1024), metavar="N", help="Processes; 1: only this one.  [default: one per core]"
 )
 _DASK = click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler, as tcp://host:port.")
 workers_options = all_of(_CACHE, _JOBS, _DASK)
 
 
 def require_one_kind(jobs: int | None, dask: str | None) -> None:
-    """UsageError where both are asked for."""
+    """Raise UsageError if both --jobs and --dask are given."""
     if dask is not None and jobs is not None:
         raise UsageError("--jobs says how many processes run here, --dask that others run", remedy="Give one of them.")
 
 
 def finished_runs(cache: str | None) -> Path:
-    """Where finished runs are kept."""
+    """Return the folder for finished runs. cache: the value of --cache. Raise UsageError if no folder is safe."""
     from binalloc.emulator.host.engines.cache import cache_folder, is_temporary
 
     if cache is not None:
@@ -47,7 +47,7 @@ def finished_runs(cache: str | None) -> Path:
 
 
 def executor_of(dask: str | None, jobs: int | None, options: RunOptions, most: int | None = None) -> Executor:
-    """Who runs it. jobs: processes, None for one for each core. most: there is work for so many."""
+    """Return the executor of the runs. jobs: processes, None for one per core. most: upper limit, the count of runs."""
     from binalloc.emulator.runs.warm import warm_up
     from binalloc.pipeline.sweeping.executors import Here, Processes
 
@@ -61,5 +61,5 @@ def executor_of(dask: str | None, jobs: int | None, options: RunOptions, most: i
 
 
 def fail_interrupted(folder: Path, code: int) -> NoReturn:
-    """The end of a command that was stopped; what it had finished is in the folder."""
+    """End a command that was interrupted. folder: keeps its finished runs."""
     fail(f"interrupted; what has been run is kept in {folder}: the same command goes on from there", code)

@@ -15,11 +15,6 @@ class Refusal:
     function: str  #: the .entry or .func in which the reason was found
     error: BinallocError
 
-    def to_dict(self) -> dict[str, str | None]:
-        error = self.error
-        parts = {name: getattr(error, name) for name in ("file", "place", "message", "found", "expected", "remedy")}
-        return {"function": self.function} | {k: None if v is None else str(v) for k, v in parts.items()}
-
 
 @dataclass(frozen=True)
 class LeftOut:
@@ -27,9 +22,6 @@ class LeftOut:
 
     kernel: str
     refusals: tuple[Refusal, ...]  #: all reasons found in the kernel and in the functions of its call graph
-
-    def to_dict(self) -> dict[str, object]:
-        return {"kernel": self.kernel, "refusals": [r.to_dict() for r in self.refusals]}
 
 
 class NotImportable(MalformedInput):

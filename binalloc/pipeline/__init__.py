@@ -1,1 +1,1 @@
-"""From a binary and a request to the best rewritten binary that can be proven."""
+"""The pipeline takes a binary and a request, and makes the best rewritten binary that can be proven."""

@@ -1,4 +1,4 @@
-"""A block size that is given beside a binary, and whether it agrees with what binary and launch file say.
+"""This module compares a block size that is given beside a binary with the binary and with the launch file.
 
 Needs nothing. Leaves true: where a block size is given, the kernel's own directives and the launch allow it.
 """
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from binalloc.launch.types import Launch
 
 Three = tuple[int, int, int]
+"""Sides of a block or grid along x, y and z."""
 
 
 def block_text(block: Three) -> str:
-    """A block size as users write it: `128`, `32x16`, `8x8x4`."""
+    """Return a block size as users write it: `128`, `32x16`, `8x8x4`."""
     sides = list(block)
     while len(sides) > 1 and sides[-1] == 1:
         sides.pop()
@@ -27,9 +28,9 @@ def block_text(block: Three) -> str:
 
 
 def require_block(block: Three | None, info: FunctionInfo, launch: Launch | None, binary: str | None = None) -> None:
-    """Refuse a block size that contradicts the kernel's record in the binary, or the launch. None: nothing is given.
+    """Refuse a block size that contradicts the kernel's record in the binary, or the launch.
 
-    Raises UsageError that names both sides.
+    block: None if none is given. Raises UsageError that names both sides.
     """
     if block is None:
         return

@@ -1,12 +1,13 @@
-"""What binds a kernel on an SM: a resource that is busy nearly all the time, or what its warps wait for.
+"""This module finds the bound of a kernel on an SM: a resource that is nearly always busy, or a wait of its warps.
 
-Needs the statistics of a run, or what a version is expected to ask of the SM (`estimate.demand`). Leaves a `Bound`.
-The rule is that of profilers: a resource that is busy for `SATURATED` of the cycles binds the kernel; where none is,
-the largest reason for lost issue slots does, unless a resource that is busy for `NEARLY` of them explains it.
+Needs the statistics of a run, or the demand that a version is expected to make on the SM (`estimate.demand`). Leaves a
+`Bound`. Profilers have the same rule: a resource that is busy for `SATURATED` of the cycles bounds the kernel. Without
+such a resource, the largest reason for lost issue slots does, unless a resource that is busy for `NEARLY` of the cycles
+explains it.
 
-Resources: issue slots of the schedulers; port groups of the units (cycles in which an instruction holds a port, over
-all ports); the load/store port with the further passes of bank conflicts; the links to and from L2; DRAM. With fewer
-warps than schedulers only those schedulers count that have one: other partitions' units cannot serve them.
+Resources are the issue slots of the schedulers, the port groups of the units (cycles in which an instruction holds a
+port, over all ports), the load/store port with the further passes of bank conflicts, the links to and from L2, and
+DRAM. With fewer warps than schedulers only schedulers with a warp count: units of other partitions cannot serve it.
 """
 
 from __future__ import annotations
@@ -19,19 +20,22 @@ if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
 
 SATURATED = 0.8
+"""Share of the cycles from which on a resource bounds the kernel, whatever warps wait for. Chosen by hand."""
 NEARLY = 0.6
+"""Share from which on a busy resource explains warps that wait for a port. Chosen by hand."""
 
 ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK, LATENCY, BARRIER, DEPENDENCE, TAIL, FETCH = (
     "issue", "unit", "banks", "arrivals", "dram", "link", "latency", "barrier", "dependence", "tail", "fetch",
 )  # fmt: skip
+"""Kinds of bounds: busy resources (`THROUGHPUT`), and reasons for which warps wait."""
 THROUGHPUT = (ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK)
-"""What more warps cannot change."""
+"""The bounds that more resident warps cannot change."""
 
 UNITS = {
     "alu": "integer ALU", "imad": "IMAD", "fma": "FFMA", "conv": "conversion", "sfu": "MUFU", "dp": "DFMA",
     "lsu": "load/store", "tex": "texture", "bru": "branch", "bar": "barrier", "sys": "special register",
 }  # fmt: skip
-"""Classes of units by the field's names for what they do most."""
+"""For each class of units, the usual name of the work that it does most."""
 _REASONS = {
     LATENCY: ("scoreboard", "pending"),
     BARRIER: ("barrier",),
@@ -40,34 +44,36 @@ _REASONS = {
     FETCH: ("instruction_fetch", "constant"),
     UNIT: ("port_busy",),
 }
-"""Why issue slots are lost. Second slots of a scheduler that find no pair (`no_pair`) count as no loss."""
+"""For each bound, the reasons in the statistics for which issue slots are lost. A second slot of a scheduler that finds
+no pair (`no_pair`) is not counted as lost."""
 _WAITS = {
     BARRIER: "barriers (__syncthreads)",
     DEPENDENCE: "dependent instructions (fixed latency)",
     TAIL: "the last warps of blocks",
     FETCH: "instruction and constant caches",
 }
+"""For each bound that is no resource, the name of what warps wait for."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """kind: see the names above. what: in the field's terms. share: of the cycles that the resource is busy, or of
-    issue slots that are lost; None where only a model's comparison tells. busy: share of the cycles that each resource
-    is busy, by name, the busiest first. measured: by a run; otherwise by the model."""
+    """A bound is what keeps a kernel from running faster on an SM."""
 
-    kind: str
-    what: str
+    kind: str  #: one of the names above, `ISSUE` to `FETCH`
+    what: str  #: the resource, or what warps wait for, in words
+    #: share of the cycles in which the resource is busy, or of the issue slots that are lost; None where only the
+    #: model's comparison shows the bound
     share: float | None
-    busy: dict[str, float]
-    measured: bool
+    busy: dict[str, float]  #: share of the cycles in which each resource is busy, by name, the busiest first
+    measured: bool  #: whether a run measured it; otherwise the model expects it
 
     @property
     def by_throughput(self) -> bool:
-        """Whether a resource is at its limit, which more resident warps cannot change."""
+        """Return whether a resource is at its limit, so that more resident warps do not help."""
         return self.kind in THROUGHPUT
 
     def text(self) -> str:
-        """As `FFMA issue (units busy 96 % of the time)`."""
+        """Return the bound in words, as `FFMA issue (96 % of what the units do at most)`."""
         if self.share is None:
             return self.what
         share = f"{self.share:.0%}".replace("%", " %")
@@ -78,10 +84,14 @@ _OF = {
     ISSUE: "issue slots", UNIT: "what the units do at most", BANKS: "cycles of the shared-memory port",
     ARRIVALS: "what the barrier unit takes", DRAM: "an SM's share of the bandwidth", LINK: "the link's bandwidth",
 }  # fmt: skip
+"""For each resource, what its share is a share of."""
 
 
 def by_run(stats: Mapping[str, Any], machine: Machine, warps: int) -> Bound | None:
-    """Of a run with so many warps resident on an SM at most. None where nothing was issued."""
+    """Return the bound of the kernel in a run; None if nothing was issued.
+
+    stats: of the run. warps: the most warps that were resident on an SM.
+    """
     cycles = stats["cycles"]
     if not cycles or not stats["issue_slots"]:
         return None
@@ -103,9 +113,12 @@ def by_model(
     counts: Mapping[str, float], issues: float, conflicts: float, passes: float, bandwidth: Mapping[str, float],
     awaited: str, barriers: float, machine: Machine, warps: int,
 ) -> Bound:  # fmt: skip
-    """As a model expects it. counts: instructions by class of units, issues: issue slots, conflicts: further passes
-    over banks, all per cycle; passes: per access to shared memory; bandwidth: shares in use; awaited: whose latency
-    warps wait for most; barriers: how many times as fast it would be without them."""
+    """Return the bound of the kernel that the model expects.
+
+    counts: instructions per cycle, by class of units. issues: issue slots per cycle. conflicts: further passes over
+    banks per cycle. passes: per access to shared memory. bandwidth: the share in use of each link and of DRAM. awaited:
+    the cause of most of the latency, in words. barriers: speedup if no warp waited at barriers. warps: resident.
+    """
     busy = _busy(counts, issues, conflicts, bandwidth, machine, warps)
     lost = {BARRIER: 1.0} if barriers > _WORTH else {LATENCY: 1.0}
     found = _verdict(busy, lost, counts, passes, awaited, machine, measured=False)
@@ -113,16 +126,19 @@ def by_model(
 
 
 _MOSTLY = 0.6
-"""Of all instructions, and the bound by issue is called after them."""
+"""Share of all instructions from which on one class names the bound by issue ("FFMA issue"). Chosen by hand."""
 _WORTH = 1.15
-"""So many times as fast without barriers, and they bind the kernel."""
+"""Speedup without barriers from which on they are named as the bound. Chosen by hand."""
 
 
 def _busy(
     counts: Mapping[str, float], issues: float, conflicts: float, bandwidth: Mapping[str, float], machine: Machine,
     warps: int,
 ) -> dict[str, float]:  # fmt: skip
-    """The share of the cycles that each resource is busy, the busiest first. All arguments per cycle."""
+    """Return the share of the cycles in which each resource is busy, the busiest first.
+
+    counts, issues, conflicts, bandwidth: per cycle, as for `by_model`.
+    """
     schedulers = machine.schedulers.count
     serving = min(schedulers, max(1, warps)) / schedulers
     found = {ISSUE: issues / schedulers / serving}
@@ -141,6 +157,10 @@ def _verdict(
     busy: dict[str, float], lost: Mapping[str, float], counts: Mapping[str, float], passes: float, awaited: str,
     machine: Machine, *, measured: bool,
 ) -> Bound:  # fmt: skip
+    """Choose the bound between the busiest resource and the largest reason for lost issue slots.
+
+    busy: see `_busy`. lost: share of the issue slots that each bound costs.
+    """
     name, most = next(iter(busy.items()))
     kind, share = max(lost.items(), key=lambda item: item[1])
     queueing = kind == UNIT or (kind == TAIL and lost.get(UNIT, 0.0) > share / 4)
@@ -155,13 +175,13 @@ def _verdict(
 
 
 def _other(lost: Mapping[str, float]) -> tuple[str, float]:
-    """The largest reason beside busy ports."""
+    """Return the largest reason for lost issue slots other than busy ports, with its share."""
     others = [(kind, share) for kind, share in lost.items() if kind != UNIT]
     return max(others, key=lambda item: item[1])
 
 
 def _resource(name: str, counts: Mapping[str, float], passes: float, machine: Machine) -> tuple[str, str]:
-    """The kind and the words of a busy resource."""
+    """Return the kind of bound that a busy resource is, and its name in words."""
     if name == ISSUE:
         first = max(counts, key=lambda unit: counts[unit])
         mostly = counts[first] > _MOSTLY * sum(counts.values())
@@ -180,7 +200,7 @@ def _resource(name: str, counts: Mapping[str, float], passes: float, machine: Ma
 
 
 def _awaited(stats: Mapping[str, Any], machine: Machine) -> str:
-    """What most latency is of: accesses times how long one takes where nobody else is there."""
+    """Return the cause of most of the latency in a run: of the number of accesses times the unloaded latency of one."""
     hits = stats["l1_global_hits"] / max(1, stats["l1_global_hits"] + stats["l1_global_misses"])
     far = stats["l2_hits"] / max(1, stats["l2_hits"] + stats["l2_misses"])
     beyond = far * machine.l2.latency + (1 - far) * machine.dram.latency

@@ -1,12 +1,13 @@
-"""The budget that a kernel's own directives give it, where the user asks for none.
+"""This module finds the budget that a kernel's own directives set where the user asks for none.
 
-`models.machines.author_bounds` says what each directive bounds on a machine; here is which of them are obeyed, and what
-keeping to them costs. --registers takes the place of all of them, --blocks that of those that speak of blocks.
+`models.machines.author_bounds` says what each directive bounds on a machine. This module selects the directives to
+obey, and finds the cost of obeying them. --registers overrides all directives, --blocks overrides the directives on
+blocks.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
@@ -24,22 +25,21 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.version import Version
 
 PTXAS_SMEM = "ptxas-smem"
-"""The allocator that spills to shared memory as ptxas does."""
+"""Name of the allocator that spills to shared memory as ptxas does."""
 
 
 @dataclass(frozen=True)
 class Obeyed:
-    """said: all directives of the kernel. overridden: by which options, by the directive's text. registers: the most
-    per thread, blocks: the least per SM that those which are obeyed leave; None without such."""
+    """This record has the directives of a kernel, and the bounds that the obeyed ones set."""
 
-    said: tuple[Directive, ...]
-    overridden: dict[str, str]
-    registers: int | None
-    blocks: int | None
-    smem_spilling: bool
+    said: tuple[Directive, ...]  #: all directives of the kernel
+    overridden: dict[str, str]  #: for each overridden directive, by its text, the option that overrides it
+    registers: int | None  #: the most registers per thread by the obeyed directives; None if they set no limit
+    blocks: int | None  #: the fewest blocks per SM by the obeyed directives; None if they set no limit
+    smem_spilling: bool  #: whether the kernel has ptxas' pragma for spilling to shared memory
 
     def binding(self, registers: int) -> list[str]:
-        """Texts of those that leave a thread fewer registers."""
+        """Return the texts of the obeyed directives that leave a thread fewer registers than `registers`."""
         return [
             d.text
             for d in self.said
@@ -48,7 +48,7 @@ class Obeyed:
 
 
 def obeyed(module: Module, request: Request) -> Obeyed:
-    """What the kernel of `request`, whose name is known, is bound to."""
+    """Return the directives of the kernel of `request`, and the bounds that they set. The request names the kernel."""
     info = module.function(request.kernel).info
     said = directives(request.machine, info)
     over: dict[str, str] = {}
@@ -68,8 +68,11 @@ def obeyed(module: Module, request: Request) -> Obeyed:
 
 
 def bounded_levels(module: Module, request: Request, use: KernelUse) -> list[Budget]:
-    """The levels of the machine that the kernel's directives leave: of each the registers, and of all those with blocks
-    enough. Where shared memory has no room for so many, that of the most blocks."""
+    """Return the levels of the machine that the kernel's directives allow, with the registers left to a thread.
+
+    A level must have as many blocks as the directives ask for. If shared memory has no room for so many, the level with
+    the most blocks is returned.
+    """
     bound = obeyed(module, request)
     every = levels(request.machine, use)
     if bound.registers is not None:
@@ -83,44 +86,32 @@ def bounded_levels(module: Module, request: Request, use: KernelUse) -> list[Bud
 
 @dataclass(frozen=True)
 class Cost:
-    """What a version that keeps to the directives takes: registers and slots per thread, bytes of local memory that
-    spills take of each, resident blocks. allocator: that made it; "" for the input as it is."""
+    """A cost has the resources of a version that obeys the directives."""
 
-    allocator: str
-    registers: int
-    slots: int
-    spill_bytes: int
-    blocks_per_sm: int
+    allocator: str  #: name of the allocator that made the version; "" for the input as it is
+    registers: int  #: per thread
+    slots: int  #: per thread
+    spill_bytes: int  #: bytes of local memory per thread that spills take
+    blocks_per_sm: int  #: resident blocks
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What is obeyed, and what keeping to it costs: by allocator `local`, as compilers do without being asked for more;
-    with the pragma as ptxas then does; and by the request's own. The input alone where that keeps to it. No costs
-    without directives that are obeyed, and none of allocators that find no way. demand:
-    registers of the input."""
+    """This record has the obeyed directives, and the cost of obeying them."""
 
     obeyed: Obeyed
+    #: costs of the input alone if it obeys the directives as it is. Otherwise costs by allocator `local`, as compilers
+    #: spill by default; with the pragma, by ptxas' way to spill to shared memory; and by the request's own allocator.
+    #: Empty if no directive limits registers. An allocator that finds no allocation is left out.
     costs: tuple[Cost, ...]
-    demand: int
-
-    def to_dict(self) -> dict[str, object] | None:
-        """See JSON.md. None where the kernel says nothing."""
-        bound = self.obeyed
-        if not bound.said and not bound.smem_spilling:
-            return None
-        return {
-            "demand": self.demand,
-            "registers": bound.registers,
-            "blocks": bound.blocks,
-            "smem_spilling": bound.smem_spilling,
-            "said": [asdict(one) | {"overridden_by": bound.overridden.get(one.text)} for one in bound.said],
-            "costs": [asdict(one) for one in self.costs],
-        }
+    demand: int  #: registers per thread of the input
 
 
 def kept(module: Module, request: Request, given: Version) -> Kept:
-    """given: the input as it is on the machine, or what takes its place there (`original.baseline`)."""
+    """Return the obeyed directives, and the cost of obeying them.
+
+    given: the input as it is on the machine, or its replacement there (`original.baseline`).
+    """
     bound = _fitting(obeyed(module, request), module, request)
     info = module.function(request.kernel).info
     if bound.registers is None:
@@ -138,7 +129,7 @@ def kept(module: Module, request: Request, given: Version) -> Kept:
 
 
 def _fitting(bound: Obeyed, module: Module, request: Request) -> Obeyed:
-    """The directives ask for no more blocks than shared memory has room for; where they did, their note says so."""
+    """Lower the number of blocks that directives ask for to the room in shared memory, and note it in them."""
     from binalloc.pipeline.steps.kernels import kernel_use
 
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
@@ -155,12 +146,13 @@ def _fitting(bound: Obeyed, module: Module, request: Request) -> Obeyed:
 
 
 def _cost(version: Version, allocator: str) -> Cost:
+    """Return the resources of a version. allocator: that made it, "" for the input as it is."""
     spilled = version.module.function(version.kernel).info.spill_local
     return Cost(allocator, version.registers, version.slots, spilled, version.blocks_per_sm)
 
 
 def _slots(module: Module, request: Request, registers: int) -> int:
-    """As many as leave room for the blocks that so many registers do."""
+    """Return the most slots per thread that leave room for as many blocks as `registers` allow."""
     from binalloc.pipeline.steps.kernels import kernel_use
 
     use = kernel_use(module.function(request.kernel), request.launch, request.block).given(registers)
@@ -169,6 +161,7 @@ def _slots(module: Module, request: Request, registers: int) -> int:
 
 
 def _version(module: Module, request: Request, registers: int, slots: int, allocator: str) -> Version | None:
+    """Build the version of a budget, unproven; return None if the budget is infeasible."""
     from binalloc.pipeline.steps.build import build_unproven
 
     try:
@@ -179,19 +172,21 @@ def _version(module: Module, request: Request, registers: int, slots: int, alloc
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel as its compiler would have it, with the registers that its directives leave: bytes of local memory per
-    thread, those of spills among them, slots. binding: the directives that leave fewer than the kernel has."""
+    """This record is a kernel as its compiler would make it, with the registers that its directives leave."""
 
-    binding: tuple[str, ...]
-    registers: int
-    local_bytes: int
-    spill_bytes: int
-    slots: int
+    binding: tuple[str, ...]  #: directives that leave fewer registers than the kernel has, as texts
+    registers: int  #: per thread
+    local_bytes: int  #: bytes of local memory per thread, spills included
+    spill_bytes: int  #: bytes of local memory per thread that spills take
+    slots: int  #: per thread
 
 
 def compiled(module: Module, kernel: str, machine: Machine, registers: int, dynamic_shared: int = 0) -> Compiled | None:
-    """`kernel` under its own directives, spilling to local memory, and with the pragma to as many slots as ptxas gives;
-    None where they leave it `registers`. Raises Refused where no code keeps to them, naming them."""
+    """Return `kernel` as compiled under its own directives; None if they leave it `registers`.
+
+    It spills to local memory, and with the pragma to as many slots as ptxas gives. Raises Refused, with the names of
+    the directives, if no code can obey them.
+    """
     from binalloc.pipeline.steps.kernels import local_bytes
     from binalloc.transform.allocate.functions.registers import Infeasible
     from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget

@@ -1,6 +1,7 @@
-"""Refusals of budgets that cannot be kept, with the reason and the nearest budget that can.
+"""This module makes the refusals of infeasible budgets, with the reason and the nearest feasible budget.
 
-The figures are exact: what they name is done, one register less, one slot or block more is refused.
+The figures are exact: the budget that a refusal names is feasible; with one register less, or one slot or block more,
+it is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def too_few_registers(module: Module, request: Request, budget: Budget, reason: Infeasible) -> Refused:
-    """The budget's registers do not do, for that reason."""
+    """Return the refusal of a budget with too few registers. reason: which allocation failed, and where."""
     from binalloc.transform.rewrite.rewrite import fewest_registers
 
     prepared = request.prepared_for(module)
@@ -56,7 +57,7 @@ def too_few_registers(module: Module, request: Request, budget: Budget, reason: 
 
 
 def no_baseline(module: Module, request: Request, reason: Infeasible) -> Refused:
-    """Not even with all the registers that one block can have the kernel runs on the machine."""
+    """Return the refusal of a kernel that does not fit the machine even with the most registers for a single block."""
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
     most = registers_for_blocks(request.machine, use.given(0), 1) or 0
     most = min(most, obeyed(module, request).registers or most)
@@ -64,7 +65,7 @@ def no_baseline(module: Module, request: Request, reason: Infeasible) -> Refused
 
 
 def too_many_slots(request: Request, use: KernelUse, slots: int) -> Refused:
-    """The slots do not fit a block's shared memory beside what is the kernel's own."""
+    """Return the refusal of slots that do not fit a block's shared memory beside the kernel's own shared memory."""
     limit = request.machine.limits.shared_per_block
     most = max(0, (limit - use.slot_region) // use.slot_row)
     return Refused(

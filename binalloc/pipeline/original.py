@@ -1,7 +1,8 @@
-"""What speedups are measured against: the input, or what order alone makes of it, where that is faster.
+"""This module finds the original, against which speedups are measured: the input, or a faster order of its code.
 
-A good compiler orders a kernel for latency at the number of blocks that it has. The input may not be ordered so (PTX
-comes as nvcc wrote it, for another compiler to order), and no number of blocks is to be credited with that.
+A good compiler orders a kernel for latency at the number of blocks that it has. The input may not be ordered so: PTX
+comes as nvcc wrote it, for another compiler to order. The gain of a better order must not be credited to a number of
+blocks.
 """
 
 from __future__ import annotations
@@ -25,25 +26,24 @@ from binalloc.transform.rewrite.ways import NONE
 
 @dataclass(frozen=True)
 class Original:
-    """given: the input (`baseline`). ordered: the input in another order, if that is looked at and there is one
-    (`ordered_version`)."""
+    """An original is the input and, possibly, the input in another order."""
 
-    given: Version
-    ordered: Version | None = None
+    given: Version  #: the input (`baseline`)
+    ordered: Version | None = None  #: the input in another order (`ordered_version`); None if not looked at, or none
 
     @property
     def base(self) -> Version:
-        """What speedups are over: the faster of both, the input where that cannot be told."""
+        """Return the version that speedups are over: the faster of both, or the input if none was run."""
         runs = [v for v in (self.given, self.ordered) if v is not None and v.cycles is not None]
         return min(runs, key=lambda v: v.cycles or 0, default=self.given)
 
 
 def baseline(module: Module, request: Request) -> Version:
-    """The input, its control codes set by the same pass as the rewritten ones.
+    """Return the input as a version, with control codes set by the same pass as the rewritten ones.
 
-    A kernel that asks for more registers than the machine gives a thread, or than one block of it can have, cannot run
-    as it is: its baseline is allocator `local` with the most registers that do. So it is with one that asks for more
-    than its own directives allow, as its compiler would have it.
+    A kernel cannot run as it is if it asks for more registers than the machine gives a thread, or than one block of it
+    can have. Its baseline is made by allocator `local` with the most registers that fit. The same holds for a kernel
+    that asks for more registers than its own directives allow, as its compiler would spill then.
     """
     from binalloc.transform.schedule.schedule import schedule
 
@@ -64,15 +64,18 @@ def baseline(module: Module, request: Request) -> Version:
 
 
 def _allocated(module: Module, request: Request, registers: int) -> Version:
-    """The baseline of an input that has more registers than these."""
+    """Return the baseline of an input that has more than `registers` registers per thread, by allocator `local`."""
     version = build_version(module, request, registers, 0, BASELINE)
     return replace(version, allocated=BASELINE, name=f"the original, with {version.name}")
 
 
 def ordered_version(module: Module, request: Request, given: Version) -> Version | None:
-    """Unproven: what allocator `local` makes of the input with all registers that its own number of blocks leaves, no
-    call inlined. None where that is the input, or differs in more than order: in resident blocks, or in local
-    memory, whose values it may have lifted into registers."""
+    """Return the input in another order of instructions, unproven; None if there is no such order.
+
+    Allocator `local` makes it, with all registers that the input's own number of blocks leaves, and with no call
+    inlined. There is none if the result is the input, or differs in more than order: in resident blocks, or in local
+    memory. (The allocator may have lifted values from there into registers.)
+    """
     if given.allocated:
         return None
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
@@ -92,7 +95,7 @@ def ordered_version(module: Module, request: Request, given: Version) -> Version
 
 
 def run_original(module: Module, request: Request, given: Version) -> Original:
-    """The input and its other order, both run. What leaves other results in another order stays as it is."""
+    """Run the input and its other order. An order that leaves other results than the input is dropped."""
     request.progress(f"{request.kernel}: original, {count(given.blocks_per_sm, 'block')} per SM")
     given = measure(given, request)
     ordered = ordered_version(module, request, given)

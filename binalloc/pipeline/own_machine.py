@@ -1,4 +1,7 @@
-"""Which machine a binary is looked at or runs on: the one asked for, its own, or that of its target; and why that."""
+"""This module chooses the machine for a binary: the one asked for, the one of its schedule, or the one of its target.
+
+It also says why.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,10 @@ from binalloc.pipeline.steps.kernels import find_kernel
 
 
 def own_machine(module: Module, kernel: str | None, given: Machine | str | Path | None, *, runs: bool) -> Machine:
-    """The machine asked for, else the one the binary's kernel was scheduled for where it is a known model, else the one
-    of the GPU that it was compiled for.
+    """Return the machine asked for; else the known model of the kernel's schedule; else the one of its target GPU.
 
-    runs: the binary will run, so another machine than its own will not do. UsageError where its own is not known, and
-    where `kernel` means no kernel.
+    runs: whether the binary will run, which only the machine of its schedule allows. Raises UsageError if it runs and
+    this machine is no known model, and if `kernel` means no kernel.
     """
     kernels = module.kernels() or list(module) if kernel is None else [find_kernel(module, kernel)]
     if given is not None:
@@ -38,7 +40,7 @@ def own_machine(module: Module, kernel: str | None, given: Machine | str | Path 
 
 
 def at_home(module: Module, request: Request) -> Request:
-    """The request, with the binary's own machine where it names none."""
+    """Return the request, with the binary's own machine if it names none."""
     if request.names_machine:
         return request
     kernel = request.kernel or (request.launch.kernel if request.launch else None)
@@ -46,7 +48,7 @@ def at_home(module: Module, request: Request) -> Request:
 
 
 def why_that_machine(module: Module, kernel: str | None, given: object, machine: Machine) -> str:
-    """Why `own_machine` gave that one, in a few words: it was asked for, is that of a target, or the binary's own."""
+    """Return why `own_machine` gave that machine, in a few words: asked for, of a target, or the binary's own."""
     if given is not None:
         return "asked for"
     kernels = module.kernels() or list(module) if kernel is None else [find_kernel(module, kernel)]

@@ -1,7 +1,8 @@
-"""The whole path: binary -> allocation for a concurrency level -> rewrite -> schedule -> check -> run both -> speedup.
+"""This module is the whole path: binary -> allocation for a concurrency level -> rewrite -> schedule -> check -> run
+both -> speedup.
 
-`rewrite_kernel` is that path as one function; the command line and libraries call it. The steps it is made of are in
-`steps`, the policies that choose the level in `policies`.
+`rewrite_kernel` is that path as one function; the command line and libraries call it. Its steps are in `steps`, the
+policies that choose the level in `policies`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,12 @@ from binalloc.pipeline.steps.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.steps.kernels import find_kernel, kernel_use, reachable
 from binalloc.pipeline.steps.measure import measure, same_results
 from binalloc.pipeline.steps.proof import prove
-from binalloc.pipeline.steps.sampling import sampled_to_dict
 from binalloc.pipeline.steps.version import Tried, Version, given_functions
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE
 from binalloc.version import VERSION
 
-SCHEMA_VERSION = 1
 __all__ = [
     "Outcome",
     "Request",
@@ -55,123 +54,87 @@ __all__ = [
 
 @dataclass
 class Outcome:
-    """Result of `rewrite_kernel`. given: the input. original: what speedups are over, the input or its other order
-    (`original`). kept_original: the automatic choice is the input as it is. verified: checker passed and, where both
-    were run, results are the same. parts: the speedup's factors (`split_speedup`), their product is it. rescheduling:
-    cycles of the input as it came over those of `given`, its code under our control codes (1.0 where they are the same;
-    None where it was not run). local: allocator `local` at the same number of blocks. directives: the kernel's
-    own, and what they cost."""
+    """An outcome is the result of `rewrite_kernel`."""
 
     request: Request
-    given: Version
-    original: Version
-    rewritten: Version
-    checked: bool
-    same_results: bool | None
-    kept_original: bool
-    reason: str
-    tried: list[Tried] = field(default_factory=list)
-    parts: dict[str, float] = field(default_factory=dict)
+    given: Version  #: the input
+    original: Version  #: the version that speedups are over: the input or its other order (`original`)
+    rewritten: Version  #: the version chosen; `original` if no other is
+    checked: bool  #: whether the checker has passed `rewritten`
+    same_results: bool | None  #: whether both runs left the same results; None if not both were run
+    kept_original: bool  #: whether the automatic choice is the input as it is
+    reason: str  #: why this version was chosen, in words
+    tried: list[Tried] = field(default_factory=list)  #: levels that were looked at
+    parts: dict[str, float] = field(default_factory=dict)  #: factors of the speedup (`split_speedup`)
+    #: cycles of the input as it came over the cycles of `given`, which is the same code under our control codes; 1.0
+    #: if the control codes are the same, None if it was not run
     rescheduling: float | None = None
-    local: Version | None = None
-    directives: Kept | None = None
+    local: Version | None = None  #: version by allocator `local` at the same number of blocks
+    directives: Kept | None = None  #: the kernel's own directives, and what they cost
 
     @property
     def verified(self) -> bool:
+        """Return whether the checker passed the rewrite and, if both were run, the results are the same."""
         return self.checked and self.same_results is not False
 
     @property
     def speedup(self) -> float | None:
-        """Emulated cycles of the original over those of the rewritten; None where they were not run."""
+        """Return the emulated cycles of the original over the cycles of the rewritten version; None if not both ran."""
         if self.original.cycles is None or self.rewritten.cycles is None:
             return None
         return self.original.cycles / self.rewritten.cycles
 
     @property
     def ordering(self) -> float | None:
-        """What order alone gains, and no speedup counts: emulated cycles of the input over those of the original."""
+        """Return the speedup by order alone, which `speedup` leaves out: emulated cycles of the input over the cycles
+        of the original; None if not both ran."""
         if self.given.cycles is None or self.original.cycles is None:
             return None
         return self.given.cycles / self.original.cycles
 
     @property
     def error(self) -> float | None:
-        """How far off the speedup may be, as a share of it, where cycles are estimated from parts of the grid."""
+        """Return how far off the speedup may be, as a share of it; None unless cycles are estimated from parts of the
+        grid."""
         sides = [v.sampled.error for v in (self.original, self.rewritten) if v.sampled is not None]
         return sum(sides) if sides else None
 
     @property
     def by_order_alone(self) -> bool:
-        """Whether what was chosen is the original in another order, at its own number of blocks."""
+        """Return whether the version chosen is the original in another order, at its own number of blocks."""
         return not self.kept_original and self.rewritten is self.original and self.original is not self.given
 
     @property
     def speedups(self) -> list[float]:
-        """The least and the greatest speedup, of the runs without delays and of those with each seed's; [] without
-        such."""
+        """Return the least and the greatest speedup over the run without delays and the runs with each seed's delays;
+        an empty list if there are no runs with delays."""
         pairs = zip(self.original.skewed, self.rewritten.skewed, strict=False)
         each = [] if self.speedup is None else [self.speedup, *(old / new for old, new in pairs)]
         return [min(each), max(each)] if len(each) > 1 else []
 
-    def to_dict(self) -> dict[str, object]:
-        speedup = self.speedup
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "kernel": self.request.kernel,
-            "machine": self.request.machine.name,
-            "allocator": self.request.allocator,
-            "policy": None if _explicit(self.request) else self.request.policy,
-            "reading": _reading(self.request),
-            "scheduler": self.request.options.scheduler if self.original.cycles is not None else None,
-            "inline": self.request.inline,
-            "inlined_calls": sum(len(fn.origin.inlined) for fn in self.rewritten.functions if fn.origin is not None),
-            "profile": None if self.request.profile is None else self.request.profile.to_dict(),
-            "verified": self.verified,
-            "checked": self.checked,
-            "same_results": self.same_results,
-            "kept_original": self.kept_original,
-            "reason": self.reason,
-            "speedup": None if speedup is None else round(speedup, 4),
-            "speedup_error": None if self.error is None else round(self.error, 4),
-            "speedup_range": [round(value, 4) for value in self.speedups] or None,
-            "speedup_parts": {name: round(value, 4) for name, value in self.parts.items()},
-            "ordering": None if self.ordering is None else round(self.ordering, 4),
-            "rescheduling": None if self.rescheduling is None else round(self.rescheduling, 4),
-            "original": self.given.to_dict(),
-            "ordered": None if self.original is self.given else self.original.to_dict(),
-            "rewritten": self.rewritten.to_dict(),
-            "local": self.local.to_dict() if self.local else None,
-            "directives": self.directives.to_dict() if self.directives else None,
-            "levels": [_tried_to_dict(t) for t in self.tried],
-            "solver": self.rewritten.solver,
-        }
+    @property
+    def policy(self) -> str | None:
+        """Return the policy that chose the level; None if the request names registers, slots or blocks."""
+        return None if _explicit(self.request) else self.request.policy
 
+    @property
+    def reading(self) -> list[str] | None:
+        """Return the departures from the unified paper's printed listing, by name; None for other policies."""
+        return self.request.reading.names if self.policy == UNIFIED else None
 
-def _tried_to_dict(t: Tried) -> dict[str, object]:
-    out: dict[str, object] = {"blocks": t.budget.blocks, "registers": t.budget.registers, "slots": t.budget.slots}
-    out["allocator"] = t.version.allocator or None if t.version else None
-    out["registers_used"] = t.version.registers if t.version else None
-    out["slots_used"] = t.version.slots if t.version else None
-    out["blocks_per_sm"] = t.version.blocks_per_sm if t.version else None
-    out["cycles"] = t.version.cycles if t.version else None
-    out["cycles_range"] = t.version.to_dict()["cycles_range"] if t.version else None
-    out["sampled"] = sampled_to_dict(t.version.sampled if t.version else None)
-    out["local_bytes"] = t.version.local_bytes if t.version else None
-    out["expected_speedup"] = None if t.expected is None else round(t.expected, 4)
-    out["reason"] = t.reason
-    return out
-
-
-def _reading(request: Request) -> list[str] | None:
-    return None if _explicit(request) or request.policy != UNIFIED else request.reading.names
+    @property
+    def inlined_calls(self) -> int:
+        """Return how many calls were inlined in the rewritten version."""
+        return sum(len(fn.origin.inlined) for fn in self.rewritten.functions if fn.origin is not None)
 
 
 def _explicit(request: Request) -> bool:
+    """Return whether the request names a budget."""
     return request.registers is not None or request.slots is not None or request.blocks is not None
 
 
 def rewrite_kernel(module: Module, request: Request) -> Outcome:
-    """Rewrite one kernel as asked; see Request and Outcome. Raises Refused, UsageError, KernelFault."""
+    """Rewrite one kernel as the request asks; see Request and Outcome. Raises Refused, UsageError and KernelFault."""
     from binalloc.transform.allocate.functions.registers import Infeasible
     from binalloc.transform.rewrite.rewrite import require_rewritable
 
@@ -197,8 +160,12 @@ def rewrite_kernel(module: Module, request: Request) -> Outcome:
 
 
 def explicit_budget(module: Module, request: Request) -> Budget:
-    """Registers and slots as asked; registers not given follow from the blocks or are all the machine allows, slots not
-    given are as many as fit beside the blocks that the registers allow."""
+    """Return the budget of registers and slots that the request names.
+
+    Registers that it does not name follow from the blocks; without blocks they are all that the machine allows. Without
+    slots in the request, as many are given as fit beside the blocks that the registers allow. Raises UsageError for
+    registers out of range, and Refused if the machine has no room for the blocks or the slots.
+    """
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
     machine = request.machine
     limit = machine.limits.registers_per_thread
@@ -234,6 +201,7 @@ def explicit_budget(module: Module, request: Request) -> Budget:
 
 
 def _explicit_rewrite(module: Module, request: Request, original: Original, running: bool) -> Outcome:
+    """Rewrite for the budget that the request names. running: whether both versions are run."""
     from binalloc.transform.allocate.functions.registers import Infeasible
 
     budget = explicit_budget(module, request)
@@ -265,7 +233,7 @@ def _explicit_rewrite(module: Module, request: Request, original: Original, runn
 
 
 def _require_blocks(module: Module, request: Request, version: Version) -> None:
-    """The blocks asked for beside registers or slots are resident, or it is refused."""
+    """Raise Refused if fewer blocks are resident than the request asks for beside registers or slots."""
     if request.blocks is None or version.blocks_per_sm >= request.blocks:
         return
     most = explicit_budget(module, replace(request, registers=None, slots=None))
@@ -280,7 +248,10 @@ def _require_blocks(module: Module, request: Request, version: Version) -> None:
 
 
 def _as_asked(request: Request, version: Version, not_held: str) -> str:
-    """ "as asked", with what came out otherwise than its words suggest. not_held: why more blocks are resident."""
+    """Return "as asked", and how the result differs from what was asked.
+
+    not_held: why more blocks are resident than asked for; "" if they are not.
+    """
     notes = []
     if not_held:
         resident = count(version.blocks_per_sm, "block")
@@ -295,6 +266,7 @@ def _as_asked(request: Request, version: Version, not_held: str) -> str:
 
 
 def _automatic_rewrite(module: Module, request: Request, original: Original, running: bool) -> Outcome:
+    """Rewrite for the level that the request's policy chooses. running: whether both versions are run."""
     policy = find_policy(request.policy)
     if policy.measures and not running:
         static = [p.name for p in POLICIES.built_in.values() if not p.measures]
@@ -335,7 +307,7 @@ def _automatic_rewrite(module: Module, request: Request, original: Original, run
 
 
 def _local_among(tried: Sequence[Tried], budget: Budget, best: Version) -> Version | None:
-    """What `local_version` would come to, if it was tried and run."""
+    """Return the result of `local_version` if the search has tried and run it already, else None."""
     if not best.slots:
         return best
     at = [t.version for t in tried if t.budget == budget]
@@ -343,11 +315,12 @@ def _local_among(tried: Sequence[Tried], budget: Budget, best: Version) -> Versi
 
 
 def _fewer(a: Version, b: Version) -> bool:
+    """Return whether `a` has fewer cycles than `b`; False if not both ran."""
     return a.cycles is not None and b.cycles is not None and a.cycles < b.cycles
 
 
 def _explain(module: Module, outcome: Outcome) -> None:
-    """Fill in what the speedup is made of."""
+    """Fill in the factors of the speedup, and the effect of our control codes on the input (`rescheduling`)."""
     request, original = outcome.request, outcome.original
     outcome.parts = split_speedup(request, original, outcome.rewritten, outcome.local)
     given = outcome.given
@@ -363,11 +336,11 @@ def _explain(module: Module, outcome: Outcome) -> None:
 
 
 def split_speedup(request: Request, original: Version, final: Version, local: Version | None) -> dict[str, float]:
-    """The speedup's factors; their product is original.cycles / final.cycles.
+    """Return the speedup's factors, whose product is original.cycles / final.cycles.
 
-    occupancy: the original run with as many blocks resident as the final version, as if registers were free.
-    local_traffic: what spilling to local memory alone (`local`, same number of blocks) costs against that ideal.
-    slots: what keeping values in slots wins back. Without `local` the last two are one factor, `spills`.
+    occupancy: gain of the original run with as many blocks resident as the final version, as if registers were free.
+    local_traffic: loss against this ideal by spilling to local memory alone (`local`, same number of blocks).
+    slots: gain over `local` by values kept in slots. Without `local` the last two are one factor, `spills`.
     """
     assert original.cycles is not None
     assert final.cycles is not None
@@ -387,10 +360,10 @@ def split_speedup(request: Request, original: Version, final: Version, local: Ve
 
 
 def local_version(module: Module, request: Request, registers: int, final: Version) -> Version | None:
-    """The baseline allocator `local` with the registers that `final` was given, and no more blocks resident, measured;
-    None if infeasible.
+    """Build and measure the version by allocator `local` with the registers that `final` was given.
 
-    A version without slots is its own baseline.
+    No more blocks are resident than `final` has. The result is None if the budget is infeasible.
+    A version without slots is returned as it is: it is its own baseline.
     """
     if final.slots == 0:
         return final
@@ -404,7 +377,7 @@ def local_version(module: Module, request: Request, registers: int, final: Versi
 
 
 def add_provenance(outcome: Outcome, source: bytes) -> Module:
-    """The rewritten module with a record of what was done to which input."""
+    """Return the rewritten module with a record of the input and of the rewrite. source: bytes of the input."""
     request = outcome.request
     record: dict[str, object] = {
         "tool": "binalloc",

@@ -1,7 +1,8 @@
-"""Profiles: how often an emulated run executed each stretch of code, as a file from `run` to `rewrite`.
+"""A profile has the executions of each stretch of code in an emulated run. `run` writes it, `rewrite` reads it.
 
-A profile belongs to the code that ran, known by a hash of its instructions without their control codes: the binary
-scheduled for another machine is the same code. The file is a JSON object; its fields are in `report/JSON.md`.
+A profile belongs to the code that ran. It identifies the code by a hash of its instructions without control codes, so
+that the binary scheduled for another machine is the same code. The file is a JSON object; its fields are in
+`report/JSON.md`.
 """
 
 from __future__ import annotations
@@ -24,38 +25,38 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.run import Result
 
 VERSION = 1
+"""Version of the file format; a file of another version is refused."""
 MOST = (1 << 63) - 1
-"""Of executions."""
+"""The most executions of a stretch; the emulator's counters are signed integers of 64 bits."""
 _FIELDS: dict[str, type] = {
     "profile_version": int, "kernel": str, "machine": str, "partial": bool, "code_sha256": str, "functions": dict,
 }  # fmt: skip
+"""Fields of the file, with their types."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """kernel: that ran. machine: where. partial: the run was stopped before its end. code: hash of all that the kernel
-    reaches. stretches: by function, (first word, executions by warps) of words that were executed equally often,
-    ascending; each goes on to the next one. path: of the file, "" for none."""
+    """A profile has the execution counts of one run of a kernel."""
 
-    kernel: str
-    machine: str
-    partial: bool
-    code: str
+    kernel: str  #: name of the kernel that ran
+    machine: str  #: machine on which it ran
+    partial: bool  #: whether the run was stopped before its end
+    code: str  #: hash of all functions that the kernel reaches (`code_hash`)
+    #: for each function the stretches of words executed equally often, ascending, as (first word, executions by warps);
+    #: a stretch ends where the next one begins
     stretches: dict[str, list[tuple[int, int]]]
-    path: str = ""
+    path: str = ""  #: path of the file, "" for none
 
     @property
     def entered(self) -> int:
-        """How many warps began the kernel."""
+        """Return how many warps began the kernel."""
         return self.stretches[self.kernel][0][1]
 
-    def to_dict(self) -> dict[str, Any]:
-        """What reports say of it."""
-        return {"file": self.path, "machine": self.machine, "partial": self.partial, "warps": self.entered}
-
     def executions(self, module: Module, kernel: str) -> dict[str, list[int]]:
-        """Of each instruction of the functions that the kernel reaches. UsageError where that is other code than
-        ran."""
+        """Return the executions of each instruction, for each function that the kernel reaches.
+
+        Raises UsageError if that is other code than the profile's.
+        """
         fn = module.function(kernel)
         if kernel != self.kernel:
             raise UsageError(
@@ -71,6 +72,8 @@ class Profile:
         return {fn.name: self._spread(fn) for fn in module.reached(fn)}
 
     def _spread(self, fn: Function) -> list[int]:
+        """Return the executions of each instruction of a function. Raises MalformedInput if the profile has words that
+        the function has not."""
         rows = self.stretches[fn.name]
         ends = [*(start for start, _ in rows[1:]), len(fn.instrs)]
         if rows[-1][0] >= len(fn.instrs):
@@ -83,7 +86,7 @@ class Profile:
 
 
 def code_hash(module: Module, kernel: Function) -> str:
-    """Of the instructions that the kernel reaches, function by function; control codes are left out."""
+    """Return a hash of the instructions that the kernel reaches, function by function, without control codes."""
     digest = hashlib.sha256(f"{module.isa} {kernel.name}\n".encode())
     for fn in sorted(module.reached(kernel), key=lambda fn: fn.name):
         digest.update(f"{fn.name} {len(fn.instrs)}\n".encode())
@@ -93,18 +96,19 @@ def code_hash(module: Module, kernel: Function) -> str:
 
 
 def profile_of(module: Module, kernel: Function, result: Result) -> Profile:
-    """Of a run of the kernel, be it one that was stopped."""
+    """Return the profile of a run of the kernel; the run may have been stopped."""
     reached = sorted(module.reached(kernel), key=lambda fn: fn.name)
     stretches = {fn.name: _stretches(result.counts[fn.name].tolist()) for fn in reached}
     return Profile(kernel.name, result.machine, result.partial, code_hash(module, kernel), stretches)
 
 
 def _stretches(counts: Sequence[int]) -> list[tuple[int, int]]:
+    """Return (first word, executions) for each stretch of equal counts."""
     return [(i, n) for i, n in enumerate(counts) if i == 0 or n != counts[i - 1]]
 
 
 def profile_bytes(profile: Profile) -> bytes:
-    """The profile as a file."""
+    """Return the profile as the bytes of a file."""
     head: dict[str, Any] = {
         "profile_version": VERSION, "kernel": profile.kernel, "machine": profile.machine, "partial": profile.partial,
         "code_sha256": profile.code,
@@ -113,12 +117,12 @@ def profile_bytes(profile: Profile) -> bytes:
 
 
 def load_profile(path: str | Path) -> Profile:
-    """Read a profile. UsageError where the file cannot be opened, MalformedInput as `read_profile`."""
+    """Read a profile from a file. Raises UsageError if the file cannot be opened, and what `read_profile` raises."""
     return read_profile(read_bytes(path), str(path))
 
 
 def read_profile(data: bytes, path: str = "") -> Profile:
-    """The profile in a file's bytes; `path` for messages. MalformedInput where it is none, whatever the bytes."""
+    """Return the profile in a file's bytes. path: for messages. Raises MalformedInput for any bytes that are none."""
     try:
         record = parse_record(text_of(data))
     except ValueError as error:
@@ -149,7 +153,7 @@ def _wrong(path: str, place: str, found: object, expected: str) -> MalformedInpu
 
 
 def _rows(path: str, place: str, rows: object) -> list[tuple[int, int]]:
-    """The rows of a function: [first word, executions], the first one at word 0, ascending."""
+    """Return the rows of a function, checked: [first word, executions], the first one at word 0, ascending."""
     if not isinstance(rows, list) or not rows:
         raise _wrong(path, place, rows, "a list of [first word, executions]")
     out: list[tuple[int, int]] = []

@@ -1,7 +1,7 @@
-"""Kernels of a program rewritten one after the other, and the program run before and after.
+"""This module rewrites the kernels of a program one after the other, and runs the program before and after.
 
-Needs a program that runs with the binary as it is. Leaves true: every rewrite has been proven against the binary before
-it, so that all of them together are; buffers and variables are compared as the whole program leaves them.
+Needs a program that runs with the binary as it is. Leaves true: every rewrite is proven against the binary before it,
+so that all of them together are proven; buffers and variables are compared as the whole program leaves them.
 """
 
 from __future__ import annotations
@@ -17,32 +17,30 @@ from binalloc.launch.file import compare, compare_globals
 from binalloc.launch.program.types import Program
 from binalloc.pipeline.pipeline import Outcome, add_provenance, rewrite_kernel
 from binalloc.pipeline.policies.table import POLICIES, find_policy
-from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
 from binalloc.pipeline.request import Preparations, Request
+from binalloc.pipeline.steps.programs import kernels_of, program_progress, scheduled_for
 
 STATIC_POLICY = "model"
-"""Chooses where no registers, slots or blocks are asked for: nothing is run for it."""
+"""Name of the policy for requests without a budget: it runs nothing, since only a whole program can be run."""
 
 
 @dataclass
 class RewrittenProgram:
-    """What became of a program. outcomes: of each kernel that was asked for, static: their versions have no cycles.
-    original, rewritten: both runs. differences: between what they leave. module: the
-    binary, with a record of each rewrite; the input where every kernel is kept. left_out: kernels that no budget can be
-    rewritten for, since they reach recursion or an indirect call, and why."""
+    """A rewritten program has the outcome of each kernel, and the runs of the program before and after."""
 
     program: Program
     request: Request
-    outcomes: list[Outcome]
-    module: Module
-    original: Ran
-    rewritten: Ran
-    differences: list[str]
+    outcomes: list[Outcome]  #: one for each kernel that was asked for; static, so that versions have no cycles
+    module: Module  #: the binary, with a record of each rewrite; the input if every kernel is kept
+    original: Ran  #: the run before
+    rewritten: Ran  #: the run after
+    differences: list[str]  #: differences between the results of both runs
+    #: kernels that cannot be rewritten for any budget, since they reach recursion or an indirect call, and why
     left_out: list[tuple[str, Refused]] = field(default_factory=list)
 
     @property
     def verified(self) -> bool:
-        """The checker has passed every rewrite; and both runs left the same."""
+        """Return whether both runs left the same results; the checker has passed every rewrite."""
         return not self.differences
 
 
@@ -51,11 +49,13 @@ def rewrite_program(
 ) -> RewrittenProgram:
     """Rewrite each kernel that the program launches, or `only` that one, as `request` asks.
 
-    source: the binary's bytes. request: of every kernel; its own kernel and launch do not count, those are the
-    program's, nor whether it emulates, as only a run says with which blocks kernels are launched. Without a budget,
-    policies that run nothing choose. Raises Refused with the kernel's name where one cannot be rewritten so (where it
-    reaches recursion or an indirect call only if no other kernel can be rewritten, or it is `only`), what
-    `run_steps` raises, and UsageError for a policy that measures.
+    source: the binary's bytes. request: for every kernel. Its own kernel and launch are ignored, since the program has
+    them. So is `emulate`, since only a run shows the block sizes of the launches. Without a budget, the policy must be
+    one that runs nothing.
+
+    Raises Refused with the kernel's name if one cannot be rewritten so. A kernel that reaches recursion or an indirect
+    call is left out instead, unless it is `only`, or no kernel can be rewritten. UsageError is raised for a policy that
+    measures. Errors of `run_steps` pass through.
     """
     _require_static(request)
     kernels = kernels_of(module, program)
@@ -73,7 +73,7 @@ def rewrite_program(
     for name in wanted:
         launch = before.largest.get(name)
         if launch is None:
-            continue  # every launch of it is left out
+            continue  # the run has skipped every launch of it
         request.progress(f"{name}: rewritten")
         asked = replace(request, kernel=name, launch=launch, emulate=False, prepared=Preparations())
         try:
@@ -100,6 +100,7 @@ def rewrite_program(
 
 
 def _require_static(request: Request) -> None:
+    """Raise UsageError if the request names no budget and its policy measures."""
     explicit = any(n is not None for n in (request.registers, request.slots, request.blocks))
     if not explicit and find_policy(request.policy).measures:
         static = ", ".join(p.name for p in POLICIES.built_in.values() if not p.measures)
@@ -110,8 +111,9 @@ def _require_static(request: Request) -> None:
 
 
 def _run(module: Module, program: Program, request: Request, version: str) -> Ran:
+    """Run the program. version: its name in errors and in progress."""
     with running(version):
         return run_steps(
             module, program, request.options, kernels=kernels_of(module, program),
-            progress=told_by(lambda text: request.progress(f"{version}: {text}")),
+            progress=program_progress(lambda text: request.progress(f"{version}: {text}")),
         )  # fmt: skip

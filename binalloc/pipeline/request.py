@@ -1,4 +1,4 @@
-"""What is wanted of a kernel, and what is worked out once for all its versions."""
+"""A request says what is wanted of a kernel. It also keeps the analyses that all versions of the kernel share."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from binalloc.transform.rewrite.rewrite import Prepared
 
 Progress = Callable[[str], None]
+"""A function that is called with lines on how far a task is."""
 
 
 def _silent(_: str) -> None:
-    """Progress nobody asked for."""
+    """Ignore progress."""
 
 
 class _LaunchField:
-    """A launch, given as one, by the path of its file, or not at all."""
+    """This descriptor is a field that takes a launch, the path of a launch file, or None."""
 
     def __get__(self, request: object, owner: type | None = None) -> Launch | None:
         found: Launch | None = None if request is None else vars(request)["_launch"]
@@ -46,7 +47,7 @@ class _LaunchField:
 
 
 class _ProfileField:
-    """A profile, given as one, by the path of its file, or not at all."""
+    """This descriptor is a field that takes a profile, the path of a profile, or None."""
 
     def __get__(self, request: object, owner: type | None = None) -> Profile | None:
         found: Profile | None = None if request is None else vars(request)["_profile"]
@@ -57,24 +58,23 @@ class _ProfileField:
 
 
 class Preparations:
-    """What is known of the kernel last asked for, found once: a policy builds many versions of one.
-
-    versions: where somebody keeps them (an empty dictionary is where to begin), what `steps.build_version` came to, by
-    allocator, registers and slots; for requests that differ in policy, reading and allocator alone. estimates: see
-    `estimate.estimates_of`. proven: modules that the checker has passed."""
+    """Preparations keep what is known of the kernel last asked for, since a policy builds many versions of one."""
 
     def __init__(self) -> None:
         self._module: Module | None = None
         self._graph: CallGraph | None = None
         self._last: Prepared | None = None
         self._asked: tuple[int, str, int, str] | None = None
-        self._held: tuple[Module, Profile | None] | None = None  # so that what `_asked` names goes on being theirs
+        self._held: tuple[Module, Profile | None] | None = None  # kept alive, so that no other object gets their ids
+        #: results of `steps.build_version`, a version or its refusal, by allocator, registers and slots; None if they
+        #: are not kept (set an empty dictionary to keep them). Valid for requests that differ only in policy, reading
+        #: and allocator.
         self.versions: dict[tuple[str, int, int], Any] | None = None
-        self.estimates: Any = None
-        self.proven: list[Module] = []
+        self.estimates: Any = None  #: see `estimate.estimates_of`
+        self.proven: list[Module] = []  #: modules that the checker has passed
 
     def graph(self, module: Module, kernel: str) -> CallGraph:
-        """The kernel's call graph in the binary as it came; see `build_callgraph`."""
+        """Return the kernel's call graph in the binary as it came; see `build_callgraph`."""
         from binalloc.analysis.flow.callgraph import build_callgraph
 
         if self._graph is None or self._module is not module or self._graph.kernel != kernel:
@@ -82,7 +82,7 @@ class Preparations:
         return self._graph
 
     def of(self, module: Module, kernel: str, profile: Profile | None = None, inline: str = NONE) -> Prepared:
-        """See `rewrite.prepare`. UsageError where the profile is not the kernel's."""
+        """Return the result of `rewrite.prepare`. Raises UsageError if the profile is another kernel's."""
         from binalloc.transform.rewrite.rewrite import prepare
 
         last, asked = self._last, (id(module), kernel, id(profile), inline)
@@ -95,47 +95,48 @@ class Preparations:
 
 @dataclass(frozen=True, init=False)
 class Request:
-    """What to do with a kernel, and how it is run for that."""
+    """A request says what to do with a kernel, and how to run it."""
 
     kernel: str = ""
-    """Its name; "" for the launch's, or the binary's only one."""
+    """Name of the kernel; "" for the launch's, or for the binary's only one."""
     launch: _LaunchField = _LaunchField()
     """A launch or the path of its file (`load_launch` chooses among its sizes)."""
     options: RunOptions = field(default_factory=RunOptions)
     """How original and rewritten are run; its `progress` is not called, this record's is."""
     block: Three | None = None
-    """Sides of a block where there is no launch."""
+    """Sides of a block if there is no launch."""
     registers: int | None = None
-    """Explicit budget per thread; so is `slots`. None of these and no `blocks`: the policy chooses."""
+    """Explicit budget per thread. Without `registers`, `slots` and `blocks` the policy chooses."""
     slots: int | None = None
+    """Explicit budget per thread."""
     blocks: int | None = None
     """Blocks per SM to aim at."""
     policy: str = "measured"
-    """How the number of blocks is chosen, a row of `policies.table` by name."""
+    """Name of the policy that chooses the number of blocks, a row of `policies.table`."""
     reading: Reading = PRINTED
-    """Of what the unified paper leaves open, for its policy."""
+    """For policy `unified`: how the unified paper is read where it leaves something open."""
     allocator: str = DEFAULT_ALLOCATOR
-    """By name."""
+    """Name of the allocator."""
     emulate: bool = True
-    """Whether original and rewritten are run, and what they leave compared."""
+    """Whether original and rewritten are run, and their results compared."""
     progress: Progress = _silent
-    """Hears in words how far it is."""
+    """Is called with lines on how far the work is."""
     solver_limit: float = SOLVER_LIMIT
     """Deterministic solver time per function, about seconds, for allocators that have a solver."""
     layout: str = DEFAULT_LAYOUT
-    """Of the slots of callers and callees (`models.allocation.layouts`)."""
+    """Layout of the slots of callers and callees (`models.allocation.stack.layouts`)."""
     explain: bool = False
     """Whether versions say why values left the registers (`Version.explained`)."""
     profile: _ProfileField = _ProfileField()
-    """How often code runs, or the path of its file; without, that is estimated from loops."""
+    """A profile or the path of one; without it, execution counts are estimated from loops."""
     inline: str = NONE
     """Which calls are inlined first (`rewrite.ways.WAYS`)."""
     sampled: bool = False
-    """Whether of large grids only parts are run (`sampling`)."""
+    """Whether only parts of large grids are run (`steps.sampling`)."""
     whole_gpu: bool = False
-    """Whether an SM has no more blocks at once than the GPU's SMs get of the grid (`grid`)."""
+    """Whether an SM has at most the blocks at once that it would get of the grid on the whole GPU (`steps.grid`)."""
     prepared: Preparations = field(default_factory=Preparations, compare=False, repr=False)
-    """The call graph and what all versions of the kernel are built from, kept from the first one on."""
+    """The call graph and the analyses that all versions of the kernel are built from, kept after the first one."""
 
     def __init__(
         self,
@@ -144,8 +145,11 @@ class Request:
         launch: Launch | str | Path | None = None,
         **given: Any,
     ) -> None:
-        """machine: a model, its name or the path of its file, in place of the options'. given: the other fields by
-        name, and besides those the fields of `options`, which are changed. Raises TypeError for other names."""
+        """Make a request from its fields, and from fields of its run options.
+
+        machine: a model, its name or the path of its file, in place of the options' own. given: the other fields by
+        name, and fields of `options` to change. Raises TypeError for other names.
+        """
         values = {"kernel": kernel, "launch": launch, **given}
         for one in fields(self):
             if one.name not in values:
@@ -161,21 +165,21 @@ class Request:
 
     @property
     def machine(self) -> Machine:
-        """The machine that the kernel is rewritten for, and run on."""
+        """Return the machine that the kernel is rewritten for, and run on."""
         return self.options.machine
 
     def with_options(self, **changed: Any) -> Request:
-        """The request with its run options changed, fields of `RunOptions` by name."""
+        """Return the request with changed run options. changed: fields of `RunOptions` by name."""
         return replace(self, options=replace(self.options, **changed))
 
     @property
     def names_machine(self) -> bool:
-        """Whether a machine was given."""
+        """Return whether a machine was given."""
         return self.options.names_machine
 
     def prepared_for(self, module: Module) -> Prepared:
-        """What versions of the kernel are built from. UsageError where the profile is not the kernel's."""
+        """Return what versions of the kernel are built from. Raises UsageError if the profile is another kernel's."""
         return self.prepared.of(module, self.kernel, self.profile, self.inline)
 
 
-_OWN = frozenset(one.name for one in fields(Request))
+_OWN = frozenset(one.name for one in fields(Request))  # all other names are fields of `RunOptions`

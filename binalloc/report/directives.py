@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.isa.instruction import Function
 from binalloc.models.machines.author_bounds import directives
 from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 
-Told = Mapping[str, Any]
-"""`directives` of a report, see JSON.md."""
+if TYPE_CHECKING:
+    from binalloc.models.machines.author_bounds import Directive
+    from binalloc.pipeline.directives import Cost, Kept
+    from binalloc.report.shapes.parts.versions import DirectiveCost, DirectiveJson, DirectivesJson
 
 
-def directives_lines(told: Told | None) -> list[str]:
+def directives_json(kept: Kept) -> DirectivesJson | None:
+    """Return what the directives bound and cost; None where the kernel has none."""
+    bound = kept.obeyed
+    if not bound.said and not bound.smem_spilling:
+        return None
+    return {
+        "demand": kept.demand,
+        "registers": bound.registers,
+        "blocks": bound.blocks,
+        "smem_spilling": bound.smem_spilling,
+        "said": [_said(one, bound.overridden.get(one.text)) for one in bound.said],
+        "costs": [_costs(one) for one in kept.costs],
+    }
+
+
+def _said(one: Directive, overridden_by: str | None) -> DirectiveJson:
+    return {
+        "text": one.text,
+        "registers": one.registers,
+        "blocks": one.blocks,
+        "note": one.note,
+        "overridden_by": overridden_by,
+    }
+
+
+def _costs(one: Cost) -> DirectiveCost:
+    return {
+        "allocator": one.allocator,
+        "registers": one.registers,
+        "slots": one.slots,
+        "spill_bytes": one.spill_bytes,
+        "blocks_per_sm": one.blocks_per_sm,
+    }
+
+
+def directives_lines(told: DirectivesJson | None) -> list[str]:
     """Sentences, none where the kernel says no more than how large its blocks are."""
     if told is None:
         return []
@@ -41,12 +77,13 @@ def unkept(kernel: Function, machine: Machine) -> list[str]:
     return out
 
 
-def _of_no_account(d: Told, demand: int) -> bool:
+def _of_no_account(d: DirectiveJson, demand: int) -> bool:
     """Whether it is a block's size that leaves as many registers as the kernel wants."""
-    return d["text"].startswith((".maxntid", ".reqntid")) and not d["note"] and d["registers"] >= demand
+    of_size = d["text"].startswith((".maxntid", ".reqntid")) and not d["note"]
+    return of_size and d["registers"] is not None and d["registers"] >= demand
 
 
-def _meant(d: Told) -> str:
+def _meant(d: DirectiveJson) -> str:
     bounds = []
     if d["registers"] is not None:
         bounds.append(f"at most {count(d['registers'], 'register')} per thread")
@@ -58,7 +95,7 @@ def _meant(d: Told) -> str:
     return f"{d['text']}: " + " (".join(part for part in (words, d["note"]) if part) + ")" * bool(words and d["note"])
 
 
-def _cost(cost: Told) -> str:
+def _cost(cost: DirectiveCost) -> str:
     where = f"{count(cost['registers'], 'register')}, {count(cost['slots'], 'slot')}"
     what = f"{where}, {count(cost['spill_bytes'], 'byte')} of spills in local memory"
     return f"{what} (allocator {cost['allocator']})" if cost["allocator"] else f"{what} (the input as it is)"

@@ -7,21 +7,21 @@ there are no slots. Instructions are those of the input.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_of
 from binalloc.printable import count, one_line
 
 if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.rewrite import InsteadJson, SpilledValue, SpillReason
     from binalloc.transform.allocate.explain import Candidate, Spilled, Why
 
-Json = dict[str, Any]
 Source = Callable[[str, int], tuple[str, int] | None]
 """(function, instruction) -> file and line, None where the binary names none."""
 
 
-def explanation(module: Module, explained: Sequence[Spilled]) -> list[Json]:
+def explanation(module: Module, explained: Sequence[Spilled]) -> list[SpilledValue]:
     """One entry per value. module: the input."""
 
     def source(function: str, index: int) -> tuple[str, int] | None:
@@ -30,8 +30,8 @@ def explanation(module: Module, explained: Sequence[Spilled]) -> list[Json]:
     return [_value(spilled, source) for spilled in explained]
 
 
-def _value(spilled: Spilled, source: Source) -> Json:
-    out: Json = {
+def _value(spilled: Spilled, source: Source) -> SpilledValue:
+    return {
         "function": spilled.function,
         "value": spilled.name,
         "defined": spilled.defined,
@@ -45,15 +45,17 @@ def _value(spilled: Spilled, source: Source) -> Json:
         "not_in_slot": spilled.no_slot or None,
         "recomputed_by": [set_of(instr).text(instr) for instr in spilled.again],
         "not_recomputed": spilled.kept or None,
+        "loads": spilled.loads[0],
+        "loads_weighted": spilled.loads[1],
+        "stores": spilled.stores[0],
+        "stores_weighted": spilled.stores[1],
+        "recomputations": spilled.recomputations[0],
+        "recomputations_weighted": spilled.recomputations[1],
+        "why": [_why(why, source(spilled.function, why.at)) for why in spilled.whys],
     }
-    counts = {"loads": spilled.loads, "stores": spilled.stores, "recomputations": spilled.recomputations}
-    for name, (number, weight) in counts.items():
-        out |= {name: number, f"{name}_weighted": weight}
-    out["why"] = [_why(why, source(spilled.function, why.at)) for why in spilled.whys]
-    return out
 
 
-def _why(why: Why, place: tuple[str, int] | None) -> Json:
+def _why(why: Why, place: tuple[str, int] | None) -> SpillReason:
     return {
         "at": why.at,
         "callee": why.callee or None,
@@ -68,14 +70,27 @@ def _why(why: Why, place: tuple[str, int] | None) -> Json:
     }
 
 
-def _candidate(other: Candidate) -> Json:
+def _candidate(other: Candidate) -> InsteadJson:
     return {"value": other.name, "cost": other.cost, "relieves": other.relieves}
 
 
 # -- text
 
+_COUNTS: tuple[
+    tuple[
+        Literal["loads", "stores", "recomputations"],
+        Literal["loads_weighted", "stores_weighted", "recomputations_weighted"],
+    ],
+    ...,
+] = (
+    ("loads", "loads_weighted"),
+    ("stores", "stores_weighted"),
+    ("recomputations", "recomputations_weighted"),
+)
+"""Instructions of spill code by what they do: the field of their number, and that of their weight."""
 
-def render_explanation(values: Sequence[Json], copies: int) -> str:
+
+def render_explanation(values: Sequence[SpilledValue], copies: int) -> str:
     """A few lines for each value, and the sums. copies: new ones between registers."""
     moved = f"New copies between registers: {copies:,}.\n" if copies else ""
     if not values:
@@ -86,22 +101,18 @@ def render_explanation(values: Sequence[Json], copies: int) -> str:
         parts.append(f"\n{one_line(name)}: {count(len(mine), 'value')} away from the registers somewhere\n")
         for v in mine:
             parts += [one_line(f"  {line}") + "\n" for line in _lines(v)]
-    sums = [f"{_sum(values, key)} {key}" for key in ("loads", "stores", "recomputations")]
+    sums = [f"{_costs(sum(v[key] for v in values), sum(v[weight] for v in values))} {key}" for key, weight in _COUNTS]
     parts.append(f"\nIn all: {', '.join(sums)} (in brackets by loops and calls).\n{moved}")
     parts.append("Costs are in accesses to a slot by loops and calls; words are the input's.\n")
     return "".join(parts)
-
-
-def _sum(values: Sequence[Json], key: str) -> str:
-    return _costs(sum(v[key] for v in values), sum(v[f"{key}_weighted"] for v in values))
 
 
 def _costs(number: int, weight: float) -> str:
     return f"{number:,} ({weight:,g})"
 
 
-def _lines(v: Json) -> list[str]:
-    what = [f"{_costs(v[key], v[f'{key}_weighted'])} {key}" for key in ("loads", "stores", "recomputations") if v[key]]
+def _lines(v: SpilledValue) -> list[str]:
+    what = [f"{_costs(v[key], v[weight])} {key}" for key, weight in _COUNTS if v[key]]
     lines = [f"{v['value']}, defined at {_words(v['defined'])}: {_place(v)}; {', '.join(what) or 'no code left'}"]
     lines.append(f"  away {_away(v)}; accesses weigh {v['accesses']:,g}")
     for why in v["why"]:
@@ -113,7 +124,7 @@ def _lines(v: Json) -> list[str]:
     return lines
 
 
-def _place(v: Json) -> str:
+def _place(v: SpilledValue) -> str:
     places = []
     if v["slot"] is not None:
         around = ", ".join(map(str, v["slots_around_calls"]))
@@ -131,7 +142,7 @@ def _words(indexes: Sequence[int]) -> str:
     return ", ".join("entry" if i < 0 else str(i) for i in indexes) or "-"
 
 
-def _away(v: Json) -> str:
+def _away(v: SpilledValue) -> str:
     if v["whole"]:
         return "everywhere between its accesses"
     if v["passed_in_memory"] and not v["away"]:
@@ -140,7 +151,7 @@ def _away(v: Json) -> str:
     return ", ".join(f"from {'entry' if stay['after'] < 0 else stay['after']} to {stay['until']}" for stay in stays)
 
 
-def _why_lines(why: Json) -> list[str]:
+def _why_lines(why: SpillReason) -> list[str]:
     place = f" ({why['file']}:{why['line']})" if why["file"] else ""
     inside = f", inside the call of {why['callee']}" if why["callee"] else ""
     wanted = f"{why['pressure']} registers are wanted, there are {why['capacity']}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.importing import EntriesFields
 
 
 class Holds(Protocol):
@@ -48,7 +51,7 @@ class Code(Protocol):
     def linked(self) -> bool: ...
 
 
-def entries_to_dict(files: Sequence[tuple[str, Sequence[Code]]]) -> dict[str, Any]:
+def entries_to_dict(files: Sequence[tuple[str, Sequence[Code]]]) -> EntriesFields:
     """All entries of all files, for --json; what is not recorded is null."""
     return {
         "entries": [

@@ -1,29 +1,72 @@
-"""The table `binalloc import-ptx` prints."""
+"""`binalloc import-ptx` as JSON and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count
 from binalloc.report.table import table
 
-
-class Figures(Protocol):
-    """What is shown of a kernel; see `frontend.importer.KernelFigures`."""
-
-    name: str
-    register_demand: int
-    max_live: int
-    instructions: int
-    shared_bytes: int
-    local_bytes: int
-    calls: list[str]
-    spilled: int
+if TYPE_CHECKING:
+    from binalloc.frontend.importer import Imported, KernelFigures
+    from binalloc.frontend.refused import LeftOut, Refusal
+    from binalloc.frontend.units import Unit
+    from binalloc.report.shapes.commands.importing import ImportedKernel, ImportFields, KernelNotImported, RefusalJson
 
 
-def render_import(kernels: Sequence[Figures], output: str) -> str:
-    """One row per kernel."""
+def import_json(imported: Imported, units: Sequence[Unit], output: str, size: int) -> ImportFields:
+    """Return what was imported. units: the linked files. output: the written file, of `size` bytes."""
+    return {
+        "output": output,
+        "bytes": size,
+        "inputs": [{"file": unit.path, "sha256": unit.sha256} for unit in units],
+        "kernels": [_kernel(kernel) for kernel in imported.kernels],
+        "left_out": [_left_out(left) for left in imported.left_out],
+        "ignored": [
+            {"file": one.file, "text": one.text, "line": one.line, "count": one.count} for one in imported.ignored
+        ],
+    }
+
+
+def _kernel(kernel: KernelFigures) -> ImportedKernel:
+    return {
+        "name": kernel.name,
+        "register_demand": kernel.register_demand,
+        "max_live": kernel.max_live,
+        "instructions": kernel.instructions,
+        "shared_bytes": kernel.shared_bytes,
+        "local_bytes": kernel.local_bytes,
+        "calls": list(kernel.calls),
+        "registers": kernel.registers,
+        "predicates_spilled": kernel.predicates_spilled,
+        "spilled": kernel.spilled,
+    }
+
+
+def _left_out(left: LeftOut) -> KernelNotImported:
+    return {"kernel": left.kernel, "refusals": [_refusal(refusal) for refusal in left.refusals]}
+
+
+def _refusal(refusal: Refusal) -> RefusalJson:
+    error = refusal.error
+    return {
+        "function": refusal.function,
+        "file": _text(error.file),
+        "place": _text(error.place),
+        "message": str(error.message),
+        "found": _text(error.found),
+        "expected": _text(error.expected),
+        "remedy": _text(error.remedy),
+    }
+
+
+def _text(part: object) -> str | None:
+    return None if part is None else str(part)
+
+
+def render_import(kernels: Sequence[KernelFigures], output: str) -> str:
+    """Return a table with a row per kernel."""
     rows = [
         [
             k.name,

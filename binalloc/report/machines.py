@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.errors import Hint, UsageError
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.kernel_use import KernelUse
-from binalloc.models.machines.model import machine_to_dict
-from binalloc.models.machines.occupancy import model_of, occupancy_to_dict
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.occupancy import Occupancy, model_of
 from binalloc.models.machines.reader import load_machine
 from binalloc.plugins.fault import PluginFault
 from binalloc.printable import one_line
 from binalloc.report.table import table
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.machines import (
+        FigureJson,
+        MachineJson,
+        MachineListFields,
+        MachinesFields,
+        ShortMachine,
+    )
+    from binalloc.report.shapes.parts.versions import OccupancyJson
 
-def machines_to_dict(names: list[str], broken: Callable[[PluginFault], None]) -> dict[str, Any]:
-    """Every known machine in one line each, or the named ones in full. broken: is told of each installed package's that
-    cannot be read, which is left out of the lines."""
-    if names:
-        return {"machines": [machine_to_dict(load_machine(name)) for name in names]}
-    rows = []
+
+def machines_json(names: list[str]) -> MachinesFields:
+    """Return the named machines in full."""
+    return {"machines": [machine_json(load_machine(name)) for name in names]}
+
+
+def machine_list_json(broken: Callable[[PluginFault], None]) -> MachineListFields:
+    """Return every known machine in short. broken: is handed the error of each machine of an installed package that
+    cannot be read; that machine is left out."""
+    rows: list[ShortMachine] = []
     for name in list_machines():
         try:
             m = load_machine(name)
@@ -43,11 +56,41 @@ def machines_to_dict(names: list[str], broken: Callable[[PluginFault], None]) ->
     return {"machines": rows}
 
 
-def render_machines(found: dict[str, Any]) -> str:
+def machine_json(machine: Machine) -> MachineJson:
+    """Return `machine` as plain JSON values: every figure with value, unit and source, then the figures derived from
+    them."""
+    sections: dict[str, dict[str, FigureJson | str]] = {}
+    for key, figure in machine.figures:
+        section, _, name = key.rpartition(".")
+        entry: FigureJson = {"value": figure.value, "unit": figure.unit, "source": figure.source}
+        if figure.alternatives:
+            entry["alternatives"] = [{"value": value, "source": source} for value, source in figure.alternatives]
+        sections.setdefault(section, {})[name] = entry
+    for name, unit in machine.units.items():
+        sections[f"units.{name}"]["port_group"] = unit.port_group
+    return {
+        "name": machine.name,
+        "description": machine.description,
+        "cc": machine.cc,
+        "occupancy_rule": machine.occupancy_rule.rule,
+        "digest": machine.digest,
+        "figures": sections,
+        "derived": {
+            "bytes_per_cycle_per_sm": {"value": machine.bytes_per_cycle_per_sm, "unit": "bytes/cycle"},
+            "issue_slots_per_cycle": {"value": machine.issue_slots_per_cycle, "unit": "instructions/cycle"},
+        },
+    }
+
+
+def render_machine_list(found: MachineListFields) -> str:
+    """Return a table with a row for each machine."""
     rows = found["machines"]
-    if rows and "registers_per_sm" in rows[0]:
-        return table(list(rows[0]), [list(r.values()) for r in rows])
-    return "\n".join(_tree(m, 0) for m in rows)
+    return table(list(rows[0]), [list(row.values()) for row in rows]) if rows else ""
+
+
+def render_machines(found: MachinesFields) -> str:
+    """Return every figure of each machine on a line of its own."""
+    return "\n".join(_tree(m, 0) for m in found["machines"])
 
 
 def _tree(value: object, depth: int) -> str:
@@ -66,15 +109,39 @@ def _tree(value: object, depth: int) -> str:
     return "".join(lines)
 
 
-def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> dict[str, Any]:
+def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> OccupancyJson:
     """Blocks per SM and the limits for one kernel's resources, by capability or by machine."""
     if (cc is None) == (machine is None):
         raise UsageError("ask for a capability or for a machine", expected=Hint("one of {cc} and {machine}"))
     target = model_of(cc) if cc is not None else load_machine(str(machine))
-    return occupancy_to_dict(target.occupancy(use))
+    return occupancy_json(target.occupancy(use))
 
 
-def render_occupancy(found: dict[str, Any]) -> str:
+def occupancy_json(result: Occupancy) -> OccupancyJson:
+    """Return `result` as plain JSON values; a limit that does not bind is null."""
+    return {
+        "rule": result.rule,
+        "cc": result.cc,
+        "registers": result.use.registers,
+        "shared_bytes": result.use.block_shared,
+        "threads": result.use.threads,
+        "cache_config": str(result.use.cache_config),
+        "carveout": result.use.carveout,
+        "blocks_per_sm": result.blocks_per_sm,
+        "limits": dict(result.limits),
+        "limiters": list(result.limiters),
+        "limit_mask": result.limit_mask,
+        "registers_per_block": result.registers_per_block,
+        "shared_per_block": result.shared_per_block,
+        "warps_per_block": result.warps_per_block,
+        "active_warps": result.active_warps,
+        "active_threads": result.active_threads,
+        "max_warps": result.max_warps,
+        "occupancy": result.occupancy,
+    }
+
+
+def render_occupancy(found: OccupancyJson) -> str:
     rows = [(k, _inline(v)) for k, v in found.items() if k != "limit_mask"]
     return table(["", ""], rows)
 

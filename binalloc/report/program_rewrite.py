@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from binalloc.emulator.host.figures.stats import per
 from binalloc.names.kernels import readable
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
+from binalloc.report.versions import version_json
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.program import Ran
     from binalloc.pipeline.pipeline import Outcome
     from binalloc.pipeline.program_rewrite import RewrittenProgram
+    from binalloc.report.shapes.commands.rewrite import ProgramKernel, ProgramOutcomeJson
 
 
-def rewritten_program_to_dict(done: RewrittenProgram) -> dict[str, Any]:
+def rewritten_program_json(done: RewrittenProgram) -> ProgramOutcomeJson:
     """What `--json` prints."""
     request, before, after = done.request, done.original, done.rewritten
     return {
@@ -35,7 +37,7 @@ def rewritten_program_to_dict(done: RewrittenProgram) -> dict[str, Any]:
     }
 
 
-def _kernel(outcome: Outcome, before: Ran, after: Ran) -> dict[str, Any]:
+def _kernel(outcome: Outcome, before: Ran, after: Ran) -> ProgramKernel:
     name = outcome.request.kernel
     old, new = before.totals[name], after.totals.get(name)
     return {
@@ -43,8 +45,8 @@ def _kernel(outcome: Outcome, before: Ran, after: Ran) -> dict[str, Any]:
         "name": readable(name),
         "kept_original": outcome.kept_original,
         "reason": outcome.reason,
-        "original": outcome.given.to_dict(),
-        "rewritten": outcome.rewritten.to_dict(),
+        "original": version_json(outcome.given.row()),
+        "rewritten": version_json(outcome.rewritten.row()),
         "launches": {"original": old.calls, "rewritten": 0 if new is None else new.calls},
         "cycles": {"original": old.cycles, "rewritten": 0 if new is None else new.cycles},
         "speedup": None if new is None else _speedup(old.cycles, new.cycles),
@@ -56,17 +58,21 @@ def _speedup(before: int, after: int) -> float | None:
     return None if found is None else round(found, 4)
 
 
-def render_rewritten_program(found: dict[str, Any]) -> str:
+def _cells(k: ProgramKernel, side: Literal["original", "rewritten"]) -> list[object]:
+    version = k[side]
+    taken = (version["registers"], version["slots"], version["local_bytes"], version["blocks_per_sm"])
+    return [side, *taken, version["instructions"], k["launches"][side], k["cycles"][side]]
+
+
+def render_rewritten_program(found: ProgramOutcomeJson) -> str:
     """The kernels in a table, then the whole program."""
     lines = [f"{one_line(found['program'] or 'program')} on {found['machine']}, allocator {found['allocator']}\n\n"]
     head = ["kernel", "version", "registers", "slots", "local B", "blocks/SM", "instructions"]
     rows: list[list[object]] = []
     for k in found["kernels"]:
-        for side in ["original"] if k["kept_original"] else ["original", "rewritten"]:
-            version = k[side]
-            row = [k["name"] if side == "original" else "", side]
-            row += [version[key] for key in ("registers", "slots", "local_bytes", "blocks_per_sm", "instructions")]
-            rows.append([*row, k["launches"][side], k["cycles"][side], k["speedup"] if side == "rewritten" else None])
+        rows.append([k["name"], *_cells(k, "original"), None])
+        if not k["kept_original"]:
+            rows.append(["", *_cells(k, "rewritten"), k["speedup"]])
     lines.append(table([*head, "launches", "cycles", "speedup"], rows, left=2))
     lines.append("\n")
     for k in found["kernels"]:

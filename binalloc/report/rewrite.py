@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 from binalloc.emulator.host.figures.skew import LIMIT, change, cycles_range, cycles_text
 from binalloc.printable import count
-from binalloc.report.directives import directives_lines
+from binalloc.report.directives import directives_json, directives_lines
 from binalloc.report.profile import profile_line
 from binalloc.report.table import table
+from binalloc.report.versions import solver_json, version_json
 
 if TYPE_CHECKING:
     from binalloc.pipeline.pipeline import Outcome, Tried, Version
+    from binalloc.transform.allocate.functions.solver import SolverReport
 
-_ROWS = (
+_ROWS: tuple[
+    tuple[
+        str,
+        Literal[
+            "registers", "slots", "idle_slots", "local_bytes", "shared_bytes", "blocks_per_sm", "occupancy",
+            "instructions",
+        ],
+    ],
+    ...,
+] = (
     ("registers per thread", "registers"),
     ("slots per thread", "slots"),
     ("idle slots per thread", "idle_slots"),
@@ -23,7 +34,7 @@ _ROWS = (
     ("blocks per SM", "blocks_per_sm"),
     ("occupancy", "occupancy"),
     ("instructions (static)", "instructions"),
-)
+)  # fmt: skip
 
 
 def render_outcome(outcome: Outcome) -> str:
@@ -33,7 +44,8 @@ def render_outcome(outcome: Outcome) -> str:
     lines.append(_side_by_side(outcome))
     if outcome.given.allocated:
         lines.append(_not_as_given(outcome))
-    lines += [f"{line}\n" for line in directives_lines(outcome.directives.to_dict() if outcome.directives else None)]
+    said = directives_json(outcome.directives) if outcome.directives else None
+    lines += [f"{line}\n" for line in directives_lines(said)]
     lines.append("\n")
     if outcome.kept_original:
         lines.append(f"The original is kept: {outcome.reason}.\n")
@@ -48,11 +60,10 @@ def render_outcome(outcome: Outcome) -> str:
             lines.append(" = " + " x ".join(f"{name} {value:.3f}" for name, value in outcome.parts.items()))
         lines.append("\n")
     lines.append(_ordering(outcome))
-    inlined = sum(len(fn.origin.inlined) for fn in outcome.rewritten.functions if fn.origin is not None)
-    if inlined:
-        lines.append(f"Inlined: {count(inlined, 'call')} ({request.inline}).\n")
+    if outcome.inlined_calls:
+        lines.append(f"Inlined: {count(outcome.inlined_calls, 'call')} ({request.inline}).\n")
     if request.profile is not None:
-        lines.append(profile_line(request.profile.to_dict()))
+        lines.append(profile_line(request.profile))
     lines.append(_solver(outcome.rewritten.solver))
     if len(outcome.tried) > 1:
         lines.append("\n" + _levels(outcome.tried))
@@ -75,9 +86,11 @@ def _side_by_side(outcome: Outcome) -> str:
     sides = {"original": outcome.given, "ordered": outcome.original, "rewritten": outcome.rewritten}
     if outcome.original is outcome.given or outcome.by_order_alone:
         del sides["ordered"]
-    told = [version.to_dict() for version in sides.values()]
-    idle = any(one["idle_slots"] for one in told)
-    rows = [[label, *(one[key] for one in told)] for label, key in _ROWS if idle or key != "idle_slots"]
+    shown = [version_json(version.row()) for version in sides.values()]
+    idle = any(one["idle_slots"] for one in shown)
+    rows: list[list[object]] = [
+        [label, *(one[key] for one in shown)] for label, key in _ROWS if idle or key != "idle_slots"
+    ]
     rows.append(["cycles (emulated)", *map(_cycles, sides.values())])
     return table(["", *sides], rows)
 
@@ -95,13 +108,16 @@ def _ordering(outcome: Outcome) -> str:
 _STATUS = {"optimal": "proven optimal", "feasible": "limit hit, the best so far", "unknown": "limit hit, nothing found"}
 
 
-def _solver(reports: Sequence[Mapping[str, object]]) -> str:
+def _solver(reports: Sequence[SolverReport]) -> str:
     """What an exact solver said of each function: cost of what was taken, a bound of any choice's, and how far it
     came."""
     if not reports:
         return ""
-    rows = [[r["function"], r["value"], r["bound"], r["gap"], r["source"], _STATUS.get(str(r["status"]), r["status"])]
-            for r in reports]  # fmt: skip
+    shown = [solver_json(report) for report in reports]
+    rows = [
+        [r["function"], r["value"], r["bound"], r["gap"], r["source"], _STATUS.get(r["status"], r["status"])]
+        for r in shown
+    ]
     return "\n" + table(["function", "cost", "bound", "gap", "choice of", "solver"], rows)
 
 

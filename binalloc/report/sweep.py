@@ -6,14 +6,17 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from binalloc.errors import UsageError
-from binalloc.pipeline.sweeping.rows import COLUMNS, FLAG, INTEGER, NUMBER, SCHEMA_VERSION, TEXT, Row, Value
+from binalloc.pipeline.steps.row import OK, STATUSES, Row
+from binalloc.pipeline.sweeping.rows import COLUMNS, FLAG, INTEGER, NUMBER, SCHEMA_VERSION, TEXT, Value, columns_of
 from binalloc.pipeline.sweeping.sweep import Tally
-from binalloc.pipeline.sweeping.tasks import OK, STATUSES
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.sweep import SweepFields, SweepRowJson
 
 PARQUET = ".parquet"
 _SHOWN = {
@@ -29,7 +32,7 @@ def csv_bytes(rows: Sequence[Row]) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.name for column in COLUMNS])
-    writer.writerows([[_cell(row[column.name]) for column in COLUMNS] for row in rows])
+    writer.writerows([[_cell(value) for value in columns_of(row).values()] for row in rows])
     return out.getvalue().encode(errors="backslashreplace")
 
 
@@ -46,7 +49,8 @@ def parquet_bytes(rows: Sequence[Row]) -> bytes:
     schema = pyarrow.schema(
         [(column.name, kinds[column.kind]) for column in COLUMNS], {"schema_version": str(SCHEMA_VERSION)}
     )
-    columns = [[_plain(row[column.name]) for row in rows] for column in COLUMNS]
+    table_rows = [columns_of(row) for row in rows]
+    columns = [[_plain(row[column.name]) for row in table_rows] for column in COLUMNS]
     arrays = [pyarrow.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
     out = io.BytesIO()
     parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), out)
@@ -71,12 +75,12 @@ def require_parquet() -> None:
 
 def counts(rows: Sequence[Row]) -> dict[str, int]:
     """How many rows there are of each status."""
-    found = Counter(row["status"] for row in rows)
+    found = Counter(row.status for row in rows)
     return {status: found[status] for status in STATUSES}
 
 
-def sweep_to_dict(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, output: str | None) -> dict[str, Any]:
-    """What `sweep --json` prints; see JSON.md."""
+def sweep_json(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, output: str | None) -> SweepFields:
+    """Return what `sweep --json` prints, without what was asked for."""
     return {
         "partial": partial,
         "cache": cache,
@@ -84,19 +88,20 @@ def sweep_to_dict(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, 
         "done": tally.done,
         "cached": tally.cached,
         "counts": counts(rows),
-        "rows": list(rows),
+        # columns are made from a table of names: a test compares that with the shape
+        "rows": [cast("SweepRowJson", columns_of(row)) for row in rows],
     }
 
 
 def render_rows(rows: Sequence[Row]) -> str:
     """The columns that matter most, and why there are no figures where there are none, or no allocator's."""
-    text = table(list(_SHOWN.values()), [[row[name] for name in _SHOWN] for row in rows], left=4)
-    reasons: dict[tuple[Value, Value, Value], list[str]] = {}
+    text = table(list(_SHOWN.values()), [[getattr(row, name) for name in _SHOWN] for row in rows], left=4)
+    reasons: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
-        if row["reason"]:
-            by = "" if row["status"] == OK else f"{row['allocator']}"  # nobody's, where the original ran
-            at = f"{by} at {row['blocks']}".strip() if row["blocks"] is not None else by
-            reasons.setdefault((row["kernel"], row["machine"], row["reason"]), []).append(at)
+        if row.reason:
+            by = "" if row.status == OK else f"{row.allocator}"  # nobody's, where the original ran
+            at = f"{by} at {row.blocks}".strip() if row.blocks is not None else by
+            reasons.setdefault((row.kernel, row.machine, row.reason), []).append(at)
     lines = [
         f"{one_line(kernel)} on {machine}, {', '.join(dict.fromkeys(places))}: {reason}\n"
         for (kernel, machine, reason), places in reasons.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count
 
@@ -13,12 +13,21 @@ if TYPE_CHECKING:
     from binalloc.pipeline.proving.limits import KeptLimit
     from binalloc.pipeline.proving.runs import ComparedRuns, FirstStore
     from binalloc.pipeline.proving.verify import Verification
+    from binalloc.report.shapes.commands.verify import (
+        ComparedOn,
+        ControlCodesJson,
+        FirstStoreJson,
+        HazardJson,
+        LimitJson,
+        VerificationJson,
+    )
+    from binalloc.verify.hazards.check import Hazard
 
 MOST_NOTES = 5  # a binary of many kernels has one for each: the first tell what kind they are
 SHOWN = 20  # findings in a text: about a screen; --json has all
 
 
-def verification_json(found: Verification) -> dict[str, Any]:
+def verification_json(found: Verification) -> VerificationJson:
     """Return what was found."""
     proof, runs = found.proof, found.runs
     return {
@@ -34,25 +43,43 @@ def verification_json(found: Verification) -> dict[str, Any]:
         "limits": [_limit(limit) for limit in found.limits],
         "within_limits": found.within_limits,
         "exceeded": [limit.sentence for limit in found.limits if not limit.kept],
-        "same_results": None,
-        "differences": [],
-        "first_store": None,
-        "cycles": None,
-        **({} if runs is None else _runs(runs)),
+        "same_results": None if runs is None else runs.same,
+        "differences": [] if runs is None else runs.differences,
+        "first_store": None if runs is None or runs.first_store is None else _first_store(runs.first_store),
+        "cycles": None if runs is None else {"original": runs.original, "rewritten": runs.rewritten},
+        **_compared_on(runs),
     }
 
 
-def _control_codes(found: ControlCodes) -> dict[str, Any]:
+def _control_codes(found: ControlCodes) -> ControlCodesJson:
     return {
         "ok": found.ok,
         "machines": found.machines,
-        "hazards": [{"machine": name, **hazard.to_dict()} for name, hazard in found.hazards],
+        "hazards": [_hazard(name, hazard) for name, hazard in found.hazards],
         "findings": [str(hazard) for _, hazard in found.hazards],
         "notes": found.notes,
     }
 
 
-def _limit(row: KeptLimit) -> dict[str, Any]:
+def _hazard(machine: str, hazard: Hazard) -> HazardJson:
+    return {
+        "machine": machine,
+        "kind": hazard.kind,
+        "function": hazard.function,
+        "index": hazard.index,
+        "instruction": hazard.instruction,
+        "places": list(hazard.places),
+        "producer_function": hazard.producer_function or None,
+        "producer_index": None if hazard.producer_index < 0 else hazard.producer_index,
+        "producer": hazard.producer or None,
+        "cycles_needed": hazard.needed,
+        "cycles_found": hazard.found,
+        "scoreboards": list(hazard.scoreboards),
+        "other_lanes": hazard.other_lanes,
+    }
+
+
+def _limit(row: KeptLimit) -> LimitJson:
     return {
         "kernel": row.kernel,
         "counter": row.counter,
@@ -63,19 +90,13 @@ def _limit(row: KeptLimit) -> dict[str, Any]:
     }
 
 
-def _runs(runs: ComparedRuns) -> dict[str, Any]:
-    return {
-        "machine": runs.machine,
-        "scheduler": runs.scheduler,
-        "original_rescheduled": runs.rescheduled,
-        "same_results": runs.same,
-        "first_store": None if runs.first_store is None else _first_store(runs.first_store),
-        "differences": runs.differences,
-        "cycles": {"original": runs.original, "rewritten": runs.rewritten},
-    }
+def _compared_on(runs: ComparedRuns | None) -> ComparedOn:
+    if runs is None:
+        return {}
+    return {"machine": runs.machine, "scheduler": runs.scheduler, "original_rescheduled": runs.rescheduled}
 
 
-def _first_store(first: FirstStore) -> dict[str, Any]:
+def _first_store(first: FirstStore) -> FirstStoreJson:
     return {
         "element": first.element,
         "original": {"store": first.original, "value": _value(first.expected)},
@@ -88,7 +109,7 @@ def _value(v: Shown) -> int | float | str:
     return v if isinstance(v, int) or (isinstance(v, float) and math.isfinite(v)) else str(v)
 
 
-def render_verification(found: dict[str, Any]) -> str:
+def render_verification(found: VerificationJson) -> str:
     lines = []
     if found["checked"] is not None:
         names = [name for name in found["kernels"] if name not in found["unchanged"]]
@@ -105,22 +126,22 @@ def render_verification(found: dict[str, Any]) -> str:
     if found["unchanged"]:
         lines.append(f"{', '.join(found['unchanged'])}: unchanged, not checked\n")
     lines.append(_render_control_codes(found["control_codes"]))
-    if found["same_results"] is not None:
-        cycles = found["cycles"]
+    cycles = found["cycles"]
+    if cycles is not None:
         lines.append(f"emulated results {'same' if found['same_results'] else 'DIFFERENT'}; ")
         lines.append(f"cycles {cycles['original']:,} and {cycles['rewritten']:,} on {found['machine']}")
         lines.append(" (the original rescheduled for it)\n" if found["original_rescheduled"] else "\n")
         lines += [f"  {text}\n" for text in found["differences"]]
-    if found["first_store"] is not None:
-        first = found["first_store"]
+    first = found["first_store"]
+    if first is not None:
         lines.append(f"first differing element {first['element']}\n")
-        for side in ("original", "rewritten"):
-            lines.append(f"  {side:9s} {first[side]['value']!r}, by {first[side]['store'] or 'no store'}\n")
+        for side, store in (("original", first["original"]), ("rewritten", first["rewritten"])):
+            lines.append(f"  {side:9s} {store['value']!r}, by {store['store'] or 'no store'}\n")
     lines.append(_render_limits(found))
     return "".join(lines)
 
 
-def _render_control_codes(found: dict[str, Any]) -> str:
+def _render_control_codes(found: ControlCodesJson) -> str:
     """As lines, the verdict first."""
     lines = []
     if found["machines"]:
@@ -134,7 +155,7 @@ def _render_control_codes(found: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def _render_limits(found: dict[str, Any]) -> str:
+def _render_limits(found: VerificationJson) -> str:
     """A line where all limits are kept, else one for each that is not; nothing where there are none."""
     if found["within_limits"]:
         kept = (f"{r['kernel']} {r['counter']} {r['found']:,} of at most {r['limit']:,}" for r in found["limits"])

@@ -20,12 +20,12 @@ from binalloc.launch.file import load_launch
 from binalloc.pipeline.pipeline import rewrite_kernel
 from binalloc.pipeline.policies.model import Model
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps.row import OK, Row
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import ALL, Subject, configurations
 from binalloc.pipeline.sweeping.executors import Processes
-from binalloc.pipeline.sweeping.rows import Row, cycles_of
+from binalloc.pipeline.sweeping.rows import cycles_of
 from binalloc.pipeline.sweeping.sweep import sweep
-from binalloc.pipeline.sweeping.tasks import OK
 
 
 def taken(module: Module, subject: Subject) -> int | None:
@@ -41,13 +41,13 @@ def taken(module: Module, subject: Subject) -> int | None:
 
 def line(name: str, module: Module, subject: Subject, rows: list[Row]) -> tuple[float, str]:
     """What is reached of the best, and a line of the table."""
-    ran = [row for row in rows if row["status"] == OK and row["same_results"]]
-    own = rows[0]["blocks_per_sm"]
+    ran = [row for row in rows if row.status == OK and row.same_results]
+    own = rows[0].blocks_per_sm
     base = min(
-        (row for row in ran if row is rows[0] or (row["allocator"], row["blocks"]) == (PLAIN, own)), key=cycles_of
+        (row for row in ran if row is rows[0] or (row.allocator, row.blocks) == (PLAIN, own)), key=cycles_of
     )
     best, level = min(ran, key=cycles_of), taken(module, subject)
-    auto = base if level is None else next(r for r in ran if (r["allocator"], r["blocks"]) == (OURS, level))
+    auto = base if level is None else next(r for r in ran if (r.allocator, r.blocks) == (OURS, level))
     share = cycles_of(best) / cycles_of(auto)
     gains = (
         f"auto {level or 'orig'} {cycles_of(base) / cycles_of(auto):.3f}, best {cycles_of(base) / cycles_of(best):.3f}"

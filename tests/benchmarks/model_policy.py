@@ -19,13 +19,13 @@ from binalloc.errors import BinallocError
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
+from binalloc.laboratory.samples import APART
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.version import Version
-from binalloc.report.samples import APART
 from binalloc.report.table import table
 from binalloc.transform.allocators.table import DEFAULT
 from tests.support.paths import sample_files

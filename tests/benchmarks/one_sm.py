@@ -13,9 +13,9 @@ from binalloc import import_ptx
 from binalloc.emulator.runs.run import run
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import load
+from binalloc.laboratory.samples import beside, choose_samples
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.report.samples import beside, choose_samples
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import SAMPLES
 

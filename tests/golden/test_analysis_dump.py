@@ -10,14 +10,8 @@ from pathlib import Path
 
 from binalloc.analysis.flow.callgraph import build_callgraph
 from binalloc.analysis.program import ProgramAnalysis, analyse
-from binalloc.analysis.views.dump import (
-    callgraph_networkx,
-    callgraph_text,
-    cfg_networkx,
-    interference_networkx,
-    program_dict,
-    program_text,
-)
+from binalloc.analysis.views.graphs import callgraph_networkx, cfg_networkx, interference_networkx
+from binalloc.report.views.dump import callgraph_text, program_dict, program_text
 from tests.support.programs.lines import (
     add,
     bra,

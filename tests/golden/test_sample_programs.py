@@ -11,9 +11,9 @@ from binalloc.launch.file import compare, reference_outputs
 from binalloc.launch.program.file import load_program
 from binalloc.launch.program.types import Program
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.program import run_program
 from binalloc.pipeline.program_rewrite import STATIC_POLICY, RewrittenProgram, rewrite_program
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.running.program import run_program
 from tests.support.kits.programs import sample_program
 from tests.support.paths import sample_file
 

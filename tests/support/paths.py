@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binalloc.report.samples import beside, find_samples
+from binalloc.laboratory.samples import beside, find_samples
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"

@@ -1,1 +1,1 @@
-"""The commands, a file for each group of them."""
+"""This package holds the commands, with one file for each group of related commands."""

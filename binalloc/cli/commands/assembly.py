@@ -1,8 +1,9 @@
-"""`binalloc asm` and `disasm`: assembly to a binary and back."""
+"""`binalloc asm` assembles text to a binary, and `binalloc disasm` turns a binary back into text."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +14,16 @@ from binalloc.cli.options import all_of, file_argument, json_option, output_opti
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json
 from binalloc.errors import MalformedInput, UsageError
 
+if TYPE_CHECKING:
+    from binalloc.isa.instruction import Module
+    from binalloc.report.shapes.commands.small import AsmJson, AssembledFunction, DisasmJson
+
 
 @click.command()
 @all_of(file_argument, output_option, json_option)
 @click.option("--schedule", "machine", metavar="NAME|FILE", help="Set control codes for that machine, too.")
 def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> None:
-    """Assemble FILE (.lasm) into a Loom binary; without -o into FILE with the suffix .loom."""
+    """Assemble FILE (.lasm) into a Loom binary. Without -o the binary is FILE with the suffix .loom."""
     from binalloc.isa.sets.files import write_module
     from binalloc.isa.sets.table import set_of
 
@@ -40,8 +45,13 @@ def asm(file: str, output: str | None, machine: str | None, as_json: bool) -> No
     not_over(output, file, machine)
     write_output(output, data)
     if as_json:
-        functions = [{"name": f.name, "kind": f.info.kind, "instructions": len(f)} for f in module]
-        print_json({"schema_version": SCHEMA_VERSION, "output": output, "bytes": len(data), "functions": functions})
+        found: AsmJson = {
+            "schema_version": SCHEMA_VERSION,
+            "output": output,
+            "bytes": len(data),
+            "functions": _functions(module),
+        }
+        print_json(found)
 
 
 def _default_output(file: str, suffix: str, as_json: bool) -> str:
@@ -55,7 +65,7 @@ def _default_output(file: str, suffix: str, as_json: bool) -> str:
 @click.command()
 @all_of(file_argument, output_option, json_option)
 def disasm(file: str, output: str | None, as_json: bool) -> None:
-    """Disassemble a binary; `binalloc asm` of the text gives the same bytes. The text goes to stdout without -o."""
+    """Disassemble a binary to text; `binalloc asm` of it gives the same bytes. Without -o the text goes to stdout."""
     from binalloc.isa.sets.files import disassemble
 
     check_output(output, as_json)
@@ -65,5 +75,14 @@ def disasm(file: str, output: str | None, as_json: bool) -> None:
     if output is not None or not as_json:
         write_output(output or "-", text.encode())
     if as_json:
-        functions = [{"name": f.name, "kind": f.info.kind, "instructions": len(f)} for f in module]
-        print_json({"schema_version": SCHEMA_VERSION, "output": output, "functions": functions, "text": text})
+        found: DisasmJson = {
+            "schema_version": SCHEMA_VERSION,
+            "output": output,
+            "functions": _functions(module),
+            "text": text,
+        }
+        print_json(found)
+
+
+def _functions(module: Module) -> list[AssembledFunction]:
+    return [{"name": f.name, "kind": f.info.kind, "instructions": len(f)} for f in module]

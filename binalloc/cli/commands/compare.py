@@ -1,8 +1,8 @@
-"""`binalloc compare-allocators`: every allocator at several budgets, side by side."""
+"""`binalloc compare-allocators` runs every allocator at several budgets and shows the results side by side."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,11 +28,14 @@ from binalloc.cli.request_options import Wanted, request_options
 from binalloc.cli.tables import ALLOCATOR_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 
-_DIGITS = 4
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.compare import CompareJson
+
+_DIGITS = 4  # of a number in a list: no machine has as many registers or slots per thread as 10,000
 
 
 class Counts(click.types.StringParamType):
-    """Numbers as `24,32,40`: ascending, each once."""
+    """The option type reads a list such as `24,32,40` and gives its numbers ascending, without repetitions."""
 
     name = "counts"
 
@@ -73,15 +76,15 @@ def compare(
     wanted: Wanted,
     allocators: tuple[str, ...] | None,
 ) -> None:
-    """What each allocator makes of a binary's kernels at several budgets: spill code, its cost, and how far from the
-    least possible.
+    """Compare the allocators at several budgets: the spill code of each, its cost, and how far that is from optimal.
 
-    Of several kernels --kernel, --launch or --profile chooses one. A LIST is numbers or names with commas between, as
-    24,32,40. Every rewrite is proven; none is run or written. PTX is imported in memory first. Rows are printed as the
-    budgets are done; Ctrl-C keeps those that there are, with exit code 4.
+    All kernels of the binary are compared, or the one that --kernel, --launch or --profile names. A LIST is numbers or
+    names separated by commas, as 24,32,40. Every rewrite is proven; none is run or written. PTX is imported in memory
+    first. Rows are printed as soon as their budget is done; after Ctrl-C the rows so far remain, with exit code 4.
     """
+    from binalloc.pipeline.compare import compare_kernels
     from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.report.compare import compare_to_dict
+    from binalloc.report.compare import PrintedComparison, comparison_json, render_legend
     from binalloc.transform.allocators.table import ALLOCATORS
 
     require_machine(machine)
@@ -96,12 +99,18 @@ def compare(
     with progress(as_json) as show:
         request = Request(machine=model, launch=loaded, profile=counted, progress=show, **wanted.fields())
         tell = (lambda _: None) if as_json else say
-        chosen_allocators = allocators or tuple(ALLOCATORS)
-        found = compare_to_dict(module, request, names, registers, slots or (), chosen_allocators, tell)
+        asked = allocators or tuple(ALLOCATORS)
+        printed = PrintedComparison(model.name, asked, tell)
+        found = compare_kernels(module, request, names, registers, slots or (), asked, printed)
+        tell(render_legend(found))
     if as_json:
-        chosen = {"machine_from": machine_from(module, names[0], machine, model)}
-        print_json({"schema_version": SCHEMA_VERSION, **found, **chosen})
-    if found["partial"]:
+        shown: CompareJson = {
+            "schema_version": SCHEMA_VERSION,
+            **comparison_json(found),
+            "machine_from": machine_from(module, names[0], machine, model),
+        }
+        print_json(shown)
+    if found.partial:
         fail("interrupted; the rows so far are printed", 4)
-    if all(row["reason"] for k in found["kernels"] for row in k["rows"]):
+    if all(row.reason for one in found.kernels for row in one.rows):
         fail("no allocator can do with any of these budgets", 1)

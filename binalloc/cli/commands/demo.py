@@ -1,10 +1,10 @@
-"""`binalloc demo`: the samples through the whole path."""
+"""`binalloc demo` rewrites, proves and measures the samples."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, sa
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.report.shapes.commands.demo import DemoJson
 
 
 @click.command()
@@ -31,28 +32,29 @@ def demo(
     samples: str,
     names: tuple[str, ...],
 ) -> None:
-    """Rewrite the samples, kernels and programs, and print what each gains; the main job of `make demo`."""
-    from binalloc.report.demo.run import Asked, run_demo
-    from binalloc.report.demo.text import render_demo
+    """Rewrite the samples, kernels and programs alike, and print what each gains. `make demo` runs this command."""
+    from binalloc.laboratory.demo.facts import demo_json
+    from binalloc.laboratory.demo.records import Demo
+    from binalloc.laboratory.demo.run import Asked, run_demo
+    from binalloc.laboratory.demo.text import render_demo
 
     asked = Asked(replace(options, machine=machine_model(machine)), size)
-    found: dict[str, list[dict[str, Any]]] = {"rows": [], "programs": [], "left_out": []}
+    done = Demo(machine, options.scheduler)
     code = 0
     with progress(False) as show:
         try:
-            for kind, row in run_demo(samples, list(names), asked, show):
-                found[kind].append(row)
+            for record in run_demo(samples, list(names), asked, show):
+                done.add(record)
         except KeyboardInterrupt as stopped:
-            if not any(found.values()):
+            if done.empty:
                 raise
-            code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
+            code, done.partial = getattr(stopped, "exit_code", EXIT_INTERRUPTED), True
+    found: DemoJson = {"schema_version": SCHEMA_VERSION, **demo_json(done)}
     if as_json:
-        told = {"machine": machine, "scheduler": options.scheduler, "partial": code != 0, **found}
-        print_json({"schema_version": SCHEMA_VERSION, **told})
+        print_json(found)
     else:
-        marked = "PARTIAL: interrupted, further samples were not measured.\n\n" if code else ""
-        say(marked + render_demo(found, machine, options.scheduler))
+        say(render_demo(found))
     if code:
         fail("interrupted; the samples measured by then are all there is", code)
-    if not all(row["verified"] for row in (*found["rows"], *found["programs"])):
+    if not done.verified:
         sys.exit(1)

@@ -1,29 +1,33 @@
-"""`binalloc import-ptx`: PTX text to a Loom binary."""
+"""`binalloc import-ptx` translates PTX to a Loom binary."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
-from binalloc.cli.inputs import machine_from, machine_model, machine_of
+from binalloc.cli.inputs import machine_model, machine_of, told_machine
 from binalloc.cli.load import entries_of, imported_for, imported_units, units_of
 from binalloc.cli.options import all_of, block_of, json_option, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.printable import count
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
+
 
 @click.command("import-ptx")
 @click.argument("files", type=click.Path(allow_dash=True), nargs=-1, required=True, metavar="FILE...")
 @all_of(output_option, own_machine_option, json_option)
-@click.option("--arch", "architecture", metavar="sm_NN", help="Which PTX of a file that has it for several.")
-@click.option("--list", "listing", is_flag=True, help="Only tell what code is in objects, programs and libraries.")
+@click.option("--arch", "architecture", metavar="sm_NN", help="Architecture whose PTX to take, if a file has several.")
+@click.option("--list", "listing", is_flag=True, help="Only list the code in objects, programs and libraries.")
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
 @click.option("--skip-unsupported", "skip", is_flag=True, help="Leave out kernels that cannot be imported, and say so.")
 @click.option("--block-dim", metavar="X[,Y[,Z]]", help="Block size of all launches; recorded as required.")
-@click.option("--stack", type=int, metavar="BYTES", help="Of a thread, for recursion; 1,024 by default.")
+@click.option("--stack", type=int, metavar="BYTES", help="Stack of each thread, for recursion; 1,024 by default.")
 def import_ptx(
     files: tuple[str, ...],
     output: str | None,
@@ -36,13 +40,12 @@ def import_ptx(
     stack: int | None,
     as_json: bool,
 ) -> None:
-    """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary; without -o into FILE with the suffix .loom.
-    Several files are the parts of one program (`nvcc -rdc=true -ptx`): they are linked, and -o names the binary.
-    FILE may also be what nvcc compiles with PTX in it: an object, a program, a library or a .fatbin.
+    """Turn FILE (.ptx, as `nvcc -ptx` writes it) into a Loom binary. Without -o the binary is FILE with the suffix
+    .loom. Several files are the parts of one program (`nvcc -rdc=true -ptx`): they are linked, and -o names the binary.
+    FILE may also be an object, a program, a library or a .fatbin that nvcc compiled with PTX in it.
 
-    Prints what each kernel needs: its register demand (registers without any limit) and Max-live among them.
+    Prints what each kernel needs, among it the register demand (registers without any limit) and Max-live.
     """
-    import dataclasses
 
     from binalloc.isa.sets.files import write_module
     from binalloc.report.directives import unkept
@@ -81,13 +84,14 @@ def import_ptx(
         for text in unkept(imported.module.function(kernel.name), model):
             note(text)
     if as_json:
-        rows = [dataclasses.asdict(kernel) for kernel in imported.kernels]
-        left_out = [left.to_dict() for left in imported.left_out]
-        inputs = [{"file": unit.path, "sha256": unit.sha256} for unit in units]
-        found = {"output": output, "bytes": len(data), "inputs": inputs, "kernels": rows, "left_out": left_out}
-        found |= {"machine": model.name, "machine_from": machine_from(imported.module, None, machine, model)}
-        found["ignored"] = [dataclasses.asdict(told) for told in imported.ignored]
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        from binalloc.report.imported import import_json
+
+        found: ImportJson = {
+            "schema_version": SCHEMA_VERSION,
+            **import_json(imported, units, output, len(data)),
+            **told_machine(imported.module, None, machine, model),
+        }
+        print_json(found)
     elif output != "-":
         from binalloc.report.imported import render_import
 
@@ -95,7 +99,7 @@ def import_ptx(
 
 
 def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> None:
-    """What --list prints."""
+    """Print the pieces of CUDA code in the files, for --list. Raise MalformedInput for a file of text."""
     from binalloc.report.fatbin import entries_to_dict, render_entries
 
     if output is not None:
@@ -110,13 +114,14 @@ def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> 
             )  # fmt: skip
         found.append((shown(file), entries))
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **entries_to_dict(found)})
+        listed: EntriesJson = {"schema_version": SCHEMA_VERSION, **entries_to_dict(found)}
+        print_json(listed)
     else:
         say(render_entries(found))
 
 
 def _each_once(files: tuple[str, ...]) -> None:
-    """UsageError where one file is given twice."""
+    """Raise UsageError if a file is given twice, also under two names."""
     seen: dict[str, str] = {}
     for file in files:
         place = file if file == "-" else os.path.realpath(file)

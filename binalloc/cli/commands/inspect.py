@@ -1,8 +1,8 @@
-"""`binalloc inspect` and `diff`: what is in a binary, and two side by side."""
+"""`binalloc inspect` shows what is in a binary, and `binalloc diff` shows two versions side by side."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,10 @@ from binalloc.cli.options import (
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, say
 from binalloc.errors import UsageError
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import InspectJson
+    from binalloc.report.shapes.commands.small import DiffJson
+
 _LIST = Ranges(lambda: (0, INTEGER_LIMIT))
 
 
@@ -29,20 +33,20 @@ _LIST = Ranges(lambda: (0, INTEGER_LIMIT))
 @all_of(file_argument, kernel_option, own_machine_option, block_option, json_option)
 @click.option("--sections", is_flag=True, help="Sections and resources (the default view).")
 @click.option("--cfg", is_flag=True, help="Basic blocks, edges, loops, call graph.")
-@click.option("--webs", is_flag=True, help="Life-range table.")
+@click.option("--webs", is_flag=True, help="Table of live ranges.")
 @click.option("--live", is_flag=True, help="Live ranges beside the disassembly, a column per value.")
 @click.option("--pressure", is_flag=True, help="Register pressure per instruction, Max-live over calls, its values.")
 @click.option("--stack", is_flag=True, help="Stack layouts across calls: traditional, register stack, moving stack.")
-@click.option("--minimum", is_flag=True, help="Fewest registers any allocation can do with.")
-@click.option("--function", metavar="NAME", help="--live of this function only.")
-@click.option("--words", type=_LIST, metavar="LIST", help="--live of these instructions only, as 0-20,31.")
-@click.option("--blocks", type=_LIST, metavar="LIST", help="--live of these basic blocks only, as 2,5-7.")
+@click.option("--minimum", is_flag=True, help="Lower limit on the registers of any allocation.")
+@click.option("--function", metavar="NAME", help="Show --live for this function only.")
+@click.option("--words", type=_LIST, metavar="LIST", help="Show --live for these instructions only, as 0-20,31.")
+@click.option("--blocks", type=_LIST, metavar="LIST", help="Show --live for these basic blocks only, as 2,5-7.")
 @click.option(
     "--columns",
     type=click.Choice(["auto", "values", "places"]),
     default="auto",
     show_default=True,
-    help="--live with a column for each value, for each register, or as many as are good to read.",
+    help="Show --live with a column per value, per register, or per value as long as that is readable.",
 )
 def inspect(
     file: str,
@@ -66,14 +70,19 @@ def inspect(
     given = {"--function": function, "--words": words, "--blocks": blocks, "--columns": columns != "auto"}
     option = next((name for name, value in given.items() if value), None)
     if option is not None and not views["live"]:
-        raise UsageError(f"{option} is of --live alone", remedy="Ask for --live.")
+        raise UsageError(f"{option} applies to --live only", remedy="Ask for --live.")
     given_block = block_of(block, "--block")
     chosen = [name for name, on in views.items() if on] or ["sections"]
     module, data = load_or_import(file, machine, kernel)
     model = machine_of(module, kernel, machine, runs=False)
     found = inspect_module(module, data, kernel, chosen, model, Excerpt(function, words, blocks), columns, given_block)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found, **told_machine(module, kernel, machine, model)})
+        shown: InspectJson = {
+            "schema_version": SCHEMA_VERSION,
+            **found,
+            **told_machine(module, kernel, machine, model),
+        }
+        print_json(shown)
     else:
         say(render_inspection(found))
 
@@ -83,12 +92,13 @@ def inspect(
 @click.argument("rewritten", type=click.Path(allow_dash=True))
 @all_of(kernel_option, json_option)
 def diff(original: str, rewritten: str, kernel: str | None, as_json: bool) -> None:
-    """Old and new code side by side, by the instruction map."""
+    """Show old and new code side by side, lined up by the instruction map."""
     from binalloc.report.views.diff import diff_modules, render_diff
 
     old, new = load_two(original, rewritten, None, kernel)
     rows = diff_modules(old, new, kernel)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "functions": rows})
+        found: DiffJson = {"schema_version": SCHEMA_VERSION, "functions": rows}
+        print_json(found)
     else:
         say(render_diff(rows))

@@ -1,8 +1,9 @@
-"""`binalloc launch-skeleton`: a launch file for a kernel that has none."""
+"""`binalloc launch-skeleton` writes a launch file for a kernel that has none."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +22,9 @@ from binalloc.cli.options import (
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json
 from binalloc.errors import UsageError
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.skeleton import SkeletonJson
+
 
 @click.command("launch-skeleton")
 @all_of(file_argument, kernel_option, output_option, own_machine_option, json_option)
@@ -28,8 +32,8 @@ from binalloc.errors import UsageError
     "--block", "--block-dim", "block", metavar="X[xY[xZ]]",
     help="Threads of a block along x, y and z, where the binary does not say: 128, 32x16, 8x8x4.",
 )  # fmt: skip
-@click.option("--program", "sequence", is_flag=True, help="A sequence of launches, of one kernel, too.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--program", "sequence", is_flag=True, help="Write a sequence of launches, even for one kernel.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def launch_skeleton(
     file: str,
     kernel: str | None,
@@ -40,12 +44,12 @@ def launch_skeleton(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a launch file for the kernel in FILE, from its parameters and what its code does with them: buffers,
-    scalars, structs and textures, their types, sizes that go together, and for each the reason as a comment.
+    """Write a launch file for the kernel in FILE, derived from its parameters and their uses in the code: buffers,
+    scalars, structs and textures, with types and matching sizes. A comment gives the reason for each.
 
-    Of several kernels without --kernel a sequence of launches, one of each; those that cannot be analysed, which call
-    functions by computed addresses, are left out. The file goes to stdout without -o; it runs
-    as it is, and is to be looked through before its numbers mean anything.
+    If FILE has several kernels and --kernel is not given, the result is a sequence of launches, one for each kernel.
+    Kernels that call functions by computed addresses cannot be analysed and are left out. Without -o the file goes to
+    stdout. It runs as it is, but check it before you trust numbers measured with it.
     """
     from binalloc.names.kernels import readable
     from binalloc.pipeline.skeleton.program import skeleton
@@ -67,5 +71,11 @@ def launch_skeleton(
         write_output(output or "-", text.encode())
     if as_json:
         chosen = told_machine(module, kernel, machine, model)
-        found = {"output": output, **chosen, **skeleton_to_dict(made), "text": text}
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        found: SkeletonJson = {
+            "schema_version": SCHEMA_VERSION,
+            "output": output,
+            **chosen,
+            **skeleton_to_dict(made),
+            "text": text,
+        }
+        print_json(found)

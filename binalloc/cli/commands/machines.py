@@ -1,6 +1,8 @@
-"""`binalloc machines`: machine models and occupancy questions."""
+"""`binalloc machines` lists and shows machine models, and answers occupancy questions."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,6 +10,9 @@ from binalloc.cli.options import integer, json_option
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, note, print_json, say
 from binalloc.errors import UsageError
 from binalloc.plugins.fault import PluginFault
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
 
 
 @click.command()
@@ -35,7 +40,14 @@ def machines(
 ) -> None:
     """List machine models, show NAMES with units and sources, or answer an occupancy question for one."""
     from binalloc.models.machines.kernel_use import KernelUse
-    from binalloc.report.machines import machines_to_dict, occupancy_answer, render_machines, render_occupancy
+    from binalloc.report.machines import (
+        machine_list_json,
+        machines_json,
+        occupancy_answer,
+        render_machine_list,
+        render_machines,
+        render_occupancy,
+    )
 
     broken: list[PluginFault] = []
     if ask:
@@ -45,14 +57,20 @@ def machines(
             )
         machine = names[0] if names else machine
         use = KernelUse(registers, shared, threads, cache_config=cache_config, carveout=carveout)
-        found = occupancy_answer(cc, machine, use)
-        text = render_occupancy(found)
+        answer = occupancy_answer(cc, machine, use)
+        text = render_occupancy(answer)
+        found: MachineListJson | MachinesJson | OccupancyAnswerJson = {"schema_version": SCHEMA_VERSION, **answer}
     else:
         _only_with_occupancy()
-        found = machines_to_dict(list(names) + ([] if machine is None else [machine]), broken.append)
-        text = render_machines(found)
+        asked = list(names) + ([] if machine is None else [machine])
+        if asked:
+            described = machines_json(asked)
+            text, found = render_machines(described), {"schema_version": SCHEMA_VERSION, **described}
+        else:
+            listed = machine_list_json(broken.append)
+            text, found = render_machine_list(listed), {"schema_version": SCHEMA_VERSION, **listed}
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     else:
         say(text)
     for error in broken[1:]:
@@ -62,7 +80,7 @@ def machines(
 
 
 def _only_with_occupancy() -> None:
-    """Refuse the options of an occupancy question where none is asked."""
+    """Raise UsageError if an option of occupancy questions is given without --occupancy."""
     given = click.get_current_context().get_parameter_source
     for name in ("cc", "registers", "shared", "threads", "cache_config", "carveout"):
         if given(name) is click.core.ParameterSource.COMMANDLINE:

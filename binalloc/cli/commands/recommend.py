@@ -1,10 +1,10 @@
-"""`binalloc recommend`: how many blocks, with how many registers and slots, and why."""
+"""`binalloc recommend` says how many blocks per SM to run, with how many registers and slots, and why."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -40,6 +40,7 @@ from binalloc.printable import one_line
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.advice.recommend import Recommendation
+    from binalloc.report.shapes.commands.recommend import RecommendationJson, RecommendJson, RefusedJson
 
 
 @click.command()
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 @request_options("block", "policy", "readings", "allocator", "profile", "inline", "emulate")
 @run_options()
 @click.option("--whole", is_flag=True, help="Run all blocks of large grids, where policy measured runs parts of them.")
-@click.option("--certify", is_flag=True, help="Ask the exact allocator what no allocation costs less than.")
-@click.option("--papers", is_flag=True, help="Tell, too, in the unified paper's words: dispatch interval, Table 1.")
+@click.option("--certify", is_flag=True, help="Ask the exact allocator for a lower bound on the cost.")
+@click.option("--papers", is_flag=True, help="Also report in the unified paper's terms: dispatch interval, Table 1.")
 @page_option
 def recommend(
     file: str,
@@ -64,10 +65,10 @@ def recommend(
     papers: bool,
     page: str | None,
 ) -> None:
-    """How many blocks per SM a kernel should run with, with how many registers and slots per thread, and why.
+    """Recommend a number of blocks per SM, with the registers and slots per thread that go with it, and say why.
 
-    Without a launch the static policy `model` chooses; with one the levels that it expects most of are run, unless
-    --policy or --no-emulate say otherwise. No binary is written: the report ends with the command that does it. PTX
+    Without a launch the static policy `model` chooses. With a launch the levels with the best estimates are run, unless
+    --policy or --no-emulate say otherwise. No binary is written: the report ends with the command that writes it. PTX
     is imported in memory first. --html needs binalloc[html].
     """
     from binalloc.pipeline.advice.recommend import recommend as recommended
@@ -83,7 +84,7 @@ def recommend(
     require_read_paper(wanted.readings, chosen)
     loaded, counted = optional_launch(launch, size), wanted.counted()
     named = kernel_of(kernel, loaded, counted)
-    told: list[dict[str, Any]] = []
+    told: list[RecommendationJson | RefusedJson] = []
     require_machine(machine)
     machines: list[str | None] = [None] if machine is None else list(dict.fromkeys(machine.split(",")))
     for one in machines:
@@ -104,9 +105,13 @@ def recommend(
             told.append(refusal_to_dict(refused, error))
             text = f"{refused}: refused: {one_line(str(error))}\n"
         else:
-            told.append(recommendation_to_dict(module, found, _command(found, file, one or model.name, launch, size)))
-            told[-1]["machine_from"] = machine_from(module, name, one, model)
-            text = render_recommendation(found.outcome, told[-1], papers)
+            command = _command(found, file, one or model.name, launch, size)
+            answer: RecommendationJson = {
+                **recommendation_to_dict(module, found, command),
+                "machine_from": machine_from(module, name, one, model),
+            }
+            told.append(answer)
+            text = render_recommendation(found.outcome, answer, papers)
         if not as_json:
             say(("\n" if len(told) > 1 else "") + text)
     if page is not None:
@@ -114,13 +119,14 @@ def recommend(
 
         write_output(page, recommendation_page(told, file, papers))
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "recommendations": told})
+        answers: RecommendJson = {"schema_version": SCHEMA_VERSION, "recommendations": told}
+        print_json(answers)
     if all(entry["refused"] for entry in told):
         fail("refused on every machine", 1)
 
 
 def _command(found: Recommendation, file: str, machine: str, launch: str | None, size: str | None) -> str:
-    """The command that writes the recommended version."""
+    """Return the command line that writes the recommended version."""
     from binalloc.pipeline.block import block_text
     from binalloc.transform.allocators.table import DEFAULT
     from binalloc.transform.rewrite.ways import NONE

@@ -1,4 +1,4 @@
-"""`binalloc rewrite`: allocate, rewrite, prove, measure."""
+"""`binalloc rewrite` allocates registers, rewrites a binary, proves the rewrite and measures it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from binalloc.cli.options import json_option, output_option, refuse_for_one_laun
 from binalloc.cli.request_options import Wanted, request_options
 from binalloc.cli.run_options import run_options
 from binalloc.cli.source import Source, source_options
-from binalloc.cli.terminal import fail, print_json, progress, say
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.pipeline.pipeline import Outcome
+    from binalloc.report.shapes.commands.rewrite import ExplainedJson, RewriteJson
 
 
 @click.command()
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
 )
 @run_options("skews", "host_steps")
 def rewrite(source: Source, output: str | None, as_json: bool, wanted: Wanted, options: RunOptions) -> None:
-    """Rewrite a kernel for a register budget, a number of blocks, or the best of them; prove and measure it. Where the
-    launch file has a sequence of launches, each of its kernels, or that of --kernel.
+    """Rewrite a kernel for a register budget, for a number of blocks, or for the best number; prove and measure it. If
+    the launch file has a sequence of launches, rewrite each of its kernels, or only the one that --kernel names.
 
-    The binary is written to -o FILE; without it the report is all there is. PTX is imported in memory first.
+    The binary is written to -o FILE; without -o only the report is printed. PTX is imported in memory first.
     """
     from binalloc.isa.sets.files import write_module
     from binalloc.launch.program.types import Program
@@ -80,14 +81,22 @@ def rewrite(source: Source, output: str | None, as_json: bool, wanted: Wanted, o
 
 
 def _tell(module: Module, outcome: Outcome, chosen: str, output: str | None, *, as_json: bool) -> None:
-    """The report. chosen: why it is that machine."""
+    """Print the report. chosen: why that machine was taken."""
     from binalloc.report.explain import explanation, render_explanation
     from binalloc.report.rewrite import render_outcome
+    from binalloc.report.versions import outcome_to_dict
 
     request, rewritten = outcome.request, outcome.rewritten
     told = explanation(request.prepared_for(module).module, rewritten.explained) if request.explain else None
     if as_json:
-        print_json(outcome.to_dict() | {"machine_from": chosen} | ({} if told is None else {"explanation": told}))
+        explained: ExplainedJson = {} if told is None else {"explanation": told}
+        found: RewriteJson = {
+            "schema_version": SCHEMA_VERSION,
+            **outcome_to_dict(outcome),
+            "machine_from": chosen,
+            **explained,
+        }
+        print_json(found)
     elif output != "-":
         say(render_outcome(outcome))
         if told is not None:
@@ -97,7 +106,7 @@ def _tell(module: Module, outcome: Outcome, chosen: str, output: str | None, *, 
 
 
 def _require_launch(launch: str | None, emulate: bool | None, skews: int) -> None:
-    """Usage error where there is nothing to run, but something is said of running it."""
+    """Raise UsageError if an option asks for runs but there is nothing to run."""
     require_something_to_run(launch, emulate)
     if skews and (launch is None or emulate is False):
         raise UsageError("--skews says how often to emulate again", expected="--launch FILE, without --no-emulate")

@@ -1,4 +1,4 @@
-"""`binalloc rewrite` where the launch file has a sequence of launches."""
+"""This module is the part of `binalloc rewrite` for launch files with a sequence of launches."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from binalloc.cli.source import Source
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.launch.program.types import Program
+    from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson
 
 _OF_ONE = ("skews", "explain", "profile", "block")
-"""Options that speak of one launch, or of one kernel."""
+"""Options that have no meaning for a sequence: they concern one launch or one kernel."""
 
 
 def refuse_for_program(given: dict[str, Any], program: Program) -> None:
-    """UsageError for options that mean nothing for a sequence of launches."""
+    """Raise UsageError for options that mean nothing for a sequence of launches. given: the command's parameters."""
     for name in _OF_ONE:
         if given[name]:
             raise UsageError(
-                f"--{name} speaks of one kernel's launch, and the launch file has a sequence", file=program.path,
+                f"--{name} applies to one launch only, and the launch file has a sequence", file=program.path,
                 expected="a launch file of one launch",
             )  # fmt: skip
     if given["emulate"] is False:
@@ -38,12 +39,12 @@ def refuse_for_program(given: dict[str, Any], program: Program) -> None:
 def rewrite_a_program(
     source: Source, program: Program, wanted: Wanted, options: RunOptions, output: str | None, *, as_json: bool
 ) -> None:
-    """Rewrite it, write the binary where the results are the same, and tell."""
+    """Rewrite the program, write the binary if its results are the same, and print the report."""
     from binalloc.emulator.runs.program import require_leave
     from binalloc.isa.sets.files import write_module
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.pipeline.program_rewrite import STATIC_POLICY, rewrite_program
-    from binalloc.report.program_rewrite import render_rewritten_program, rewritten_program_to_dict
+    from binalloc.report.program_rewrite import render_rewritten_program, rewritten_program_json
 
     require_leave(program, options.host_steps)
     machine = source.machine
@@ -57,9 +58,13 @@ def rewrite_a_program(
         done = rewrite_program(module, data, program, request, only)
     if output is not None and done.verified:
         write_output(output, write_module(done.module))
-    found = rewritten_program_to_dict(done) | {"machine_from": machine_from(module, first, machine, model)}
+    found: ProgramRewriteJson = {
+        "schema_version": SCHEMA_VERSION,
+        **rewritten_program_json(done),
+        "machine_from": machine_from(module, first, machine, model),
+    }
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     elif output != "-":
         say(render_rewritten_program(found))
         if output is None and done.verified:

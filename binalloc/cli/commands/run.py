@@ -1,4 +1,4 @@
-"""`binalloc run`: a kernel on the SM emulator."""
+"""`binalloc run` runs a kernel on the SM emulator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
     from binalloc.pipeline.running.run import KernelRun, MakeRecorder
     from binalloc.report.runs.facts import Annotate
     from binalloc.report.runs.files import Files
+    from binalloc.report.shapes.commands.runs import EndedRunJson, RunFields
+    from binalloc.report.shapes.parts.common import OnMachine
 
 EVERY = 10_000
-"""Cycles of an interval where none are asked for."""
+"""Default of --every, cycles of an interval of a series: 10,000 intervals then cover a run of 100 million cycles."""
 
 
 def _how_many(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """The value of --annotate: `all`, or the text of a number, at least 1."""
+    """Convert the value of --annotate: `all`, or the text of a number from 1 up."""
     if value is None or value == "all":
         return value
     if not value.isdecimal():
@@ -49,12 +51,12 @@ def _how_many(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 
 
 def _how_many_launches(ctx: click.Context, param: click.Parameter, value: str) -> int | None:
-    """The value of --timeline: a number, at least 1, or `all`, which is None."""
+    """Convert the value of --timeline: a number from 1 up, or `all`, which becomes None."""
     return None if value == "all" else int(integer(1)(value, param, ctx))
 
 
 def _check_series(series: str | None) -> None:
-    """UsageError where a series cannot be written to that file."""
+    """Raise UsageError if a series cannot be written to that file."""
     from binalloc.report.runs.series import require_format
 
     if series is not None:
@@ -62,10 +64,10 @@ def _check_series(series: str | None) -> None:
         check_output(series, as_json=False, option="--series")
 
 
-def _say_rest(found: dict[str, Any]) -> None:
-    """Say on stderr what a series does not show."""
-    series = found.get("series", {})
-    if series.get("full_at_cycle") is not None:
+def _say_rest(found: RunFields) -> None:
+    """Say on stderr from which cycle on a series has no intervals of its own, if it ran full."""
+    series = found.get("series")
+    if series is not None and series["full_at_cycle"] is not None:
         note(
             f"{series['file']}: all cycles from {series['full_at_cycle']:,} on are one interval, the last of "
             f"{series['intervals']:,}; see --every"
@@ -80,7 +82,7 @@ _SHOWN = (
         flag_value="all",
         metavar="[all|N]",
         callback=_how_many,
-        help="Show what each instruction did and waited for, beside its source line; with =N the N hottest alone.",
+        help="Show what each instruction did and waited for, beside its source line; with =N only the N hottest.",
     ),
     click.option(
         "--source",
@@ -92,7 +94,7 @@ _SHOWN = (
         "--series",
         type=click.Path(dir_okay=False),
         metavar="FILE.csv|FILE.json",
-        help="Write all counters of every interval of --every cycles; what is left after 10,000 of them is one more.",
+        help="Write all counters of every interval of --every cycles; after 10,000 intervals the rest is one more.",
     ),
     click.option(
         "--profile",
@@ -122,7 +124,7 @@ _SHOWN = (
         "--step",
         type=integer(0),
         metavar="N",
-        help="Of a launch file with a sequence: show its launch of that number, after those before it have run.",
+        help="Of a sequence of launches, show number N, after the launches before it have run.",
     ),
     click.option(
         "--timeline",
@@ -130,14 +132,14 @@ _SHOWN = (
         default=str(LISTED),
         show_default=True,
         metavar="N|all",
-        help="Launches of a sequence that are listed, the first and the last ones.",
+        help="Launches of a sequence to list, the first and the last ones.",
     ),
 )
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What is to be shown and written of the run, as the options have it."""
+    """The record holds what to show and to write about a run, as the options give it."""
 
     reference: bool
     annotate: str | None
@@ -152,7 +154,7 @@ class Shown:
     timeline: int | None
 
     def check(self, source: Source, trace: str | None) -> None:
-        """UsageError where an output cannot be written, or would overwrite an input or another output."""
+        """Raise UsageError if an output cannot be written, or would overwrite an input or another output."""
         _check_series(self.series)
         if self.profile is not None:
             check_output(self.profile, as_json=False, option="--profile")
@@ -165,14 +167,14 @@ class Shown:
 
     @property
     def files(self) -> Files:
-        """The files to write."""
+        """Return the files to write."""
         from binalloc.report.runs.files import Files
 
         return Files(self.series, self.profile, self.save, self.accelsim_trace)
 
     @property
     def instructions(self) -> Annotate | None:
-        """Which single instructions are shown."""
+        """Return which single instructions to show; None for none."""
         from binalloc.report.runs.facts import Annotate
 
         if self.annotate is None:
@@ -181,7 +183,7 @@ class Shown:
 
     @property
     def recorder(self) -> MakeRecorder | None:
-        """What makes the recorder of a trace for Accel-Sim."""
+        """Return the function that makes the recorder of a trace for Accel-Sim; None without --accelsim-trace."""
         if self.accelsim_trace is None:
             return None
         from binalloc.laboratory.accelsim.trace import AccelsimTrace
@@ -197,11 +199,11 @@ class Shown:
 @gathered("shown", Shown, *_SHOWN)
 @observe_options
 def run(source: Source, as_json: bool, options: RunOptions, shown: Shown, observed: Observed) -> None:
-    """Run a kernel, or a sequence of launches, on the SM emulator. Writes no file but those asked for. PTX is imported
-    in memory first.
+    """Run a kernel, or a sequence of launches, on the SM emulator. Only the files asked for are written. PTX is
+    imported in memory first.
 
-    A run that --max-cycles or Ctrl-C ends prints its statistics so far, marked as partial, and writes trace, series and
-    profile up to there; it saves no buffers.
+    If --max-cycles or Ctrl-C ends the run, its statistics so far are printed, marked as partial. Trace, series and
+    profile are written up to that cycle; no buffers are saved.
     """
     from binalloc.launch.program.types import Program
 
@@ -252,7 +254,7 @@ def _run_one_of_many(
 
 
 def _run(go: Callable[[Callable[[str], None]], KernelRun], *, as_json: bool) -> KernelRun:
-    """Run; what a kernel that faults had printed by then is shown."""
+    """Run it with `go`. If the kernel faults, show what it printed before, and raise the fault."""
     from binalloc.report.runs.printed import render_output
 
     try:
@@ -264,20 +266,24 @@ def _run(go: Callable[[Callable[[str], None]], KernelRun], *, as_json: bool) -> 
         raise
 
 
-def _print(done: KernelRun, shown: Shown, chosen: dict[str, str], *, as_json: bool) -> None:
-    """Write the files of a run and print it; ends with the exit code."""
+def _print(done: KernelRun, shown: Shown, chosen: OnMachine, *, as_json: bool) -> None:
+    """Write the files of a run and print its report. Exit with a code if the run ended early or its results differ."""
     from binalloc.report.runs.facts import run_json
     from binalloc.report.runs.files import write_files
     from binalloc.report.runs.run import render_run
 
-    found = run_json(done, write_files(done, shown.files), shown.instructions) | chosen
+    found: EndedRunJson = {
+        "schema_version": SCHEMA_VERSION,
+        **run_json(done, write_files(done, shown.files), shown.instructions),
+        **chosen,
+    }
     _say_rest(found)
     if not as_json:
         say(render_run(found))
     if done.ended is not None:
         raise Ended(done.ended, found)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     if done.stopped_at is not None:
         sys.exit(EXIT_STOPPED)
     if done.reference is not None and not done.reference.same:

@@ -1,4 +1,4 @@
-"""`binalloc run` where the launch file has a sequence of launches."""
+"""This module is the part of `binalloc run` for launch files with a sequence of launches."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.launch.program.types import Program
+    from binalloc.report.shapes.commands.run_program import EndedProgramJson
+    from binalloc.report.shapes.parts.common import OnMachine
 
 LISTED = 50
-"""Launches that a text lists where none are asked for."""
+"""Default of --timeline, launches listed in the text: about a screen; chosen by hand. The JSON has all."""
 _OF_ONE = {
     "trace": "--trace", "watches": "--watch", "breaks": "--break", "annotate": "--annotate", "series": "--series",
     "profile": "--profile", "accelsim_trace": "--accelsim-trace",
 }  # fmt: skip
-"""Options that show one launch, by parameter."""
+"""Options that show one launch and so need --step, by parameter."""
 
 
 def refuse_for_program(context: click.Context, program: Program, step: int | None) -> None:
-    """UsageError for options that mean nothing for a sequence of launches."""
+    """Raise UsageError for options that mean nothing for a sequence of launches. step: the value of --step."""
     given = context.params
     if given["kernel"] is not None:
         raise UsageError(
@@ -48,11 +50,13 @@ def refuse_for_program(context: click.Context, program: Program, step: int | Non
         raise UsageError("--reference compares what all launches leave", expected="no --step")
 
 
-def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module, dict[str, str], RunOptions]:
-    """Return the binary with the program's kernels, the fields on its machine, and options with that machine. Raises
-    UsageError for host steps without leave to run them."""
+def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module, OnMachine, RunOptions]:
+    """Return the binary with the program's kernels, the JSON fields on its machine, and the options with that machine.
+
+    Raise UsageError if the program has host steps and --host-steps does not permit them.
+    """
     from binalloc.emulator.runs.program import require_leave
-    from binalloc.pipeline.program import kernels_of
+    from binalloc.pipeline.steps.programs import kernels_of
 
     require_leave(program, options.host_steps)
     module, _ = load_or_import(source.file, source.machine, program.kernels)
@@ -64,22 +68,28 @@ def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module
 
 def run_all(
     module: Module, program: Program, options: RunOptions, reference: bool, save: str | None, timeline: int | None,
-    chosen: dict[str, str], *, as_json: bool,
+    chosen: OnMachine, *, as_json: bool,
 ) -> None:  # fmt: skip
-    """Run all launches and print what they did; ends with the exit code. timeline: launches that are listed, None for
-    all. chosen: the fields on the machine."""
+    """Run all launches and print the report. Exit with code 1 if the buffers differ from the reference.
+
+    timeline: launches to list, None for all. chosen: the JSON fields on the machine. Raise Ended for a run cut short.
+    """
     from binalloc.pipeline.running.program import run_whole_program
     from binalloc.report.runs.program import render_program
     from binalloc.report.runs.program_facts import program_json, save_program
 
     with progress(as_json) as show:
         done = run_whole_program(module, program, options, progress=show, reference=reference)
-    found = program_json(done, save_program(done, save)) | chosen
+    found: EndedProgramJson = {
+        "schema_version": SCHEMA_VERSION,
+        **program_json(done, save_program(done, save)),
+        **chosen,
+    }
     if not as_json:
         say(render_program(found, timeline))
     if done.ended is not None:
         raise Ended(done.ended, found)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     if done.reference is not None and not done.reference.same:
         sys.exit(1)

@@ -1,8 +1,9 @@
-"""`binalloc schedule`: control codes for a machine."""
+"""`binalloc schedule` sets the control codes of a binary for a machine."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,13 +14,16 @@ from binalloc.cli.options import all_of, file_argument, json_option, output_opti
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json
 from binalloc.errors import UsageError
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.small import ScheduleJson
+
 
 @click.command()
 @all_of(file_argument, own_machine_option, output_option, json_option)
 def schedule(file: str, machine: str | None, output: str | None, as_json: bool) -> None:
     """Set the control codes of every instruction for a machine.
 
-    -o is needed, except where standard output is a pipe: the binary goes there.
+    -o is needed, unless standard output is a pipe or a file: the binary then goes there.
     """
     from binalloc.isa.sets.files import write_module
     from binalloc.transform.schedule.schedule import average_dispatch_interval
@@ -35,8 +39,13 @@ def schedule(file: str, machine: str | None, output: str | None, as_json: bool) 
     write_output(output, write_module(module))
     if as_json:
         interval = {f.name: round(float(average_dispatch_interval(f)), 4) for f in module}
-        found = {"output": output, **chosen, "average_dispatch_interval": interval}
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        found: ScheduleJson = {
+            "schema_version": SCHEMA_VERSION,
+            "output": output,
+            **chosen,
+            "average_dispatch_interval": interval,
+        }
+        print_json(found)
 
 
 def _required_output(as_json: bool) -> str:

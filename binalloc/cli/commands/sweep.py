@@ -1,4 +1,4 @@
-"""`binalloc sweep`: kernels at every level, by several allocators, on several machines, as a table."""
+"""`binalloc sweep` runs kernels at every level, with several allocators, on several machines, and makes a table."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ from binalloc.printable import one_line
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.pipeline.block import Three
+    from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.configuration import Configuration
-    from binalloc.pipeline.sweeping.rows import Row
+    from binalloc.report.shapes.commands.sweep import SweepJson, SweptKernel
 
 
 def _limits() -> tuple[int, int]:
@@ -45,7 +46,7 @@ def _limits() -> tuple[int, int]:
 
 
 class LevelList(Numbers):
-    """`all`, `upwards`, or numbers of blocks as `4,6-8`."""
+    """The option type reads `all`, `upwards`, or numbers of blocks such as `4,6-8`."""
 
     name = "levels"
 
@@ -90,7 +91,7 @@ class LevelList(Numbers):
     default="all",
     show_default=True,
     metavar="all|upwards|LIST",
-    help="Blocks per SM: all that the machine holds, the original's number and those above, or as 4,6-8.",
+    help="Blocks per SM: all that fit, the original's number and all above it, or numbers as 4,6-8.",
 )
 @click.option(
     "-o", "--output", type=click.Path(allow_dash=True), help="Output file: Parquet if named .parquet, else CSV."
@@ -115,14 +116,15 @@ def sweep(
 ) -> None:
     """Run kernels at every number of blocks per SM, by several allocators, on several machines, for a table of rows.
 
-    FILES are binaries, or PTX, which is imported in memory. Without --launch each is launched as the .toml file of its
-    name says; where there is none, with --block as launch-skeleton suggests. Finished runs are kept: the same command
-    goes on where another was stopped, and runs nothing twice. Without -o the report is all there is.
+    FILES are binaries, or PTX, which is imported in memory. Without --launch each is launched with the .toml file of
+    the same name. If there is no such file, --block makes the launch that launch-skeleton suggests. Finished runs are
+    kept: the same command goes on where another was stopped, and runs nothing twice. Without -o only the report is
+    printed.
     """
     from binalloc.pipeline.sweeping.cache import Cache
     from binalloc.pipeline.sweeping.sweep import Tally
     from binalloc.pipeline.sweeping.sweep import sweep as sweeping
-    from binalloc.report.sweep import PARQUET, csv_bytes, parquet_bytes, require_parquet, sweep_to_dict
+    from binalloc.report.sweep import PARQUET, csv_bytes, parquet_bytes, require_parquet, sweep_json
 
     check_output(output, as_json)
     check_folder(cache)
@@ -135,7 +137,7 @@ def sweep(
     if as_parquet:
         require_parquet()
     require_one_kind(jobs, dask)
-    chosen: list[dict[str, str]] = []
+    chosen: list[SweptKernel] = []
     asked = [
         one
         for file, started in launches.items()
@@ -155,8 +157,12 @@ def sweep(
     if written is not None:
         write_output(written, (parquet_bytes if as_parquet else csv_bytes)(rows))
     if as_json:
-        found = sweep_to_dict(rows, tally, code != 0, str(kept.folder), written)
-        print_json({"schema_version": SCHEMA_VERSION, "machines": chosen, **found})
+        found: SweepJson = {
+            "schema_version": SCHEMA_VERSION,
+            "machines": chosen,
+            **sweep_json(rows, tally, code != 0, str(kept.folder), written),
+        }
+        print_json(found)
     else:
         _say(rows, written, partial=code != 0)
     if code:
@@ -165,7 +171,10 @@ def sweep(
 
 
 def _beside(file: str, block: Three | None) -> str | None:
-    """The launch file of a binary that none is named for; None where there is none, but the block's size is given."""
+    """Return the launch file with the same name as a binary; None if there is none, but a block size is given.
+
+    Raise UsageError if there is neither.
+    """
     path = Path(file).with_suffix(".toml")
     if block is not None and (file == "-" or not path.is_file()):
         return None
@@ -188,10 +197,12 @@ def _asked(
     allocators: tuple[str, ...],
     schedulers: tuple[str, ...],
     options: RunOptions,
-    chosen: list[dict[str, str]],
+    chosen: list[SweptKernel],
 ) -> Iterator[Configuration]:
-    """What is to be run of one file; the machines it takes, and why, go to `chosen`. Raises what is wrong with it, its
-    launch and the machines."""
+    """Yield all configurations to run of one file, and append to `chosen` which machine each kernel takes, and why.
+
+    Raise an error for a bad binary, a bad launch or a bad machine.
+    """
     from binalloc.pipeline.sweeping.configuration import configurations
 
     loaded = optional_launch(launch, size)
@@ -215,11 +226,11 @@ def _say(rows: list[Row], written: str | None, partial: bool) -> None:
 
 
 def _judge(rows: list[Row]) -> None:
-    """Exit code 1 where results differ, or where there are no figures at all."""
-    from binalloc.pipeline.sweeping.tasks import OK
+    """Exit with code 1 if results differ, or if nothing could be run."""
+    from binalloc.pipeline.steps.row import OK
 
-    different = sum(row["same_results"] is False for row in rows)
+    different = sum(row.same_results is False for row in rows)
     if different:
         fail(f"{different} of {len(rows)} rows have other results than the original", 1)
-    if all(row["status"] != OK for row in rows):
+    if all(row.status != OK for row in rows):
         fail("nothing could be run", 1)

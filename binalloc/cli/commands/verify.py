@@ -1,4 +1,4 @@
-"""`binalloc verify`: the symbolic checker, the hazard check, both runs compared, and limits held."""
+"""`binalloc verify` proves a rewrite, checks its hazards, compares emulated runs, and holds limits."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.report.shapes.commands.verify import VerifyJson
 
 
 def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fraction | None:
-    """The value of --max-slowdown."""
+    """Convert the value of --max-slowdown."""
     from binalloc.pipeline.limits import parse_share
 
     return None if value is None else parse_share(value)
@@ -46,7 +47,7 @@ def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> Fra
     "--max-slowdown",
     callback=_share,
     metavar="SHARE",
-    help="With --launch: fail where REWRITTEN takes more emulated cycles than ORIGINAL by more than 2%, or 0.02, say.",
+    help="With --launch: fail where REWRITTEN takes over SHARE more emulated cycles than ORIGINAL, as 2% or 0.02.",
 )
 @click.option(
     "--max-local-bytes",
@@ -66,12 +67,12 @@ def verify(
     max_slowdown: Fraction | None,
     max_local_bytes: int | None,
 ) -> None:
-    """Prove REWRITTEN equal to ORIGINAL with the symbolic checker, and its control codes free of hazards on every way
-    through the code for the machine it records; with --launch, compare emulated runs, of a whole sequence of launches
-    where the file has one. PTX is imported in memory first, for the machine of the other file.
+    """Prove REWRITTEN equal to ORIGINAL with the symbolic checker. Prove its control codes free of hazards on every
+    path, for the machine that it records. With --launch, compare emulated runs too: of one launch, or of the whole
+    sequence in the launch file. PTX is imported in memory first, for the machine of the other file.
 
-    The runs are on REWRITTEN's machine; ORIGINAL is scheduled for it first where it is not. A limit that is not kept is
-    told, and ends with exit code 1, as a failed proof does.
+    The runs are on REWRITTEN's machine; ORIGINAL is scheduled for it first if necessary. If a limit is exceeded, the
+    report says so and the exit code is 1, as after a failed proof.
     """
     from binalloc.emulator.runs.program import require_leave
     from binalloc.launch.program.types import Program
@@ -94,9 +95,9 @@ def verify(
     limits = Limits(max_slowdown, max_local_bytes)
     with progress(as_json) as show:
         done = verify_rewrite(old, new, kernel, loaded, replace(options, machine=ran_on), show, limits)
-    found = verification_json(done)
+    found: VerifyJson = {"schema_version": SCHEMA_VERSION, **verification_json(done)}
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found})
+        print_json(found)
     else:
         say(render_verification(found))
     if not done.verified or done.within_limits is False:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
@@ -45,6 +45,16 @@ class TraceOptions:
     interval: int = DEFAULT_INTERVAL  #: cycles between samples of counters
 
 
+class TraceCounts(NamedTuple):
+    """What a trace holds of its run, and what it lacks."""
+
+    events: int  #: in it, but for those that name processes and threads
+    instructions: int  #: warp instructions drawn
+    left_out: int  #: warp instructions not drawn
+    full_at_cycle: int | None  #: from then on nothing is drawn, as there were too many events
+    bytes: int  #: before any compression
+
+
 class Trace:
     """A trace shows the run that gets its listener."""
 
@@ -59,7 +69,7 @@ class Trace:
         """Return the listener for an `IssueLog`."""
         return Listener(self._receive, begin=self._begin)
 
-    def end(self, how: str) -> dict[str, Any]:
+    def end(self, how: str) -> TraceCounts:
         """Complete the file, and return its counts. how: how the run ended."""
         device, timeline, series = self._device, self._timeline, self._series
         assert device is not None
@@ -68,9 +78,11 @@ class Trace:
         if timeline.cut is None:
             timeline.end(device.get("cycle"))
             series.end()
-        found = self._found(timeline)
-        self._file.end(self._about(device, how) | found)
-        return found | {"bytes": self._file.bytes}
+        found = TraceCounts(self._file.events, timeline.drawn, timeline.issued - timeline.drawn, timeline.cut, 0)
+        counts = found._asdict()
+        del counts["bytes"]
+        self._file.end(self._about(device, how) | counts)
+        return found._replace(bytes=self._file.bytes)
 
     def _begin(self, device: LaunchedDevice) -> None:
         self._device = device
@@ -81,15 +93,6 @@ class Trace:
     def _receive(self, batch: Batch) -> None:
         assert self._timeline is not None
         self._timeline.receive(batch)
-
-    def _found(self, timeline: Timeline) -> dict[str, object]:
-        """Return the counts of drawn and left-out events."""
-        return {
-            "events": self._file.events,
-            "instructions": timeline.drawn,
-            "left_out": timeline.issued - timeline.drawn,
-            "full_at_cycle": timeline.cut,
-        }
 
     def _about(self, device: LaunchedDevice, how: str) -> dict[str, object]:
         """Return the metadata: the source of the trace, and how to read it."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.interface.file_section import FileSection
 from binalloc.isa.interface.roles import Roles
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, View
@@ -179,8 +180,8 @@ class InstructionSet(Protocol):
     def write(self, module: Module) -> bytes:
         """Return the file of a module; `write(read(data)) == data` for everything that was written so."""
 
-    def sections(self, data: bytes) -> list[dict[str, object]]:
-        """Return the sections of a file that `read` has accepted: name, type, address, offset and bytes of each."""
+    def sections(self, data: bytes) -> list[FileSection]:
+        """Return the sections of a file that `read` has accepted."""
 
     def text(
         self, instr: Instr, fn: Function | None = None, index: int | None = None, module: Module | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.interface.file_section import FileSection
 from binalloc.isa.interface.instruction_set import Builder, SetLimits
 from binalloc.isa.interface.places import MOST_REGISTERS, WORD
 from binalloc.isa.loom import build, recognise
@@ -77,7 +78,7 @@ class Loom:
 
         return write_module(module)
 
-    def sections(self, data: bytes) -> list[dict[str, object]]:
+    def sections(self, data: bytes) -> list[FileSection]:
         from binalloc.isa.container.sections import sections
 
         return sections(data)

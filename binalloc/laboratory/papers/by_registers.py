@@ -14,12 +14,12 @@ from binalloc.isa.instruction import Module
 from binalloc.laboratory.papers.reproduce import PLAIN
 from binalloc.laboratory.papers.unified import FIGURE1_LEAST
 from binalloc.pipeline.request import Progress
+from binalloc.pipeline.steps.row import OK, Row
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import Configuration, Subject
 from binalloc.pipeline.sweeping.executors import Executor
-from binalloc.pipeline.sweeping.rows import Row, cycles_of
+from binalloc.pipeline.sweeping.rows import cycles_of
 from binalloc.pipeline.sweeping.sweep import Tally, sweep
-from binalloc.pipeline.sweeping.tasks import OK
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class RegisterCurve:
     @property
     def best(self) -> Row | None:
         """The fastest; of several the one of most registers. None where none ran."""
-        ran = [row for row in reversed(self.rows) if row["status"] == OK and row["same_results"]]
+        ran = [row for row in reversed(self.rows) if row.status == OK and row.same_results]
         return min(ran, key=cycles_of, default=None)
 
     @property
     def milliseconds(self) -> list[float | None]:
         """At the machine's clock, of each row; None where it did not run."""
         khz = self.subject.machine.clock.core_mhz * 1000
-        return [cycles_of(row) / khz if row["status"] == OK else None for row in self.rows]
+        return [cycles_of(row) / khz if row.status == OK else None for row in self.rows]
 
 
 def register_curves(

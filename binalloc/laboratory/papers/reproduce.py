@@ -21,12 +21,12 @@ from binalloc.pipeline.policies.model import Model
 from binalloc.pipeline.policies.unified import Unified
 from binalloc.pipeline.request import Progress, Request
 from binalloc.pipeline.steps.kernels import kernel_use
+from binalloc.pipeline.steps.row import OK, Row
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import ALL, Subject, configurations
 from binalloc.pipeline.sweeping.executors import Executor
-from binalloc.pipeline.sweeping.rows import Row, cycles_of
+from binalloc.pipeline.sweeping.rows import cycles_of
 from binalloc.pipeline.sweeping.sweep import Tally, sweep
-from binalloc.pipeline.sweeping.tasks import OK
 
 OURS, THEIRS, PLAIN = "best", "unified", "local"
 ALLOCATORS = (PLAIN, THEIRS, OURS)
@@ -84,21 +84,21 @@ class Point:
 
     @property
     def at_auto(self) -> dict[str, Row]:
-        found = [row for row in self.levels if row["blocks"] == self.auto.blocks]
-        return {str(row["allocator"]): row for row in found}
+        found = [row for row in self.levels if row.blocks == self.auto.blocks]
+        return {row.allocator: row for row in found}
 
     @cached_property
     def base(self) -> Row:
         """What speedups are over."""
-        if self.original["status"] != OK:
+        if self.original.status != OK:
             return self.original
-        own = self.original["blocks_per_sm"]
-        ordered = [row for row in self._ran() if row["allocator"] == PLAIN and row["blocks"] == own]
+        own = self.original.blocks_per_sm
+        ordered = [row for row in self._ran() if row.allocator == PLAIN and row.blocks == own]
         return min([self.original, *ordered], key=cycles_of)
 
     def speedup(self, row: Row) -> float | None:
         """Emulated; None where it did not run, or the original did not."""
-        if self.original["status"] != OK or row["status"] != OK:
+        if self.original.status != OK or row.status != OK:
             return None
         return round(cycles_of(self.base) / cycles_of(row), 4)
 
@@ -124,7 +124,7 @@ class Point:
         return max(self._ran(), key=cycles_of, default=self.original)
 
     def _ran(self) -> list[Row]:
-        return [row for row in (self.original, *self.levels) if row["status"] == OK and row["same_results"]]
+        return [row for row in (self.original, *self.levels) if row.status == OK and row.same_results]
 
 
 def reproduce(
@@ -175,7 +175,7 @@ def _taken(outcome: Outcome, allocator: str, original: Row, levels: list[Row]) -
         return Taken(None, original, outcome.reason)
     chosen = outcome.rewritten.module
     blocks = next(t.budget.blocks for t in outcome.tried if t.version is not None and t.version.module is chosen)
-    row = next(row for row in levels if row["blocks"] == blocks and row["allocator"] == allocator)
+    row = next(row for row in levels if row.blocks == blocks and row.allocator == allocator)
     return Taken(blocks, row, outcome.reason)
 
 

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import geometric_mean
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.laboratory.papers.by_registers import RegisterCurve
 from binalloc.laboratory.papers.reproduce import OURS, PLAIN, Point, Taken, told
 from binalloc.laboratory.papers.unified import FIGURE1_BEST
-from binalloc.pipeline.sweeping.rows import Row
+from binalloc.pipeline.steps.row import Row, known
 from binalloc.pipeline.sweeping.sweep import Tally
 
-_OF_A_LEVEL = (
-    "allocator", "blocks", "status", "reason", "registers", "slots", "local_bytes", "blocks_per_sm", "occupancy",
-    "instructions", "cycles", "same_results", "proven",
-)  # fmt: skip
-_OF_A_POINT = ("status", "reason", "registers", "local_bytes", "blocks_per_sm", "occupancy", "cycles", "same_results")
-_STALL = "stall_"
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.laboratory import (
+        CurvePoint,
+        Figure1Curve,
+        PaperAndHere,
+        ReadingChoice,
+        ReproducedKernel,
+        ReproducedLevel,
+        ReproducedMachine,
+        ReproductionJson,
+        Table1Row,
+    )
+
 _TOP = 2
 
 
-def reproduction_to_dict(
+def reproduction_json(
     points: Sequence[Point], curves: Sequence[RegisterCurve], tally: Tally, partial: bool, cache: str
-) -> dict[str, Any]:
-    """What `reproduce --json` prints; see JSON.md."""
+) -> ReproductionJson:
+    """Return what `reproduce --json` prints."""
     return {
         "partial": partial,
         "cache": cache,
@@ -44,7 +51,7 @@ def _machines(points: Sequence[Point]) -> list[str]:
     return list(dict.fromkeys(_machine(point) for point in points))
 
 
-def _of_machine(name: str, points: Sequence[Point]) -> dict[str, Any]:
+def _of_machine(name: str, points: Sequence[Point]) -> ReproducedMachine:
     """What the automatic choice reaches of the best level's speedup, over all kernels that ran."""
     shares = [auto / best for p in points if (auto := p.automatic) and (best := p.speedup(p.best))]
     return {
@@ -54,7 +61,7 @@ def _of_machine(name: str, points: Sequence[Point]) -> dict[str, Any]:
     }
 
 
-def _of_point(point: Point, points: Sequence[Point]) -> dict[str, Any]:
+def _of_point(point: Point, points: Sequence[Point]) -> ReproducedKernel:
     case, subject = point.case, point.case.subject
     best, worst = point.best, point.worst
     return {
@@ -64,32 +71,46 @@ def _of_point(point: Point, points: Sequence[Point]) -> dict[str, Any]:
         "sample": case.stated.sample,
         "block": list(subject.launch.block),
         "block_is": case.benchmark.block,
-        "original_blocks": point.original["blocks_per_sm"],
-        "input_cycles": point.original["cycles"],
-        "original_cycles": point.base["cycles"],
+        "original_blocks": point.original.blocks_per_sm,
+        "input_cycles": point.original.cycles,
+        "original_cycles": point.base.cycles,
         "auto": point.automatic,
         "auto_blocks": point.auto.blocks,
         "auto_reason": point.auto.reason,
         "best": point.speedup(best),
-        "best_blocks": best["blocks"],
-        "best_allocator": best["allocator"],
+        "best_blocks": best.blocks,
+        "best_allocator": best.allocator,
         "worst": point.speedup(worst),
-        "worst_blocks": worst["blocks"],
-        "worst_allocator": worst["allocator"],
+        "worst_blocks": worst.blocks,
+        "worst_allocator": worst.allocator,
         "unified": {name: _taken(point, taken) for name, taken in point.unified.items()},
         "table1": _table1(point),
-        "stated": [
-            {"claim": str(claim), "holds": so} for claim, so in told(point, _elsewhere(point, points)).items()
-        ],
+        "stated": [{"claim": str(claim), "holds": so} for claim, so in told(point, _elsewhere(point, points)).items()],
         "stalls": {"original": _stalls(point.base), "auto": _stalls(point.auto.row), "best": _stalls(best)},
-        "levels": [
-            {name: row[name] for name in _OF_A_LEVEL} | {"speedup": point.speedup(row)}
-            for row in (point.original, *point.levels)
-        ],
+        "levels": [_level(row, point.speedup(row)) for row in (point.original, *point.levels)],
     }
 
 
-def _of_curve(curve: RegisterCurve) -> dict[str, Any]:
+def _level(row: Row, speedup: float | None) -> ReproducedLevel:
+    return {
+        "allocator": row.allocator,
+        "blocks": row.blocks,
+        "status": row.status,
+        "reason": row.reason,
+        "registers": row.registers,
+        "slots": row.slots,
+        "local_bytes": row.local_bytes,
+        "blocks_per_sm": row.blocks_per_sm,
+        "occupancy": row.occupancy,
+        "instructions": row.instructions,
+        "cycles": row.cycles,
+        "same_results": row.same_results,
+        "proven": row.proven,
+        "speedup": speedup,
+    }
+
+
+def _of_curve(curve: RegisterCurve) -> Figure1Curve:
     """A curve of Fig. 1."""
     best, kernel = curve.best, curve.subject.kernel
     return {
@@ -97,16 +118,30 @@ def _of_curve(curve: RegisterCurve) -> dict[str, Any]:
         "kernel": kernel,
         "sample": curve.sample,
         "demand": curve.demand,
-        "best_registers": _pair(FIGURE1_BEST.get(kernel), None if best is None else best["registers_allowed"]),
-        "points": [
-            {"registers_allowed": row["registers_allowed"], "milliseconds": None if time is None else round(time, 6)}
-            | {name: row[name] for name in _OF_A_POINT}
-            for row, time in zip(curve.rows, curve.milliseconds, strict=True)
-        ],
+        "best_registers": {
+            "paper": FIGURE1_BEST.get(kernel),
+            "here": None if best is None else best.registers_allowed,
+        },
+        "points": [_curve_point(row, time) for row, time in zip(curve.rows, curve.milliseconds, strict=True)],
     }
 
 
-def _taken(point: Point, taken: Taken) -> dict[str, Any]:
+def _curve_point(row: Row, time: float | None) -> CurvePoint:
+    return {
+        "registers_allowed": known(row.registers_allowed),
+        "milliseconds": None if time is None else round(time, 6),
+        "status": row.status,
+        "reason": row.reason,
+        "registers": row.registers,
+        "local_bytes": row.local_bytes,
+        "blocks_per_sm": row.blocks_per_sm,
+        "occupancy": row.occupancy,
+        "cycles": row.cycles,
+        "same_results": row.same_results,
+    }
+
+
+def _taken(point: Point, taken: Taken) -> ReadingChoice:
     return {"blocks": taken.blocks, "speedup": point.gain(taken), "reason": taken.reason}
 
 
@@ -116,14 +151,14 @@ def _elsewhere(point: Point, points: Sequence[Point]) -> Point | None:
     return others[0] if others else None
 
 
-def _table1(point: Point) -> dict[str, Any]:
+def _table1(point: Point) -> Table1Row:
     """Each column of Table 1: the paper's figure, and what it is here."""
     stated, subject = point.case.stated, point.case.subject
     at_auto = point.at_auto
     return {
         "register_demand": _pair(stated.demand, point.demand),
         "user_shared_bytes_per_thread": _pair(stated.user_shared, round(point.character.user_shared, 4)),
-        "instruction_change": _pair(stated.instruction_change, point.auto.row["instruction_change"]),
+        "instruction_change": _pair(stated.instruction_change, point.auto.row.instruction_change),
         "miss_percent": _pair(stated.misses, _misses(at_auto.get(OURS, point.original))),
         "miss_percent_local_only": _pair(stated.misses_local, _misses(at_auto.get(PLAIN, point.original))),
         "dispatch_interval": round(float(point.character.interval), 4),
@@ -131,14 +166,14 @@ def _table1(point: Point) -> dict[str, Any]:
     }
 
 
-def _pair(paper: float | None, here: Any) -> dict[str, Any]:
+def _pair(paper: float, here: float | None) -> PaperAndHere:
     return {"paper": paper, "here": here}
 
 
 def _misses(row: Row) -> float | None:
     """Of a hundred lines that L1 was asked for; 0 where it was asked for none."""
-    asked, missed = row["l1_accesses"], row["l1_misses"]
-    if not isinstance(asked, int) or not isinstance(missed, int):
+    asked, missed = row.l1_accesses, row.l1_misses
+    if asked is None or missed is None:
         return None
     return round(100 * missed / asked, 2) if asked else 0.0
 
@@ -146,6 +181,5 @@ def _misses(row: Row) -> float | None:
 def _stalls(row: Row) -> dict[str, float]:
     """The shares of issue slots that stayed empty, for the reasons that left most of them empty; what is left issued
     or waited for others."""
-    shares = {name.removeprefix(_STALL): share for name, share in row.items() if name.startswith(_STALL)}
-    most = sorted(((share, name) for name, share in shares.items() if isinstance(share, float)), reverse=True)
+    most = sorted(((share, name) for name, share in row.stalls.items()), reverse=True)
     return {name: round(share, 3) for share, name in most[:_TOP]}

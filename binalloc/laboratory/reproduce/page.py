@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.laboratory.papers.unified import FERMI, KEPLER
 from binalloc.laboratory.reproduce import parts
-from binalloc.laboratory.reproduce.parts import BARS, Told
+from binalloc.laboratory.reproduce.parts import BARS
 from binalloc.report.page import charts
 from binalloc.report.page.make import make_page
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.laboratory import ReproducedMachine, ReproductionJson
 
 _FIGURES = {KEPLER: "Fig. 6, Kepler", FERMI: "Fig. 7, Fermi"}
 
 
-def reproduction_page(told: Told) -> bytes:
-    """told: what `reproduction_to_dict` gave. Raises UsageError where what makes pages is not installed."""
+def reproduction_page(told: ReproductionJson) -> bytes:
+    """told: what `reproduction_json` gave. Raises UsageError where what makes pages is not installed."""
     filled = {
         "partial": told["partial"],
         "machines": [_machine(told, machine) for machine in told["machines"]],
@@ -26,10 +29,10 @@ def reproduction_page(told: Told) -> bytes:
     return make_page("laboratory/reproduce/page.html", "The unified paper's figures, emulated", filled)
 
 
-def _machine(told: Told, machine: Told) -> dict[str, Any]:
+def _machine(told: ReproductionJson, machine: ReproducedMachine) -> dict[str, Any]:
     kernels = parts.of_machine(told, machine["machine"])
     rows = [
-        {"kernel": k["kernel"], "speedup": k[bar], "bar": bar, "blocks": k[f"{bar}_blocks"] or k["original_blocks"]}
+        {"kernel": k["kernel"], "speedup": k[bar], "bar": bar, "blocks": parts.level_of(k, bar) or k["original_blocks"]}
         for k in kernels
         for bar in BARS
         if k[bar] is not None
@@ -46,7 +49,7 @@ def _machine(told: Told, machine: Told) -> dict[str, Any]:
     }
 
 
-def _figure1(told: Told) -> dict[str, Any] | None:
+def _figure1(told: ReproductionJson) -> dict[str, Any] | None:
     if not told["figure1"]:
         return None
     drawn = []

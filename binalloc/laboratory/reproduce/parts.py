@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from binalloc.laboratory.papers.reproduce import OURS, PLAIN, READINGS, SAME
 from binalloc.laboratory.papers.unified import BLOCK
 from binalloc.report.table import Grid
 
-Told = dict[str, Any]
-COLUMNS = {
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.laboratory import (
+        Figure1Curve,
+        ReproducedKernel,
+        ReproducedMachine,
+        ReproductionJson,
+    )
+
+Bar = Literal["auto", "best", "worst"]
+COLUMNS: dict[
+    Literal[
+        "register_demand", "user_shared_bytes_per_thread", "instruction_change", "miss_percent",
+        "miss_percent_local_only",
+    ],
+    str,
+] = {
     "register_demand": "registers",
     "user_shared_bytes_per_thread": "user shared",
     "instruction_change": "InstChange",
     "miss_percent": "misses %",
     "miss_percent_local_only": "local only",
-}
+}  # fmt: skip
 """Of Table 1."""
-BARS = ("auto", "best", "worst")
+BARS: tuple[Bar, ...] = ("auto", "best", "worst")
 """Of Figs. 6 and 7."""
 
 
@@ -29,12 +43,12 @@ class Statement(NamedTuple):
     holds: bool | None
 
 
-def of_machine(told: Told, machine: str) -> list[Told]:
+def of_machine(told: ReproductionJson, machine: str) -> list[ReproducedKernel]:
     """Its kernels."""
     return [kernel for kernel in told["kernels"] if kernel["machine"] == machine]
 
 
-def speedups(kernels: Sequence[Told]) -> Grid:
+def speedups(kernels: Sequence[ReproducedKernel]) -> Grid:
     """The bars of a figure, and what the paper's search takes by each reading of it."""
     readings = list(READINGS)
     head = ["kernel", "blocks", *BARS, *(f"unified {n}" for n in range(1, len(readings) + 1))]
@@ -46,7 +60,7 @@ def speedups(kernels: Sequence[Told]) -> Grid:
     return Grid(head, rows)
 
 
-def reached(machine: Told) -> str:
+def reached(machine: ReproducedMachine) -> str:
     """What the automatic choice is of the best; nothing where nothing ran."""
     if machine["auto_over_best"] is None:
         return ""
@@ -56,14 +70,14 @@ def reached(machine: Told) -> str:
     )
 
 
-def table1(kernels: Sequence[Told]) -> Grid:
+def table1(kernels: Sequence[ReproducedKernel]) -> Grid:
     """The paper's figure / the one here."""
     rows = [[k["kernel"], *(f"{k['table1'][name]['paper']:g} / {_number(k['table1'][name]['here'])}"
                             for name in COLUMNS)] for k in kernels]  # fmt: skip
     return Grid(["Table 1: paper / here", *COLUMNS.values()], rows)
 
 
-def figure1(curves: Sequence[Told]) -> Grid:
+def figure1(curves: Sequence[Figure1Curve]) -> Grid:
     """Milliseconds by registers per thread, and resident blocks."""
     by_registers: dict[int, dict[str, str]] = {}
     for curve in curves:
@@ -76,7 +90,7 @@ def figure1(curves: Sequence[Told]) -> Grid:
     return Grid(["Fig. 1: registers", *kernels], rows)
 
 
-def fastest(curves: Sequence[Told]) -> list[str]:
+def fastest(curves: Sequence[Figure1Curve]) -> list[str]:
     """Of each curve where it is fastest, beside where the paper says so."""
     said = []
     for curve in curves:
@@ -87,7 +101,7 @@ def fastest(curves: Sequence[Told]) -> list[str]:
     return said
 
 
-def statements(kernels: Sequence[Told]) -> list[Statement]:
+def statements(kernels: Sequence[ReproducedKernel]) -> list[Statement]:
     """What the text says, and where it is otherwise here, what most issue slots waited for."""
     found = []
     for k in kernels:
@@ -100,8 +114,13 @@ def statements(kernels: Sequence[Told]) -> list[Statement]:
     return found
 
 
-def _at(kernel: Told, what: str) -> str:
-    return _speed(kernel[what], kernel[f"{what}_blocks"])
+def level_of(kernel: ReproducedKernel, bar: Bar) -> int | None:
+    """Return the level of a bar, in blocks per SM; None for the original."""
+    return {"auto": kernel["auto_blocks"], "best": kernel["best_blocks"], "worst": kernel["worst_blocks"]}[bar]
+
+
+def _at(kernel: ReproducedKernel, bar: Bar) -> str:
+    return _speed(kernel[bar], level_of(kernel, bar))
 
 
 def _speed(value: float | None, blocks: int | None) -> str:
@@ -114,7 +133,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:g}"
 
 
-def _waited(kernel: Told) -> str:
+def _waited(kernel: ReproducedKernel) -> str:
     """In what most empty issue slots of the original and of the best level are lost."""
     said = [
         f"{name} " + ", ".join(f"{share:.0%} {reason}" for reason, share in kernel["stalls"][name].items())
@@ -136,7 +155,7 @@ def legend() -> list[str]:
     ]
 
 
-def block_sizes(kernels: Sequence[Told]) -> list[str]:
+def block_sizes(kernels: Sequence[ReproducedKernel]) -> list[str]:
     """How the block sizes are known."""
     return [
         f"{', '.join(of)}: {BLOCK[how]}"

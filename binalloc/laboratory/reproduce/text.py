@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from binalloc.laboratory.reproduce import parts
-from binalloc.laboratory.reproduce.parts import Told
 from binalloc.report.table import table
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.laboratory import ReproductionJson
 
-def render_reproduction(told: Told) -> str:
+
+def render_reproduction(told: ReproductionJson) -> str:
     """What `reproduction_to_dict` gave, for a terminal."""
     return "\n".join(_blocks(told))
 
 
-def _blocks(told: Told) -> Iterator[str]:
+def _blocks(told: ReproductionJson) -> Iterator[str]:
     for machine in told["machines"]:
         kernels = parts.of_machine(told, machine["machine"])
         yield f"{machine['machine']}: speedups over the original, emulated (at so many blocks)\n"

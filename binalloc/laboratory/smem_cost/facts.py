@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from binalloc.printable import count
 from binalloc.report.table import table
@@ -11,11 +11,21 @@ from binalloc.report.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from binalloc.laboratory.smem_cost.costs import Sweep
+    from binalloc.laboratory.smem_cost.costs import Row, Sweep
+    from binalloc.report.shapes.commands.laboratory import SmemCostFields, SmemCostPaper, SmemCostRow
 
-PAPER = {"machine": "GTX780Ti", "c1": 1.047, "c2": 337.7, "w": 32, "l": 32, "k": 8, "cycles": 8524.46}
+_Part = Literal["passes", "launch_skew", "gaps", "latency", "drain"]
+PAPER: SmemCostPaper = {
+    "machine": "GTX780Ti",
+    "c1": 1.047,
+    "c2": 337.7,
+    "w": 32,
+    "l": 32,
+    "k": 8,
+    "cycles": 8524.46,
+}
 """What the paper prints: abstract, section III. The mean of 100 runs."""
-_PARTS = {
+_PARTS: dict[_Part, str] = {
     "passes": "the banks serve loads",
     "launch_skew": "the banks wait for the last warp to begin",
     "gaps": "the banks wait later on: warps that are done store their clocks, by the loads' port",
@@ -24,14 +34,13 @@ _PARTS = {
 }
 
 
-def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> dict[str, Any]:
+def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> SmemCostFields:
     """Run the sweep and describe it. Errors as those of `costs.costs`."""
-    from binalloc.laboratory.smem_cost.costs import PARTS, costs
+    from binalloc.laboratory.smem_cost.costs import costs
 
     found = costs(sweep, progress)
     options, line = sweep.options, found.fit
     shared = options.machine.shared
-    names = ("w", "l", "k", "cycles", *PARTS, "arrivals", "barrier")
     return {
         "machine": options.machine.name,
         "engine": options.engine,
@@ -45,12 +54,28 @@ def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> dict[str
         "r2": line.r2,
         "passes_per_load": [{"k": k, "passes": passes} for k, passes in found.passes.items()],
         "parts": {name: {"c1": part.c1, "c2": part.c2} for name, part in found.parts.items()},
-        "rows": [{name: getattr(row, name) for name in names} for row in found.rows],
+        "rows": [_row(row) for row in found.rows],
         "paper": PAPER,
     }
 
 
-def render_smem_cost(found: dict[str, Any]) -> str:
+def _row(row: Row) -> SmemCostRow:
+    return {
+        "w": row.w,
+        "l": row.l,
+        "k": row.k,
+        "cycles": row.cycles,
+        "passes": row.passes,
+        "launch_skew": row.launch_skew,
+        "gaps": row.gaps,
+        "latency": row.latency,
+        "drain": row.drain,
+        "arrivals": row.arrivals,
+        "barrier": row.barrier,
+    }
+
+
+def render_smem_cost(found: SmemCostFields) -> str:
     """The cycles of every run, a column for each k; the line; what the last run and the line consist of."""
     rows = found["rows"]
     title = f"smem-cost on {found['machine']}: {count(len(rows), 'run')} of one block; "
@@ -63,14 +88,15 @@ def render_smem_cost(found: dict[str, Any]) -> str:
     ]
     columns = [f"k {k}" for k in dict.fromkeys(row["k"] for row in rows)]
     lines.append(table(["w", "l", *columns], points, left=0))
-    if found["c1"] is None:
+    if found["c1"] is None or found["c2"] is None:
         lines.append("\nA line needs runs with different w * l * k.\n")
     else:
         r2 = "" if found["r2"] is None else f", R2 = {found['r2']:.6f}"
         lines.append(f"\nE = w * l * k * c1 + c2: c1 = {found['c1']:.4f}, c2 = {found['c2']:.1f}{r2}\n")
     lines.append(_other_passes(found))
     last = rows[-1]
-    parts = [(k, *map(_figure, found["parts"][k].values()), last[k], text) for k, text in _PARTS.items()]
+    lines_of = found["parts"]
+    parts = [(k, _figure(lines_of[k]["c1"]), _figure(lines_of[k]["c2"]), last[k], text) for k, text in _PARTS.items()]
     at = f"w {last['w']}, l {last['l']}, k {last['k']}"
     header = ["part", "c1", "c2", at, "in these cycles"]
     lines.append("\n" + _left_last(table(header, parts)))
@@ -82,7 +108,7 @@ def render_smem_cost(found: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def _other_passes(found: dict[str, Any]) -> str:
+def _other_passes(found: SmemCostFields) -> str:
     """What k means where a load of congestion k takes more passes, or fewer, than k; nothing elsewhere."""
     taken = found["passes_per_load"]
     if all(load["passes"] == load["k"] for load in taken):
@@ -108,6 +134,6 @@ def _left_last(text: str) -> str:
     return "\n".join(moved) + "\n"
 
 
-def _paper(p: dict[str, Any]) -> str:
+def _paper(p: SmemCostPaper) -> str:
     text = f"The paper, on a {p['machine']}: c1 = {p['c1']}, c2 = {p['c2']}; "
     return text + f"{p['cycles']:,} cycles at w {p['w']}, l {p['l']}, k {p['k']}.\n"

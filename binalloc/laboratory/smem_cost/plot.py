@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from binalloc.printable import count
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.laboratory import SmemCostFields
 
 WIDTH, HEIGHT = 720, 480
 LEFT, RIGHT, TOP, BOTTOM = 80, 20, 40, 60
@@ -13,7 +16,7 @@ _TICKS = 4
 _FONT = 'font-family="sans-serif" font-size="12"'
 
 
-def smem_cost_svg(found: dict[str, Any]) -> str:
+def smem_cost_svg(found: SmemCostFields) -> str:
     """The figure of what `smem_cost_to_dict` gave, as the text of an SVG file."""
     points = [(row["w"] * row["l"] * row["k"], row["cycles"]) for row in found["rows"]]
     right, top = _round_up(max(x for x, _ in points)), _round_up(max(y for _, y in points))
@@ -41,16 +44,18 @@ def smem_cost_svg(found: dict[str, Any]) -> str:
             _text(x_of(x), HEIGHT - BOTTOM + 18, f"{x:,.0f}", "middle"),
             _text(LEFT - 8, y_of(y) + 4, f"{y:,.0f}", "end"),
         ]
-    if found["c1"] is not None:
+    if found["c1"] is not None and found["c2"] is not None:
         last = max(x for x, _ in points)
         out.append(_line(x_of(0), y_of(found["c2"]), x_of(last), y_of(found["c1"] * last + found["c2"]), "#c33"))
     out += [f'<circle cx="{x_of(x):.1f}" cy="{y_of(y):.1f}" r="3" fill="#36c" fill-opacity="0.6"/>' for x, y in points]
     return "\n".join([*out, "</svg>\n"])
 
 
-def _title(found: dict[str, Any]) -> str:
+def _title(found: SmemCostFields) -> str:
     text = f"{found['machine']}, {count(len(found['rows']), 'run')}"
-    return text if found["c1"] is None else f"{text}: E = w * l * k * {found['c1']:.4f} + {found['c2']:.1f}"
+    if found["c1"] is None or found["c2"] is None:
+        return text
+    return f"{text}: E = w * l * k * {found['c1']:.4f} + {found['c2']:.1f}"
 
 
 def _round_up(value: int) -> int:

@@ -452,29 +452,3 @@ class Machine:
                 remedy="Leave the preference out.",
             )
         return gpgpusim_occupancy(self.limits, use)
-
-
-def machine_to_dict(machine: Machine) -> dict[str, object]:
-    """Return `machine` as plain JSON values: every figure with value, unit and source, then the figures derived from
-    them."""
-    sections: dict[str, dict[str, object]] = {}
-    for key, figure in machine.figures:
-        section, _, name = key.rpartition(".")
-        entry: dict[str, object] = {"value": figure.value, "unit": figure.unit, "source": figure.source}
-        if figure.alternatives:
-            entry["alternatives"] = [{"value": value, "source": source} for value, source in figure.alternatives]
-        sections.setdefault(section, {})[name] = entry
-    for name, unit in machine.units.items():
-        sections[f"units.{name}"]["port_group"] = unit.port_group
-    return {
-        "name": machine.name,
-        "description": machine.description,
-        "cc": machine.cc,
-        "occupancy_rule": machine.occupancy_rule.rule,
-        "digest": machine.digest,
-        "figures": sections,
-        "derived": {
-            "bytes_per_cycle_per_sm": {"value": machine.bytes_per_cycle_per_sm, "unit": "bytes/cycle"},
-            "issue_slots_per_cycle": {"value": machine.issue_slots_per_cycle, "unit": "instructions/cycle"},
-        },
-    }

@@ -265,30 +265,6 @@ def shared_bytes_for_blocks(target: str | OccupancyModel, use: KernelUse, blocks
     return None
 
 
-def occupancy_to_dict(result: Occupancy) -> dict[str, object]:
-    """Return `result` as plain JSON values; a limit that does not bind is null."""
-    return {
-        "rule": result.rule,
-        "cc": result.cc,
-        "registers": result.use.registers,
-        "shared_bytes": result.use.block_shared,
-        "threads": result.use.threads,
-        "cache_config": str(result.use.cache_config),
-        "carveout": result.use.carveout,
-        "blocks_per_sm": result.blocks_per_sm,
-        "limits": dict(result.limits),
-        "limiters": list(result.limiters),
-        "limit_mask": result.limit_mask,
-        "registers_per_block": result.registers_per_block,
-        "shared_per_block": result.shared_per_block,
-        "warps_per_block": result.warps_per_block,
-        "active_warps": result.active_warps,
-        "active_threads": result.active_threads,
-        "max_warps": result.max_warps,
-        "occupancy": result.occupancy,
-    }
-
-
 def _result(
     rule: Rule,
     limits: Limits,

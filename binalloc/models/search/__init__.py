@@ -1,1 +1,1 @@
-"""Policies in this room pick the number of blocks."""
+"""This room has the unified paper's static search for a number of threads, on counts alone."""

@@ -226,6 +226,7 @@ class _Search:
         self.levels = sorted(t for t in held if t <= p.max_threads)
 
     def run(self) -> SearchResult:
+        """Search, and return the result."""
         problem = self.problem
         bound = problem.concurrency_bound
         if bound is None:
@@ -314,6 +315,7 @@ class _Search:
         return None
 
     def _result(self, threads: int | None, direction: Direction, start: int | None, fit: int | None) -> SearchResult:
+        """Return the result. threads: the level chosen; None to keep the original."""
         return SearchResult(
             self.problem.original_threads if threads is None else threads,
             threads is None,

@@ -1,1 +1,1 @@
-"""What is recommended of a kernel, and why: bounds, notes, hot lines, certificates."""
+"""This room makes recommendations for a kernel, with the reasons: bounds, notes, hot lines, certificates."""

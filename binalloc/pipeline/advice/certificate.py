@@ -1,7 +1,7 @@
-"""What a version's spill code costs, and what no allocation of the same registers and slots costs less than.
+"""A certificate compares the cost of a version's spill code with a lower bound for the same registers and slots.
 
-Costs are those that allocators price spill code by (`transform.allocate.spill_cost`): accesses to a slot, per run of
-the kernel, by loops and calls.
+Allocators price spill code by the same costs (`transform.allocate.spill_cost`): accesses to a slot per run of the
+kernel, by loops and calls.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from binalloc.transform.allocators.allocator import CPSAT
 
 @dataclass(frozen=True)
 class Certificate:
-    """achieved: what the spill code costs. bound: no allocation of the budget costs less; None where that is not known.
-    by: what says so, "" where nothing does."""
+    """A certificate is the cost of spill code beside its lower bound."""
 
-    achieved: float
-    bound: float | None
-    by: str
+    achieved: float  #: cost of the spill code
+    bound: float | None  #: lower bound on the cost for the same budget; None if none is known
+    by: str  #: the allocator or the reason that gives the bound; "" if there is none
 
     @property
     def gap(self) -> float | None:
-        """The share of what is achieved that a better allocation may save; None where there is no bound."""
+        """Return the share of the cost that a better allocation may save; None if there is no bound."""
         if self.bound is None:
             return None
         return (self.achieved - self.bound) / self.achieved if self.achieved else 0.0
 
 
 def certificate(module: Module, outcome: Outcome, solve: bool) -> Certificate | None:
-    """Of what was chosen; None where no allocator made that. solve: where nothing else gives a bound, the exact
-    allocator is asked for one, for as long as the request lets it."""
+    """Return the certificate of the version chosen; None if no allocator made it.
+
+    solve: whether the exact allocator may look for a bound if there is no other, for as long as the request allows.
+    """
     chosen = outcome.rewritten
     if chosen.cost is None:
         return None
@@ -49,6 +50,7 @@ def certificate(module: Module, outcome: Outcome, solve: bool) -> Certificate | 
 
 
 def _solved(module: Module, outcome: Outcome, chosen: Version) -> float | None:
+    """Return the bound that the exact allocator proves for the budget of the version chosen; None if it finds none."""
     request = outcome.request
     request.progress(f"{request.kernel}: {CPSAT} looks for a bound")
     budget = next(t.budget for t in outcome.tried if t.version is not None and t.version.module is chosen.module)

@@ -1,7 +1,7 @@
-"""What a kernel is like: the facts about it that a recommendation of its number of blocks rests on.
+"""This module finds the facts about a kernel on which a recommendation of its number of blocks rests.
 
-Needs a binary and the kernel's baseline (`original.baseline`); leaves the unified paper's figures of the kernel
-(sections 4.1 and 5, Table 1) and its instruction mix by how often code runs. Nothing is run.
+Needs a binary and the kernel's baseline (`original.baseline`). Leaves the unified paper's figures of the kernel
+(sections 4.1 and 5, Table 1) and its instruction mix, weighted by executions. Nothing is run.
 """
 
 from __future__ import annotations
@@ -17,37 +17,36 @@ from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.counts import dispatch_interval
 from binalloc.pipeline.steps.version import Version
 
-CONTROL = "control"
+CONTROL = "control"  # the kind of branches, barriers and the like in the instruction mix
 
 
 @dataclass(frozen=True)
 class Share:
-    """A kind of instructions: how many there are, and how many of every hundred that a thread executes, estimated by
-    loops and calls or as a profile has it."""
+    """A share is the part of one kind of instructions in a kernel's instruction mix."""
 
-    kind: str
-    static: int
-    executed: float
+    kind: str  #: see `_kind`
+    static: int  #: number of such instructions in the code
+    executed: float  #: percent of the instructions that a thread executes, by a profile or estimated by loops and calls
 
 
 @dataclass(frozen=True)
 class Character:
-    """interval: mean static dispatch interval, in cycles. concurrency_bound: whether more warps can fill idle issue
-    cycles. user_shared: bytes per thread of the user's own shared memory. mix: largest share first."""
+    """A character has the facts about a kernel that do not depend on the number of blocks."""
 
-    interval: Fraction
-    concurrency_bound: bool
-    user_shared: float
-    mix: list[Share]
+    interval: Fraction  #: mean static dispatch interval, in cycles
+    concurrency_bound: bool  #: whether more warps can fill idle issue cycles
+    user_shared: float  #: bytes per thread of the user's own shared memory
+    mix: list[Share]  #: largest share first
 
 
 def characterise(module: Module, request: Request, original: Version, use: KernelUse) -> Character:
-    """original: the kernel's baseline on the request's machine. use: the input's."""
+    """Return the facts about a kernel. original: its baseline on the request's machine. use: the input's resources."""
     interval = dispatch_interval(original)
     return Character(interval, is_concurrency_bound(interval), use.shared_bytes / use.threads, _mix(module, request))
 
 
 def _mix(module: Module, request: Request) -> list[Share]:
+    """Return the instruction mix of the kernel and the functions it calls, largest share first."""
     from binalloc.transform.allocate.frequencies import blocks_by_runs
 
     static: dict[str, int] = {}
@@ -64,7 +63,7 @@ def _mix(module: Module, request: Request) -> list[Share]:
 
 
 def _kind(view: View) -> str:
-    """The space of a memory access, else "control", else the unit that executes it."""
+    """Return the memory space of an access, "control" for control flow, else the unit of the instruction."""
     if view.memory is not None:
         return str(view.memory.space)
     return CONTROL if view.control else view.unit

@@ -1,7 +1,7 @@
-"""The source lines of which most is executed: by a run where there was one, else by the way of a few threads.
+"""This module finds the source lines that execute most instructions, by a run or, without one, by estimated executions.
 
-Needs a binary with a line table. Without a run each instruction counts as often as threads of the launch come to it, or
-as loops and calls suggest where no launch says; memory accesses and slow units count as what they are, one instruction.
+Needs a binary with a line table. Without a run an instruction's executions come from a profile, or are estimated by
+loops and calls. A memory access or an instruction of a slow unit counts as one instruction, like any other.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.version import Version
 
 MOST = 8
+"""Upper limit on lines listed, so that they stay a short table. Chosen by hand."""
 
 
 @dataclass(frozen=True)
 class HotLine:
-    """percent: of all instructions that are executed. measured: whether the emulator counted them."""
+    """A hot line is a source line with its part of the executed instructions."""
 
     file: str
     line: int
     function: str
-    percent: float
-    measured: bool
+    percent: float  #: of all executed instructions
+    measured: bool  #: whether the emulator counted them
 
 
 def hot_lines(module: Module, request: Request, original: Version) -> list[HotLine]:
-    """The hottest first, at most `MOST`; none where the binary has no line table. original: with what its run counted,
-    if it was run."""
+    """Return at most `MOST` lines, the hottest first; none if the binary has no line table.
+
+    original: has the executions that its run counted, if it was run.
+    """
     counted: dict[tuple[str, int, str], float] = {}
     total, measured = 0.0, bool(original.counts)
     places: dict[str, list[tuple[str, int] | None]] = {}
@@ -47,14 +50,14 @@ def hot_lines(module: Module, request: Request, original: Version) -> list[HotLi
 
 
 def _of_run(version: Version) -> Iterator[tuple[Function, int, float]]:
-    """Each instruction of the version, and how many warps executed it."""
+    """Yield each instruction of the version as (function, index, executions by warps in its run)."""
     for fn in version.functions:
         for index, runs in enumerate(version.counts[fn.name].tolist()):
             yield fn, index, float(runs)
 
 
 def _by_loops(module: Module, request: Request) -> Iterator[tuple[Function, int, float]]:
-    """Each instruction of the kernel and what it calls, and how often it is expected to be executed."""
+    """Yield each instruction of the kernel and of the functions it calls as (function, index, estimated executions)."""
     from binalloc.transform.allocate.frequencies import blocks_by_runs
 
     for f, b, runs in blocks_by_runs(request.prepared_for(module).program):

@@ -1,4 +1,4 @@
-"""What to know of a recommendation, the weightiest first: risks, which are to beware of, and facts."""
+"""Notes say what to know of a recommendation, by weight: risks, to beware of, and facts."""
 
 from __future__ import annotations
 
@@ -15,33 +15,34 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.grid import Filling
 
 FULL_WAVES = 8
-"""So many waves, and the last one hardly counts."""
+"""Waves from which on no note is made of the last one: it takes at most an eighth of the time. Chosen by hand."""
 FULL = 0.9
-"""Share of the last wave that is nearly a whole one."""
+"""Share of the machine from which on the last wave counts as a whole one. Chosen by hand."""
 HALF = 0.5
-"""A last wave that fills less is a risk in a grid of few."""
+"""A last wave that fills less of the machine is a risk in a grid of fewer than `FULL_WAVES` / 2. Chosen by hand."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """weight: heavier ones are told first. beware: it may make the advice wrong, or cost more than it gains. text: a
-    sentence without its end."""
+    """A note is one thing to know of a recommendation."""
 
-    weight: int
-    beware: bool
-    text: str
+    weight: int  #: heavier notes come first; only the order of the weights counts
+    beware: bool  #: whether it may make the advice wrong, or cost more than the advice gains
+    text: str  #: a sentence without its end
 
 
 def notes_of(outcome: Outcome, filled: Filling | None, bound: Bound | None) -> list[Note]:
-    """By weight, then in this order. filled: how the grid fills the GPU with the recommended blocks. bound: what binds
-    the original."""
+    """Return the notes by weight; notes of equal weight keep the order in which they are found here.
+
+    filled: how the grid fills the GPU with the recommended blocks. bound: of the original.
+    """
     found = [*_of_grid(filled), *_of_choice(outcome), *_of_limits(outcome), *_of_runs(outcome)]
     found += [*_of_model(outcome, bound), *_of_few(outcome, filled)]
     return sorted(found, key=lambda note: -note.weight)
 
 
 def _of_model(outcome: Outcome, bound: Bound | None) -> list[Note]:
-    """What only a run tells: which sizes and addresses there are, and what caches keep of them."""
+    """Note what only a run shows, if none was made: sizes, addresses, and the contents of caches."""
     if bound is None or bound.measured:
         return []
     text = "nothing was run: sizes and addresses that code does not tell, and what caches keep, are the model's guesses"
@@ -55,6 +56,7 @@ def _of_model(outcome: Outcome, bound: Bound | None) -> list[Note]:
 
 
 def _of_grid(filled: Filling | None) -> list[Note]:
+    """Note a grid that is smaller than a wave, or a last wave that leaves much of the machine idle."""
     if filled is None:
         return []
     waves, last = filled.waves, filled.waves % 1
@@ -73,7 +75,7 @@ def _of_grid(filled: Filling | None) -> list[Note]:
 
 
 def _of_few(outcome: Outcome, filled: Filling | None) -> list[Note]:
-    """Emulated cycles are of one SM that goes through the grid, with no more blocks at once than it has on the GPU."""
+    """Note that the emulated SM holds fewer blocks than fit, since an SM of the GPU gets no more of the grid."""
     if filled is None or outcome.original.cycles is None or filled.share >= outcome.original.blocks_per_sm:
         return []
     held = count(filled.share, "block")
@@ -82,6 +84,7 @@ def _of_few(outcome: Outcome, filled: Filling | None) -> list[Note]:
 
 
 def _of_choice(outcome: Outcome) -> list[Note]:
+    """Note more local memory, fewer or equally many blocks, and a register cap below the compiler's floor."""
     original, chosen, found = outcome.original, outcome.rewritten, []
     if outcome.kept_original or outcome.by_order_alone:
         return []
@@ -103,6 +106,7 @@ def _of_choice(outcome: Outcome) -> list[Note]:
 
 
 def _of_limits(outcome: Outcome) -> list[Note]:
+    """Note that something else than registers and shared memory limits the number of blocks."""
     others = [name for name in outcome.rewritten.limiters if name not in ("registers", "shared")]
     if not others:
         return []
@@ -112,6 +116,7 @@ def _of_limits(outcome: Outcome) -> list[Note]:
 
 
 def _of_runs(outcome: Outcome) -> list[Note]:
+    """Note that cycles are estimated from parts of the grid; a risk if the error exceeds the gain."""
     original = outcome.original
     if outcome.error is None or original.sampled is None:
         return []

@@ -1,7 +1,7 @@
-"""How many blocks a kernel should run with on a machine, why, and what to do next.
+"""This module recommends a number of blocks for a kernel on a machine, with the reasons and the next steps.
 
-Needs what `rewrite_kernel` needs. Leaves its outcome with the facts behind it, how many blocks other resources would
-allow (what-if curves, by occupancy's rules alone), and what to beware of.
+Needs the same as `rewrite_kernel`. Leaves its outcome with the facts behind it, the number of blocks that other
+resources would allow (what-if curves, by occupancy's rules alone), and what to beware of.
 """
 
 from __future__ import annotations
@@ -30,90 +30,90 @@ from binalloc.pipeline.steps.version import Version
 from binalloc.printable import count
 
 NOTHING = 0.01
-"""A gain that is as good as none."""
+"""Gain of another order below which the kernel is left alone: not worth another binary. Chosen by hand."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """From so many of a resource on, until the next step, so many blocks are resident on an SM."""
+    """A step is a stretch of a curve over which the number of resident blocks is the same."""
 
-    at: int
-    blocks: int
+    at: int  #: amount of the resource at which the step begins; it ends where the next one begins
+    blocks: int  #: blocks that are resident on an SM
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Steps, ascending, of which the last goes to `most`: more of the resource no block can have."""
+    """A curve shows how the number of resident blocks depends on one resource."""
 
-    steps: list[Step]
-    most: int
+    steps: list[Step]  #: ascending
+    most: int  #: end of the last step: no block can have more of the resource
 
 
 @dataclass(frozen=True)
 class Residence:
-    """Where a function of a version has its values: instructions, registers that its code names, and instructions that
-    access slots and words of the spill area in local memory."""
+    """A residence shows where a function of a version keeps its values."""
 
     function: str
     instructions: int
-    registers: int
-    slot_accesses: int
-    local_accesses: int
+    registers: int  #: registers up to the highest one that the code names
+    slot_accesses: int  #: instructions that access slots
+    local_accesses: int  #: instructions that access the spill area in local memory
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """outcome: what the policy chose. given: how the machine holds the input; held: what was chosen. curves: by
-    resource (registers per thread, user's shared bytes per block, threads per block), all else being that of the
-    original, as the kernel's directives have it.
-    expected: how many times as fast as the original policy `model`'s estimate has the recommended version; None where
-    it was run, and where the original is kept. values: where the recommended version has its values, by function.
-    filled: how the grid fills the GPU with the recommended blocks; None without a launch. notes: sorted. bound: what
-    binds the original; None where nothing tells. lines: the hottest. spread, certificate: see there."""
+    """A recommendation is the policy's choice with the facts behind it."""
 
-    outcome: Outcome
-    character: Character
-    use: KernelUse
-    given: Occupancy
-    held: Occupancy
+    outcome: Outcome  #: the policy's choice
+    character: Character  #: facts about the kernel
+    use: KernelUse  #: resources of the input
+    given: Occupancy  #: occupancy of the input
+    held: Occupancy  #: occupancy of the version chosen
+    #: what-if curves by resource: registers per thread, the user's shared bytes per block, threads per block. All other
+    #: resources are the original's, as the kernel's directives leave them
     curves: dict[str, Curve]
-    filled: Filling | None
-    notes: list[Note]
-    bound: Bound | None
-    lines: list[HotLine]
+    filled: Filling | None  #: how the grid fills the GPU with the recommended blocks; None without a launch
+    notes: list[Note]  #: by weight
+    bound: Bound | None  #: of the original; None if it cannot be found
+    lines: list[HotLine]  #: the hottest lines, the hottest first
+    #: speedup of the recommended version by policy `model`'s estimate; None if it was run, or if the original is kept
     expected: float | None
-    spread: Spread | None
-    values: list[Residence]
-    certificate: Certificate | None
+    spread: Spread | None  #: worst and best of the levels looked at; None if the speedup of none is known
+    values: list[Residence]  #: where the recommended version keeps its values, by function
+    certificate: Certificate | None  #: lower bound on the spill cost; None if no allocator made the version
 
     @property
     def chosen(self) -> Version:
+        """Return the recommended version."""
         return self.outcome.rewritten
 
     @property
     def leave(self) -> bool:
-        """Whether there is nothing to do: the original is kept, or its other order gains next to nothing."""
+        """Return whether there is nothing to do: the original is kept, or its other order gains next to nothing."""
         gain = self.outcome.ordering
         return self.outcome.kept_original or (self.outcome.by_order_alone and gain is not None and gain < 1 + NOTHING)
 
     @property
     def waves(self) -> float | None:
-        """Of the grid, with the recommended blocks on every SM; None without a launch."""
+        """Return the waves of the grid with the recommended blocks on every SM; None without a launch."""
         return None if self.filled is None else self.filled.waves
 
     @property
     def warnings(self) -> list[str]:
-        """The notes that are to beware of, in words."""
+        """Return the texts of the notes to beware of."""
         return [note.text for note in self.notes if note.beware]
 
     @property
     def instruction_change(self) -> float:
-        """Static instructions after over before: the paper's Table 1."""
+        """Return static instructions after over static instructions before, as in the unified paper's Table 1."""
         return self.chosen.instructions / self.outcome.original.instructions
 
 
 def recommend(module: Module, request: Request, certify: bool = False) -> Recommendation:
-    """certify: whether the exact allocator is asked for a bound (`certificate`). Raises as `rewrite_kernel` does."""
+    """Recommend a number of blocks for the kernel that the request names.
+
+    certify: whether the exact allocator is asked for a bound (`certificate`). Raises what `rewrite_kernel` raises.
+    """
     outcome = _judged(rewrite_kernel(module, replace(request, whole_gpu=True)))
     request = outcome.request
     use = kernel_use(module.function(request.kernel), request.launch, request.block)
@@ -138,7 +138,7 @@ def recommend(module: Module, request: Request, certify: bool = False) -> Recomm
 
 
 def _judged(outcome: Outcome) -> Outcome:
-    """The outcome; where it stays as it is because of the grid, that is the reason."""
+    """Return the outcome; if the kernel is left as it is because of its small grid, give that as the reason."""
     request, own = outcome.request, outcome.original.blocks_per_sm
     filled = filling(request.launch, request.machine, own)
     if filled is not None and filled.starved and (outcome.kept_original or outcome.by_order_alone):
@@ -151,7 +151,7 @@ def _judged(outcome: Outcome) -> Outcome:
 
 
 def _bound(module: Module, outcome: Outcome) -> Bound | None:
-    """What binds the original: by its run, else by the model, with as many blocks as an SM gets."""
+    """Return the bound of the original by its run, else by the model, with as many blocks as an SM gets of the grid."""
     from binalloc.pipeline.estimate.demand import bound_of
     from binalloc.pipeline.estimate.estimate import estimates_of
 
@@ -165,11 +165,16 @@ def _bound(module: Module, outcome: Outcome) -> Bound | None:
 
 
 def _occupancy(version: Version, request: Request) -> Occupancy:
+    """Return the occupancy of a version on the request's machine."""
     return request.machine.occupancy(kernel_use(version.module.function(request.kernel), request.launch, request.block))
 
 
 def _expected(module: Module, outcome: Outcome) -> float | None:
-    """Over the original in the order in which it should be faster, whatever the policy goes by."""
+    """Return the speedup of the recommended version by the model's estimate, whatever the policy is.
+
+    It is over the original in the order that the model expects to be faster. None if the version was run, or if the
+    original is kept.
+    """
     from binalloc.pipeline.estimate.estimate import estimates_of
     from binalloc.pipeline.policies.model import better_order
 
@@ -183,6 +188,7 @@ def _expected(module: Module, outcome: Outcome) -> float | None:
 
 
 def _residence(fn: Function) -> Residence:
+    """Count where a function keeps its values."""
     views = [view(instr) for instr in fn.instrs]
     spills = [v.memory.space for v in views if v.memory is not None and v.memory.spill]
     named = (ref.index + ref.units for v in views for ref in (*v.defs, *v.uses) if ref.file == REG)
@@ -190,9 +196,10 @@ def _residence(fn: Function) -> Residence:
 
 
 def _curves(request: Request, use: KernelUse) -> dict[str, Curve]:
+    """Return the what-if curve of each resource. use: the kernel's resources, of which each curve varies one."""
     limits = request.machine.limits
     most = limits.threads_per_block
-    # Shared memory is handed out by the unit: what a block has of it changes behind each.
+    # Shared memory is allocated in units, so that occupancy can change only just after a multiple of the unit.
     shared = (0, *range(1, limits.shared_per_block, limits.shared_unit), limits.shared_per_block)
     return {
         "registers": _curve(request, range(1, limits.registers_per_thread + 1), use.given),
@@ -202,7 +209,10 @@ def _curves(request: Request, use: KernelUse) -> dict[str, Curve]:
 
 
 def _curve(request: Request, points: Iterable[int], use_at: Callable[[int], KernelUse]) -> Curve:
-    """Where the number of resident blocks changes, up to the last point that occupancy's rules have an answer for."""
+    """Return the curve over `points`, up to the last point that occupancy's rules accept.
+
+    use_at: gives the kernel's resources at a point.
+    """
     steps: list[Step] = []
     most = 0
     for at in points:

@@ -1,4 +1,4 @@
-"""What the levels that a policy looked at come to, from the worst to the best, and where among them its choice is."""
+"""A spread shows the speedups of the levels that a policy looked at, from the worst to the best, and of its choice."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from binalloc.pipeline.steps.version import Tried
 
 
 class Reached(NamedTuple):
-    """A speedup over the original, and the resident blocks that have it."""
+    """An entry is the speedup of one level."""
 
-    speedup: float
-    blocks: int
+    speedup: float  #: over the original
+    blocks: int  #: resident blocks
 
 
 @dataclass(frozen=True)
 class Spread:
-    """auto: what was chosen. best, worst: of the original and all levels known in the same way. emulated: by their
-    runs; otherwise by policy `model`'s estimate."""
+    """A spread has the worst and the best level, and the one chosen."""
 
-    emulated: bool
-    auto: Reached
-    best: Reached
-    worst: Reached
+    emulated: bool  #: whether speedups are by runs; otherwise they are by policy `model`'s estimate
+    auto: Reached  #: the version chosen
+    best: Reached  #: the best of the original and all levels whose speedup is known in the same way
+    worst: Reached  #: the worst of them
 
 
 def spread(outcome: Outcome) -> Spread | None:
-    """None where there is no level whose run or estimate is known."""
+    """Return the spread of the levels looked at; None if no level was run or estimated."""
     original = Reached(1.0, outcome.original.blocks_per_sm)
     emulated = any(_emulated(t, outcome) for t in outcome.tried)
     by_module: dict[int, Reached] = {}
@@ -44,7 +43,7 @@ def spread(outcome: Outcome) -> Spread | None:
 
 
 def _emulated(tried: Tried, outcome: Outcome) -> float | None:
-    """The speedup of a level that was run."""
+    """Return the speedup of a level by its run; None if it was not run."""
     before, version = outcome.original.cycles, tried.version
     return before / version.cycles if before and version is not None and version.cycles else None
 

@@ -1,1 +1,1 @@
-"""What a version of a kernel is expected to take on a machine: nothing is run."""
+"""This room estimates what a version of a kernel takes on a machine. Nothing is run."""

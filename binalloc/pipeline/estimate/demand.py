@@ -1,6 +1,7 @@
-"""What binds a version by the model: what its warps ask of each resource, times how fast they should get through.
+"""This module finds the bound of a version by the model: the demand of a warp on each resource, times the rate at which
+warps are expected to complete.
 
-Needs what `estimate` has of a version. Nothing is run.
+Needs the estimate of a version (`estimate`). Nothing is run.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.isa.kinds import Access, Space
 from binalloc.pipeline.bound import Bound, by_model
-from binalloc.pipeline.estimate.steps import OFF_CHIP
+from binalloc.pipeline.steps.counts import OFF_CHIP
 
 if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
@@ -21,12 +22,15 @@ _SPACES = {
     Space.GLOBAL: "global memory", Space.GENERIC: "global memory", Space.LOCAL: "local memory",
     Space.TEXTURE: "textures", Space.SHARED: "shared memory",
 }  # fmt: skip
+"""For each memory space, the name of the wait for its accesses."""
 _SLOW = {"sfu": "special functions", "conv": "conversions", "dp": "f64 arithmetic"}
+"""For each class of units with a long latency, the name of the wait for it."""
 NOBODY = "dependent instructions"
+"""Name of the wait in code without accesses and without slow units."""
 
 
 def bound_of(estimates: Estimates, version: Version, machine: Machine) -> Bound | None:
-    """None where nothing of the kernel can be followed."""
+    """Return the bound of a version by the model; None if no instruction of the kernel can be walked."""
     followed = estimates.followed(version)
     units: dict[str, float] = defaultdict(float)
     waits: dict[str, float] = defaultdict(float)

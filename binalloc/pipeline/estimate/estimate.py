@@ -1,7 +1,8 @@
-"""How fast an SM gets through a version of a kernel, from its code: nothing is run.
+"""This module estimates from the code how fast an SM completes the warps of a version of a kernel. Nothing is run.
 
-Needs the input and a request. A thread's way through the code is found by a walk (`emulator.walk`), what accesses ask
-for by `traffic`; the warps of the resident blocks then all take the steps of that way (`models.search.contention`).
+Needs the input and a request. A walk (`Setting.walk`) finds the way of a thread through the code, and `traffic` finds
+the demand of its accesses. The warps of the resident blocks then all take the steps of this way, and contend for the
+SM's resources (`contention`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.walk.repeats import Again, Going
-from binalloc.emulator.walk.setting import Setting
-from binalloc.emulator.walk.thread import Walked
-from binalloc.emulator.walk.warps import COMMON, look_at
 from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.kinds import Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
-from binalloc.models.search.contention import MOST_STEPS, WarpStep, throughput
+from binalloc.pipeline.estimate.contention import MOST_STEPS, WarpStep, throughput
 from binalloc.pipeline.estimate.steps import Steps
 from binalloc.pipeline.estimate.traffic import SCATTERED, Asked, Traffic
+from binalloc.pipeline.estimate.walk.repeats import Again, Going
+from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.thread import Walked
+from binalloc.pipeline.estimate.walk.warps import COMMON, look_at
 
 if TYPE_CHECKING:
     from binalloc.analysis.program import FunctionAnalysis
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.version import Version
 
 MOST_WORDS = 30_000
-"""Of a way; a longer one is taken with fewer rounds of its loops."""
+"""Upper limit on the words of a way; a longer one is taken with fewer rounds of its loops. A larger one costs time for
+each version. Chosen by hand."""
 FEW_STEPS = MOST_STEPS // 4
-"""Followed where no launch says what any of them take."""
+"""Upper limit on steps followed where there is no launch: a first look, whose sizes are unknown, should be quick."""
 
 
 def estimates_of(module: Module, request: Request) -> Estimates:
-    """Those of the request, found once."""
+    """Return the estimates of the request, made once and kept in it. module: the input."""
     kept = request.prepared
     if kept.estimates is None or kept.estimates.module is not module:
         kept.estimates = Estimates(module, request)
@@ -45,24 +47,24 @@ def estimates_of(module: Module, request: Request) -> Estimates:
 
 @dataclass(frozen=True)
 class Followed:
-    """What warps of a version do. each, words: their steps, and the code words that they are made of with the share of
-    all words that is left. asked, passes: what an access asks for, and how long it takes its port. done: how much of
-    the kernel's work the ways are; share: how much is left of them."""
+    """This record has the work of the warps of a version."""
 
-    each: list[list[WarpStep]]
+    each: list[list[WarpStep]]  #: steps of each warp
+    #: code words that each warp executes, and the share of its way that they are (see `_expanded`)
     words: list[tuple[list[int], float]]
     setting: Setting
-    asked: Callable[[int, View], Asked]
-    passes: Callable[[int, Memory], float]
-    done: float
-    share: float
+    asked: Callable[[int, View], Asked]  #: gives the demand of the access at a code word
+    passes: Callable[[int, Memory], float]  #: gives the cycles for which the access at a code word takes its port
+    done: float  #: share of the kernel's work that the walks cover; below 1 if they were cut short
+    share: float  #: share of the walked ways that `words` are, on average
 
 
 class Estimates:
-    """Of versions of one kernel on one machine. module: the input."""
+    """Estimates are of the versions of one kernel on one machine."""
 
     def __init__(self, module: Module, request: Request) -> None:
-        """Raises UsageError as a run does where launch and kernel contradict each other."""
+        """Walk the input. module: the input. Raises UsageError, as a run does, if launch and kernel contradict each
+        other."""
         from binalloc.analysis.program import analyse
         from binalloc.pipeline.steps.kernels import kernel_use
 
@@ -80,16 +82,16 @@ class Estimates:
 
     @property
     def sure(self) -> bool:
-        """Whether how often code runs and where it accesses memory hangs on little that is unknown."""
+        """Return whether executions and addresses depend little on unknown values."""
         return self._seen.sure
 
     @property
     def launched(self) -> bool:
-        """Whether it is known how the kernel is launched."""
+        """Return whether it is known how the kernel is launched."""
         return self._request.launch is not None
 
     def rate(self, version: Version) -> float:
-        """Runs of the kernel by a warp per cycle of an SM; asked again, it is at hand."""
+        """Return the number of warps per cycle that complete the kernel on an SM. The result is kept."""
         for known, rate in self._rates:
             if known.module is version.module and known.blocks_per_sm == version.blocks_per_sm:
                 return rate
@@ -97,6 +99,7 @@ class Estimates:
         return self._rates[-1][1]
 
     def _rate(self, version: Version) -> float:
+        """Estimate what `rate` returns."""
         followed = self.followed(version)
         most = MOST_STEPS if self.launched else FEW_STEPS
         schedulers = self._request.machine.schedulers.count
@@ -104,7 +107,7 @@ class Estimates:
         return followed.done * followed.share * way
 
     def without_barriers(self, version: Version) -> float:
-        """How many times as fast the version should be if no warp waited at barriers."""
+        """Return the estimated speedup of the version if no warp waited at barriers."""
         followed = self.followed(version)
         if not any(step.barrier for steps in followed.each for step in steps):
             return 1.0
@@ -117,11 +120,11 @@ class Estimates:
 
     @property
     def warps(self) -> int:
-        """Of a block."""
+        """Return the warps of a block."""
         return self._use.warps
 
     def followed(self, version: Version) -> Followed:
-        """What warps of a version do, one after the other."""
+        """Return the work of a version's warps: ways, steps, and the demand of their accesses."""
         blocks = version.blocks_per_sm
         setting = self._setting(version.module)
         ways = {thread: setting.walk(*thread) for thread in dict.fromkeys(self._seen.threads)}
@@ -148,11 +151,11 @@ class Estimates:
         return Followed(each, ways_taken, setting, asked, passes, done, share)
 
     def _mean(self, of: dict[tuple[int, int], float]) -> float:
-        """Over the warps of a block, by the threads that stand for them."""
+        """Return the mean over the warps of a block. of: a value for each walked thread, which represents warps."""
         return sum(of[thread] for thread in self._seen.threads) / len(self._seen.threads)
 
     def _setting(self, module: Module) -> Setting:
-        """Kept for the next, which is often asked of the same."""
+        """Return the setting of a module. The last one is kept, since the next call often is for the same module."""
         if self._last is None or self._last.module is not module:
             request = self._request
             self._last = Setting(
@@ -161,8 +164,10 @@ class Estimates:
         return self._last
 
     def _passes(self, setting: Setting) -> Callable[[int, Memory], float]:
-        """How many cycles the access at a code word takes its port: how often banks of shared memory serve it, or how
-        many lines it touches."""
+        """Return a function that gives the cycles for which the access at a code word takes its port.
+
+        They are the passes over the banks of shared memory, or the lines that the access touches.
+        """
         shared = self._request.machine.shared
 
         def passes(word: int, memory: Memory) -> float:
@@ -179,7 +184,7 @@ class Estimates:
         return passes
 
     def _sectors(self, fn: Function, index: int, seen: View) -> float:
-        """How many an access asks for of memory that all threads have in common; 0 for others."""
+        """Return the sectors that an access asks for in memory shared by all threads; 0 for other memory."""
         memory = seen.memory
         if memory is None or memory.space not in COMMON:
             return 0.0
@@ -191,26 +196,31 @@ class Estimates:
 
 
 def _required(kernel: Function) -> tuple[int, int, int] | None:
-    """The block size that the binary requires, if it does."""
+    """Return the block size that the binary requires; None if it requires none."""
     x, y, z = kernel.info.block
     return (x or 1, y or 1, z or 1) if x or y or z else None
 
 
 def _work(walked: Walked, setting: Setting) -> float:
-    """How far a walk came that may have been cut short: how often it accessed memory, spills apart, which no rewrite
-    makes more or less."""
+    """Return the number of memory accesses of a walk without spills, at least 1.
+
+    No rewrite changes this number, so it measures how far a walk came that was cut short.
+    """
     counts = enumerate(walked.counts)
     views = ((setting.view(word).memory, times) for word, times in counts if times)
     return sum(times for memory, times in views if memory is not None and not memory.spill) or 1.0
 
 
 def _original(fn: Function, index: int) -> tuple[str, int]:
-    """The function and the instruction of the input that an instruction of a version stands for, -1 for none."""
+    """Return the function and index of the input's instruction that an instruction of a version stands for.
+
+    The index is -1 if it stands for none.
+    """
     return (fn.name, index) if fn.origin is None else (fn.origin.function, fn.origin.index[index])
 
 
 def _apart(f: FunctionAnalysis) -> set[int]:
-    """The instructions that read what may differ between lanes."""
+    """Return the instructions that read a lane-varying value."""
     from binalloc.analysis.varying import varying_webs
 
     varying = varying_webs(f)
@@ -218,8 +228,10 @@ def _apart(f: FunctionAnalysis) -> set[int]:
 
 
 def _expanded(way: list[Going], most: int) -> tuple[list[int], float]:
-    """The words one after the other, loops with fewer rounds where there are more than so many; and how many of all
-    those are left, as a share."""
+    """Return the words of a way one after the other, and the share of all its words that they are.
+
+    most: upper limit on the words; beyond it loops get fewer rounds.
+    """
     lengths = [0]
     for item in way:
         more = item.times * (lengths[item.end] - lengths[item.start]) if isinstance(item, Again) else 1
@@ -238,7 +250,7 @@ def _expanded(way: list[Going], most: int) -> tuple[list[int], float]:
 
 
 def _stretches(words: list[int]) -> Iterator[range]:
-    """Words that follow one another."""
+    """Yield the maximal ranges of consecutive words."""
     start = 0
     for at in range(1, len(words) + 1):
         if at == len(words) or words[at] != words[at - 1] + 1:

@@ -1,7 +1,7 @@
-"""A version's code along the way of one thread, as steps of a warp (`models.search.contention`).
+"""This module divides the way of a thread through a version's code into steps of a warp (`contention.WarpStep`).
 
-Needs a scheduled version and the words that the thread executes. A step ends where the next one may have to wait: in
-front of an instruction that waits for scoreboards, behind one that takes one, at a barrier.
+Needs a scheduled version and the words that the thread executes. A step ends where the next one may have to wait:
+before an instruction that waits for scoreboards, after an instruction that takes one, and at a barrier.
 """
 
 from __future__ import annotations
@@ -11,32 +11,35 @@ from typing import TYPE_CHECKING
 
 from binalloc.isa.instruction import DEFAULT_CONTROL
 from binalloc.isa.kinds import Access, Flow, Space
-from binalloc.models.search.contention import WarpStep
+from binalloc.pipeline.estimate.contention import WarpStep
+from binalloc.pipeline.steps.counts import OFF_CHIP
 
 if TYPE_CHECKING:
     from binalloc.isa.interface.view import Memory, View
     from binalloc.models.machines.model import Machine
     from binalloc.pipeline.estimate.traffic import Asked
 
-NO_SCOREBOARD = DEFAULT_CONTROL.wbar
-OFF_CHIP = (Space.GLOBAL, Space.LOCAL, Space.GENERIC, Space.TEXTURE)
+NO_SCOREBOARD = DEFAULT_CONTROL.wbar  # in control codes, the number for "none"
 QUEUES = ("answers", "requests", "dram")
-"""What accesses queue for, beside the ports of the units."""
+"""Resources that accesses queue for besides the ports of the units: the links from and to L2, and DRAM."""
 PORT = (Space.SHARED, Space.GLOBAL, Space.LOCAL, Space.GENERIC)
-"""Whose accesses take their port for as long as banks or lines want."""
+"""Memory spaces whose accesses take their port for a cycle per pass over banks or per line."""
 IN_TURN = 4
-"""Issues after which others have their turn: schedulers go round their warps instruction by instruction, which would
-take as many steps as there are instructions."""
+"""Issue slots after which a step ends, so that other warps have their turn. Schedulers switch warps after every
+instruction, but a step for each instruction would cost too much time. Chosen by hand."""
 
 
 class Steps:
-    """On one machine."""
+    """This object makes the steps of warps on one machine."""
 
     def __init__(
         self, machine: Machine, asked: Callable[[int, View], Asked], passes: Callable[[int, Memory], float]
     ) -> None:
-        """asked: what the access at a code word asks for, which goes off the chip; passes: how many cycles
-        one takes the port, of shared memory's banks or for L1's lines."""
+        """Compute the cycles that each unit takes for an instruction, and the bytes that each queue serves per cycle.
+
+        asked: gives the demand of the off-chip access at a code word. passes: gives the cycles for which an access
+        takes its port, by passes over banks or by lines of L1.
+        """
         self._machine, self._asked, self._passes = machine, asked, passes
         names = sorted({unit.port_group for _, unit in machine.units.items()})
         self._numbers = {name: k for k, name in enumerate((*QUEUES, *names))}
@@ -51,7 +54,10 @@ class Steps:
         self._made: dict[tuple[int, int], list[WarpStep]] = {}
 
     def along(self, way: Iterable[Sequence[int]], views: Callable[[int], View]) -> list[WarpStep]:
-        """way: stretches of code words, each executed one after the other."""
+        """Return the steps along a way.
+
+        way: stretches of consecutive code words. views: gives the instruction at a code word.
+        """
         found: list[WarpStep] = []
         for stretch in way:
             key = stretch[0], stretch[-1]
@@ -61,6 +67,7 @@ class Steps:
         return found
 
     def _of(self, stretch: Sequence[tuple[int, View]]) -> Iterable[WarpStep]:
+        """Yield the steps of one stretch of code words."""
         open_ = _Open(self._machine.schedulers.issue_width, self._divided)
         for word, seen in stretch:
             control, unit = seen.instr.ctrl, self._machine.units[seen.unit]
@@ -85,7 +92,7 @@ class Steps:
             yield open_.end()
 
     def _result(self, word: int, seen: View) -> dict[str, object]:
-        """What an instruction takes beyond its issue."""
+        """Return the fields of a step for its last instruction: latency, scoreboards and requests."""
         m, control, memory = self._machine, seen.instr.ctrl, seen.memory
         unit = m.units[seen.unit]
         found: dict[str, object] = {"latency": float(unit.latency), "barrier": seen.control == Flow.BARRIER}
@@ -105,22 +112,24 @@ class Steps:
 
 
 class _Open:
-    """The step that has been begun. divided: the resources of which each scheduler has one."""
+    """An open step is a step whose end is not yet known."""
 
     def __init__(self, width: int, divided: set[int]) -> None:
+        """Begin a step. width: issue width of a scheduler. divided: resources of which each scheduler has one."""
         self._width, self._divided = width, divided
         self.uses: dict[int, float] = {}
         self.issues = 0.0
         self.waits, self._cycles, self.begun = 0, 0.0, False
 
     def add(self, stall: int, least: int) -> None:
-        """An instruction with its stall count, behind which the warp waits at least so long."""
+        """Add an instruction. stall: its stall count. least: the fewest cycles that the warp waits after it."""
         alone = stall > 0 or self._width == 1
         self.issues += alone
         self._cycles += max(stall, least, alone)
         self.begun = True
 
     def end(self, **more: object) -> WarpStep:
+        """End the step, return it, and begin the next one. more: further fields of the step."""
         uses = sorted(self.uses.items())
         shared = tuple(use for use in uses if use[0] not in self._divided)
         own = tuple(use for use in uses if use[0] in self._divided)

@@ -1,11 +1,14 @@
-"""What the accesses of a version ask of the memory system, and how long they take where nobody else does.
+"""This module estimates the demand of a version's accesses on the memory system, and their unloaded latency.
 
-Needs a machine, what is known of accesses by the walk (`emulator.walk.warps`), and how many threads are resident.
-Assumed, where the walk does not say: an access whose lanes' addresses hang on loaded data asks for a number of sectors
-halfway, in ratio, between side by side and all apart; what blocks in a row ask for first DRAM has, what one asks for
-again L1, where that caches it and has room for all that is asked for, and the rest L2. An L1 that fills whole lines
-asks for those.
-Spilled words are in L1 and L2 as far as those hold what is asked for between two accesses to a word.
+Needs a machine, the facts about accesses from the walk (`warps.look_at`), and the number of resident threads.
+These assumptions stand for facts that the walk does not find:
+
+- If the addresses of an access depend on loaded data, it asks for the geometric mean of the sectors of adjacent words
+  and of scattered words.
+- DRAM serves sectors that successive blocks ask for the first time. L1 serves sectors that a block asks for again, if
+  L1 caches them and has room for everything asked for. L2 serves the rest.
+- An L1 that fills whole lines asks for whole lines.
+- Spilled words are in L1 and L2 as far as these have room for everything asked for between two accesses to a word.
 """
 
 from __future__ import annotations
@@ -23,31 +26,35 @@ if TYPE_CHECKING:
     from binalloc.models.machines.model import Machine
 
 SIDE_BY_SIDE = LANES * WORD // SECTOR_BYTES
-"""Sectors of a warp's words that lie one after the other."""
+"""Sectors of a warp's access to adjacent words."""
 SCATTERED = sqrt(SIDE_BY_SIDE * LANES)
+"""Sectors assumed for an access with unknown addresses: halfway, in ratio, between adjacent words and one per lane."""
 BETWEEN = 1 / 3
-"""Share of a run between two accesses to a spilled word."""
+"""Assumed share of a run between two accesses to a spilled word. Chosen by hand; larger ones make spills dearer."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """By one access of a warp. latency: cycles to its result. answers, requests: bytes on the link from L2 and to it.
-    dram: bytes."""
+    """This record is the demand of one access of a warp."""
 
-    latency: float
-    answers: float = 0.0
-    requests: float = 0.0
-    dram: float = 0.0
+    latency: float  #: cycles to its result
+    answers: float = 0.0  #: bytes on the link from L2
+    requests: float = 0.0  #: bytes on the link to L2
+    dram: float = 0.0  #: bytes from or to DRAM
 
 
 class Traffic:
-    """Of a version with so many threads resident. spilled: bytes of local memory per thread; streamed: bytes that all
-    resident warps together ask for in a run of the kernel, local memory apart; fresh: share of sectors that a block has
-    not asked for before; first: that no block near it has."""
+    """Traffic is the demand of a version's accesses on the memory system."""
 
     def __init__(
         self, machine: Machine, threads: int, spilled: int, streamed: float, fresh: float, first: float
     ) -> None:
+        """Estimate the hit rates of the caches.
+
+        threads: resident threads. spilled: bytes of local memory per thread. streamed: bytes that all resident warps
+        together ask for in a run of the kernel, without local memory. fresh: share of the sectors that a block has not
+        asked for before. first: share of the sectors that no block near it has asked for before.
+        """
         self._machine, self._fresh, self._first = machine, fresh, first
         local, passing = threads * spilled, streamed * BETWEEN
         l1, l2 = machine.l1, machine.l2
@@ -57,8 +64,10 @@ class Traffic:
         self._in_l2 = _share(l2.bytes / machine.chip.sms, local + passing) if l2.caches_data else 0.0
 
     def asked(self, memory: Memory, sectors: float, lines: float = 1.0) -> Asked:
-        """By an access to memory off the chip. sectors, lines: that it asks for, of memory that all threads have in
-        common."""
+        """Return the demand of an access to off-chip memory.
+
+        sectors, lines: sectors and lines that it asks for, in memory shared by all threads.
+        """
         m = self._machine
         if memory.space == Space.LOCAL:
             return self._local(memory)
@@ -73,6 +82,7 @@ class Traffic:
         return Asked(latency, asked * (1 - hits), 0.0, asked * self._first)
 
     def _local(self, memory: Memory) -> Asked:
+        """Return the demand of an access to local memory."""
         m, missed = self._machine, (1 - self._in_l1) * memory.size * LANES
         beyond = self._in_l2 * m.l2.latency + (1 - self._in_l2) * m.dram.latency
         latency = self._in_l1 * m.l1.latency + (1 - self._in_l1) * beyond
@@ -82,4 +92,5 @@ class Traffic:
 
 
 def _share(there: float, wanted: float) -> float:
+    """Return the share of `wanted` bytes that fits into `there` bytes, at most 1."""
     return min(1.0, there / wanted) if wanted else 1.0

@@ -1,1 +1,1 @@
-"""Policies that choose the number of blocks: a file each, and the table that finds them."""
+"""This room has the policies that choose the number of blocks: a file each, and the table by name."""

@@ -1,4 +1,5 @@
-"""Every number of blocks measured in the emulator, by every allocator of the unified paper's comparison and ours."""
+"""This policy measures every number of blocks in the emulator, by each allocator of the unified paper's comparison and
+by ours."""
 
 from __future__ import annotations
 
@@ -18,19 +19,21 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.version import Tried
 
 LEAST = 1.001
-"""What is not so many times as fast as the original is not worth another binary."""
+"""Speedup from which on a version is taken; less is not worth another binary (docs/policies.md). Chosen by hand."""
 
 
 class Exhaustive:
-    """Whatever runs is kept as tried, so that there are a best and a worst. Of what costs the same the fewest blocks
-    are taken."""
+    """This policy runs every level. All runs are kept as tried, so that there are a best and a worst.
+
+    Of versions with equal cycles, the one with the fewest blocks is taken.
+    """
 
     name = "exhaustive"
     summary = "every feasible number of blocks, by best, local and unified, in the emulator; the fastest kept"
     measures = True
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
-        """The version of the fewest cycles, if they are fewer than the original's."""
+        """Return the version with the fewest cycles, if they are fewer than the original's."""
         base = original.base
         levels = Levels(module, request, base)
         tried: list[Tried] = []
@@ -46,14 +49,17 @@ class Exhaustive:
 
 
 def allocators(request: Request) -> Sequence[str]:
-    """Those of the unified paper's comparison and ours; or the one that the request asks for."""
+    """Return the allocators of the unified paper's comparison and ours, or the one that the request asks for."""
     from binalloc.transform.allocators.table import DEFAULT, OF_EVERY_LEVEL
 
     return OF_EVERY_LEVEL if request.allocator == DEFAULT else (request.allocator,)
 
 
 def _at(levels: Levels, budget: Budget, names: Sequence[str], tried: Sequence[Tried]) -> list[Tried]:
-    """The level's programs, each once; those that another level has, too, with the run that they had there."""
+    """Build and run the level's programs, each once.
+
+    names: of allocators. tried: levels tried before; a program that is among them keeps the run that it had there.
+    """
     from binalloc.pipeline.steps.proof import prove
     from binalloc.pipeline.steps.version import Tried
 

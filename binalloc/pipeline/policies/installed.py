@@ -1,4 +1,4 @@
-"""Policies of other installed packages: asked as ours are, and held to what a choice has to be."""
+"""This module calls policies of other installed packages as it calls ours, and checks the choices that they return."""
 
 from __future__ import annotations
 
@@ -21,47 +21,55 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.version import Tried, Version
 
 _PASSING = (Refused, LimitHit, KernelFault, UsageError)
-"""What comes of what a policy builds and runs."""
+"""Errors of the versions that a policy builds and runs. They pass through; any other error is blamed on the policy."""
 
 _FIGURES = (
     *("kernel", "registers", "slots", "local_bytes", "shared_bytes"),
     *("blocks_per_sm", "occupancy", "limiters"),
 )
-"""Of a version, what its binary tells."""
+"""Fields of a version that follow from its binary, so that they can be checked against it."""
 _SAID: tuple[tuple[str, type | UnionType], ...] = (
     ("solver", list), ("explained", list), ("allocated", str), ("copies", int), ("name", str), ("allocator", str),
     ("idle_slots", int), ("bound", float | int | None),
 )  # fmt: skip
-"""Of a version, what only its maker can tell, and what that is."""
+"""Fields of a version that only its maker knows, with their types."""
 
 
 @dataclass(frozen=True)
 class InstalledPolicy:
-    """entry: names an object with `measures` and `search(module, request, original)`, or a class that is made without
-    arguments."""
+    """This is a policy of another installed package."""
 
+    #: names an object with `measures` and `search(module, request, original)`, or a class of such objects whose
+    #: constructor takes no arguments
     entry: Entry
 
     @property
     def name(self) -> str:
+        """Return the name of the entry point."""
         return self.entry.name
 
     @property
     def summary(self) -> str:
+        """Return a summary for the command line's help."""
         return self.entry.summary
 
     @property
     def measures(self) -> bool:
+        """Return whether the policy runs levels in the emulator."""
         return bool(_loaded(self.entry).measures)
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
+        """Return the policy's choice, checked; its versions are proven and run again.
+
+        Raises PluginFault if the policy fails, or if its result is no valid choice.
+        """
         found = _loaded(self.entry)
         with blaming(self.entry.place, passing=_PASSING):
             choice = found.search(module, request, original)
             wrong = _wrong(choice, module, request, original)
         if wrong:
             raise PluginFault("gave no choice", self.entry.place, f"{type(found).__name__}.search", wrong)
-        request.prepared.proven.clear()  # what was proven may have been changed since: the proof is ours
+        request.prepared.proven.clear()  # the policy may have changed modules after their proof: they are proven again
         best, base = choice.best, choice.base
         if base is not None and base is not original.given and base is not original.base:
             base = _ours(base, module, request)
@@ -73,11 +81,12 @@ class InstalledPolicy:
 
 
 def _same(one: Version | None, other: Version) -> bool:
+    """Return whether two versions have the same module."""
     return one is not None and one.module is other.module
 
 
 def _ours(version: Version, module: Module, request: Request) -> Version:
-    """Proven and run by ourselves, whatever the policy says of it."""
+    """Prove the version, and run it if the request says so. The policy's own proof and run are dropped."""
     from binalloc.pipeline.steps.measure import measure
     from binalloc.pipeline.steps.proof import prove
 
@@ -91,6 +100,7 @@ def _ours(version: Version, module: Module, request: Request) -> Version:
 
 @cache
 def _loaded(entry: Entry) -> Any:
+    """Return the object that an entry point names. Raises PluginFault if it is no policy."""
     found = entry.load()
     if isinstance(found, type):
         with blaming(entry.place):
@@ -103,7 +113,7 @@ def _loaded(entry: Entry) -> Any:
 
 
 def _wrong(choice: object, module: Module, request: Request, original: Original) -> str:
-    """What makes it no choice for the kernel, "" where nothing does."""
+    """Return why an object is no valid choice for the kernel, "" if it is one."""
     from binalloc.pipeline.steps.version import Tried
 
     if not isinstance(choice, Choice):
@@ -127,6 +137,7 @@ def _wrong(choice: object, module: Module, request: Request, original: Original)
 
 
 def _most_blocks(module: Module, request: Request, original: Original) -> int:
+    """Return the most blocks of the kernel that the machine can hold."""
     from binalloc.models.machines.budget import most_blocks
     from binalloc.pipeline.steps.kernels import kernel_use
 
@@ -135,6 +146,7 @@ def _most_blocks(module: Module, request: Request, original: Original) -> int:
 
 
 def _no_level(tried: Tried, request: Request, most: int) -> str:
+    """Return why a level is not valid, "" if it is. most: the most blocks that the machine can hold."""
     from binalloc.models.machines.budget import Budget
 
     limits, budget = request.machine.limits, cast("object", tried.budget)
@@ -156,7 +168,10 @@ def _no_level(tried: Tried, request: Request, most: int) -> str:
 
 
 def _no_version(version: object, request: Request) -> str:
-    """What is wrong with it: it is no Version, or its binary has other figures than it says; "" where nothing is."""
+    """Return why an object is no valid version, "" if it is one.
+
+    Either it is no Version, a field has a wrong type, or its binary has other figures.
+    """
     from binalloc.pipeline.steps.version import Version
 
     if not isinstance(version, Version):
@@ -173,7 +188,7 @@ def _no_version(version: object, request: Request) -> str:
 
 
 def _other_figures(best: Version, request: Request) -> str:
-    """The first figure that its binary has otherwise, in words; "" where there is none."""
+    """Return, in words, the first figure of a version that differs from its binary's; "" if there is none."""
     from binalloc.pipeline.steps.version import make_version
 
     found = make_version(best.module, request, {fn.name for fn in best.functions})

@@ -1,4 +1,4 @@
-"""The levels that policies look at one by one, and the versions there."""
+"""This module has the levels that policies look at, and builds and runs their versions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 
 
 ANY = -1
-"""Slots: as many as one likes."""
+"""In keys of versions, in place of a number of slots: the version uses no slots, so that it is the same for any number.
+No number of slots is negative."""
 
 
 class Levels:
-    """Of one kernel. original: what the levels are held against; where it has registers to spare, there is nothing to
-    allocate, and levels below its own differ in what else is resident alone."""
+    """These are the levels of one kernel.
+
+    Levels below the original's own number of blocks have registers to spare. Allocation has nothing to do there, and
+    such levels differ from the original only in how many blocks are resident.
+    """
 
     def __init__(self, module: Module, request: Request, original: Version) -> None:
+        """Find the levels. original: the version that levels are compared with."""
         from binalloc.pipeline.directives import bounded_levels
         from binalloc.pipeline.steps.kernels import kernel_use
 
@@ -38,24 +43,30 @@ class Levels:
 
     @property
     def upwards(self) -> list[Budget]:
-        """Those where allocation has something to gain: above the original's own level, and at it where the original
-        has values in local memory that registers or slots could take. Ascending."""
+        """Return the levels where allocation may gain something, ascending.
+
+        They are the levels above the original's own, and its own level if it has values in local memory, which
+        registers or slots could take.
+        """
         lowest = self.original.blocks_per_sm + (self.original.local_bytes == 0)
         return [b for b in self.every if b.blocks >= lowest]
 
     @property
     def all_others(self) -> list[Budget]:
-        """`upwards`, and those below the original's own level. Ascending."""
+        """Return the levels of `upwards` and the levels below the original's own, ascending."""
         own = self.original.blocks_per_sm
         return [b for b in self.every if b.blocks != own or self.original.local_bytes]
 
     def is_below(self, budget: Budget) -> bool:
-        """Whether it is fewer blocks than the original's."""
+        """Return whether a budget has fewer blocks than the original."""
         return budget.blocks < self.original.blocks_per_sm
 
     def version(self, budget: Budget, allocator: str | None = None) -> Version:
-        """Unproven; below the original's level so that no more blocks are resident (`holding.hold`). Raises Refused
-        where the budget is infeasible, or so few blocks are."""
+        """Build the version of a level, unproven.
+
+        Below the original's level, idle slots keep more blocks from being resident (`holding.hold`). Raises Refused if
+        the budget is infeasible, or if so few blocks cannot be enforced.
+        """
         from binalloc.pipeline.steps.holding import hold
 
         if not self.is_below(budget):
@@ -63,7 +74,10 @@ class Levels:
         return hold(self.module, self._built(budget, allocator), self.request, budget.blocks)
 
     def _built(self, budget: Budget, allocator: str | None) -> Version:
-        """As asked before; what needed neither slots nor local memory is the same with more slots."""
+        """Return the version for a budget, built once.
+
+        A version that needs neither slots nor local memory is used for any number of slots.
+        """
         from binalloc.pipeline.steps.build import build_unproven
 
         name = allocator or self.request.allocator
@@ -77,7 +91,7 @@ class Levels:
 
 
 def own_level(ordered: Version) -> Tried:
-    """The original's own number of blocks, where `ordered` is the original in another order."""
+    """Return the level of the original in another order, at its own number of blocks."""
     from binalloc.models.machines.budget import Budget
     from binalloc.pipeline.steps.version import Tried
 
@@ -85,7 +99,10 @@ def own_level(ordered: Version) -> Tried:
 
 
 def the_same(version: Version, tried: Iterable[Tried]) -> Tried | None:
-    """What was tried before and is the same program in the same room, run or not."""
+    """Return the level tried before that has the same code, registers, slots and local memory; None if there is none.
+
+    It may have been run or not.
+    """
     for t in tried:
         other = t.version
         if other is not None and _room(other) == _room(version) and _code(other) == _code(version):
@@ -94,15 +111,17 @@ def the_same(version: Version, tried: Iterable[Tried]) -> Tried | None:
 
 
 def _room(version: Version) -> tuple[int, int, int]:
+    """Return the registers, slots (idle ones included) and bytes of local memory per thread."""
     return version.registers, version.slots + version.idle_slots, version.local_bytes
 
 
 def _code(version: Version) -> list[list[object]]:
+    """Return the instructions of each function."""
     return [list(fn.instrs) for fn in version.functions]
 
 
 def run_level(version: Version, request: Request, original: Version) -> Version:
-    """The version with its run. Refused where that leaves other results than the original's."""
+    """Run a version and return it with its figures. Raises Refused if its results differ from the original's."""
     from binalloc.pipeline.steps.measure import measure, same_results
 
     ran = measure(version, request)
@@ -113,6 +132,6 @@ def run_level(version: Version, request: Request, original: Version) -> Version:
 
 
 def cycles_of(version: Version) -> int:
-    """Of a version that was run."""
+    """Return the cycles of a version that was run."""
     assert version.cycles is not None
     return version.cycles

@@ -1,10 +1,11 @@
-"""The number of blocks by the emulator, which is asked about few levels: those that the model expects most of.
+"""This policy chooses the number of blocks by emulated runs of a few levels: those that the model expects most of.
 
-A run costs what many judgements of the model do. So every level is judged (`model.expectations`), one of three is run,
-the most promising first, those below the original's level only if they are expected to be faster than it; and what
-turned out fastest is taken: never anything slower than the original. Of what then spills, the unified paper's allocator
-has its turn at the same level, as `local` has (`pipeline`), where that makes no more than one of three of
-`exhaustive`'s programs.
+A run costs as much time as many estimates of the model. So the model estimates every level (`model.expectations`), and
+one level of three is run, the most promising first. Levels below the original's are run only if they are expected to be
+faster than it. The fastest version is taken, but never one that is slower than the original.
+
+If this version spills, the other allocators of the unified paper's comparison are tried at its level, too (`local` in
+`pipeline`), as long as no more than a third of `exhaustive`'s programs are run.
 """
 
 from __future__ import annotations
@@ -29,22 +30,23 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.version import Tried
 
 SHARE = 3
-"""Of so many levels one is run."""
+"""One of so many levels is run. A smaller one costs more runs, a larger one misses more of the best levels; chosen by
+hand."""
 NOISE = 1 + LIMIT
-"""What is not so many times as fast as the original is not told from it: cycles shift as much by resonance."""
+"""Speedup from which on a version is taken: cycles shift as much by resonance alone (`LIMIT`)."""
 OTHERS = 2
-"""Programs of other allocators at the level that is taken."""
+"""Programs that other allocators make at the level taken: two of the three of `OF_EVERY_LEVEL`."""
 
 
 class Measured:
-    """Levels above the original's and below it, each program once."""
+    """This policy looks at levels above and below the original's, and runs each program once."""
 
     name = "measured"
     summary = "one of three levels in the emulator, those that the model expects most of; the fastest kept"
     measures = True
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
-        """The fastest of those run, if it is faster than the original by more than noise."""
+        """Return the fastest version that was run, if it is faster than the original by more than noise."""
         from binalloc.pipeline.estimate.estimate import estimates_of
         from binalloc.pipeline.policies.model import expectations
         from binalloc.pipeline.steps.proof import prove
@@ -81,22 +83,24 @@ class Measured:
 
 
 def _nothing_to_run(levels: Sequence[int]) -> str:
-    """Why no level was run."""
+    """Return why no level was run. levels: indices of the levels with an expected speedup."""
     if not levels:
         return "there is no level but the original's"
     return "there is no level above, and none below is expected to beat the original"
 
 
 def _programs(tried: Sequence[Tried], request: Request) -> int:
-    """How many `exhaustive` would run, at least: where nothing is spilled allocators agree."""
+    """Return how many programs `exhaustive` would run at least. Without spills all allocators make the same program."""
     versions = {id(t.version.module): t.version for t in tried if t.version is not None}
     many = len(allocators(request))
     return sum(many if v.slots or v.local_bytes else 1 for v in versions.values())
 
 
 def _by_others(levels: Levels, budget: Budget) -> list[Tried]:
-    """What allocators but the request's own make of the level, run; `local` has its turn where the factors of the
-    speedup are found. Nothing where its own has spilled nothing."""
+    """Build and run the programs of the other allocators at a level; none if the request's own spills nothing there.
+
+    `local` is left out: it runs when the factors of the speedup are found.
+    """
     from binalloc.pipeline.steps.proof import prove
     from binalloc.pipeline.steps.version import Tried
 
@@ -116,7 +120,7 @@ def _by_others(levels: Levels, budget: Budget) -> list[Tried]:
 
 
 def _in_order(judged: Sequence[tuple[Tried, float]]) -> list[int]:
-    """The levels of which something is expected, the most promising first."""
+    """Return the indices of the levels with an expected speedup, the most promising first."""
     from binalloc.pipeline.policies.model import most_promising
 
     left = [k for k, (_, expected) in enumerate(judged) if expected]

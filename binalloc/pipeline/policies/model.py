@@ -1,8 +1,8 @@
-"""The number of blocks by a model of ours: every feasible level, judged by its code, nothing is run.
+"""This policy chooses the number of blocks by a model of ours, from the code of every feasible level. Nothing is run.
 
-A level's warps go through its code together, queueing for issue slots, execution units and memory
-(`pipeline.estimate`); the level that gets through most warps is taken where that is so much more than the original that
-the model is not mistaken about it.
+The warps of a level go through its code together, and queue for issue slots, execution units and memory
+(`pipeline.estimate`). The level that completes most warps per cycle is taken, if its gain over the original is larger
+than the model's likely error (docs/model.md).
 """
 
 from __future__ import annotations
@@ -25,25 +25,31 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.version import Tried, Version
 
 GAIN = 1.025
-"""What a level has to be expected to gain."""
+"""Expected speedup from which on a level is taken; levels closer than this count as equal. Chosen with the samples in
+view (docs/model.md)."""
 UNSURE = 1.08
-"""The same where how often code runs, or where it accesses memory, hangs on data."""
+"""The same threshold for kernels whose executions or addresses depend on data. Chosen with the samples in view."""
 
 ABOUT = 1.05
-"""How many times as fast a rewrite may be as the original's own code at the same number of blocks, by its order."""
+"""Gain by a better order of instructions that is granted to a level before it is built, over the original's own code at
+as many blocks. A smaller one leaves out more levels unbuilt. Chosen by hand."""
 
 
 class Model:
-    """Levels from the original's up, each program once. Without a launch only those from which more blocks would gain
-    something if nothing were spilled."""
+    """This policy estimates the levels from the original's up, each program once.
+
+    Without a launch it builds only levels whose number of blocks would gain something if nothing were spilled.
+    """
 
     name = "model"
     summary = "every feasible number of blocks by a model of the SM; nothing is run"
     measures = False
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
-        """The version that gets through most warps a cycle (`most_promising`). Where the original was not run, the
-        model judges its orders, too."""
+        """Return the version that completes most warps per cycle (`most_promising`).
+
+        If the original was not run, the model chooses between its orders, too.
+        """
         from binalloc.pipeline.estimate.estimate import estimates_of
         from binalloc.pipeline.steps.proof import prove
 
@@ -70,8 +76,11 @@ class Model:
 def _taken(
     module: Module, request: Request, judged: list[tuple[Tried, float]], least: float
 ) -> tuple[Version | None, float]:
-    """The most promising version that can be proven, and what it is expected to gain; None where none gains more than
-    so much. Those that cannot are marked so."""
+    """Return the most promising version that can be proven, and its expected speedup.
+
+    Versions that cannot be proven are marked in `judged`. The result is (None, 0.0) if none is expected to be more than
+    `least` times as fast as the original.
+    """
     from binalloc.pipeline.steps.proof import prove
     from binalloc.pipeline.steps.version import Tried
 
@@ -86,8 +95,11 @@ def _taken(
 
 
 def most_promising(judged: Sequence[tuple[Tried, float]]) -> tuple[Tried, float]:
-    """The level of which most is expected; of those that the model cannot tell apart the one with least in local
-    memory, whose cost hangs on caches, and then the one of the most blocks, which hide what the model does not know."""
+    """Return the level with the largest expected speedup.
+
+    Levels within `GAIN` of it count as equal. Among these the one with least local memory is taken, since the cost of
+    local memory depends on caches; then the one with the most blocks, since more warps hide unknown latencies.
+    """
 
     def rank(one: tuple[Tried, float]) -> tuple[int, int]:
         version = one[0].version
@@ -99,12 +111,12 @@ def most_promising(judged: Sequence[tuple[Tried, float]]) -> tuple[Tried, float]
 
 
 def least_gain(estimates: Estimates) -> float:
-    """How many times as fast as the original a version has to be expected to be."""
+    """Return the expected speedup from which on a version is taken."""
     return GAIN if estimates.sure else UNSURE
 
 
 def better_order(module: Module, request: Request, estimates: Estimates, given: Version) -> Version:
-    """The input, or its other order, if the model expects it to gain."""
+    """Return the input in another order if the model expects this to gain enough, else the input as it is."""
     from binalloc.pipeline.original import ordered_version
 
     ordered = ordered_version(module, request, given)
@@ -116,8 +128,11 @@ def better_order(module: Module, request: Request, estimates: Estimates, given: 
 def expectations(
     levels: Levels, budgets: Sequence[Budget], estimates: Estimates, least: float = 0.0
 ) -> Iterator[tuple[Tried, float]]:
-    """The levels of these budgets, and how many times as fast as the original each should be; 0 where there is none,
-    where it is the same program as one before, and where that could hardly be `least` were nothing spilled."""
+    """Yield the level of each budget, and its expected speedup over the original.
+
+    The speedup is 0 if the budget is infeasible, if its program is the same as one before, and if it could hardly be
+    `least` even with nothing spilled (such a level is not built).
+    """
     from binalloc.pipeline.steps.version import Tried
 
     tried: list[Tried] = []
@@ -138,9 +153,11 @@ def expectations(
 
 
 def _hopeless(levels: Levels, budgets: Sequence[Budget], estimates: Estimates, least: float) -> dict[Budget, str]:
-    """Budgets at which the original would not be so many times as fast if it had all registers it wants, and why
-    nothing is allocated for them: a first look takes a tenth of the time then. None where it has values in local
-    memory, which an allocation may save."""
+    """Return the budgets that need not be built, each with the reason in words.
+
+    At these the original would not be `least` times as fast even with all the registers it wants. A first look takes a
+    tenth of the time so. There are none if the original has values in local memory, which an allocation may save.
+    """
     original = levels.original
     if not least or original.local_bytes or not budgets:
         return {}
@@ -154,7 +171,10 @@ def _hopeless(levels: Levels, budgets: Sequence[Budget], estimates: Estimates, l
 def _expected(
     budget: Budget, version: Version, tried: Sequence[Tried], estimates: Estimates, before: float
 ) -> tuple[Tried, float]:
-    """before: the original's rate."""
+    """Return the level of a version with its expected speedup, 0 if the same program was tried before.
+
+    tried: levels before. before: the original's rate.
+    """
     from binalloc.pipeline.steps.version import Tried
 
     again = the_same(version, tried)

@@ -1,6 +1,6 @@
-"""What a policy is.
+"""A policy chooses the number of blocks per SM for a kernel.
 
-The rows of the table are asked for their names by the command line's help: what searches is imported where it is used.
+The command line's help loads all policies for their names. So a policy imports what its search needs inside functions.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """tried: the levels looked at. best: the version chosen, None to keep the original (its faster
-    order). reason: one sentence. base: which order of the original it was judged against, where nothing was run."""
+    """A choice is the result of a policy's search."""
 
-    tried: list[Tried]
-    best: Version | None
-    reason: str
-    base: Version | None = None
+    tried: list[Tried]  #: levels looked at
+    best: Version | None  #: the version chosen; None to keep the original, in its faster order
+    reason: str  #: one sentence
+    base: Version | None = None  #: the order of the original that versions were compared with, if nothing was run
 
 
 class Policy(Protocol):
-    """Chooses registers, slots and the number of blocks. One object of each is in `table`."""
+    """A policy chooses registers, slots and the number of blocks. `table` has one object of each."""
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """Return the name on the command line."""
 
     @property
     def summary(self) -> str:
-        """For the command line's help."""
+        """Return a summary for the command line's help."""
 
     @property
     def measures(self) -> bool:
-        """Whether levels are run in the emulator, so that a launch is needed; otherwise they are judged by static
-        counts."""
+        """Return whether levels are run in the emulator, so that a launch is needed; otherwise nothing is run."""
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
-        """The level to take; it has to be better than `original.base`, which was run if the policy measures. Raises
-        Refused."""
+        """Return the level to take.
+
+        It has to be better than `original.base`, which was run if the policy measures. Raises Refused.
+        """

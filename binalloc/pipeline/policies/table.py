@@ -1,5 +1,5 @@
-"""All policies. A new one of ours is a file beside this one and a row here; installed packages add theirs by entry
-points."""
+"""This is the table of all policies. A new one of ours is a file beside this one and a row here; installed packages add
+theirs by entry points."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from binalloc.rows import by_name
 _BUILT_IN: dict[str, Policy] = by_name((Exhaustive(), Unified(), Model(), Measured()))
 POLICIES: Table[Policy] = Table(_BUILT_IN, entries.POLICIES, InstalledPolicy)
 DEFAULT = Measured.name
+"""Name of the policy for requests with a launch: a few runs find better levels than the model alone."""
 STATIC = Model.name
-"""Where nothing can be run."""
+"""Name of the policy for requests without a launch, for which nothing can be run."""
 UNIFIED = Unified.name
 MEASURED = Measured.name
 
 
 def find_policy(name: str) -> Policy:
-    """The policy called `name`. Raises UsageError with the known names, PluginFault where several packages have
-    it."""
+    """Return the policy called `name`.
+
+    Raises UsageError, with the known names, if there is none, and PluginFault if several packages have it.
+    """
     return POLICIES.find(name, "policy", Hint("{policy}"))

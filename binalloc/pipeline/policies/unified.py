@@ -1,4 +1,4 @@
-"""The unified paper's static search (section 4.2, Fig. 5) over versions built by the pipeline."""
+"""This policy is the unified paper's static search (section 4.2, Fig. 5) over versions built by the pipeline."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
 
 class Unified:
-    """Levels judged by static counts alone; nothing is run."""
+    """This policy judges levels by static counts alone; nothing is run."""
 
     name = "unified"
     summary = "the unified paper's Fig. 5, from static counts alone"
     measures = False
 
     def search(self, module: Module, request: Request, original: Original) -> Choice:
-        """The level that the paper's listing ends at; the reason is its path of decisions. The paper's original is what
-        it was given: here the input, whatever order would make of it."""
+        """Return the level at which the paper's listing ends; the reason is its path of decisions.
+
+        The paper's original is the program as given. So the search compares with the input as it came, not with a
+        faster order of it.
+        """
         from binalloc.models.search.unified import SearchProblem, unified_search
         from binalloc.pipeline.steps.counts import dispatch_interval
         from binalloc.pipeline.steps.kernels import kernel_use
@@ -64,6 +67,7 @@ class Unified:
 
 
 def _try(levels: Levels, budget: Budget | None, blocks: int) -> Tried:
+    """Build and prove the version of a level. budget: None if the machine cannot hold so many blocks."""
     from binalloc.models.machines.budget import Budget
     from binalloc.pipeline.steps.proof import prove
     from binalloc.pipeline.steps.version import Tried
@@ -79,6 +83,7 @@ def _try(levels: Levels, budget: Budget | None, blocks: int) -> Tried:
 
 
 def _level(version: Version | None) -> Level:
+    """Return the static counts of a version, for the search. version: None if the level is infeasible."""
     from binalloc.models.search.unified import Level
     from binalloc.pipeline.steps.counts import dispatch_interval, static_counts
 

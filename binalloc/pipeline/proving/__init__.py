@@ -1,1 +1,1 @@
-"""The use case `verify`: a rewritten binary against its original, and the record that it returns."""
+"""This room has the use case `verify`: it compares a rewritten binary with its original, and returns a record."""

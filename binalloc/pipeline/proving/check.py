@@ -1,4 +1,4 @@
-"""The symbolic checker's answer on two binaries: which kernels it proves, its findings, and their likely cause."""
+"""This module runs the symbolic checker on two binaries, and finds the likely cause of its findings."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Proof:
-    """The checker's answer."""
+    """A proof is the checker's answer."""
 
     kernels: list[str]  #: kernels that were to be proven
     unchanged: list[str]  #: kernels among them that are as they were, and were not checked
     findings: list[str]  #: what the checker could not prove, a sentence each
-    notes: list[str]
-    hint: str | None  #: what the findings may come from
+    notes: list[str]  #: the checker's remarks that are no findings, a sentence each
+    hint: str | None  #: a likely cause of the findings; None if there is none
 
     @property
     def passed(self) -> bool | None:
-        """Whether all is proven; None where there was nothing to check."""
+        """Return whether everything is proven; None if there was nothing to check."""
         return None if self.unchanged == self.kernels and not self.findings else not self.findings
 
 
 def prove_kernels(old: Module, new: Module, names: list[str], *, whole: bool) -> Proof:
-    """Check these kernels of `new` against `old`. whole: they are all there should be."""
+    """Check the named kernels of `new` against `old`. whole: whether both binaries should have no other kernels."""
     findings, notes, unchanged = _check(old, new, names, whole=whole)
     return Proof(names, unchanged, findings, notes, _hint(old, new) if findings else None)
 
 
 def kernels_to_prove(old: Module, new: Module, kernel: str | None) -> list[str]:
-    """Return the kernels to prove: the one named, else all that both binaries have."""
+    """Return the names of the kernels to prove: the one named, else all that both binaries have."""
     if kernel is not None or not (old.kernels() and new.kernels()):
         name = find_kernel(new, kernel).name
         return [find_kernel(old, name).name]
@@ -50,10 +50,8 @@ def kernel_to_run(new: Module, kernel: str | None, launch: Launch | None) -> str
     return find_kernel(new, launch.kernel if kernel is None else kernel).name if launch is not None else ""
 
 
-def _check(
-    old: Module, new: Module, names: list[str], *, whole: bool
-) -> tuple[list[str], list[str], list[str]]:
-    """Return findings and notes about all these kernels, and which of them are unchanged and unchecked."""
+def _check(old: Module, new: Module, names: list[str], *, whole: bool) -> tuple[list[str], list[str], list[str]]:
+    """Return findings and notes about the named kernels, and the ones among them that are unchanged and unchecked."""
     from binalloc.pipeline.steps.holding import declared_idle
     from binalloc.verify.checker import check
     from binalloc.verify.resources import check_data
@@ -64,7 +62,7 @@ def _check(
     reports = {
         name: check(old, new, name, also=changed, maps=maps, idle_slots=declared_idle(new, name))
         for name in (changed if len(names) > 1 else names)
-    }  # those whose code is the same in both need no proof, and may be beyond one
+    }  # kernels with the same code in both need no proof, and may be too large for the checker
     proven = [name for name, report in reports.items() if name in changed or report.ok]
     findings: dict[str, None] = {}
     if not proven or len(names) > 1:
@@ -83,6 +81,7 @@ def _identities(old: Module, new: Module) -> dict[str, Origin]:
 
 
 def _identity(old: Function | None, new: Function) -> Origin | None:
+    """Return the identity map of a function; None if it does not apply."""
     from binalloc.isa.instruction import Origin
 
     if old is None or len(old) != len(new) or (new.origin is not None and old.origin is None):
@@ -92,7 +91,7 @@ def _identity(old: Function | None, new: Function) -> Origin | None:
 
 
 def _hint(old: Module, new: Module) -> str | None:
-    """Return what findings may come from, in a sentence or two."""
+    """Return likely causes of findings, in a sentence or two; None if there are none."""
     hints = []
     if apart := _imported_apart(old, new):
         hints.append(f"the two were imported differently: {', '.join(apart)}")
@@ -111,11 +110,11 @@ _IMPORTED = {
     "stack_bytes": "with stacks of {} and {} bytes per thread, which code that recurses has as numbers",
     "version": "by binalloc {} and {}",
 }
-"""How records of two imports may differ, by key, in words."""
+"""For each key of an import's record, the words for two imports that differ in it."""
 
 
 def _imported_apart(old: Module, new: Module) -> list[str]:
-    """Return in what two imports differ by their records; nothing where one of the binaries has no record."""
+    """Return the differences between the records of two imports, in words; none if one binary has no record."""
     one, other = (next((r for r in module.provenance if r.get("tool") == IMPORTER), None) for module in (old, new))
     if one is None or other is None:
         return []

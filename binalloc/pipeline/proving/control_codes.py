@@ -1,7 +1,7 @@
-"""The static hazard check of a whole binary, for `binalloc verify`: which functions, for which machine, what was found.
+"""This module checks the control codes of a whole binary for hazards, for `binalloc verify`.
 
-Each function is checked for the machine it records; one that records none, or a machine nobody here knows, is named in
-a note, not passed over.
+Each function is checked for the machine that it records. A function that records no machine, or an unknown one, is
+named in a note.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ControlCodes:
-    """What the hazard check has found in a binary."""
+    """This record is the result of the hazard check of a binary."""
 
     machines: list[str] = field(default_factory=list)  #: machines that functions were checked for
     hazards: list[tuple[str, Hazard]] = field(default_factory=list)  #: each with its machine
@@ -25,12 +25,12 @@ class ControlCodes:
 
     @property
     def ok(self) -> bool | None:
-        """Whether all functions were checked and none has a hazard; None where some could not be checked."""
+        """Return whether all functions were checked and none has a hazard; None if some could not be checked."""
         return False if self.hazards else None if self.notes else True
 
 
 def check_control_codes(module: Module, given: Machine) -> ControlCodes:
-    """Check every function for the machine that it records. given: the model to take for the machine of its name."""
+    """Check every function for the machine that it records. given: the model to use for the machine of its name."""
     from binalloc.models.machines.files import list_machines
     from binalloc.models.machines.reader import load_machine
     from binalloc.verify.hazards.check import find_hazards

@@ -1,7 +1,7 @@
-"""The limits that a rewritten kernel is held to beside its original.
+"""This module checks the limits on a rewritten kernel, compared with its original.
 
-Needs both binaries, and the cycles of both runs where slowness is limited. Leaves true: there is a row for each limit
-of each kernel, and a sentence for each that is not kept.
+Needs both binaries, and the cycles of both runs if there is a limit on slowdown. Leaves true: there is a row for each
+limit of each kernel, and a sentence for each limit that is exceeded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a rewritten kernel may take at most; None for no limit."""
+    """Limits say what a rewritten kernel may take at most; None for no limit."""
 
     slowdown: Fraction | None = None  #: emulated cycles beyond the original's, as a share of them
     local_bytes: int | None = None  #: of local memory per thread, see `pipeline.steps.kernels.local_bytes`
@@ -31,19 +31,19 @@ class Limits:
 
 @dataclass(frozen=True)
 class KeptLimit:
-    """One limit of one kernel, and whether it is kept."""
+    """This record is one limit of one kernel, beside what the kernel takes."""
 
     kernel: str
     counter: str  #: `cycles` or `local_bytes`
     original: int  #: what the original takes
     limit: int
     found: int  #: what the rewritten kernel takes
-    directives: tuple[str, ...] = ()  #: PTX directives that `found` would be needed to keep to
-    sentence: str = ""  #: what is wrong; "" where the limit is kept
+    directives: tuple[str, ...] = ()  #: PTX directives that the kernel exceeds; obeying them would take `found`
+    sentence: str = ""  #: what is wrong; "" if the limit is kept
 
     @property
     def kept(self) -> bool:
-        """Whether the kernel takes no more than the limit."""
+        """Return whether the kernel takes no more than the limit."""
         return self.found <= self.limit
 
 
@@ -56,9 +56,11 @@ def check_limits(
     limits: Limits,
     machine: Machine,
 ) -> list[KeptLimit]:
-    """Hold `kernels`, which both binaries have, against the limits. ran: the kernel whose runs are given. A kernel that
-    has more registers than its own directives leave on `machine` is judged by what the original takes there that keeps
-    to them (`pipeline.directives.compiled`)."""
+    """Check `kernels`, which both binaries have, against the limits.
+
+    ran: the kernel of `runs`. A kernel may have more registers than its own directives leave on `machine`. It is then
+    judged by the local memory of the original as compiled under them (`pipeline.directives.compiled`).
+    """
     rows = []
     if limits.slowdown is not None and runs is not None:
         most = most_cycles(runs.original, limits.slowdown)
@@ -74,7 +76,7 @@ def check_limits(
 
 
 def _sentence(row: KeptLimit, limits: Limits) -> str:
-    """Say how a limit is exceeded."""
+    """Return a sentence that says by how much a limit is exceeded."""
     if row.counter == "cycles" and limits.slowdown is not None:
         allowed = f"{row.limit:,}, {in_percent(limits.slowdown)} above it"
         taken = f"{count(row.found, 'cycle')}, {slower_by(row.found, row.original)}"

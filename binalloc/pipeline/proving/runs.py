@@ -1,4 +1,4 @@
-"""The emulated runs of an original and of its rewritten binary, compared by what they leave."""
+"""This module runs an original and its rewritten binary in the emulator, and compares their results."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FirstStore:
-    """The stores that wrote the first differing element, and what they left there."""
+    """This record has the stores that wrote the first differing element, and the values they left there."""
 
     element: str
     expected: Shown  #: value that the original left
     actual: Shown  #: value that the rewritten binary left
-    original: str | None  #: the original's store, in words; None where there is none
-    rewritten: str | None  #: the rewritten binary's
+    original: str | None  #: the original's store, in words; None if there is none
+    rewritten: str | None  #: the rewritten binary's store, in words; None if there is none
 
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """Two runs, side by side."""
+    """This record has the runs of the original and the rewritten binary, side by side."""
 
     machine: str
     scheduler: str
-    rescheduled: bool  #: the original was scheduled for the machine first
+    rescheduled: bool  #: whether the original had to be scheduled for the machine first
     differences: list[str]  #: first difference of each buffer and variable, and of what was printed
-    first_store: FirstStore | None
+    first_store: FirstStore | None  #: stores to the first differing element; None if not looked for, or not found
     original: int  #: emulated cycles
     rewritten: int  #: emulated cycles
 
     @property
     def same(self) -> bool:
-        """Whether both left and printed the same."""
+        """Return whether both runs left the same results and printed the same."""
         return not self.differences
 
 
 def compare_programs(
     old: Module, new: Module, program: Program, options: RunOptions, progress: Callable[[str], None]
 ) -> ComparedRuns:
-    """Run all launches of a program with both binaries, and compare what they leave. Raises what `run_steps` does."""
+    """Run all launches of a program with both binaries, and compare the results. Raises what `run_steps` raises."""
     from binalloc.emulator.runs.program import run_steps
     from binalloc.launch.file import compare, compare_globals
-    from binalloc.pipeline.program import kernels_of, scheduled_for, told_by
+    from binalloc.pipeline.steps.programs import kernels_of, program_progress, scheduled_for
 
     results = []
     given = scheduled_for(old, kernels_of(old, program), options.machine)
     for which, module in (("original", given), ("rewritten", new)):
         with running(f"the {which}"):
             kernels = kernels_of(module, program)
-            results.append(run_steps(module, program, options, kernels=kernels, progress=told_by(progress)))
+            results.append(run_steps(module, program, options, kernels=kernels, progress=program_progress(progress)))
     before, after = results
     differences = compare(program.held, before.buffers, after.buffers)
     differences += compare_globals(program.held, before.globals, after.globals)
@@ -70,13 +70,19 @@ def compare_programs(
 
 
 def _printed(difference: str | None) -> list[str]:
+    """Return a difference in printed text as a list; an empty one if there is none."""
     return [] if difference is None else [difference]
 
 
 def compare_launches(
-    old: Module, new: Module, kernel: str, launch: Launch, options: RunOptions, progress: Callable[[str], None],
+    old: Module,
+    new: Module,
+    kernel: str,
+    launch: Launch,
+    options: RunOptions,
+    progress: Callable[[str], None],
 ) -> ComparedRuns:
-    """Run one launch with both binaries, and compare what they leave. Raises what `run_launch` does."""
+    """Run one launch with both binaries, and compare the results. Raises what `run_launch` raises."""
     from binalloc.emulator.runs.run import run_launch
     from binalloc.launch.file import check_against, compare, compare_globals, variable_name
     from binalloc.pipeline.steps.measure import run_progress
@@ -100,16 +106,22 @@ def compare_launches(
     data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}
     first = _first_store(old, new, kernel, launch, options, differences[0], data) if differences else None
     found = [str(d) for d in differences] + _printed(before.printed.differs(after.printed))
-    return ComparedRuns(
-        machine.name, options.scheduler, rescheduled, found, first, before.cycles, after.cycles
-    )
+    return ComparedRuns(machine.name, options.scheduler, rescheduled, found, first, before.cycles, after.cycles)
 
 
 def _first_store(
-    old: Module, new: Module, kernel: str, launch: Launch, options: RunOptions, d: Difference, results: dict[str, Any],
+    old: Module,
+    new: Module,
+    kernel: str,
+    launch: Launch,
+    options: RunOptions,
+    d: Difference,
+    results: dict[str, Any],
 ) -> FirstStore | None:
-    """Find the store that wrote the first differing element in both runs; None where elements have no place of their
-    own (compare = "unordered")."""
+    """Find the stores that wrote the first differing element in both runs.
+
+    The result is None if elements have no place of their own (compare = "unordered").
+    """
     import numpy as np
 
     from binalloc.emulator.runs.watch import first_store

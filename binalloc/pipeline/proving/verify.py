@@ -1,5 +1,8 @@
-"""The use case `verify`: a symbolic check of two binaries, a hazard check of the second's control codes and, with a
-launch, a comparison of their emulated runs; and whether the second keeps the limits that it is given."""
+"""This module is the use case `verify`.
+
+It makes a symbolic check of two binaries, a hazard check of the second's control codes and, with a launch, a comparison
+of their emulated runs. It also checks whether the second binary keeps the limits that are given.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Verification:
-    """All that `verify` has found."""
+    """A verification is the result of `verify`."""
 
     proof: Proof
     control_codes: ControlCodes
@@ -30,13 +33,13 @@ class Verification:
 
     @property
     def verified(self) -> bool:
-        """Whether nothing was found against the rewritten binary; limits apart."""
+        """Return whether nothing speaks against the rewritten binary, apart from limits."""
         sound = self.control_codes.ok is not False and (self.runs is None or self.runs.same)
         return self.proof.passed is not False and sound
 
     @property
     def within_limits(self) -> bool | None:
-        """Whether all limits are kept; None where there are none."""
+        """Return whether all limits are kept; None if there are none."""
         return all(limit.kept for limit in self.limits) if self.limits else None
 
 
@@ -49,13 +52,14 @@ def verify_rewrite(
     progress: Callable[[str], None],
     limits: Limits | None = None,
 ) -> Verification:
-    """Verify `new` against `old`. Raises KernelFault where a run faults.
+    """Verify `new` against `old`. Raises KernelFault if a run faults.
 
-    Without `kernel` every kernel is proven that is not as it was, code and callees; of those that are the checker takes
-    the only one there is, if it can. With `kernel` that one alone is proven, and that the others are as they were.
+    Without `kernel`, every kernel is proven whose code or callees have changed. An unchanged kernel is checked only if
+    it is the only one, and if the checker can follow it. With `kernel`, this kernel is proven, and the others are
+    proven to be unchanged.
 
-    A binary that `rewrite` did not write has no instruction map; where its functions are as long as the original's of
-    the same name, the checker is offered the identity as the map (a hint that it does not trust).
+    A binary that `rewrite` did not write has no instruction map. If a function is as long as the original's of the same
+    name, the checker is offered the identity as the map, a hint that it does not trust.
     """
     from binalloc.launch.program.types import Program
 

@@ -1,4 +1,7 @@
-"""A run with a trace, watchpoints and places to stop: it runs with a log, and what was seen of it is a record."""
+"""This module runs a kernel with a trace, watchpoints and breaks, and records the observations.
+
+Such a run has a log, to which all observers listen.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,18 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.run import Result
     from binalloc.emulator.runs.watch import Watch
     from binalloc.emulator.stops.stopped import Stopped
-    from binalloc.emulator.traces.trace import Trace, TraceOptions
+    from binalloc.emulator.traces.trace import Trace, TraceCounts, TraceOptions
     from binalloc.pipeline.running.touched import Watched, WatchedAccess
 
 Write = Callable[[bytes], object]
+"""A function that appends bytes to a file."""
 Run = Callable[["IssueLog | None"], "Result"]
+"""A function that runs a kernel with a log, or without."""
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace to write."""
+    """This record names a trace to write."""
 
     path: str  #: a name that ends in .gz makes a compressed file
     options: TraceOptions  #: what it shows
@@ -35,55 +40,51 @@ class TraceFile:
 
 @dataclass(frozen=True)
 class WrittenTrace:
-    """A trace that was written, and what it lacks of the run."""
+    """This record is a trace that was written."""
 
-    file: str
-    events: int  #: in it, but for those that name processes and threads
-    instructions: int  #: warp instructions drawn
-    left_out: int  #: warp instructions not drawn
-    full_at_cycle: int | None  #: from then on nothing is drawn, as there were too many events
-    bytes: int  #: before any compression
+    file: str  #: path
+    counts: TraceCounts  #: what the trace holds, in numbers
 
 
 def _ignore(_: Any) -> None:
-    """Let what is said go unheard."""
+    """Do nothing with the argument."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be seen of a run."""
+    """This record says what is to be observed of a run."""
 
     trace: TraceFile | None = None
     watches: tuple[str, ...] = ()  #: watched pieces of memory, as users write them
     breaks: tuple[str, ...] = ()  #: places to stop at, as users write them
-    most: int = 0  #: accesses to watched memory that are listed
-    #: Is handed each listed access, while the run goes on if that is `live`; else only where the kernel faults.
+    most: int = 0  #: upper limit on listed accesses to watched memory
+    #: is called with each listed access: during the run if `live`, else only if the kernel faults
     say: Callable[[WatchedAccess], None] = _ignore
-    live: bool = False
-    file: Callable[[WrittenTrace], None] | None = None  #: is handed what the trace holds, also where the run fails
+    live: bool = False  #: whether `say` is called during the run
+    file: Callable[[WrittenTrace], None] | None = None  #: is called with the written trace, even if the run fails
 
 
 class Seen(NamedTuple):
-    """What came of a run."""
+    """This record is the result of an observed run."""
 
     result: Result
     trace: WrittenTrace | None
     watched: Watched | None
     stopped_at: LaunchedDevice | None  #: the device as it stopped at a break
-    error: LimitHit | Interrupted | None = None  #: what ended the run before its time, but for a break
+    error: LimitHit | Interrupted | None = None  #: error that ended the run early; a break is none
 
 
 def observed(start: Run, wanted: Wanted, recorder: Listener | None = None) -> Seen:
-    """Run as wanted. recorder: hears of the run, too. Raises KernelFault and what keeps a run from beginning.
+    """Run and observe as wanted. recorder: another listener to the run's log.
 
-    A kernel that faults, goes on for too long or is interrupted leaves the trace of what it did; whatever else ends the
-    run leaves no file.
+    A kernel that faults, exceeds a limit or is interrupted leaves a trace up to then; any other error leaves no file.
+    Raises KernelFault, and errors that keep a run from beginning.
     """
     return _Observed(wanted, recorder).run(start)
 
 
 class _Observed:
-    """One run."""
+    """This object is one observed run."""
 
     def __init__(self, wanted: Wanted, recorder: Listener | None) -> None:
         self._wanted, self._recorder = wanted, recorder
@@ -110,13 +111,14 @@ class _Observed:
             self._touched.say_late()
             raise self._fault
         if watch is not None and not isinstance(self._error, Interrupted):
-            watch.check()  # who interrupts is obeyed at once, be accesses said or not
+            watch.check()  # not after an interrupt, which must end the run at once
         assert self._result is not None
         watched = None if watch is None else self._touched.found
         device = None if self._stopped is None else self._stopped.device
         return Seen(self._result, written, watched, device, self._error)
 
     def _watch(self) -> Watch:
+        """Make the watch of the wanted pieces of memory."""
         from binalloc.emulator.debug.breaks import WATCH
         from binalloc.emulator.debug.watches import joined, span_of
         from binalloc.emulator.runs.watch import Watch
@@ -129,7 +131,7 @@ class _Observed:
         )
 
     def _start(self, start: Run, watch: Watch | None, trace: Trace | None) -> None:
-        """Run; what has ended it is kept."""
+        """Run, and keep the result and the error that ended the run."""
         from binalloc.emulator.runs.run import Result
         from binalloc.emulator.stops.stopped import Stopped
 
@@ -147,7 +149,7 @@ class _Observed:
             self._fault = fault
 
     def _log(self, watch: Watch | None, trace: Trace | None) -> IssueLog | None:
-        """All who listen; None where nobody does."""
+        """Return a log with all listeners; None if there are none."""
         from binalloc.emulator.debug.breaks import WATCH, breaking
         from binalloc.emulator.runs.issue_log import IssueLog
 
@@ -167,10 +169,10 @@ class _Observed:
         found = trace.end(self._how())
         if packed is not None:
             packed.end()
-        return WrittenTrace(file.path, **found)
+        return WrittenTrace(file.path, found)
 
     def _how(self) -> str:
-        """How the run ended, for the trace."""
+        """Return how the run ended, in words for the trace."""
         if self._result is not None and not self._result.partial:
             return "the grid ended"
         if self._stopped is not None:
@@ -179,14 +181,16 @@ class _Observed:
 
 
 class _Packed:
-    """What is written goes on compressed; no time in it, so that the same trace makes the same file."""
+    """This writer compresses what is written to it. The file has no time, so that equal traces make equal files."""
 
     def __init__(self, write: Write) -> None:
         self._write = write
-        self._packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        self._packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)  # + 16: a gzip header without a time
 
     def write(self, data: bytes) -> None:
+        """Compress and write."""
         self._write(self._packer.compress(data))
 
     def end(self) -> None:
+        """Write the rest."""
         self._write(self._packer.flush())

@@ -1,51 +1,60 @@
-"""One emulated run of a program of several launches, or of one launch in it, as a record.
+"""This module runs a program of several launches, or one launch of it, in the emulator, and returns a record.
 
-Needs a module scheduled for the machine, which has all kernels that the program launches. Leaves true: a run that was
-stopped has a record as well, of the launches that had ended. Writes no file.
+Needs a module scheduled for the machine, with all kernels that the program launches. Leaves true: a stopped run has a
+record as well, of the launches that had ended. Writes no file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from binalloc.errors import Interrupted, LimitHit
-from binalloc.pipeline.program import kernels_of, told_by
+from binalloc.launch.program.file import load_program
+from binalloc.launch.program.types import Program
+from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.running.reference import AgainstReference, against_reference, require_reference
 from binalloc.pipeline.running.run import KernelRun, MakeRecorder, run_kernel
+from binalloc.pipeline.steps.programs import kernels_of, program_progress, scheduled_for
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.program import Ran
     from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Module
-    from binalloc.launch.program.types import Program
     from binalloc.launch.types import Launch
+    from binalloc.models.machines.model import Machine
     from binalloc.pipeline.running.observed import Wanted
 
 
 @dataclass
 class ProgramRun:
-    """An emulated run of all launches of a program, be it one that was stopped."""
+    """This record is an emulated run of all launches of a program; the run may have been stopped."""
 
     program: Program
-    ran: Ran
-    ended: LimitHit | Interrupted | None = None  #: what stopped it
-    reference: AgainstReference | None = None
+    ran: Ran  #: results and figures
+    ended: LimitHit | Interrupted | None = None  #: error that stopped it; None if it ran to its end
+    reference: AgainstReference | None = None  #: comparison with the program's reference; None if not asked for
 
 
 def run_whole_program(
     module: Module, program: Program, options: RunOptions, *, progress: Callable[[str], None], reference: bool = False
 ) -> ProgramRun:
-    """Run a program and return its record. Raises what `run_steps` does; LimitHit and Interrupted only where nothing
-    was launched. reference: compare with the program's reference, unless the run was stopped."""
+    """Run a program and return its record.
+
+    reference: whether buffers are compared with the program's reference (not if the run is stopped). Raises what
+    `run_steps` raises; LimitHit and Interrupted only if nothing was launched.
+    """
     from binalloc.emulator.runs.program import run_steps
 
     if reference:
         require_reference(program.held, program.path)
     try:
-        ran = run_steps(module, program, options, kernels=kernels_of(module, program), progress=told_by(progress))
+        ran = run_steps(
+            module, program, options, kernels=kernels_of(module, program), progress=program_progress(progress)
+        )
     except (LimitHit, Interrupted) as error:
         if error.program is None:
             raise
@@ -66,19 +75,22 @@ def run_step(
     wanted: Wanted | None = None,
     recorder: MakeRecorder | None = None,
 ) -> KernelRun:
-    """Run a program up to its launch of number `step`, and return the record of that one, as `run_kernel` does.
-    options: of both runs. Raises UsageError where the program has no such launch."""
+    """Run a program up to its launch of number `step`, and return the record of this launch, as `run_kernel` does.
+
+    options: for the launches before it and for itself. Raises UsageError if the program has no such launch.
+    """
     from binalloc.emulator.runs.program import Reached, run_steps
 
     unseen = replace(options, every=None, profile=False)
     try:
         run_steps(
-            module, program, unseen, kernels=kernels_of(module, program), stop_at=step, progress=told_by(progress)
+            module, program, unseen, kernels=kernels_of(module, program), stop_at=step,
+            progress=program_progress(progress),
         )
     except Reached as there:
         reached = there
     else:
-        raise AssertionError(step)  # it raises where there is no such launch
+        raise AssertionError(step)  # `run_steps` raises UsageError if there is no such launch
 
     def one(_: Module, __: str, launch: Launch, asked: RunOptions) -> Result:
         return reached.session.launch(launch, reached.parameters, asked, contents=True)
@@ -89,3 +101,30 @@ def run_step(
     )  # fmt: skip
     found.step = step
     return found
+
+
+def run_program(
+    module: Module, program: Program | str | Path, machine: Machine | str | Path | None = None, **options: Any
+) -> Ran:
+    """Run all launches of a program on one device, which keeps its memory between them.
+
+    module: has all launched kernels; if it is scheduled for another machine, a copy in memory is scheduled for this
+    one. program: a checked program, or the path of its file. machine: a model, its name or its file; without it,
+    the binary's own. options: `engine`, `scheduler`, `sms`, `max_cycles` (of all launches together), `check`, `race` as
+    in `run`; `host_steps`, which lets functions of Python files be called; `buffers`, contents in place of the
+    program's own, by name; `progress`, called now and then with the number of ended launches, the running kernel, and
+    the cycle.
+
+    Raises what `run` raises, each error with the step that it arose in, and LimitHit for a loop that does not end.
+    """
+    from binalloc.emulator.runs.options import RunOptions
+    from binalloc.emulator.runs.program import run_steps
+
+    loaded = program if isinstance(program, Program) else load_program(program)
+    kernels = kernels_of(module, loaded)
+    first = next(iter(kernels.values())).name if kernels else None
+    model = own_machine(module, first, machine, runs=True)
+    module = scheduled_for(module, kernels, model)
+    given = {name: options.pop(name) for name in ("buffers", "progress") if name in options}
+    asked = RunOptions(machine=model, **options)
+    return run_steps(module, loaded, asked, kernels=kernels_of(module, loaded), **given)

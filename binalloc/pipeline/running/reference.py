@@ -1,4 +1,4 @@
-"""The comparison of a run's buffers with the reference that the launch file names."""
+"""This module compares a run's buffers with the reference that the launch file names."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AgainstReference:
-    """How buffers compare with a launch file's reference."""
+    """This record is the comparison of buffers with a launch file's reference."""
 
     differences: list[Difference]  #: first differing element of each buffer that differs
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Return whether nothing differs."""
         return not self.differences
 
 
 def require_reference(launch: Launch, path: str) -> None:
-    """Raise UsageError where the launch names no reference. path: of the launch file."""
+    """Raise UsageError if the launch names no reference. path: of the launch file."""
     if launch.reference is None:
         raise UsageError("the launch file names no reference", file=path or None, expected="[reference]")
 
@@ -33,7 +33,7 @@ def require_reference(launch: Launch, path: str) -> None:
 def against_reference(
     launch: Launch, buffers: dict[str, Any], constants: dict[str, int | float] | None = None
 ) -> AgainstReference:
-    """Compare buffers with what the launch's reference computes. constants: of a program, by name."""
+    """Compare buffers with the results of the launch's reference. constants: a program's constants, by name."""
     from binalloc.launch.file import compare, reference_outputs
 
     expected = reference_outputs(launch, launch.make_buffers(), constants)

@@ -1,8 +1,8 @@
-"""One emulated run of one launch, with all that was asked to be seen of it, as a record.
+"""This module runs one launch in the emulator, and returns a record with everything that was to be observed of it.
 
-Needs a module scheduled for the machine. Leaves true: a run that was stopped has a record as well, whose `ended` says
-by what; nothing travels in exceptions. Writes no file but the trace, which grows while the run goes on, and what a
-recorder keeps.
+Needs a module scheduled for the machine. Leaves true: a stopped run has a record as well, and its `ended` says what
+stopped it; no result is handed on in an exception. Writes no file but the trace, which grows during the run, and the
+recorder's.
 """
 
 from __future__ import annotations
@@ -31,42 +31,44 @@ if TYPE_CHECKING:
     from binalloc.pipeline.running.touched import Watched
 
 Runner = Callable[["Module", str, "Launch", "RunOptions"], "Result"]
+"""A function that runs one launch of a kernel, given by name."""
 
 
 class Recorder(Protocol):
-    """Something that listens to a whole run and keeps what it has made of it only if the run ends."""
+    """A recorder listens to a whole run, and keeps its recording only if the run comes to its end."""
 
     @property
     def listener(self) -> Listener:
-        """The listener for the run's log."""
+        """Return the listener for the run's log."""
 
     def keep(self) -> None:
-        """Put what was recorded where it belongs: the grid has ended."""
+        """Keep the recording: the grid has ended."""
 
 
 MakeRecorder = Callable[["Module", "Function", "Launch"], AbstractContextManager[Recorder]]
-"""Makes the recorder of one run; what it has not kept is gone when it is closed."""
+"""A function that makes the recorder of one run. When the recorder is closed, a recording that was not kept is lost."""
 
 
 @dataclass
 class KernelRun:
-    """An emulated run of one launch, be it one that was stopped, and what was seen of it."""
+    """This record is an emulated run of one launch, with what was observed of it; the run may have been stopped."""
 
     module: Module
     function: Function  #: the kernel
     launch: Launch
     options: RunOptions
     result: Result
-    ended: LimitHit | Interrupted | None = None  #: what stopped it, or a run with skews behind it; None for a break
-    trace: WrittenTrace | None = None
-    watched: Watched | None = None
-    breaks: bool = False  #: whether it was to stop somewhere
+    #: error that stopped it, or one of the runs with skews after it; None at its end and at a break
+    ended: LimitHit | Interrupted | None = None
+    trace: WrittenTrace | None = None  #: the trace; None if none was asked for
+    watched: Watched | None = None  #: accesses to watched memory; None if nothing is watched
+    breaks: bool = False  #: whether there were breaks
     stopped_at: LaunchedDevice | None = None  #: the device as it stopped at a break
-    reference: AgainstReference | None = None
+    reference: AgainstReference | None = None  #: comparison with the launch's reference; None if not asked for
     recorded: bool = False  #: whether the recorder has kept the run
     skewed: tuple[int, ...] = ()  #: cycles of the runs with each seed's delays
     step: int | None = None  #: number of the launch in a sequence
-    whole: bool = False  #: the grid has ended, and so has whoever listened
+    whole: bool = False  #: whether the grid and all listeners came to their ends
 
 
 def run_kernel(
@@ -81,11 +83,12 @@ def run_kernel(
     recorder: MakeRecorder | None = None,
     runner: Runner | None = None,
 ) -> KernelRun:
-    """Run `kernel` (default: the launch's) and return its record. Raises KernelFault, Refused, UsageError; LimitHit and
-    Interrupted only where nothing of the run is known.
+    """Run `kernel` (default: the launch's) and return its record.
 
-    wanted: what else is to be seen. reference: compare the buffers with the launch's reference, unless the run was
-    stopped. recorder: makes the one who records the run. runner: runs the launch in place of `run_launch`.
+    wanted: what else is to be observed. reference: whether buffers are compared with the launch's reference (not if the
+    run is stopped). recorder: makes the run's recorder. runner: runs the launch in place of `run_launch`.
+
+    Raises KernelFault, Refused and UsageError; LimitHit and Interrupted only if nothing is known of the run.
     """
     from binalloc.emulator.runs.run import run_launch
 
@@ -118,7 +121,7 @@ def run_kernel(
 
 
 def _run_with_skews(found: KernelRun, run: Runner) -> None:
-    """Repeat the run with the delays of as many seeds as the options ask for; a stop of these ends the record."""
+    """Repeat the run with the delays of as many seeds as the options ask for. If one is stopped, `ended` says so."""
     bare = replace(found.options, every=None, profile=False)
 
     def cycles_of(seed: int) -> int:

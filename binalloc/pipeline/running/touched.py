@@ -1,4 +1,4 @@
-"""The accesses to what a run watches, as records."""
+"""This module records the accesses to watched memory in a run."""
 
 from __future__ import annotations
 
@@ -10,49 +10,50 @@ if TYPE_CHECKING:
     from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.runs.watch import Span, Touch
 
-_KINDS = ("load", "store", "atomic")
+_KINDS = ("load", "store", "atomic")  # by `AccessCode`
 
 
 @dataclass(frozen=True)
 class WatchedAccess:
-    """One lane's access to a watched piece of memory."""
+    """This record is one lane's access to a watched piece of memory."""
 
-    cycle: int  #: in which its instruction issued
+    cycle: int  #: cycle in which its instruction issued
     sm: int
-    block: int  #: of the grid
-    warp: int  #: of the block
+    block: int  #: number in the grid
+    warp: int  #: number in the block
     lane: int
-    thread: int  #: of the block
+    thread: int  #: number in the block
     function: str
     index: int  #: of the instruction in its function
     instruction: str  #: as text
-    source: str | None  #: file and line, where the binary has them
+    source: str | None  #: file and line; None if the binary has no line table
     kind: str  #: `load`, `store` or `atomic`
-    buffer: str  #: buffer or variable
-    offset: int  #: first byte of it that is watched and accessed
-    bytes: int
-    before: str  #: what the bytes held: numbers of the buffer's type, or `bytes` and their values
-    after: str | None  #: what they held afterwards; None for a load
+    buffer: str  #: name of the buffer or variable
+    offset: int  #: first byte of the buffer that is watched and accessed
+    bytes: int  #: number of bytes that are watched and accessed
+    before: str  #: contents before: numbers of the buffer's type, or `bytes` and their values
+    after: str | None  #: contents afterwards; None for a load
 
 
 @dataclass
 class Watched:
-    """All accesses to what a run watches."""
+    """This record has the accesses to watched memory in a run."""
 
-    spans: Sequence[Span] = ()  #: the watched pieces; pieces that overlap are one
-    total: int = 0  #: accesses of lanes; one that touches several pieces counts for each
-    accesses: list[WatchedAccess] = field(default_factory=list)  #: the first of them, in the order of time
+    spans: Sequence[Span] = ()  #: the watched pieces; overlapping pieces are joined
+    total: int = 0  #: accesses by lanes; an access to several pieces counts once for each
+    accesses: list[WatchedAccess] = field(default_factory=list)  #: the first accesses, in the order of time
 
     @property
     def left_out(self) -> int:
-        """How many are not listed."""
+        """Return how many accesses are not listed."""
         return self.total - len(self.accesses)
 
 
 class Touched:
-    """Listens to accesses and keeps the first `most`. say: is handed each of these, as it happens if that is `live`."""
+    """This listener counts the accesses to watched memory, and keeps the first ones."""
 
     def __init__(self, most: int, say: Callable[[WatchedAccess], None], live: bool) -> None:
+        """Keep the first `most` accesses. say: is called with each of them, during the run if `live`."""
         self._most, self._say, self._live = most, say, live
         self._device: LaunchedDevice | None = None
         self.found = Watched()
@@ -73,12 +74,13 @@ class Touched:
             self._say(access)
 
     def say_late(self) -> None:
-        """Say all that was kept and not said: the kernel has faulted, and there is no other record of them."""
+        """Report the kept accesses if they were not reported live: after a fault there is no other record of them."""
         if not self._live:
             for access in self.found.accesses:
                 self._say(access)
 
     def _describe(self, touch: Touch) -> WatchedAccess:
+        """Return an access of the log as a record."""
         from binalloc.emulator.state.layout import LANES
         from binalloc.emulator.stops.context import Context
 
@@ -94,7 +96,7 @@ class Touched:
 
 
 def _values(device: LaunchedDevice, touch: Touch, data: bytes) -> str:
-    """Return whole elements of the buffer and numbers in structs as numbers, anything else as bytes."""
+    """Return the accessed data as text: whole elements and numbers in structs as numbers, anything else as bytes."""
     import numpy as np
 
     from binalloc.emulator.debug.watches import element_of

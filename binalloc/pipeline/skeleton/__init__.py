@@ -1,1 +1,1 @@
-"""A launch file for a kernel that has none: what its code tells of its arguments, and sizes that go together."""
+"""This room makes launch files for kernels that have none, from what their code says of their arguments."""

@@ -1,27 +1,30 @@
-"""Entries of a kernel's parameters, one after the other."""
+"""This module makes the launch file's entries for a kernel's parameters."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from binalloc.analysis.arguments.facts import POINTER, KernelFacts, Parameter, Piece
-from binalloc.analysis.arguments.numbers import Element
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
 from binalloc.launch.dtypes import DTYPES
 from binalloc.pipeline.skeleton.buffers import buffer_entry, texture_entry
+from binalloc.pipeline.skeleton.parameters.facts import POINTER, KernelFacts, Parameter, Piece
+from binalloc.pipeline.skeleton.parameters.numbers import Element
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import Declared
 from binalloc.pipeline.skeleton.sizes import Sizes, number_for
 from binalloc.pipeline.skeleton.types import Entry, any_value, dtype_of, is_float
 
-_SCALARS = (1, 2, WORD, 2 * WORD)
+_SCALARS = (1, 2, WORD, 2 * WORD)  # sizes in bytes of parameters that may be single numbers
 
 
 def entries_of(
     facts: KernelFacts, sizes: Sizes, names: list[str], declared: list[Declared] | None
 ) -> list[Entry]:  # fmt: skip
-    """The arguments; buffers that structs point to follow their structs."""
+    """Return the entries of all arguments. A buffer that a struct points to follows the struct.
+
+    names: of the arguments. declared: types by the kernel's C++ name; None if it has none.
+    """
     found: list[Entry] = []
     for k, parameter in enumerate(facts.parameters):
         told = None if declared is None else declared[k]
@@ -32,23 +35,25 @@ def entries_of(
 
 
 class _Maker:
-    """Of one parameter."""
+    """This object makes the entries of one parameter."""
 
     def __init__(
         self, facts: KernelFacts, sizes: Sizes, name: str, parameter: Parameter, told: Declared | None
     ) -> None:
+        """Collect what is known of a parameter. told: its declared type, dropped if its size does not fit."""
         self.values, self.sizes, self.name = facts.values, sizes, name
         self.parameter, self.pieces = parameter, parameter.pieces
         self.size = parameter.param.size
         self.told = told if told is not None and self._fits(told) else None
 
     def _fits(self, told: Declared) -> bool:
-        """Whether the declared type has the parameter's size; a struct may have any."""
+        """Return whether the declared type can have the parameter's size; a struct can have any size."""
         if told.pointer:
             return self.size == POINTER
         return not told.dtype or DTYPES[told.dtype].itemsize * told.count <= self.size
 
     def entries(self) -> list[Entry]:
+        """Return the entry of the parameter, then the entries of buffers and textures that it points to."""
         told, first = self.told, self.pieces[0] if self.pieces else None
         if first is not None and first.fetch is not None and self.size in (WORD, POINTER):
             return [texture_entry(self.name, first.fetch, first, where(self.values, first.places), self.sizes)]
@@ -60,6 +65,7 @@ class _Maker:
         return self._struct()
 
     def _is_pointer(self, piece: Piece | None) -> bool:
+        """Return whether the parameter is a pointer, by its declared type, else by its use in the code."""
         if self.told is not None and (self.told.pointer or self.told.dtype):
             return self.told.pointer
         if piece is None:
@@ -69,6 +75,7 @@ class _Maker:
     # -- scalars
 
     def _scalar(self, piece: Piece | None) -> Entry:
+        """Return the entry of a number. piece: its use in the code; None if there is none."""
         told = self.told
         element = Element(self.size, Number.INTEGER) if piece is None else piece.element
         dtype = told.dtype if told is not None else dtype_of(self.size, _signed(element.number))
@@ -88,7 +95,7 @@ class _Maker:
         return entry
 
     def _value(self, piece: Piece | None, dtype: str) -> tuple[int | float, str]:
-        """A value, and why."""
+        """Return a value for a number, and the reason for it in words."""
         if is_float(dtype):
             return 1.0, "any number"
         if dtype == "bool":
@@ -101,6 +108,7 @@ class _Maker:
     # -- structs
 
     def _struct(self) -> list[Entry]:
+        """Return the entry of a struct, then the entries of buffers and textures that its members point to."""
         fields: list[dict[str, Any]] = []
         others: list[Entry] = []
         told = self.told
@@ -125,7 +133,7 @@ class _Maker:
         return [entry, *others]
 
     def _field(self, piece: Piece, others: list[Entry], entry: Entry) -> dict[str, Any]:
-        """A member; a pointer's buffer goes to `others`."""
+        """Return a member of a struct. The buffer of a pointer is put into `others`, reasons are put into `entry`."""
         name = f"{self.name}_{piece.offset}"
         at = where(self.values, piece.places)
         if piece.fetch is not None or piece.touches:
@@ -143,5 +151,5 @@ class _Maker:
 
 
 def _signed(number: Number) -> Number:
-    """Where nothing tells a sign, numbers have one."""
+    """Return the kind of number; integers of unknown sign count as signed."""
     return Number.SIGNED if number in (Number.BITS, Number.INTEGER) else number

@@ -1,4 +1,4 @@
-"""Entries of buffers and textures: what a pointer or handle leads to."""
+"""This module makes the entries of buffers, textures and surfaces, to which pointers and handles lead."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import Counter
 from math import prod
 from typing import Any
 
-from binalloc.analysis.arguments.facts import Piece, PointerAccess
-from binalloc.analysis.arguments.numbers import Element
-from binalloc.analysis.arguments.values import Values
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
 from binalloc.launch.dtypes import DTYPES, POINTER
+from binalloc.pipeline.skeleton.parameters.facts import Piece, PointerAccess
+from binalloc.pipeline.skeleton.parameters.numbers import Element
+from binalloc.pipeline.skeleton.parameters.values import Values
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import Declared
 from binalloc.pipeline.skeleton.sizes import Sizes, axes_of
@@ -20,16 +20,18 @@ from binalloc.pipeline.skeleton.types import Entry, dtype_of, is_float
 from binalloc.printable import count
 
 TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
+"""Tolerance for buffers of floats, a hundred times the precision of f32. Chosen by hand, for the user to change."""
 _HIGH = {"i8": 100, "u8": 256}
-"""Of random integers, where 256 would not fit."""
+"""Upper ends of random integers for types of one byte; other types have 256, which i8 cannot hold."""
 _SIDES = {1: [1024], 2: [64, 64], 3: [16, 16, 16]}
-_FACES = 6  # of a cube
+"""Shapes of textures by number of axes, since code does not say their sizes: small ones, for the user to change."""
+_FACES = 6  # faces of a cube
 _LEVELS = 4
-"""Of a mipmap."""
+"""Levels of a mipmap, since code does not say how many. Chosen by hand, for the user to change."""
 
 
 def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: Values) -> Entry:
-    """A buffer; piece: the pointer, None where no code reads it; told: its declared type."""
+    """Return the entry of a buffer. piece: the pointer, None if no code reads it. told: its declared type."""
     touches = [] if piece is None else piece.touches
     element, alike = element_of(touches)
     dtype = dtype_of(element.bytes, element.number)
@@ -65,7 +67,10 @@ def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: 
 
 
 def element_of(touches: list[PointerAccess]) -> tuple[Element, bool]:
-    """The commonest element of accesses of which something is known; whether all are alike."""
+    """Return the most common element of a buffer's accesses, and whether all accesses are alike.
+
+    Accesses that only move bits count only if there are no others.
+    """
     known = Counter(t.element for t in touches if t.element.number != Number.BITS)
     every = Counter(t.element for t in touches)
     if not every:
@@ -79,7 +84,7 @@ def element_of(touches: list[PointerAccess]) -> tuple[Element, bool]:
 
 
 def _accesses(touches: list[PointerAccess], values: Values, told: str) -> list[str]:
-    """A sentence for each way of access. told: the declared type of an element, which says what its bytes are."""
+    """Return a sentence for each kind of access. told: the declared type of an element, "" if there is none."""
     found: list[str] = []
     for access, verb in ((Access.LOAD, "read"), (Access.STORE, "written"), (Access.ATOMIC, "changed by atomics")):
         of = [t for t in touches if t.access == access]
@@ -99,6 +104,7 @@ def _accesses(touches: list[PointerAccess], values: Values, told: str) -> list[s
 
 
 def _contents(dtype: str, index: bool) -> Any:
+    """Return a launch file's `init` for elements of a type. index: whether values become part of an address."""
     if index:
         return "zeros"
     if is_float(dtype):
@@ -111,7 +117,10 @@ def _contents(dtype: str, index: bool) -> Any:
 
 
 def texture_entry(name: str, fetch: Fetch, piece: Piece, places: str, sizes: Sizes) -> Entry:
-    """A texture as it is fetched from, or a surface as it is accessed, by a handle that is a piece of a parameter."""
+    """Return the entry of a texture or surface, as the code fetches from it or accesses it.
+
+    piece: the handle, a part of a parameter. places: where it is used, in words.
+    """
     if fetch.element:
         return _surface_entry(name, fetch, piece.sides, places, sizes)
     layers, number = fetch.layers, piece.texel
@@ -140,7 +149,10 @@ def texture_entry(name: str, fetch: Fetch, piece: Piece, places: str, sizes: Siz
 
 
 def _surface_entry(name: str, fetch: Fetch, sides: list[tuple[int, int]], places: str, sizes: Sizes) -> Entry:
-    """A surface of elements of the size that is accessed, as large as the grid goes along its coordinates."""
+    """Return the entry of a surface with elements of the accessed size, as large as the grid's threads reach.
+
+    sides: for each coordinate the axes of the thread's position in it, and the constant added.
+    """
     channels = max(fetch.element // WORD, 1)
     keys: dict[str, Any] = {"name": name, "kind": "surface", "dtype": f"u{8 * fetch.element // channels}"}
     reached = [_reach(axes, -(-added // (1 if k else fetch.element)), sizes) for k, (axes, added) in enumerate(sides)]
@@ -160,5 +172,5 @@ def _surface_entry(name: str, fetch: Fetch, sides: list[tuple[int, int]], places
 
 
 def _reach(axes: int, added: int, sizes: Sizes) -> int:
-    """How far a coordinate goes into which these axes of the thread's place come."""
+    """Return an upper end of a coordinate. axes: the axes of the thread's position in it, as bits; 0 gives 0."""
     return prod(sizes.along(axis) for axis in axes_of(axes)) + max(0, added) if axes else 0

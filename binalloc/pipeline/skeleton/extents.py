@@ -1,6 +1,6 @@
-"""How far accesses reach in each buffer, from the ways of a few threads (`emulator.walk`): nothing is run.
+"""This module finds how far accesses reach in each buffer, by walks of a few threads (`Setting.walk`). Nothing is run.
 
-Needs a launch whose buffers are taken to be very long. Addresses that hang on what memory holds are unknown.
+Needs a launch; its buffers are assumed to be very long. Addresses that depend on the contents of memory are unknown.
 """
 
 from __future__ import annotations
@@ -9,42 +9,42 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from binalloc.analysis.arguments.values import CodePlace
-from binalloc.emulator.walk.setting import Setting
 from binalloc.errors import BinallocError
 from binalloc.isa.instruction import LANES, Module
 from binalloc.isa.kinds import Space
 from binalloc.launch.types import ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
+from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.skeleton.parameters.values import CodePlace
 
 LONG = 64 << 20
-"""Bytes of each buffer while threads are walked."""
+"""Bytes of each buffer during the walks, so many that accesses to one buffer do not reach the next one."""
 _BEFORE = 1 << 20
-"""What is no further in front of a buffer is an access to it, too."""
+"""Bytes in front of a buffer that belong to it, too: kernels with halos access elements in front of a pointer."""
 
 _FIRST = (0, 1, 2, 3, 4, 7, 8, 15, 16, 31)
-"""Threads of a block that are walked: those where tiles of them may begin and end."""
+"""Threads of a block that are walked, besides its middle and its end: there tiles of threads may begin and end."""
 
 
 @dataclass
 class Extents:
-    """By buffer the first byte that is accessed and the one behind the last; shared: the same of shared memory, its end
-    alone. known, unknown: accesses that threads came to, of which an address was known, or was not. complete: all
-    threads came to their ends."""
+    """Extents say how far accesses reach in memory."""
 
+    #: by buffer, the first byte that is accessed and the byte after the last, both from the buffer's start
     buffers: dict[str, tuple[int, int]] = field(default_factory=dict)
-    shared: int = 0
-    known: set[CodePlace] = field(default_factory=set)
-    unknown: set[CodePlace] = field(default_factory=set)
-    complete: bool = True
+    shared: int = 0  #: the byte after the last one accessed in shared memory
+    known: set[CodePlace] = field(default_factory=set)  #: accesses of walked threads with a known address
+    unknown: set[CodePlace] = field(default_factory=set)  #: accesses of walked threads with an unknown address
+    complete: bool = True  #: whether all walks came to the kernel's end
 
     def add(self, name: str, low: int, high: int) -> None:
+        """Extend the extent of a buffer to the bytes from `low` up to, not including, `high`."""
         before = self.buffers.get(name, (low, high))
         self.buffers[name] = min(before[0], low), max(before[1], high)
 
 
 def extents_of(module: Module, launch: Launch, machine: Machine) -> Extents:
-    """Of a few threads of a few blocks: those at the edges, and some between."""
+    """Return the extents of the accesses of a few threads of a few blocks: at the edges of the grid, and between."""
     longer = replace(
         launch,
         arguments=tuple(
@@ -64,6 +64,7 @@ def extents_of(module: Module, launch: Launch, machine: Machine) -> Extents:
 
 
 def _probes(launch: Launch) -> Iterator[tuple[int, int]]:
+    """Yield the threads to walk as (block, thread)."""
     blocks, threads = launch.blocks, launch.threads_per_block
     for block in sorted({0, launch.grid[0] - 1, blocks // 2, blocks - 1}):
         for thread in sorted({min(t, threads - 1) for t in (*_FIRST, launch.block[0] - 1, threads // 2, threads - 1)}):
@@ -71,6 +72,7 @@ def _probes(launch: Launch) -> Iterator[tuple[int, int]]:
 
 
 def _look(setting: Setting, block: int, thread: int, buffers: dict[str, int], found: Extents) -> None:
+    """Walk a thread and add its accesses to `found`. buffers: addresses by name."""
     walked = setting.walk(block, thread)
     found.complete &= walked.complete
     for word, known in walked.addresses.items():

@@ -1,12 +1,10 @@
-"""A kernel's skeleton from start to end: facts, sizes, entries, and buffers as long as accesses reach."""
+"""This module makes a kernel's skeleton from start to end: facts, sizes, entries, and the lengths of buffers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
 
-from binalloc.analysis.arguments.blocks import block_sides
-from binalloc.analysis.arguments.facts import KernelFacts, facts_of
 from binalloc.analysis.program import analyse
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.names import of_the_compiler
@@ -15,28 +13,32 @@ from binalloc.launch.types import DTYPES
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.names.demangle import demangle
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.skeleton.arguments import entries_of
 from binalloc.pipeline.skeleton.extents import LONG, Extents, extents_of
+from binalloc.pipeline.skeleton.parameters.blocks import block_sides
+from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, facts_of
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import declared
-from binalloc.pipeline.skeleton.sizes import Sizes, Three, block_of, grid_of, others
+from binalloc.pipeline.skeleton.sizes import Sizes, block_of, grid_of, others
 from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
 from binalloc.printable import count
 
 _ALIGN = 256
-"""Dynamic shared memory is rounded up to it."""
+"""Dynamic shared memory is rounded up to a multiple of so many bytes. Chosen by hand."""
 _MARGIN = 4
-"""What walked threads reach is made longer by that part of it: others may reach a little further."""
+"""Buffers are made longer by this part of their extent, since threads that are not walked may reach a little further.
+Chosen by hand."""
 _TOO_LONG = LONG // 4
-"""Bytes from which on a buffer asks for smaller numbers."""
+"""Bytes of a buffer from which on smaller values of scalars are tried. It stays far below the buffers of the walks."""
 
 
 def skeleton_of(
     module: Module, kernel: str, machine: Machine, *, block: Three | None = None, prefix: str = ""
 ) -> KernelSkeleton:
-    """The launch that is suggested for a kernel. block: as the user says. prefix: of the arguments' names.
+    """Return the launch that is suggested for a kernel.
 
-    Raises what `analyse` raises.
+    block: the user's block size; None to choose one. prefix: of the arguments' names. Raises what `analyse` raises.
     """
     fn = module.function(kernel)
     program = analyse(module, kernel, lift=True, recursive=True)
@@ -57,7 +59,7 @@ def skeleton_of(
 
 
 def _tries(grid: Three, block: Three, free: bool) -> list[Sizes]:
-    """Launches, the wanted one first; free: whether other blocks may be tried."""
+    """Return the sizes to try, the wanted ones first. free: whether other block sizes may be tried."""
     found = [Sizes(grid, block), Sizes(grid, block, 4, 8), Sizes(grid, block, 1, 1)]
     return found + [Sizes(grid, other) for other in others(block) if free]
 
@@ -66,7 +68,10 @@ def _sized(
     module: Module, fn: Function, facts: KernelFacts, sizes: Sizes, machine: Machine, reasons: dict[str, str],
     prefix: str,
 ) -> tuple[KernelSkeleton, bool]:  # fmt: skip
-    """A skeleton of these sizes, and whether nothing speaks against it."""
+    """Return a skeleton of these sizes, and whether shared memory suffices and no buffer is too long.
+
+    reasons: for grid and block, in words.
+    """
     names = _names(fn, prefix)
     entries = entries_of(facts, sizes, names, declared(fn.name, len(fn.info.params)))
     _shape(entries, Extents(), sizes)
@@ -89,7 +94,7 @@ def _sized(
 
 
 def _shape(entries: Sequence[Entry], extents: Extents, sizes: Sizes) -> None:
-    """Lengths of buffers: an element per thread of the grid, or as far as accesses are known to reach."""
+    """Set the lengths of buffers: an element per thread of the grid, or more if accesses are known to reach further."""
     for entry in entries:
         if entry.is_buffer:
             size = DTYPES[entry.keys["dtype"]].itemsize
@@ -105,8 +110,11 @@ def _shape(entries: Sequence[Entry], extents: Extents, sizes: Sizes) -> None:
 
 
 def _with_fronts(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries; where accesses begin in front of what a pointer is to, the pointer is into a longer buffer: the
-    parameter's, or a struct's field."""
+    """Return the entries, with room in front of buffers that need it.
+
+    If accesses begin in front of a pointer's target, the pointer (a parameter or a struct's member) is made to point
+    into a longer buffer.
+    """
     found: list[Entry] = []
     for entry in entries:
         margin = -(-entry.front // DTYPES[entry.keys["dtype"]].itemsize) if entry.front else 0
@@ -130,7 +138,7 @@ def _with_fronts(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _names(fn: Function, prefix: str) -> list[str]:
-    """Of the arguments: their parameters' own, or numbers for those that have none."""
+    """Return the names of the arguments: the parameters' own names, or numbers for parameters without a name."""
     out = []
     for k, param in enumerate(fn.info.params):
         unnamed = param.name == f"{fn.name}_param_{k}" or "_param_" in param.name
@@ -139,6 +147,7 @@ def _names(fn: Function, prefix: str) -> list[str]:
 
 
 def _notes(module: Module, facts: KernelFacts) -> list[str]:
+    """Return a note on accesses by pointers in memory, if there are any."""
     if not facts.lost:
         return []
     at = where(facts.values, facts.lost)
@@ -147,7 +156,7 @@ def _notes(module: Module, facts: KernelFacts) -> list[str]:
 
 
 def _symbols(module: Module) -> list[Entry]:
-    """Variables that a launch may fill, as comments."""
+    """Return the entries of variables that a launch may fill, to be written as comments."""
     found = []
     variables = [(v.name, v.size, "__device__") for v in module.globals]
     variables += [(v.name, v.size, "__constant__") for v in module.constant_vars]

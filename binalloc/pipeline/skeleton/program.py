@@ -1,4 +1,4 @@
-"""Skeletons of several kernels as a sequence of launches, one step each."""
+"""This module puts the skeletons of several kernels together, as a sequence of launches with a step for each."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
 from binalloc.models.machines.model import Machine
 from binalloc.names.kernels import readable
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.skeleton.make import skeleton_of
-from binalloc.pipeline.skeleton.sizes import Three
 from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton, sides
 from binalloc.pipeline.steps.kernels import find_kernel
 
 
 @dataclass
 class Skeleton:
-    """What is written. sequence: as `[[step]]` tables, be it of one kernel alone. left_out: kernels that are not, with
-    the reason."""
+    """A skeleton is a launch file to fill in."""
 
     kernels: list[KernelSkeleton]
-    sequence: bool
-    left_out: list[tuple[str, Refused]] = field(default_factory=list)
+    sequence: bool  #: whether it has `[[step]]` tables, even for one kernel alone
+    left_out: list[tuple[str, Refused]] = field(default_factory=list)  #: kernels that are left out, with the reason
 
     @property
     def entries(self) -> list[Entry]:
-        """All arguments, variables last and each once."""
+        """Return all arguments, then the variables, each once."""
         each = [entry for kernel in self.kernels for entry in kernel.entries]
         variables = {entry.name: entry for entry in each if entry.off}
         return [entry for entry in each if not entry.off] + list(variables.values())
 
     def table(self) -> dict[str, Any]:
-        """The file's contents, as a TOML parser would give them."""
+        """Return the file's contents, as a TOML parser would give them."""
         if not self.sequence:
             return self.kernels[0].table()
         steps = []
@@ -52,11 +51,12 @@ class Skeleton:
 def skeleton(
     module: Module, kernel: str | None, machine: Machine, *, block: Three | None = None, sequence: bool = False
 ) -> Skeleton:
-    """A launch of `kernel`, or of the only one; a sequence of launches where that is asked for, or where there are
-    several and none is named. What is returned has passed the checks of launch files.
+    """Return a launch file for `kernel`, or for all kernels if none is named. It has passed the checks of launch files.
 
-    Of several, those that cannot be analysed are left out. Raises UsageError where there is no such kernel, or none at
-    all, and what `analyse` raises where no kernel is left.
+    block: the user's block size; None to choose one. sequence: whether to write a sequence of launches for one kernel,
+    too. Several kernels always are a sequence; kernels that cannot be analysed are left out of it.
+
+    Raises UsageError if there is no such kernel, or none at all, and what `analyse` raises if no kernel is left.
     """
     kernels = module.kernels()
     if kernel is not None or len(kernels) < 2:
@@ -78,7 +78,10 @@ def skeleton(
 
 
 def _prefix(kernel: str, taken: list[str]) -> str:
-    """In front of the names of a kernel's arguments: its own name without scopes, unlike the others'."""
+    """Return a prefix for the names of a kernel's arguments: the kernel's name without scopes, made unique.
+
+    taken: prefixes of other kernels; the new one is added.
+    """
     name = readable(kernel).split("<")[0].split("::")[-1]
     plain = "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
     plain = plain if plain and not plain[0].isdigit() else f"k_{plain}"

@@ -1,17 +1,20 @@
-"""Where things are read and written, in words."""
+"""This module says in words where something is read or written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binalloc.analysis.arguments.values import CodePlace, Values
+from binalloc.pipeline.skeleton.parameters.values import CodePlace, Values
 
 _MOST = 8
-"""Lines that a reason lists."""
+"""Upper limit on lines that a reason lists, so that it stays one readable comment. Chosen by hand."""
 
 
 def where(values: Values, places: Iterable[CodePlace]) -> str:
-    """`lines 12, 14 of k.cu`; without a line table `instructions 3, 9`, of another function with its name."""
+    """Return code places as text: `lines 12, 14 of k.cu`, or `instructions 3, 9` without a line table.
+
+    Instructions of another function than the kernel have its name, too.
+    """
     kernel = values.program.graph.kernel
     lines: dict[str, list[int]] = {}
     instructions: dict[str, list[int]] = {}
@@ -30,5 +33,6 @@ def where(values: Values, places: Iterable[CodePlace]) -> str:
 
 
 def _listed(noun: str, numbers: list[int]) -> str:
+    """Return a noun with numbers, at most `_MOST` of them."""
     shown = ", ".join(map(str, numbers[:_MOST])) + (", ..." if len(numbers) > _MOST else "")
     return f"{noun}{'s' if len(numbers) > 1 else ''} {shown}"

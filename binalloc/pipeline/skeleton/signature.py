@@ -1,4 +1,4 @@
-"""What a C++ signature says of a kernel's parameters, in a launch file's words."""
+"""This module reads the types of a kernel's parameters from its C++ name, as types of launch files."""
 
 from __future__ import annotations
 
@@ -15,30 +15,34 @@ _PLAIN = {
     "wchar_t": "i32", "char8_t": "u8", "char16_t": "u16", "char32_t": "u32", "__nv_fp8_e4m3": "u8",
     "__nv_fp8_e5m2": "u8",
 }  # fmt: skip
+"""For each scalar type of C++ and CUDA, the element type of launch files."""
 _VECTORS = {
     "char": "i8", "uchar": "u8", "short": "i16", "ushort": "u16", "int": "i32", "uint": "u32", "long": "i64",
     "ulong": "u64", "longlong": "i64", "ulonglong": "u64", "float": "f32", "double": "f64",
 }  # fmt: skip
+"""For each of CUDA's vector types, by its name without the number, the type of an element."""
 _OTHERS = {"__half2": ("f16", 2), "__nv_bfloat162": ("bf16", 2), "dim3": ("u32", 3)}
+"""For each vector type with another kind of name, the type and number of its elements."""
 _VECTOR = re.compile(r"([a-z]+)([1-4])")
 _QUALIFIER = re.compile(r"\b(const|volatile|__restrict__)\b")
 
 
 @dataclass(frozen=True)
 class Declared:
-    """The type of a parameter. text: as `c++filt` spells it. pointer: whether it is a pointer or a reference. dtype: of
-    the value or of what it points to, "" where no element of launch files is that; count: of them in a vector. written:
-    False where what is pointed to is const."""
+    """This record is the declared type of a parameter."""
 
-    text: str
-    pointer: bool
-    dtype: str
-    count: int
-    written: bool = True
+    text: str  #: as `c++filt` spells it
+    pointer: bool  #: whether it is a pointer or a reference
+    dtype: str  #: element type of the value or of its target; "" if launch files have no such type
+    count: int  #: number of elements in a vector, 1 for a scalar
+    written: bool = True  #: False if the target is const
 
 
 def declared(kernel: str, parameters: int) -> list[Declared] | None:
-    """The types of a kernel's parameters; None where its name tells none, or another number of them."""
+    """Return the types of a kernel's parameters by its C++ name.
+
+    The result is None if the name has no types, or another number of them than `parameters`.
+    """
     name = demangle(kernel)
     if name is None or name.parameters is None:
         return None
@@ -47,6 +51,7 @@ def declared(kernel: str, parameters: int) -> list[Declared] | None:
 
 
 def _declared(text: str) -> Declared:
+    """Return the type that `c++filt` spells as `text`."""
     pointer = text.endswith(("*", "&"))
     inner = text[:-1] if pointer else text
     plain = " ".join(_QUALIFIER.sub(" ", inner).split())
@@ -55,6 +60,7 @@ def _declared(text: str) -> Declared:
 
 
 def _dtype(plain: str) -> tuple[str, int]:
+    """Return element type and number of elements of a type without qualifiers; ("", 1) if launch files lack it."""
     if plain in _PLAIN:
         return _PLAIN[plain], 1
     if plain in _OTHERS:

@@ -1,68 +1,73 @@
-"""Grid, block and values of scalars that go together."""
+"""This module chooses grid, block and values of scalars so that they agree with one another."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
 
-from binalloc.analysis.arguments.facts import KernelFacts, Piece
 from binalloc.bitset import bits
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.isa.interface.places import LANES
+from binalloc.pipeline.block import Three
+from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, Piece
 
-Three = tuple[int, int, int]
 _THREADS = 128
-"""Of a block along one axis, where nothing says how many."""
+"""Threads of a block with one axis if nothing says how many: a usual number, a few warps. Chosen by hand."""
 _OTHER = 8
-"""Threads along an axis of which the code tells nothing, beside one of which it does."""
+"""The most threads along an axis without a known side, if the side of another axis is known. Chosen by hand."""
 _MOST = 1024
-"""Threads of a block."""
+"""The most threads of a block on NVIDIA's GPUs."""
 _FEWEST = 16
-"""Threads of the smallest block that is tried."""
+"""Threads of the smallest block that is tried, half a warp. Chosen by hand."""
 _BLOCKS = (4, 2, 2)
+"""Blocks along each axis that the code uses: several, so that blocks differ, but few, so that a run is short."""
 _AXES = "xyz"
 _NO_AXES = 3
-"""How many axes there are; those of blocks are numbered behind those of threads."""
+"""Number of axes. In sets of axes, as bits, the axes of threads come first, then the axes of blocks."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """A launch that is tried. rounds: of loops that a scalar bounds; row: length of what a scalar multiplies where no
-    axis tells one."""
+    """These are the sizes of a launch that is tried."""
 
     grid: Three
     block: Three
-    rounds: int = 16
-    row: int = 32
+    rounds: int = 16  #: value of a scalar that bounds a loop: several rounds, but few, so that a run is short
+    row: int = 32  #: value of a scalar that is the length of a row, if no axis gives a length: a warp's lanes
 
     @property
     def threads(self) -> int:
+        """Return the threads of the grid."""
         return prod(self.grid) * prod(self.block)
 
     def along(self, axis: int) -> int:
-        """Threads of the grid along an axis."""
+        """Return the threads of the grid along an axis."""
         return self.grid[axis] * self.block[axis]
 
 
 def axes_of(mask: int) -> list[int]:
-    """The axes in a set of those of threads and blocks."""
+    """Return the axes, 0 to 2, in a set of axes of threads and of blocks."""
     return sorted({axis % _NO_AXES for axis in bits(mask)})
 
 
 def named(mask: int) -> str:
+    """Return the names of the axes in a set."""
     return ", ".join(_AXES[axis] for axis in axes_of(mask))
 
 
 def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None, told: Three = (0, 0, 0)) -> tuple[Three, str]:
-    """A block, and why. given: what the user says. told: sides that the code takes for granted (`blocks`), 0 for
-    none."""
+    """Return a block size, and the reason for it in words.
+
+    given: the user's block size; None to choose one. told: sides that the code assumes (`blocks.block_sides`), 0 for
+    unknown sides.
+    """
     if given is not None:
         return given, "as asked for"
     if any(info.block):
         x, y, z = (side or 1 for side in info.block)
         return (x, y, z), "the binary requires it (.reqntid)"
     used = [axis for axis in bits(facts.axes) if axis < _NO_AXES]
-    for sides in (told, (told[0], 0, 0)):  # along y a thread may have several elements, and the side be less than told
+    for sides in (told, (told[0], 0, 0)):  # along y a thread may have several elements, and the block fewer threads
         x, y, z = _with_told(sides, used, info.max_threads)
         if any(sides) and LANES <= x * y * z <= _MOST and info.max_threads in (0, x * y * z):
             said = ", ".join(f"blockIdx.{_AXES[a]} * {n} + threadIdx.{_AXES[a]}" for a, n in enumerate(sides) if n)
@@ -74,8 +79,11 @@ def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None, told: 
 
 
 def _with_told(told: Three, used: list[int], bound: int) -> Three:
-    """The sides that the code tells; along the first other axis that it asks for what the launch bound leaves, or a
-    usual block."""
+    """Return the known sides, with a guess along the first other axis that the code uses.
+
+    The guess is the rest of the launch bound, or of a usual block. told: known sides, 0 for unknown ones. bound: the
+    most threads of a block, 0 for no bound.
+    """
     sides = [n or 1 for n in told]
     others = [axis for axis in used if not told[axis]]
     if others:
@@ -84,8 +92,10 @@ def _with_told(told: Three, used: list[int], bound: int) -> Three:
 
 
 def shaped(threads: int, used: list[int]) -> Three:
-    """So many threads, or a few less, spread over the axes that are used: x longest, powers of two where there are
-    several."""
+    """Return a block of `threads` threads, or a few less, over the axes that are used.
+
+    x is the longest side; sides are powers of two if there is more than one.
+    """
     axes = [axis for axis in used if axis] or [0]
     if axes == [0]:
         return threads, 1, 1
@@ -99,7 +109,10 @@ def shaped(threads: int, used: list[int]) -> Three:
 
 
 def others(block: Three) -> list[Three]:
-    """Blocks to try where shared memory is too small for this one: flatter and steeper ones, then smaller ones."""
+    """Return block sizes to try if shared memory is too small for this one.
+
+    They are wider and taller ones with as many threads, then smaller ones.
+    """
     x, y, z = block
     found = [(x * 2**k, y // 2**k, z) for k in (1, 2) if y % 2**k == 0 and y > 2**k]
     if y > 1:
@@ -111,7 +124,7 @@ def others(block: Three) -> list[Three]:
 
 
 def grid_of(facts: KernelFacts, together: int = 0) -> tuple[Three, str]:
-    """A grid, and why. together: blocks that it may have at most, 0 for any number."""
+    """Return a grid, and the reason for it in words. together: the most blocks that it may have, 0 for no limit."""
     used = [axis - _NO_AXES for axis in bits(facts.axes) if axis >= _NO_AXES]
     if not used:
         return (1, 1, 1), "the code asks for no block's number"
@@ -123,7 +136,7 @@ def grid_of(facts: KernelFacts, together: int = 0) -> tuple[Three, str]:
 
 
 def number_for(piece: Piece, sizes: Sizes) -> tuple[int, str]:
-    """A value for an integer, and why."""
+    """Return a value for an integer by its use in the code, and the reason for it in words."""
     bounds, rows = axes_of(piece.axes), axes_of(piece.rows)
     if bounds:
         if len(bounds) > 1 and not rows and not piece.counted:

@@ -1,4 +1,4 @@
-"""A launch of a kernel that has no launch file: what its skeleton says, as a launch that can be run."""
+"""This module turns the skeleton of a kernel without a launch file into a launch that can be run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
+from binalloc.pipeline.block import Three
 from binalloc.pipeline.skeleton.make import skeleton_of
-from binalloc.pipeline.skeleton.sizes import Three
 
 
 def suggested_launch(module: Module, kernel: str, machine: Machine, block: Three | None = None) -> Launch:
-    """The launch that `launch-skeleton` would write. block: as the user says. Raises as `skeleton_of`."""
+    """Return the launch that `launch-skeleton` would write.
+
+    block: the user's block size; None to choose one. Raises what `skeleton_of` raises.
+    """
     return parse_launch(skeleton_of(module, kernel, machine, block=block).table())

@@ -1,1 +1,1 @@
-"""The single steps of the pipeline, and what they pass on; `pipeline` puts them together."""
+"""This room has the single steps of the pipeline and the records they pass on; `pipeline` puts them together."""

@@ -1,9 +1,8 @@
-"""A version of a kernel for a budget: rewritten, scheduled, and proven where that is asked."""
+"""This module builds the version of a kernel for a budget: it rewrites, schedules and, if asked to, proves."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
@@ -13,21 +12,21 @@ from binalloc.pipeline.steps.proof import prove
 from binalloc.pipeline.steps.version import Version, make_version
 from binalloc.printable import count
 
-if TYPE_CHECKING:
-    pass
-
 
 def build_version(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
-    """Rewrite for a budget, schedule, prove. Raises Refused where the budget is infeasible or the proof fails."""
+    """Rewrite for a budget, schedule and prove. Raises Refused if the budget is infeasible or the proof fails."""
     return prove(module, request, build_unproven(module, request, registers, slots, allocator))
 
 
 def build_unproven(
     module: Module, request: Request, registers: int, slots: int, allocator: str | None = None
 ) -> Version:
-    """The same without the proof, for what is only to be judged."""
+    """Rewrite for a budget and schedule, without a proof. Raises Refused if the budget is infeasible.
+
+    A search judges many versions, and proves only those that it takes.
+    """
     name, kept = allocator or request.allocator, request.prepared.versions
     if kept is None:
         return _built(module, request, registers, slots, name)
@@ -44,7 +43,7 @@ def build_unproven(
 
 
 def _built(module: Module, request: Request, registers: int, slots: int, name: str) -> Version:
-    """The version by allocator `name`."""
+    """Build the version that allocator `name` makes for a budget."""
     from binalloc.transform.allocators.installed import blamed_for
     from binalloc.transform.allocators.table import find_allocator
     from binalloc.transform.rewrite.rewrite import rewrite_to_budget
@@ -61,7 +60,7 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
         dynamic_shared=request.launch.dynamic_shared if request.launch is not None else 0,
         layout=request.layout,
     )
-    # What is proven is what will be written: the bytes, as a reader finds them.
+    # The module is written to bytes and read back, so that the proof is of the very bytes that will be written.
     isa = set_of(module)
     with blamed_for(find_allocator(name)):
         code = spread_over_banks(result.module, request.machine, result.functions)
@@ -70,7 +69,7 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
     told = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
     with blamed_for(find_allocator(name)):
         explained = result.explain() if request.explain else []
-        solver = [found.to_dict() for found in result.solver]
+        solver = list(result.solver)
         cost = result.cost
     found = replace(version, solver=solver, explained=explained, copies=cost.copies, cost=cost, bound=result.bound)
     return replace(found, name=told, allocator=name, proven=False)

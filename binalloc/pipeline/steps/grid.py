@@ -1,7 +1,7 @@
-"""How many blocks of a grid an SM of the whole GPU gets: what room for more is worth.
+"""This module computes how many blocks of a grid an SM of the whole GPU gets, since room for more is worth nothing.
 
-Runs are on one SM, which has the whole grid. On the GPU blocks are spread over all SMs: of 216 blocks each of 108 SMs
-gets two, and room for a third stays empty.
+Emulated runs are on one SM, which has the whole grid. On the GPU, blocks are spread over all SMs: of 216 blocks each of
+108 SMs gets two, and room for a third stays empty.
 """
 
 from __future__ import annotations
@@ -19,28 +19,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Filling:
-    """blocks: of the grid. sms: of the GPU. share: blocks that the SM with most gets. resident: of these at once.
-    waves: the grid over all blocks that the GPU holds."""
+    """A filling says how a grid fills the SMs of a GPU."""
 
-    blocks: int
-    sms: int
-    share: int
-    resident: int
-    waves: float
+    blocks: int  #: blocks of the grid
+    sms: int  #: SMs of the GPU
+    share: int  #: the most blocks that one SM gets
+    resident: int  #: how many of these are resident at once
+    waves: float  #: blocks of the grid over blocks that the GPU holds at once
 
     @property
     def starved(self) -> bool:
-        """Whether no SM gets more blocks than it could hold at once."""
+        """Return whether no SM gets more blocks than it could hold at once."""
         return self.share <= self.resident
 
 
 def share_of(launch: Launch, machine: Machine) -> int:
-    """The most blocks of the grid that one SM of the GPU gets, if they are spread evenly."""
+    """Return the most blocks of the grid that one SM of the GPU gets, if they are spread evenly."""
     return -(-prod(launch.grid) // machine.chip.sms)
 
 
 def filling(launch: Launch | None, machine: Machine, blocks_per_sm: int) -> Filling | None:
-    """blocks_per_sm: that fit. None without a launch."""
+    """Return how a grid fills the GPU; None without a launch. blocks_per_sm: blocks that fit on an SM."""
     if launch is None:
         return None
     blocks, share = prod(launch.grid), share_of(launch, machine)
@@ -49,8 +48,11 @@ def filling(launch: Launch | None, machine: Machine, blocks_per_sm: int) -> Fill
 
 
 def reached(levels: Sequence[Budget], share: int, own: int) -> list[Budget]:
-    """The levels that differ for an SM that gets `share` blocks, ascending: of those that leave as many of them
-    resident the original's own, else the lowest."""
+    """Return the levels that differ for an SM with `share` blocks of the grid, ascending.
+
+    Levels with equally many of these blocks resident are the same there. The original's own level is kept among them,
+    or the lowest. own: the original's number of blocks.
+    """
     found: dict[int, Budget] = {}
     for budget in sorted(levels, key=lambda budget: (budget.blocks != own, budget.blocks)):
         resident = min(budget.blocks, share)

@@ -1,8 +1,8 @@
-"""Fewer blocks resident than there is room for: shared memory set aside in the kernel's record.
+"""This module keeps fewer blocks resident than there is room for, by shared memory reserved in the kernel's record.
 
-Machines take as many blocks as fit. What CUDA users do to have fewer, when they thrash a cache, is to ask for shared
-memory that nobody touches; here it is slots that nothing uses, so that the binary itself says it, and every launch of
-it keeps to it. Registers would not do: a kernel that has few blocks often asks for as many as a thread can have.
+A machine takes as many blocks as fit. If more blocks thrash a cache, CUDA users ask for shared memory that nothing
+touches. Idle slots do the same here, so that the limit is in the binary itself, and holds for every launch of it.
+Registers would not do: a kernel that has few blocks often has as many registers as a thread can have.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from binalloc.pipeline.steps.version import Version, given_functions, make_versi
 from binalloc.printable import count
 
 IDLE_SLOTS = "idle_slots"
-"""In a record of provenance: how many of the kernel's slots nothing uses."""
+"""Key in a provenance record for the number of the kernel's slots that nothing uses."""
 
 
 def hold(module: Module, version: Version, request: Request, blocks: int) -> Version:
-    """The version with `blocks` resident, unproven if it was not so before; itself where there is room for no more.
-    module: the input. Refused where no shared memory that a block can have makes it so few, or the kernel asks where
-    its slots would lie."""
+    """Return the version with at most `blocks` resident, by idle slots.
+
+    The result is unproven if slots were added; it is the version itself if there is room for no more blocks anyhow.
+    module: the input. Raises Refused if no amount of shared memory of a block leaves exactly so many blocks, or if the
+    kernel reads the address of its slots or the size of shared memory.
+    """
     if version.blocks_per_sm <= blocks:
         return version
     read = reads_slots_place(set_of(module), given_functions(module, request))
@@ -56,8 +59,11 @@ def hold(module: Module, version: Version, request: Request, blocks: int) -> Ver
 
 
 def idle_slots(machine: Machine, use: KernelUse, blocks: int) -> int | None:
-    """The fewest slots beside those of `use` that leave room for `blocks` blocks and no more; 0 where there is room for
-    no more anyhow, None where it is for more or for fewer, whatever is added."""
+    """Return the fewest idle slots per thread that leave room for `blocks` blocks and no more.
+
+    use: resources of the kernel, with the slots it uses. The result is 0 if there is room for no more anyhow, and None
+    if no number of slots leaves exactly so many.
+    """
     if machine.occupancy(use).blocks_per_sm <= blocks:
         return 0
     enough = slots_for_blocks(machine, use, blocks + 1)
@@ -67,16 +73,17 @@ def idle_slots(machine: Machine, use: KernelUse, blocks: int) -> int | None:
 
 
 def _padded(module: Module, kernel: str, slots: int) -> Module:
-    """The module with so many slots in the kernel's record; its code is shared with it."""
+    """Return the module with so many slots in the kernel's record. The code is shared, not copied."""
 
     def told(fn: Function) -> Function:
+        """Return the function; if it is the kernel, with so many slots in its record."""
         return replace(fn, info=replace(fn.info, slot_bytes=SLOT_ROW * slots)) if fn.name == kernel else fn
 
     return replace(module, functions=[told(fn) for fn in module])
 
 
 def declared_idle(module: Module, kernel: str) -> int:
-    """The slots of the kernel that nothing is said to use, by the record of its last rewrite."""
+    """Return the number of idle slots of the kernel, by the record of its last rewrite."""
     found = [record.get(IDLE_SLOTS) for record in module.provenance if record.get("kernel") == kernel]
     said = found[-1] if found else None
     return max(0, said) if isinstance(said, int) else 0

@@ -1,4 +1,4 @@
-"""A kernel in its binary: which one is meant, what it reaches, and what of an SM it takes."""
+"""This module finds a kernel in its binary, the functions it reaches, and the resources of an SM that it takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def reachable(module: Module, kernel: str, known: Collection[str] | None = None) -> list[Function]:
-    """The kernel and every function it may call, kernel first, then as in the file. known: their names, if at hand."""
+    """Return the kernel and every function it may call, the kernel first, then in the order of the file.
+
+    known: their names, if they are known already.
+    """
     from binalloc.analysis.flow.callgraph import build_callgraph
 
     names = set(build_callgraph(module, kernel).functions if known is None else known)
@@ -28,7 +31,10 @@ _NO_KERNEL = "Kernels alone can be run; of functions, import the PTX of both tog
 
 
 def find_kernel(module: Module, name: str | None) -> Function:
-    """The kernel that `name` means (`names.kernels`), or the only one. UsageError if it means none or several."""
+    """Return the kernel that `name` means (`names.kernels`); without a name, the only kernel.
+
+    Raises UsageError if there is none, or more than one.
+    """
     kernels = module.kernels()
     if name is None:
         if len(kernels) != 1:
@@ -43,8 +49,8 @@ def find_kernel(module: Module, name: str | None) -> Function:
 
 
 def block_threads(kernel: Function, launch: Launch | None, block: Three | None = None) -> int:
-    """Threads per block: the launch's, else those of `block`, else the binary's required block size, else its launch
-    bound."""
+    """Return the threads per block: the launch's, else of `block`, else of the binary's required block size, else its
+    launch bound. Raises UsageError if there is none of these."""
     if launch is not None:
         return launch.threads_per_block
     if block is not None:
@@ -63,17 +69,23 @@ def block_threads(kernel: Function, launch: Launch | None, block: Three | None =
 
 
 def knows_threads(kernel: Function, launch: Launch | None, block: Three | None = None) -> bool:
-    """Whether `block_threads` has an answer."""
+    """Return whether `block_threads` finds the threads per block."""
     return launch is not None or block is not None or any(kernel.info.block) or bool(kernel.info.max_threads)
 
 
 def kernel_use(kernel: Function, launch: Launch | None, block: Three | None = None) -> KernelUse:
-    """What the kernel takes of an SM, as its record and the launch say. block: where there is no launch."""
+    """Return the resources of an SM that the kernel takes, by its record and the launch.
+
+    block: the block size if there is no launch.
+    """
     dynamic = launch.dynamic_shared if launch is not None else 0
     return KernelUse.of(kernel.info, block_threads(kernel, launch, block), dynamic)
 
 
 def local_bytes(kernel: FunctionInfo) -> int:
-    """Bytes of local memory that each thread of a launch has: the kernel's own frame, those of what it calls, and the
-    spill area. A static figure: what of it is touched only a run tells."""
+    """Return the bytes of local memory that each thread of a launch has.
+
+    They are the frames of the kernel and of the functions it calls, and the spill area. The figure is static; only a
+    run shows how much of this memory is accessed.
+    """
     return kernel.local_bytes + kernel.spill_local

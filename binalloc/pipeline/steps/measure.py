@@ -1,11 +1,10 @@
-"""A version emulated, and two of them compared by what they leave."""
+"""This module runs a version in the emulator, and compares the results of two versions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.figures.skew import skewed_cycles
 from binalloc.errors import running
@@ -15,12 +14,9 @@ from binalloc.pipeline.steps.sampling import sample
 from binalloc.pipeline.steps.version import Version
 from binalloc.printable import count
 
-if TYPE_CHECKING:
-    pass
-
 
 def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
-    """A `progress` for emulated runs that tells `show` in words how far the run of `what` is."""
+    """Return a `progress` for emulated runs that calls `show` with a line. what: name of the run."""
 
     def tell(cycles: int, ended: int, blocks: int) -> None:
         show(f"{what}: {cycles:,} cycles, {ended} of {count(blocks, 'block')} ended")
@@ -31,8 +27,11 @@ def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
 def measure(
     version: Version, request: Request, *, blocks: int | None = None, ideal_blocks: int | None = None
 ) -> Version:
-    """The version with cycles, statistics and output buffers of an emulated run. Needs a launch. Of a large grid, where
-    the request says so, cycles and statistics of parts alone (`sampling`)."""
+    """Return the version with cycles, statistics and output buffers of an emulated run. Needs a launch.
+
+    If the request is `sampled`, only parts of a large grid are run, and there are only cycles and statistics
+    (`sampling`). blocks: upper limit on resident blocks. ideal_blocks: resident blocks as if registers were free.
+    """
     from binalloc.emulator.runs.run import Result, run_launch
 
     assert request.launch is not None
@@ -65,8 +64,11 @@ def measure(
 
 
 def same_results(request: Request, a: Version, b: Version) -> bool | None:
-    """Whether both runs left the same global buffers, in the sense the launch file gives each buffer, the same bits in
-    the module's global variables, and printed the same. None where parts of the grid were run alone."""
+    """Return whether two runs left the same results; None if only parts of the grid were run.
+
+    Global buffers must be the same in the sense that the launch file gives each of them, the module's global variables
+    bit by bit. Printed text must be the same, too.
+    """
     from binalloc.launch.file import compare, compare_globals
 
     assert request.launch is not None

@@ -1,4 +1,4 @@
-"""The proof that a version does what the original does, and what is said where there is none."""
+"""This module proves that a version does the same as the original, and makes the error if there is no proof."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def prove(module: Module, request: Request, version: Version) -> Version:
-    """The version, proven to do what `module` does. Raises Refused where that fails; nothing is done again."""
+    """Prove that the version does the same as `module`, and return it as proven.
+
+    A module is checked once. Raises what `require_proof` and `require_no_hazard` raise.
+    """
     if version.proven:
         return version
     kept = request.prepared.proven
@@ -34,8 +37,11 @@ def prove(module: Module, request: Request, version: Version) -> Version:
 def require_proof(
     module: Module, rewritten: Module, request: Request, idle_slots: int = 0, allocator: str = ""
 ) -> None:
-    """Refused, or LimitHit, where the checker does not prove that `rewritten` does what `module` does; PluginFault
-    where an installed package's allocator made it. idle_slots: how many it reserves on purpose that nothing uses."""
+    """Require the checker's proof that `rewritten` does the same as `module`.
+
+    idle_slots: slots that it reserves on purpose and does not use. Raises Refused without a proof; LimitHit beyond the
+    checker's limits; PluginFault if an installed package's allocator made the rewrite.
+    """
     from binalloc.verify.checker import check
 
     report = check(module, rewritten, request.kernel, idle_slots=idle_slots)
@@ -44,7 +50,7 @@ def require_proof(
 
 
 def require_no_hazard(module: Module, machine: Machine) -> None:
-    """Refused where control codes scheduled for `machine` leave a hazard on some way through the code."""
+    """Raise Refused if control codes scheduled for `machine` leave a hazard on some path through the code."""
     from binalloc.verify.hazards.check import find_hazards
 
     hazards = find_hazards(module, machine.unit_latencies)
@@ -57,10 +63,13 @@ def require_no_hazard(module: Module, machine: Machine) -> None:
 
 
 def _unproven(module: Module, request: Request, findings: Sequence[Finding], allocator: str) -> BinallocError:
-    """Why no proof was found: the binary is beyond the checker's limits, the original depends on what was in a register
-    at launch or on where slots lie, or a defect of ours, or of the package that the allocator is from."""
+    """Return an error that says why no proof was found.
+
+    The binary is beyond the checker's limits; or the original depends on the contents of a register at launch, or on
+    the address of slots; or there is a defect of ours, or of the package that has the allocator.
+    """
+    from binalloc.analysis.locations import names
     from binalloc.analysis.program import analyse
-    from binalloc.analysis.views.dump import summary_dict
     from binalloc.transform.allocators.table import wrong_plan
 
     limit = next((f for f in findings if f.kind == "limit"), None)
@@ -76,12 +85,12 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding], all
             remedy="Make the calls unguarded (branch around them), or leave this kernel as it is.",
         )
     for name, fn in analyse(module, request.kernel, lift=True).functions.items():
-        for read in summary_dict(fn)["uninitialised"]:
+        for index, location in fn.live.undefined:
             return Refused(
                 f"{request.kernel} may read a value that nothing wrote; what it does then cannot be preserved",
                 file=module.path or None,
-                place=f".text.{name} word {read['index']}",
-                found=f"a read of {read['place']}",
+                place=f".text.{name} word {index}",
+                found=f"a read of {names(1 << location)[0]}",
                 remedy="Initialise it in the source.",
             )
     read = reads_slots_place(set_of(module), given_functions(module, request))
@@ -102,7 +111,10 @@ def _unproven(module: Module, request: Request, findings: Sequence[Finding], all
 
 
 def reads_slots_place(isa: InstructionSet, functions: Iterable[Function]) -> tuple[str, str, int] | None:
-    """The first read of a special register that is another with slots: its name, the function and the word."""
+    """Return the first read of a special register whose value changes with slots: its name, the function and the word.
+
+    The result is None if there is no such read.
+    """
     for function in functions:
         for index, instr in enumerate(function.instrs):
             asked = isa.special_register(instr)

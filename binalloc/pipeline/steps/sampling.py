@@ -1,9 +1,10 @@
-"""The cycles of a run from runs of a few parts of its grid, where that is large.
+"""This module estimates the cycles of a large grid from runs of a few parts of it.
 
-At the beginning, in the middle and at the end of the grid so many blocks are run as the machine holds many times over;
-in the middle twice as many once more, which tells what the first and the last of them cost beyond the rest. The
-estimate is for a grid whose blocks take as long as those do on average; its error is how far they are apart. Where
-blocks wait for one another, or count what others did, parts of a grid may not run at all: then there is none.
+A part has many times as many blocks as are resident. One part is run at the beginning, one in the middle and one at the
+end of the grid; a second run in the middle is twice as long. It shows what the first and the last blocks of a run cost
+beyond the rest. The estimate is for a grid whose blocks take as long as the blocks of the parts on average. Its error
+is how far the parts are apart. If blocks wait for one another, or count what others did, parts of a grid may not run at
+all. Then there is no estimate.
 """
 
 from __future__ import annotations
@@ -18,36 +19,32 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.run import Result
 
 WAVES = 16
-"""So many times as many blocks as are resident make a part: before that, blocks have not got out of step."""
+"""A part has this number times the resident blocks; in fewer, blocks would still be in step. Chosen by hand."""
 PARTS = 5
-"""As many of them are run: one at the beginning, three in the middle, one at the end."""
+"""Parts that are run: one at the beginning, three in the middle (one, then two at once), one at the end."""
 LARGE = 3
-"""A grid is large that has so many times as many blocks as are run of it."""
+"""A grid counts as large if it has so many times as many blocks as would be run of it, so that sampling saves at least
+two thirds of the time."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """cycles: of the whole grid, estimated. error: how far the estimates from the three places are apart, half the
-    range over the estimate. blocks: so many were run, of so many (`grid`). stats, counts: of the longest part."""
+    """This record has the estimated cycles of a grid, and what they are estimated from."""
 
-    cycles: int
-    error: float
-    blocks: int
-    grid: int
-    stats: dict[str, Any] = field(repr=False, compare=False)
-    counts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-
-
-def sampled_to_dict(found: Sampled | None) -> dict[str, object]:
-    """As JSON has it; nulls where all blocks were run, or none."""
-    if found is None:
-        return {"blocks": None, "grid": None, "error": None}
-    return {"blocks": found.blocks, "grid": found.grid, "error": round(found.error, 4)}
+    cycles: int  #: of the whole grid, estimated
+    error: float  #: half the range of the estimates from the three places, over the estimate
+    blocks: int  #: blocks that were run
+    grid: int  #: blocks of the grid
+    stats: dict[str, Any] = field(repr=False, compare=False)  #: statistics of the longest part
+    counts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  #: executions in the longest part
 
 
 def sample(run: Callable[[range], Result], resident: int, grid: int) -> Sampled | None:
-    """run: of those blocks alone. resident: blocks that the machine holds. grid: blocks. None where the grid is not
-    large, and where parts of it do not run."""
+    """Run parts of a grid and estimate its cycles.
+
+    run: runs the given blocks alone. resident: blocks that the machine holds at once. grid: blocks of the grid. The
+    result is None if the grid is not large, or if parts of it do not run.
+    """
     part = WAVES * resident
     if grid < LARGE * PARTS * part:
         return None
@@ -58,7 +55,7 @@ def sample(run: Callable[[range], Result], resident: int, grid: int) -> Sampled 
         whole = run(range(middle, middle + 2 * part))
     except (BinallocError, MemoryError):
         return None
-    ends = 2 * short - whole.cycles  # what it takes beyond its blocks, one after the other
+    ends = 2 * short - whole.cycles  # cycles at both ends of a run, beyond a constant time per block
     found = [ends + grid * (cycles - ends) / part for cycles in (first, short, last)]
     estimate = sum(found) / len(found)
     if min(found) <= 0:

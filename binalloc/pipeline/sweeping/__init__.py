@@ -1,1 +1,2 @@
-"""Sweeps: kernels at many levels, by many allocators, on many machines; resumable, in many processes."""
+"""This room makes sweeps: kernels at many levels, by many allocators, on many machines. They run in many processes, and
+can be resumed."""

@@ -1,7 +1,7 @@
-"""Outcomes of tasks on disk, by their keys: what was finished once is not done again.
+"""This module keeps the outcomes of tasks on disk, by their keys, so that a finished task is not done again.
 
-Each outcome is one file, written whole or not at all, so that a process may be killed at any moment; its first line is
-the hash of the rest. A file that is not as it was written is set aside, told of, and does not count.
+Each outcome is one file, written whole or not at all, so that a process may be killed at any moment. The first line of
+the file is the hash of the rest. A damaged file is set aside with a message in the log, and its task is done again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from binalloc.files import write_atomically
 from binalloc.records import parse_record
 
 _LOG = logging.getLogger(__name__)
-_VERSION = 1
+_VERSION = 1  # of the files; a file of another version does not count
 Outcome = dict[str, Any]
-"""What came of a task, as JSON can hold it; `status` and `reason` are always there, see `tasks`."""
+"""The outcome of a task, as values that JSON can hold. It always has `status` and `reason`; see `tasks`."""
 
 
 class Cache:
-    """Outcomes in a folder of its own, which is made where it is missing. Several processes may share it."""
+    """A cache keeps outcomes in a folder of its own. Several processes may share it."""
 
     def __init__(self, folder: Path) -> None:
+        """Make the folder if it is missing. Raises UsageError if it cannot be made."""
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ class Cache:
             raise UsageError("cannot make the folder", file=str(folder), found=error.strerror) from error
 
     def get(self, key: str) -> Outcome | None:
-        """The outcome kept under that key, None where there is none."""
+        """Return the outcome kept under a key; None if there is none. Raises UsageError if it cannot be read."""
         path = self._path(key)
         try:
             data = path.read_bytes()
@@ -53,9 +54,9 @@ class Cache:
             return None
 
     def put(self, key: str, outcome: Outcome) -> None:
-        """Keep it. Raises UsageError where it cannot be written."""
+        """Keep an outcome under its key. Raises UsageError if it cannot be written."""
         body = json.dumps({"schema_version": _VERSION, "key": key, "outcome": outcome}, sort_keys=True).encode()
-        with suppress(OSError):  # what is wrong the write itself tells
+        with suppress(OSError):  # the write itself reports what is wrong
             self._path(key).parent.mkdir(exist_ok=True)
         write_atomically(self._path(key), hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
@@ -64,7 +65,7 @@ class Cache:
 
 
 def _outcome(data: bytes, key: str) -> Outcome:
-    """What `put` wrote. ValueError that says what is wrong where it did not write this."""
+    """Return the outcome that `put` wrote. Raises ValueError, with the reason, for any other bytes."""
     digest, _, body = data.partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise ValueError("its checksum is another")

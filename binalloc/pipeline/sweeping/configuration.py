@@ -1,4 +1,4 @@
-"""What a sweep is made of: kernels as they are launched on machines, and what is to be run of them."""
+"""This module enumerates the rows of a sweep: kernels as they are launched on machines, and their versions to run."""
 
 from __future__ import annotations
 
@@ -20,57 +20,53 @@ from binalloc.pipeline.sweeping.keys import binary_digest, launch_digest
 from binalloc.transform.allocators.table import find_allocator
 
 ORIGINAL = "original"
-"""In the place of an allocator's name: the input, its control codes set by the pass that sets those of rewrites."""
+"""In place of an allocator's name: the input, with control codes set by the same pass as in rewrites."""
 ALL = "all"
-"""Levels: every number of blocks that the machine holds of the kernel."""
+"""Name for the levels of every number of blocks of the kernel that the machine can hold."""
 UPWARDS = "upwards"
-"""Of these the original's own and those above."""
+"""Name for the original's own level and the levels above it."""
 Levels = str | tuple[int, ...]
-"""ALL, UPWARDS, or numbers of blocks, which need not fit on the machine."""
+"""ALL, UPWARDS, or numbers of blocks; they need not fit on the machine."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel as it is launched on a machine: all that its versions are made from. file: what rows call the binary,
-    which is no matter to what comes out; binary: its bytes, of whichever instruction set the emulator runs."""
+    """A subject is a kernel as it is launched on a machine: everything that its versions are made from."""
 
-    file: str
-    binary: bytes = field(repr=False)
+    file: str  #: name of the binary in rows; results do not depend on it
+    binary: bytes = field(repr=False)  #: bytes of the binary, of any instruction set that the emulator runs
     kernel: str
     launch: Launch
     machine: Machine
 
     @cached_property
     def binary_key(self) -> str:
-        """Changes with the binary."""
+        """Return a key that changes with the binary."""
         return binary_digest(self.binary)
 
     @cached_property
     def launch_key(self) -> str:
-        """Changes with the launch, the contents of the files that it fills buffers from, and the machine."""
+        """Return a key that changes with the launch, its files for buffers (by contents), and the machine."""
         return launch_digest(self.kernel, self.launch, self.machine)
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One row of a sweep. allocator: by name, or ORIGINAL. blocks: per SM, aimed at; None for the original at its own
-    number. registers, slots: per thread, what the level leaves; None for the original, and where the machine cannot
-    hold so many blocks. held: it is the original, with no more than `blocks` resident, though there is room for more.
-    options: how it is run, on the subject's machine. refused: why no allocator could do anything else than leave the
-    kernel as it is; "" where one could."""
+    """A configuration says what one row of a sweep is about."""
 
     subject: Subject
-    options: RunOptions = field(default_factory=RunOptions)
-    allocator: str = ORIGINAL
-    blocks: int | None = None
+    options: RunOptions = field(default_factory=RunOptions)  #: how it is run, on the subject's machine
+    allocator: str = ORIGINAL  #: by name, or ORIGINAL
+    blocks: int | None = None  #: blocks per SM to aim at; None for the original at its own number
+    #: registers per thread that the level leaves; None for the original, or if the machine cannot hold so many blocks
     registers: int | None = None
-    slots: int | None = None
-    held: bool = False
-    refused: str = ""
+    slots: int | None = None  #: slots per thread that the level leaves; None as for `registers`
+    held: bool = False  #: whether it is the original with no more than `blocks` resident, though there is room for more
+    refused: str = ""  #: why any allocator must leave the kernel as it is; "" if the kernel can be rewritten
 
     @property
     def fits(self) -> bool:
-        """Whether the machine can hold so many blocks."""
+        """Return whether the machine can hold so many blocks."""
         return self.allocator == ORIGINAL or self.registers is not None
 
 
@@ -82,11 +78,11 @@ def configurations(
     schedulers: Sequence[str],
     options: RunOptions,
 ) -> Iterator[Configuration]:
-    """For each scheduler the original, then each level by each allocator. module: the subject's binary. options: how
-    all of them are run, but for the scheduler.
+    """Yield, for each scheduler, the original and then each level by each allocator.
 
-    Below the original's own number of blocks there are registers to spare: that level is the original program with so
-    many blocks resident, whatever the allocator. Raises UsageError for names that are in no table.
+    module: the subject's binary. wanted: the levels. options: how all of them are run, but for the scheduler. Below the
+    original's own number of blocks there are registers to spare. Such a level is the original program with so many
+    blocks resident, for every allocator. Raises UsageError for unknown names of allocators and schedulers.
     """
     for name in allocators:
         find_allocator(name)
@@ -107,7 +103,7 @@ def configurations(
 
 
 def _refused(module: Module, kernel: str) -> str:
-    """Why no allocator can rewrite the kernel, or ""."""
+    """Return why no allocator can rewrite the kernel, "" if it can be rewritten."""
     from binalloc.transform.rewrite.rewrite import require_rewritable
 
     try:
@@ -118,8 +114,11 @@ def _refused(module: Module, kernel: str) -> str:
 
 
 def _levels(module: Module, subject: Subject) -> tuple[dict[int, Budget], int]:
-    """The budgets of all levels by their numbers of blocks, and the original's own number: at least so many blocks are
-    resident of it, also where it has to be allocated to fit on the machine at all. No levels where no block fits."""
+    """Return the budgets of all levels, by number of blocks, and the original's own number of blocks.
+
+    If the original has to be allocated to fit on the machine, its own number is the blocks that fit with the most
+    registers. There are no levels if no block fits.
+    """
     use, machine = kernel_use(module.function(subject.kernel), subject.launch), subject.machine
     try:
         own = machine.occupancy(use).blocks_per_sm
@@ -127,5 +126,5 @@ def _levels(module: Module, subject: Subject) -> tuple[dict[int, Budget], int]:
             most = registers_for_blocks(machine, use.given(0), 1)
             own = machine.occupancy(use.given(most)).blocks_per_sm if most else 0
         return {budget.blocks: budget for budget in levels(machine, use)}, own
-    except UsageError:  # larger blocks than the machine's limits know of
+    except UsageError:  # blocks are larger than the machine allows
         return {}, 0

@@ -1,4 +1,4 @@
-"""Who does the tasks of a sweep: this process, or others on this machine. `cluster` has those of Dask."""
+"""Executors do the tasks of a sweep: in this process, or in others on this machine. `cluster` has the one for Dask."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Protocol, Self
 
+from binalloc.pipeline.steps.row import LIMIT
 from binalloc.pipeline.sweeping.cache import Outcome
-from binalloc.pipeline.sweeping.tasks import LIMIT, Task, failed, perform
+from binalloc.pipeline.sweeping.tasks import Task, failed, perform
 from binalloc.printable import count
 
 _LOG = logging.getLogger(__name__)
 TRIES = 2
-"""How often a task is begun whose process dies."""
+"""Times that a task is begun if its process dies: once more, since the cause may pass, as where memory runs out."""
 
 
 class Executor(Protocol):
-    """Does tasks, in whatever order they end. Left by `with`, it ends what is still going on."""
+    """An executor does tasks, which may end in any order. At the end of its `with` block it stops running tasks."""
 
     def submit(self, order: int, task: Task) -> None:
-        """Have it done; what is of a lower order begins first."""
+        """Take a task to do. Tasks of lower order begin first."""
 
     def finished(self) -> tuple[Task, Outcome]:
-        """A task that has ended, each once; waits for one. Raises what `tasks.perform` raises. One must be under
-        way."""
+        """Wait for a task to end, and return it with its outcome, each task once.
+
+        A task must have been submitted that was not returned yet. Raises what `tasks.perform` raises.
+        """
 
     def __enter__(self) -> Self: ...
 
@@ -43,17 +46,19 @@ class Executor(Protocol):
 
 
 class Waiting:
-    """Tasks that nobody has begun, the lowest order first."""
+    """This queue has the tasks that are not begun, the lowest order first; equal orders keep their sequence."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Task]] = []
         self._number = 0
 
     def put(self, order: int, task: Task) -> None:
+        """Add a task."""
         self._number += 1
         heapq.heappush(self._heap, (order, self._number, task))
 
     def take(self) -> tuple[int, Task]:
+        """Remove the task of lowest order, and return it with its order."""
         order, _, task = heapq.heappop(self._heap)
         return order, task
 
@@ -62,15 +67,17 @@ class Waiting:
 
 
 class Here:
-    """One task after another in this process."""
+    """This executor does one task after another in this process."""
 
     def __init__(self) -> None:
         self._waiting = Waiting()
 
     def submit(self, order: int, task: Task) -> None:
+        """Take a task to do; see `Executor`."""
         self._waiting.put(order, task)
 
     def finished(self) -> tuple[Task, Outcome]:
+        """Do the next task, and return it with its outcome; see `Executor`."""
         _, task = self._waiting.take()
         return task, perform(task)
 
@@ -85,19 +92,22 @@ class Here:
 
 @dataclass
 class _Worker:
-    """A process, our end of the pipe to it, and the task that it has."""
+    """A worker is a process that does tasks, one at a time."""
 
     process: multiprocessing.process.BaseProcess
-    pipe: Connection
-    order: int
-    task: Task
+    pipe: Connection  #: our end of the pipe to the process
+    order: int  #: order of its task
+    task: Task  #: its last task
 
 
 class Processes:
-    """Up to `most` processes of this machine, begun when there is work for them, each with one task at a time. prepare:
-    called before the first one begins. A task whose process dies is done once more, by another."""
+    """This executor does tasks in processes of this machine, which begin when there is work for them.
+
+    If a process dies, its task is done once more, by another process.
+    """
 
     def __init__(self, most: int, prepare: Callable[[], None] | None = None) -> None:
+        """Use up to `most` processes. prepare: is called before the first one begins."""
         self._most, self._prepare = most, prepare
         self._waiting = Waiting()
         self._busy: list[_Worker] = []
@@ -105,9 +115,11 @@ class Processes:
         self._deaths: dict[str, int] = {}
 
     def submit(self, order: int, task: Task) -> None:
+        """Take a task to do; see `Executor`."""
         self._waiting.put(order, task)
 
     def finished(self) -> tuple[Task, Outcome]:
+        """Wait for a task to end, and return it with its outcome; see `Executor`."""
         while True:
             self._employ()
             ready = wait([worker.pipe for worker in self._busy])
@@ -125,23 +137,24 @@ class Processes:
             return worker.task, answer
 
     def _employ(self) -> None:
-        """Give work to all who can have some."""
+        """Give waiting tasks to idle workers, and to new ones as long as there are fewer than the most."""
         while self._waiting and (self._idle or len(self._busy) < self._most):
             order, task = self._waiting.take()
             worker = self._idle.pop() if self._idle else self._begin(order, task)
             worker.order, worker.task = order, task
             self._busy.append(worker)
-            with suppress(OSError):  # it is gone: that shows when its answer is read
+            with suppress(OSError):  # the process is dead: this is noticed when its answer is read
                 worker.pipe.send_bytes(pickle.dumps(task))
 
     def _begin(self, order: int, task: Task) -> _Worker:
+        """Start a process, and return its worker. The process ignores Ctrl-C from its start."""
         if self._prepare is not None:
             self._prepare()
             self._prepare = None
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs,), daemon=True)
-        usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # it begins so, too
+        usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the new process inherits the mask
         try:
             process.start()
         finally:
@@ -150,7 +163,7 @@ class Processes:
         return _Worker(process, ours, order, task)
 
     def _lose(self, worker: _Worker) -> Outcome | None:
-        """Its process is dead: the task waits again; its outcome where it has cost enough processes."""
+        """Put the task of a dead process back into the queue; after `TRIES` deaths return its outcome, a failure."""
         worker.process.join()
         worker.pipe.close()
         deaths = self._deaths[worker.task.key] = self._deaths.get(worker.task.key, 0) + 1
@@ -177,13 +190,15 @@ class Processes:
 
 
 def _ended(code: int | None) -> str:
-    """How a process did, in words."""
+    """Return how a process ended, in words. code: its exit code."""
     return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
 
 def _work(pipe: Connection) -> None:
-    """A worker's life: tasks, one by one, until there are no more. Ctrl-C comes to all processes of a terminal: workers
-    leave it to the one that began them, and end with it, however it ends."""
+    """Do tasks from a pipe, one by one, until it is closed. This is the main function of a worker process.
+
+    Ctrl-C reaches all processes of a terminal. Workers ignore it, and end when their parent ends, however it ends.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
@@ -200,6 +215,7 @@ def _work(pipe: Connection) -> None:
 
 
 def _end_with_parent() -> None:
+    """Wait for the parent process to end, then end this process at once."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -207,6 +223,7 @@ def _end_with_parent() -> None:
 
 
 def _pickled(answer: Outcome | BaseException) -> bytes:
+    """Pickle an answer; an error that does not survive this becomes a RuntimeError with its text."""
     try:
         data = pickle.dumps(answer)
         pickle.loads(data)

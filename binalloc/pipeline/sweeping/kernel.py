@@ -1,4 +1,4 @@
-"""A sweep of one kernel, asked for from Python: what `binalloc sweep` does with a file, of a module that is at hand."""
+"""This module makes a sweep of one kernel from Python, as `binalloc sweep` does from files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.sweeping.cache import Cache
 from binalloc.pipeline.sweeping.configuration import ALL, Configuration, Levels, Subject, configurations
 from binalloc.pipeline.sweeping.executors import Here, Processes
-from binalloc.pipeline.sweeping.rows import Row
+from binalloc.pipeline.sweeping.rows import Value, columns_of
 from binalloc.pipeline.sweeping.sweep import sweep
 from binalloc.transform.allocators.table import DEFAULT as DEFAULT_ALLOCATOR
 
@@ -38,27 +38,27 @@ def sweep_kernel(
     cache: str | Path | None = None,
     progress: Progress = lambda _: None,
     **options: Any,
-) -> list[Row]:
-    """The launch's kernel at every number of blocks per SM, by several allocators, on several machines.
+) -> list[dict[str, Value]]:
+    """Run the launch's kernel at every number of blocks per SM, by several allocators, on several machines.
 
     Args:
         module: the binary. A kernel imported for one machine is the same code on others.
         launch: a launch or the path of its file.
-        machines: models, their names or paths of their files; without, the binary's own, or that of its target.
+        machines: models, their names or paths of their files; without them, the binary's own, or its target's.
         levels: "all", "upwards" (from the original's own number of blocks), or numbers of blocks.
         allocators, schedulers: by name.
-        jobs: processes that run it; 1 is this one.
-        cache: a folder in which what is finished is kept, so that it is not done again; None: nowhere.
-        progress: hears in words how far it is.
+        jobs: number of processes; 1 is this process alone.
+        cache: a folder that keeps finished tasks, so that they are not done again; None to keep none.
+        progress: is called with lines on how far the sweep is.
         options: fields of `RunOptions` by name.
 
     Returns:
         A dictionary for each row, by the columns of SWEEP.md: for each machine and scheduler the original, then every
-        level by every allocator. Where a row has no figures, its `status` and `reason` say why.
+        level by every allocator. If a row has no figures, its `status` and `reason` say why.
 
     Raises:
-        UsageError: a name that is in no table, or a launch that does not fit the kernel.
-        MalformedInput: a file of the launch that is not what it should be.
+        UsageError: an unknown name, or a launch that does not fit the kernel.
+        MalformedInput: a file of the launch that is not valid.
     """
     launch = launch if isinstance(launch, Launch) else load_launch(launch)
     kernel = find_kernel(module, launch.kernel)
@@ -71,4 +71,4 @@ def sweep_kernel(
     with tempfile.TemporaryDirectory() as folder:
         kept = Cache(Path(folder if cache is None else cache))
         with Here() if jobs == 1 else Processes(jobs, lambda: warm_up(how.engine)) as executor:
-            return list(sweep(asked, executor, kept, progress))
+            return [columns_of(row) for row in sweep(asked, executor, kept, progress)]

@@ -1,7 +1,7 @@
-"""What the figures of a sweep follow from, as numbers: equal keys, equal figures.
+"""This module makes keys for the tasks of a sweep: equal keys mean equal figures.
 
-Keys hold contents, never names of files or times: a file may be moved and touched. That binalloc itself changed counts
-as a change of everything.
+Keys are hashes of contents, never of file names or times, so that a file may be moved and touched. A change of binalloc
+itself changes all keys.
 """
 
 from __future__ import annotations
@@ -23,19 +23,25 @@ from binalloc.transform.allocators.table import ALLOCATORS
 
 _PACKAGE = Path(__file__).parents[2]
 _SOURCES = (".py", ".ptx")
-"""What of the package figures follow from; machine files are in the keys by their figures."""
+"""Suffixes of the package's files on which figures depend. Machine files are left out: keys have a machine's digest."""
 _OTHERS = ("networkx", "numba", "numpy", "ortools")
+"""Packages whose versions may change figures."""
 
 
 def key_of(parts: Sequence[object]) -> str:
-    """64 hexadecimal digits that change with any of the parts, which JSON can write, complex numbers as text."""
+    """Return 64 hexadecimal digits that change with any of the parts.
+
+    parts: values that JSON can hold; others, such as complex numbers, count as their text.
+    """
     return hashlib.sha256(json.dumps([package_digest(), *parts], default=str).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
 def package_digest() -> str:
-    """64 hexadecimal digits that change with any source of this package and of those that add allocators, and with the
-    versions of what it uses."""
+    """Return 64 hexadecimal digits that change with the code behind the figures.
+
+    It is any source of this package and of installed allocators, and the versions of Python and of the packages used.
+    """
     digest = hashlib.sha256(f"{sys.version} {[_version(name) for name in _OTHERS]}".encode())
     for path in sorted(path for path in _PACKAGE.rglob("*") if path.suffix in _SOURCES):
         content = path.read_bytes()
@@ -48,6 +54,7 @@ def package_digest() -> str:
 
 
 def _version(package: str) -> str:
+    """Return the version of an installed package, "" if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -55,13 +62,15 @@ def _version(package: str) -> str:
 
 
 def binary_digest(binary: bytes) -> str:
-    """64 hexadecimal digits for a binary's bytes."""
+    """Return 64 hexadecimal digits for a binary's bytes."""
     return hashlib.sha256(binary).hexdigest()
 
 
 def launch_digest(kernel: str, launch: Launch, machine: Machine) -> str:
-    """64 hexadecimal digits for what is launched where. The reference is left out: no sweep runs it. Raises UsageError
-    where a file that fills a buffer cannot be read."""
+    """Return 64 hexadecimal digits for a launch of a kernel on a machine.
+
+    The reference is left out, since no sweep runs it. Raises UsageError if a file that fills a buffer cannot be read.
+    """
     said = asdict(launch) | {"path": "", "reference": None}
     for argument in said["arguments"]:
         _read_files(argument["init"])
@@ -69,7 +78,7 @@ def launch_digest(kernel: str, launch: Launch, machine: Machine) -> str:
 
 
 def _read_files(init: dict[str, Any]) -> None:
-    """Puts a file's contents in place of its name."""
+    """Replace a file's name by the hash of its contents, in a buffer's `init` and in the parts of it."""
     if init["file"] is not None:
         init["file"]["path"] = binary_digest(read_bytes(init["file"]["path"]))
     for _, part in init["parts"]:

@@ -1,37 +1,38 @@
-"""The rows of a sweep: what its columns are, and how a row comes of the outcomes of tasks."""
+"""This module makes the rows of a sweep from the outcomes of tasks, and defines the columns of a table of rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from binalloc.emulator.policies.gates.table import STALL_NAMES
+from binalloc.pipeline.steps.row import INFEASIBLE, OK, Row
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
-from binalloc.pipeline.sweeping.tasks import INFEASIBLE, OK
 from binalloc.printable import count, one_line
 
 SCHEMA_VERSION = 1
-"""Of the columns: what one says never changes under one number, others may be added."""
+"""Version of the columns. Under one number no column changes its meaning, but columns may be added."""
 Value = str | int | float | bool | None
-Row = dict[str, Value]
-"""By column, in their order; None where there is nothing to say."""
-TEXT, INTEGER, NUMBER, FLAG = "text", "integer", "number", "flag"
+"""A value in a table."""
+TEXT, INTEGER, NUMBER, FLAG = "text", "integer", "number", "flag"  # kinds of values
 
 
 @dataclass(frozen=True)
 class Column:
-    """kind: what its values are where they are not None, one of the four above."""
+    """This record is a column of the table."""
 
     name: str
-    kind: str
+    kind: str  #: kind of its values, one of the four above; any value may be None, too
 
 
 _STALLS = {f"stall_{name}": name for name in STALL_NAMES}
+"""For each column of stalls, the reason."""
 _KINDS = {
     TEXT: "file kernel machine scheduler allocator size program status reason",
     NUMBER: "occupancy instruction_change speedup dispatch_interval",
     FLAG: "same_results proven",
 }
+"""For each kind of values, the columns; all others are integers."""
 _NAMES = (
     "schema_version", "file", "kernel", "machine", "scheduler", "allocator", "size", "blocks", "registers_allowed",
     "slots_allowed", "status", "reason", "program", "registers", "slots", "blocks_per_sm", "occupancy", "local_bytes",
@@ -41,94 +42,98 @@ _NAMES = (
 
 
 def _kind(name: str) -> str:
+    """Return the kind of a column's values."""
     return next((kind for kind, names in _KINDS.items() if name in names.split()), INTEGER)
 
 
 COLUMNS = (*(Column(name, _kind(name)) for name in _NAMES), *(Column(name, NUMBER) for name in _STALLS))
 
 
+def columns_of(row: Row) -> dict[str, Value]:
+    """Return a row of the table, by column; None for figures that do not apply."""
+    found: dict[str, Value] = {"schema_version": SCHEMA_VERSION}
+    found |= {name: getattr(row, name) for name in _NAMES[1:]}
+    return found | {column: row.stalls.get(name) for column, name in _STALLS.items()}
+
+
 @dataclass(frozen=True)
 class Found:
-    """The outcomes behind a row: the original built and run, the row's program built and run, and whether results are
-    the same; None for what there is not, as nothing could be built."""
+    """This record has the outcomes behind a row. A run is None if its program could not be built."""
 
-    original: Outcome
-    first: Outcome | None
-    built: Outcome
-    ran: Outcome | None
-    same: bool | None
+    original: Outcome  #: of building the original
+    first: Outcome | None  #: of the original's run
+    built: Outcome  #: of building the row's program
+    ran: Outcome | None  #: of the run of this program
+    same: bool | None  #: whether both runs left the same results; None if not both ran
 
 
 def cycles_of(row: Row) -> int:
-    """Of a row that ran."""
-    cycles = row["cycles"]
-    assert isinstance(cycles, int)
-    return cycles
+    """Return the cycles of a row that ran."""
+    assert row.cycles is not None
+    return row.cycles
 
 
 def row_of(asked: Configuration, found: Found | None) -> Row:
-    """found: None where the machine cannot hold so many blocks."""
-    row: Row = {column.name: None for column in COLUMNS}
+    """Return the row of a configuration. found: None if the machine cannot hold so many blocks."""
     subject = asked.subject
-    row |= {
-        "schema_version": SCHEMA_VERSION,
-        "file": subject.file,
-        "kernel": subject.kernel,
-        "machine": subject.machine.name,
-        "scheduler": asked.options.scheduler,
-        "allocator": asked.allocator,
-        "size": subject.launch.size,
-        "blocks": asked.blocks,
-        "registers_allowed": asked.registers,
-        "slots_allowed": asked.slots,
-    }
+    row = Row(
+        allocator=asked.allocator,
+        blocks=asked.blocks,
+        registers_allowed=asked.registers,
+        slots_allowed=asked.slots,
+        file=subject.file,
+        kernel=subject.kernel,
+        machine=subject.machine.name,
+        scheduler=asked.options.scheduler,
+        size=subject.launch.size,
+    )
     if found is None:
         what = f"{count(asked.blocks or 0, 'block')} of {count(subject.launch.threads_per_block, 'thread')}"
-        return row | {"status": INFEASIBLE, "reason": f"{subject.machine.name} has no room at once for {what}"}
+        return replace(row, status=INFEASIBLE, reason=f"{subject.machine.name} has no room at once for {what}")
     last = found.built if found.ran is None else found.ran
-    row |= {"status": last["status"], "reason": last["reason"]}
+    row = replace(row, status=last["status"], reason=last["reason"])
     if asked.held and asked.refused and last["status"] == OK:
-        row["reason"] = f"the original as it is: {one_line(asked.refused)}"
+        row = replace(row, reason=f"the original as it is: {one_line(asked.refused)}")
     if found.built["status"] == OK:
-        row |= _built(asked, found)
+        row = _with_program(row, asked, found)
     if found.first is not None and found.first["status"] == OK:
-        row["original_cycles"] = found.first["cycles"]
+        row = replace(row, original_cycles=found.first["cycles"])
     if found.ran is not None and found.ran["status"] == OK:
-        row |= _ran(found.ran, found.first)
-        row["same_results"] = found.same
+        row = replace(_with_run(row, found.ran), same_results=found.same)
     return row
 
 
-def _built(asked: Configuration, found: Found) -> Row:
-    """What is known of a program that has not run."""
+def _with_program(row: Row, asked: Configuration, found: Found) -> Row:
+    """Return the row with the figures of a program that has not run."""
     built, original = found.built, found.original
     resident = asked.blocks if asked.held and asked.blocks is not None else built["blocks_per_sm"]
     of_original = asked.allocator == ORIGINAL or asked.held
-    return {
-        "program": ORIGINAL if of_original else built["digest"],
-        "registers": built["registers"],
-        "slots": built["slots"],
-        "blocks_per_sm": resident,
-        "occupancy": round(built["occupancy"] * resident / built["blocks_per_sm"], 6),
-        "local_bytes": built["local_bytes"],
-        "instructions": built["instructions"],
-        "instruction_change": round(built["instructions"] / original["instructions"], 4),
-        "dispatch_interval": round(built["dispatch_interval"], 4),
-        "proven": built["proven"],
-    }
+    return replace(
+        row,
+        program=ORIGINAL if of_original else built["digest"],
+        registers=built["registers"],
+        slots=built["slots"],
+        blocks_per_sm=resident,
+        occupancy=round(built["occupancy"] * resident / built["blocks_per_sm"], 6),
+        local_bytes=built["local_bytes"],
+        instructions=built["instructions"],
+        instruction_change=round(built["instructions"] / original["instructions"], 4),
+        dispatch_interval=round(built["dispatch_interval"], 4),
+        proven=built["proven"],
+    )
 
 
-def _ran(ran: Outcome, first: Outcome | None) -> Row:
-    """What its run says."""
-    whole = ran["issue_slots"]
-    faster = None if first is None or first["status"] != OK else round(first["cycles"] / ran["cycles"], 4)
-    return {
-        "cycles": ran["cycles"],
-        "speedup": faster,
-        "spill_accesses": ran["spill_accesses"],
-        "local_accesses": ran["local_accesses"],
-        "slot_accesses": ran["slot_accesses"],
-        "l1_accesses": ran["l1_accesses"],
-        "l1_misses": ran["l1_misses"],
-        **{column: round(ran["stalls"][name] / whole, 6) for column, name in _STALLS.items()},
-    }
+def _with_run(row: Row, ran: Outcome) -> Row:
+    """Return the row with the figures of its run."""
+    whole, before = ran["issue_slots"], row.original_cycles
+    return replace(
+        row,
+        cycles=ran["cycles"],
+        speedup=None if before is None else round(before / ran["cycles"], 4),
+        spill_accesses=ran["spill_accesses"],
+        local_accesses=ran["local_accesses"],
+        slot_accesses=ran["slot_accesses"],
+        l1_accesses=ran["l1_accesses"],
+        l1_misses=ran["l1_misses"],
+        stalls={name: round(ran["stalls"][name] / whole, 6) for name in STALL_NAMES},
+    )

@@ -1,8 +1,7 @@
-"""A sweep: rows for configurations, from tasks that are done once each, wherever and whenever.
+"""A sweep makes rows for configurations, from tasks that an executor does once each.
 
-Needs configurations, somebody to do their tasks, and a cache. Leaves a row for each, in their order and the same
-whatever ends first; an outcome is in the cache before a row tells of it, so that a sweep which is killed goes on from
-there.
+Needs configurations, an executor, and a cache. Leaves a row for each configuration, in their order; rows do not depend
+on which task ends first. An outcome is in the cache before a row uses it, so that a killed sweep can be resumed.
 """
 
 from __future__ import annotations
@@ -12,21 +11,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from binalloc.pipeline.request import Progress
+from binalloc.pipeline.steps.row import OK, Row
 from binalloc.pipeline.sweeping.cache import Cache, Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
 from binalloc.pipeline.sweeping.executors import Executor
-from binalloc.pipeline.sweeping.rows import Found, Row, row_of
-from binalloc.pipeline.sweeping.tasks import OK, Build, Judge, Run, Task, same_outputs
+from binalloc.pipeline.sweeping.rows import Found, row_of
+from binalloc.pipeline.sweeping.tasks import Build, Judge, Run, Task, same_outputs
 from binalloc.printable import count
 
 
 @dataclass
 class Tally:
-    """Of a sweep so far: tasks done now, tasks whose outcomes were in the cache, rows that are known."""
+    """A tally counts the progress of a sweep."""
 
-    done: int = 0
-    cached: int = 0
-    rows: int = 0
+    done: int = 0  #: tasks done by this sweep
+    cached: int = 0  #: tasks whose outcomes were in the cache
+    rows: int = 0  #: rows made
 
 
 def sweep(
@@ -36,8 +36,11 @@ def sweep(
     progress: Progress = lambda _: None,
     tally: Tally | None = None,
 ) -> Iterator[Row]:
-    """The rows of the configurations, in their order. tally: kept up to date. Raises what concerns all of them: files
-    that are not what they should be, a cache that cannot be written, KeyboardInterrupt."""
+    """Yield the rows of the configurations, in their order.
+
+    tally: is kept up to date. Raises errors that concern all rows: invalid files of a launch, an unwritable cache,
+    KeyboardInterrupt.
+    """
     going = _Sweep(asked, executor, cache, Tally() if tally is None else tally, progress)
     for index in range(len(asked)):
         going.look(index)
@@ -48,6 +51,8 @@ def sweep(
 
 
 class _Sweep:
+    """This object is one sweep while it runs."""
+
     def __init__(
         self, asked: Sequence[Configuration], executor: Executor, cache: Cache, tally: Tally, progress: Progress
     ) -> None:
@@ -59,7 +64,7 @@ class _Sweep:
         self._at_hand = 0
 
     def wait(self) -> None:
-        """Until a task ends, then see what can be said now."""
+        """Wait for a task to end, keep its outcome, and advance the rows that need it."""
         if self._begun is None:
             self._begun, self._at_hand = time.monotonic(), len(self.rows)
         self.progress(self._told())
@@ -72,7 +77,7 @@ class _Sweep:
             self.look(index)
 
     def look(self, index: int) -> None:
-        """Make the row, or have done what it needs next."""
+        """Make a row, or submit the tasks that it needs next."""
         asked = self.asked[index]
         if index in self.rows:
             return
@@ -83,6 +88,7 @@ class _Sweep:
         self.tally.rows += 1
 
     def _found(self, index: int, asked: Configuration) -> Found:
+        """Return the outcomes behind a row. Raises _Later if a task is still to be done."""
         ours = asked.allocator == ORIGINAL or asked.held
         plain = Build(asked.subject)
         budget = Build(asked.subject, asked.allocator, asked.registers or 0, asked.slots or 0)
@@ -102,7 +108,8 @@ class _Sweep:
         return Found(original, first, built, ran, same)
 
     def _need(self, index: int, *tasks: Task) -> list[Outcome]:
-        """Their outcomes. Raises _Later where not all are known: those are under way then."""
+        """Return the outcomes of tasks that a row needs. Raises _Later if some are unknown; these have been submitted
+        then."""
         found = [self._outcome(index, task) for task in tasks]
         known = [outcome for outcome in found if outcome is not None]
         if len(known) < len(found):
@@ -110,6 +117,7 @@ class _Sweep:
         return known
 
     def _outcome(self, index: int, task: Task) -> Outcome | None:
+        """Return the outcome of a task, from this sweep or the cache; if there is none, submit it and return None."""
         key = task.key
         if key not in self._known and key not in self._waiting:
             kept = self.cache.get(key)
@@ -124,7 +132,7 @@ class _Sweep:
         return self._known.get(key)
 
     def _told(self) -> str:
-        """How far it is, and how long it may still take."""
+        """Return how far the sweep is, and how long it may still take, in words."""
         assert self._begun is not None
         rows, total = len(self.rows), len(self.asked)
         made, spent = rows - self._at_hand, time.monotonic() - self._begun
@@ -133,15 +141,16 @@ class _Sweep:
 
 
 class _Later(Exception):
-    """Something that a row needs is still to be done."""
+    """This exception means that a row needs a task which is still to be done."""
 
 
 def _run(asked: Configuration, built: Outcome, blocks: int | None) -> Run:
+    """Return the run of a built program. blocks: the most resident blocks; None for as many as fit."""
     return Run(asked.subject, built["program"], replace(asked.options, blocks_per_sm=blocks))
 
 
 def _span(seconds: float) -> str:
-    """So much time, in the unit that suits it."""
+    """Return a time in words, in hours, minutes or seconds."""
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"

@@ -1,7 +1,7 @@
-"""What is done for the rows of a sweep, in whatever process: to build a program, to run one, to compare two runs.
+"""The tasks of a sweep build a program, run one, or compare two runs. Any process can do them.
 
-A task is plain data, has a key, and comes to an outcome that follows from its key alone: rows that need the same
-program, or the same program with as many blocks resident, share it. `program` in an outcome is a binary in base64.
+A task is plain data and has a key. Its outcome follows from the key alone, so that rows with the same program, or with
+the same run of it, share the task. `program` in an outcome is a binary in base64.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.build import build_version
 from binalloc.pipeline.steps.counts import dispatch_interval
+from binalloc.pipeline.steps.row import FAULT, INFEASIBLE, LIMIT, OK, REFUSED
 from binalloc.pipeline.steps.version import Version
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
 from binalloc.pipeline.sweeping.keys import binary_digest, key_of, package_digest
 from binalloc.printable import one_line
 
-OK, INFEASIBLE, REFUSED, LIMIT, FAULT = "ok", "infeasible", "refused", "limit", "fault"
-STATUSES = (OK, INFEASIBLE, REFUSED, LIMIT, FAULT)
-"""How tasks and rows end. infeasible: the budget cannot be kept. refused: the kernel cannot be rewritten, or does not
-run on the machine. limit: of cycles, memory, or what the checker follows. fault: the emulated kernel's."""
 _CACHED = ("local", "spill", "global")
-"""What L1 answers besides textures."""
-_ALONE = Lock()
+"""Kinds of accesses that count for L1 in rows; textures are left out."""
+_ALONE = Lock()  # lets one thread of a worker do tasks at a time
 _DIGITS = 12
-"""Of a program's hash in rows."""
+"""Digits of a program's hash in rows: short enough to read, long enough that two programs of a sweep differ."""
 
 
 class Task(Protocol):
+    """A task is a piece of work whose outcome follows from its key."""
+
     @property
     def key(self) -> str:
-        """What its outcome follows from."""
+        """Return the key: equal keys, equal outcomes."""
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Return a name for people."""
 
     def figures(self) -> Outcome:
-        """The outcome where all goes well. Raises as the steps that it takes."""
+        """Do the task, and return its figures. Raises the errors of the steps it takes."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """A version of the subject: by an allocator within registers and slots, proven; or ORIGINAL."""
+    """This task builds a version of the subject by an allocator for a budget, proven; or the original."""
 
     subject: Subject
-    allocator: str = ORIGINAL
-    registers: int = 0
-    slots: int = 0
+    allocator: str = ORIGINAL  #: by name, or ORIGINAL
+    registers: int = 0  #: per thread; 0 for the original
+    slots: int = 0  #: per thread
 
     @cached_property
     def key(self) -> str:
+        """Return a key that changes with the subject, the allocator and the budget."""
         subject = self.subject
         return key_of(
             ["build", subject.binary_key, subject.launch_key, self.allocator, self.registers, self.slots]
@@ -76,9 +76,11 @@ class Build:
 
     @property
     def name(self) -> str:
+        """Return a name for people."""
         return f"{self.subject.kernel} by {self.allocator}"
 
     def figures(self) -> Outcome:
+        """Build and prove the version, and return its figures."""
         module, request = _opened(self.subject)
         if self.allocator == ORIGINAL:
             return _built(baseline(module, request), proven=None)
@@ -89,6 +91,7 @@ class Build:
 
 
 def _built(version: Version, proven: bool | None) -> Outcome:
+    """Return the figures of a version. proven: None for an original as it came."""
     binary = write_module(version.module)
     return {
         "program": b64encode(binary).decode(),
@@ -106,33 +109,40 @@ def _built(version: Version, proven: bool | None) -> Outcome:
 
 @lru_cache(maxsize=2)
 def _opened(subject: Subject) -> tuple[Module, Request]:
-    """The binary, and a request that keeps what all its versions are built from."""
+    """Return the binary, and a request that keeps the analyses for all its versions.
+
+    Two are cached, since tasks of one subject often follow one another.
+    """
     request = Request(kernel=subject.kernel, machine=subject.machine, launch=subject.launch)
     return read_module(subject.binary, subject.file), request
 
 
 @dataclass(frozen=True)
 class Run:
-    """An emulated run of a program of the subject's kernel, on the subject's machine."""
+    """This task runs a program of the subject's kernel in the emulator, on the subject's machine."""
 
     subject: Subject
-    program: str = field(repr=False)
+    program: str = field(repr=False)  #: a binary in base64
     options: RunOptions
 
     @cached_property
     def key(self) -> str:
+        """Return a key that changes with the launch, the program and the options."""
         return key_of(["run", self.subject.launch_key, self.program, self.options.figures()])
 
     @property
     def name(self) -> str:
+        """Return a name for people."""
         return f"a run of {self.subject.kernel}"
 
     def result(self) -> Result:
+        """Run the program."""
         subject = self.subject
         module = read_module(b64decode(self.program), subject.file)
         return run_launch(module, subject.kernel, subject.launch, replace(self.options, machine=subject.machine))
 
     def figures(self) -> Outcome:
+        """Run the program, and return the figures of the run with digests of its results."""
         result = self.result()
         stats = result.stats
         slots = stats["spill_shared_loads"] + stats["spill_shared_stores"]
@@ -152,20 +162,26 @@ class Run:
 
 @dataclass(frozen=True)
 class Judge:
-    """Whether two runs left the same, where bits differ that the launch allows to differ: both are run once more."""
+    """This task compares the results of two runs whose digests differ, but may be the same within tolerances.
+
+    Both are run once more, since outcomes have only digests of results.
+    """
 
     one: Run
     other: Run
 
     @cached_property
     def key(self) -> str:
+        """Return a key that changes with either run."""
         return key_of(["judge", self.one.key, self.other.key])
 
     @property
     def name(self) -> str:
+        """Return a name for people."""
         return f"a comparison of {self.one.subject.kernel}"
 
     def figures(self) -> Outcome:
+        """Run both, and return whether their results are the same as the launch file defines it."""
         launch, a, b = self.one.subject.launch, self.one.result(), self.other.result()
         same = not compare(launch, a.buffers, b.buffers) and not compare_globals(launch, a.globals, b.globals)
         same = same and not a.printed.differs(b.printed)
@@ -173,7 +189,7 @@ class Judge:
 
 
 def _outputs(launch: Launch, result: Result) -> dict[str, str]:
-    """Digests of all that counts when results are compared, by name: equal ones, equal results."""
+    """Return digests, by name, of everything that counts when results are compared: equal digests, equal results."""
     found = {}
     for argument in launch.buffers:
         data = result.buffers[argument.name]
@@ -188,11 +204,12 @@ def _outputs(launch: Launch, result: Result) -> dict[str, str]:
 
 
 def _digest(data: Array) -> str:
+    """Return the hash of an array's bytes."""
     return hashlib.sha256(np.ascontiguousarray(data).tobytes()).hexdigest()
 
 
 def same_outputs(launch: Launch, one: Mapping[str, str], other: Mapping[str, str]) -> bool | None:
-    """Whether two runs left the same, by their digests; None where only a `Judge` can say."""
+    """Return whether two runs left the same results, by their digests; None if only a `Judge` can decide it."""
     different = {name for name in {*one, *other} if one.get(name) != other.get(name)}
     tolerant = {a.name for a in launch.buffers if a.compare.mode == CompareMode.TOLERANCE}
     if different and different <= tolerant:
@@ -201,8 +218,10 @@ def same_outputs(launch: Launch, one: Mapping[str, str], other: Mapping[str, str
 
 
 def perform(task: Task) -> Outcome:
-    """Do it. What is wrong with the kernel, its budget or its run is an outcome; what is wrong with the files of the
-    launch is raised, as MalformedInput."""
+    """Do a task. Errors of the kernel, its budget or its run become its outcome.
+
+    Invalid files of the launch raise MalformedInput.
+    """
     from binalloc.transform.allocate.functions.registers import Infeasible
 
     try:
@@ -220,14 +239,17 @@ def perform(task: Task) -> Outcome:
 
 
 def failed(status: str, reason: str, passing: bool = False) -> Outcome:
-    """An outcome without figures. passing: it may be another the next time, and is not kept."""
+    """Return an outcome without figures. passing: whether it may be another the next time, so that it is not kept."""
     return {"status": status, "reason": one_line(reason)} | ({"passing": True} if passing else {})
 
 
 def perform_elsewhere(task: Task, package: str) -> Outcome:
-    """`perform` on another machine, one task at a time however many threads it has: the tasks of a process share what
-    their programs are built from. Raises UsageError where binalloc is another there than where `package` comes from:
-    keys would say what is not so."""
+    """Do a task on another machine.
+
+    Tasks run one at a time even if the worker has several threads, since the tasks of a process share the analyses of
+    their binaries. package: `package_digest` of the sender. Raises UsageError if binalloc here is another one, since
+    keys would be wrong then.
+    """
     if package != package_digest():
         raise UsageError(
             "the worker has another binalloc, or other versions of what it uses",

@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.occupancy import occupancy_to_dict
 from binalloc.names.short import short_name
 from binalloc.pipeline.advice.caps import least_cap
 from binalloc.pipeline.advice.certificate import Certificate
 from binalloc.pipeline.advice.hot_lines import HotLine
 from binalloc.pipeline.advice.recommend import Recommendation, Residence
-from binalloc.pipeline.advice.spread import Spread
+from binalloc.pipeline.advice.spread import Reached, Spread
 from binalloc.pipeline.bound import Bound
 from binalloc.pipeline.steps.grid import Filling
 from binalloc.pipeline.steps.holding import idle_slots
 from binalloc.pipeline.steps.version import Version
+from binalloc.report.machines import occupancy_json
 from binalloc.report.sources import find_source, read_source
+from binalloc.report.versions import outcome_to_dict
 from binalloc.report.views.pressure import pressure_facts
 
-_SAME = (
-    "kernel", "machine", "allocator", "policy", "reading", "inline", "kept_original", "reason", "speedup",
-    "speedup_error", "ordering", "original", "ordered", "levels", "directives",
-)  # fmt: skip
-"""Fields of an outcome that are here, too."""
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.recommend import (
+        AdviceJson,
+        BoundJson,
+        CertificateJson,
+        GridJson,
+        HotLineJson,
+        MeasuredSide,
+        NextSteps,
+        RecommendedFunction,
+        RefusedJson,
+        SpreadJson,
+        SpreadSide,
+    )
 
 
-def recommendation_to_dict(module: Module, found: Recommendation, command: str) -> dict[str, Any]:
+def recommendation_to_dict(module: Module, found: Recommendation, command: str) -> AdviceJson:
     """What `recommend --json` prints for one machine; see JSON.md. module: the input. command: that writes the
     recommended version."""
-    character, outcome, request = found.character, found.outcome.to_dict(), found.outcome.request
+    character, outcome, request = found.character, outcome_to_dict(found.outcome), found.outcome.request
     return {
         "refused": None,
-        **{key: outcome[key] for key in _SAME},
+        "kernel": outcome["kernel"],
+        "machine": outcome["machine"],
+        "allocator": outcome["allocator"],
+        "policy": outcome["policy"],
+        "reading": outcome["reading"],
+        "inline": outcome["inline"],
+        "kept_original": outcome["kept_original"],
+        "reason": outcome["reason"],
+        "speedup": outcome["speedup"],
+        "speedup_error": outcome["speedup_error"],
+        "ordering": outcome["ordering"],
+        "original": outcome["original"],
+        "ordered": outcome["ordered"],
+        "levels": outcome["levels"],
+        "directives": outcome["directives"],
         "recommended": outcome["rewritten"],
         "character": {
             "dispatch_interval": round(float(character.interval), 4),
@@ -52,14 +75,17 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
             "original": _measured(found.outcome.original),
             "recommended": _measured(found.chosen),
         },
-        "occupancy": {"original": occupancy_to_dict(found.given), "recommended": occupancy_to_dict(found.held)},
+        "occupancy": {"original": occupancy_json(found.given), "recommended": occupancy_json(found.held)},
         "expected_speedup": None if found.expected is None else round(found.expected, 4),
         "spread": _spread(found.spread),
         "certificate": _certificate(found.certificate),
         "pressure": pressure_facts(module, request.kernel),
         "functions": [_function(one) for one in found.values],
         "waves": None if found.waves is None else round(found.waves, 4),
-        "what_if": {name: [asdict(step) for step in curve.steps] for name, curve in found.curves.items()},
+        "what_if": {
+            name: [{"at": step.at, "blocks": step.blocks} for step in curve.steps]
+            for name, curve in found.curves.items()
+        },
         "what_if_most": {name: curve.most for name, curve in found.curves.items()},
         "next": _next(module, found, command),
         "warnings": found.warnings,
@@ -71,12 +97,12 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
     }
 
 
-def refusal_to_dict(machine: str, error: Refused) -> dict[str, Any]:
+def refusal_to_dict(machine: str, error: Refused) -> RefusedJson:
     """Likewise where there is no answer."""
     return {"refused": str(error), "machine": machine}
 
 
-def _measured(version: Version) -> dict[str, Any] | None:
+def _measured(version: Version) -> MeasuredSide | None:
     """Where its issue slots went, in percent of all of the run; None where it was not run."""
     stats = version.stats
     if version.cycles is None or not stats:
@@ -89,7 +115,7 @@ def _measured(version: Version) -> dict[str, Any] | None:
     }
 
 
-def _bound(found: Bound | None) -> dict[str, Any] | None:
+def _bound(found: Bound | None) -> BoundJson | None:
     if found is None:
         return None
     return {
@@ -103,10 +129,10 @@ def _bound(found: Bound | None) -> dict[str, Any] | None:
     }
 
 
-def _lines(found: Sequence[HotLine], binary: str) -> list[dict[str, Any]]:
+def _lines(found: Sequence[HotLine], binary: str) -> list[HotLineJson]:
     """With their text, where the source is at hand."""
     texts = {file: read_source(find_source(file, binary)) for file in sorted({one.file for one in found})}
-    out = []
+    out: list[HotLineJson] = []
     for one in found:
         text = texts[one.file]
         told = text[one.line - 1].strip() if text is not None and 0 < one.line <= len(text) else None
@@ -115,14 +141,14 @@ def _lines(found: Sequence[HotLine], binary: str) -> list[dict[str, Any]]:
     return out
 
 
-def _grid(found: Filling | None) -> dict[str, Any] | None:
+def _grid(found: Filling | None) -> GridJson | None:
     """How the grid fills the GPU; None without a launch."""
     if found is None:
         return None
     return {"blocks": found.blocks, "sms": found.sms, "blocks_of_an_sm": found.share, "resident": found.resident}
 
 
-def _function(found: Residence) -> dict[str, Any]:
+def _function(found: Residence) -> RecommendedFunction:
     return {
         "function": found.function,
         "instructions": found.instructions,
@@ -132,24 +158,33 @@ def _function(found: Residence) -> dict[str, Any]:
     }
 
 
-def _spread(found: Spread | None) -> dict[str, Any] | None:
+def _spread(found: Spread | None) -> SpreadJson | None:
     if found is None:
         return None
-    sides = {"auto": found.auto, "best": found.best, "worst": found.worst}
-    return {"emulated": found.emulated} | {
-        name: {"speedup": round(one.speedup, 4), "blocks": one.blocks} for name, one in sides.items()
+    return {
+        "emulated": found.emulated,
+        "auto": _side(found.auto),
+        "best": _side(found.best),
+        "worst": _side(found.worst),
     }
 
 
-def _certificate(found: Certificate | None) -> dict[str, Any] | None:
+def _side(one: Reached) -> SpreadSide:
+    return {"speedup": round(one.speedup, 4), "blocks": one.blocks}
+
+
+def _certificate(found: Certificate | None) -> CertificateJson | None:
     if found is None:
         return None
-    rounded = {name: None if value is None else round(value, 4)
-               for name, value in (("cost", found.achieved), ("bound", found.bound), ("gap", found.gap))}  # fmt: skip
-    return {**rounded, "by": found.by or None}
+    return {
+        "cost": round(found.achieved, 4),
+        "bound": None if found.bound is None else round(found.bound, 4),
+        "gap": None if found.gap is None else round(found.gap, 4),
+        "by": found.by or None,
+    }
 
 
-def _next(module: Module, found: Recommendation, command: str) -> dict[str, Any] | None:
+def _next(module: Module, found: Recommendation, command: str) -> NextSteps | None:
     """What makes it so; None where there is nothing to do."""
     if found.leave:
         return None

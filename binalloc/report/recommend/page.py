@@ -6,26 +6,31 @@ All is taken from what `--json` prints.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from binalloc.names.kernels import readable
 from binalloc.names.short import short_name
+from binalloc.pipeline.steps.row import known
 from binalloc.printable import one_line
 from binalloc.report.directives import directives_lines
 from binalloc.report.page import charts
 from binalloc.report.page.charts import Chart
 from binalloc.report.page.make import make_page
 from binalloc.report.recommend import parts
-from binalloc.report.recommend.parts import Told
 from binalloc.report.recommend.verdict import verdict
 from binalloc.report.table import Grid
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.recommend import RecommendationJson, RefusedJson
+    from binalloc.report.shapes.parts.versions import LevelJson, VersionJson
 
 MEASURED, PREDICTED = "run (emulated)", "expected by the model"
 _POINTS = 2000
 """Of a curve over the code; of longer code each point is the most of several instructions."""
 
 
-def recommendation_page(told: Sequence[Told], file: str, papers: bool = False) -> bytes:
+def recommendation_page(told: Sequence[RecommendationJson | RefusedJson], file: str, papers: bool = False) -> bytes:
     """The page of `recommend --html`, in UTF-8.
 
     Args:
@@ -35,7 +40,7 @@ def recommendation_page(told: Sequence[Told], file: str, papers: bool = False) -
 
     Raises UsageError where what makes pages is not installed (`binalloc[html]`).
     """
-    kernel = next((one["kernel"] for one in told if not one["refused"]), "kernel")
+    kernel = next((one["kernel"] for one in told if one["refused"] is None), "kernel")
     machines = [_machine(one, f"machine-{n}", papers) for n, one in enumerate(told)]
     short = one_line(short_name(kernel))
     full = one_line(readable(kernel)) if short != kernel else ""
@@ -43,9 +48,9 @@ def recommendation_page(told: Sequence[Told], file: str, papers: bool = False) -
     return make_page("recommend/page.html", f"{short}: how many blocks", filled)
 
 
-def _machine(told: Told, name: str, papers: bool) -> dict[str, Any]:
-    shown = {"id": name, "name": one_line(told["machine"]), "refused": told["refused"]}
-    if told["refused"]:
+def _machine(told: RecommendationJson | RefusedJson, name: str, papers: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": name, "name": one_line(told["machine"]), "refused": told["refused"]}
+    if told["refused"] is not None:
         return shown
     chart, caption = _levels(told)
     return shown | {
@@ -74,7 +79,7 @@ def _machine(told: Told, name: str, papers: bool) -> dict[str, Any]:
     }
 
 
-def _figures(told: Told) -> list[tuple[str, object]]:
+def _figures(told: RecommendationJson) -> list[tuple[str, object]]:
     """The few figures that stand at the top."""
     chosen, measured = told["recommended"], told["measured"]["recommended"]
     gain, how = (told["speedup"], "emulated") if told["speedup"] is not None else (told["expected_speedup"], "expected")
@@ -92,7 +97,7 @@ def _figures(told: Told) -> list[tuple[str, object]]:
     return found
 
 
-def _levels(told: Told) -> tuple[Chart | None, str]:
+def _levels(told: RecommendationJson) -> tuple[Chart | None, str]:
     """The speedups of the levels, if they are known, and what they are."""
     if told["spread"] is None:
         return None, ""
@@ -100,12 +105,12 @@ def _levels(told: Told) -> tuple[Chart | None, str]:
     up = f"speedup, {'emulated' if emulated else 'by the model'}"
     base = told["ordered"] or told["original"]
     kept, chosen = told["recommended"] == base, told["spread"]["auto"]
-    rows = [_bar(f"original ({base['blocks_per_sm']})", base, 1.0, up, kept, emulated)]
+    rows = [_original_bar(base).row(1.0, up, kept, emulated)]
     for level in _fastest(told["levels"], base, emulated):
         gain, ran = _gain(level, base, emulated), bool(level["cycles"])
         if gain is not None and not (kept and _is(level, base)):
             mine = (round(gain, 4), level["blocks_per_sm"]) == (chosen["speedup"], chosen["blocks"])
-            rows.append(_bar(str(level["blocks"]), level, gain, up, mine and not kept, ran))
+            rows.append(_level_bar(level).row(gain, up, mine and not kept, ran))
     caption = (
         f"Speedup over the original ({'emulated' if emulated else 'expected by the model'}) by blocks per SM; "
         "the recommended level stands out, bars of what was not run are hollow"
@@ -113,55 +118,83 @@ def _levels(told: Told) -> tuple[Chart | None, str]:
     return charts.levels(caption, rows, "blocks per SM", up, ("known", PREDICTED), "recommended"), caption
 
 
-def _gain(level: dict[str, Any], base: dict[str, Any], emulated: bool) -> float | None:
+def _gain(level: LevelJson, base: VersionJson, emulated: bool) -> float | None:
     """Its speedup, by the model where it was not run."""
-    gain: float | None = base["cycles"] / level["cycles"] if emulated and level["cycles"] else level["expected_speedup"]
-    return gain
+    if emulated and level["cycles"]:
+        return known(base["cycles"]) / level["cycles"]
+    return level["expected_speedup"]
 
 
-def _fastest(levels: list[dict[str, Any]], base: dict[str, Any], emulated: bool) -> list[dict[str, Any]]:
+def _fastest(levels: list[LevelJson], base: VersionJson, emulated: bool) -> list[LevelJson]:
     """One of each number of blocks, where several allocators made some."""
-    best: dict[int, dict[str, Any]] = {}
+    best: dict[int, LevelJson] = {}
     for level in levels:
-        known = best.get(level["blocks"])
-        if known is None or (_gain(level, base, emulated) or 0) > (_gain(known, base, emulated) or 0):
+        other = best.get(level["blocks"])
+        if other is None or (_gain(level, base, emulated) or 0) > (_gain(other, base, emulated) or 0):
             best[level["blocks"]] = level
     return list(best.values())
 
 
-def _is(level: dict[str, Any], version: dict[str, Any]) -> bool:
+def _is(level: LevelJson, version: VersionJson) -> bool:
     """Whether the level is that version, by all that is told of both."""
-    used = [level[name] for name in ("registers_used", "slots_used", "local_bytes", "blocks_per_sm", "cycles")]
-    return used == [version[name] for name in ("registers", "slots", "local_bytes", "blocks_per_sm", "cycles")]
+    return (
+        level["registers_used"] == version["registers"]
+        and level["slots_used"] == version["slots"]
+        and level["local_bytes"] == version["local_bytes"]
+        and level["blocks_per_sm"] == version["blocks_per_sm"]
+        and level["cycles"] == version["cycles"]
+    )
 
 
-def _bar(name: str, side: dict[str, Any], gain: float, up: str, mine: bool, ran: bool) -> dict[str, Any]:
-    return {
-        "blocks per SM": name,
-        up: round(gain, 4),
-        "allocator": side.get("allocator") or "-",
-        "registers": side.get("registers_used", side["registers"]),
-        "slots": side.get("slots_used", side["slots"]),
-        "local bytes": side["local_bytes"],
-        "cycles": side["cycles"],
-        "known": MEASURED if ran else PREDICTED,
-        "recommended": mine,
-    }
+@dataclass(frozen=True)
+class _Bar:
+    """A level or the original in a chart."""
+
+    name: str
+    allocator: str | None
+    registers: int | None  #: per thread, as used
+    slots: int | None  #: per thread, as used
+    local_bytes: int | None
+    cycles: int | None
+
+    def row(self, gain: float, up: str, mine: bool, ran: bool) -> dict[str, Any]:
+        """Return it as the chart has it."""
+        return {
+            "blocks per SM": self.name,
+            up: round(gain, 4),
+            "allocator": self.allocator or "-",
+            "registers": self.registers,
+            "slots": self.slots,
+            "local bytes": self.local_bytes,
+            "cycles": self.cycles,
+            "known": MEASURED if ran else PREDICTED,
+            "recommended": mine,
+        }
 
 
-def _curve(told: Told, name: str) -> dict[str, Any]:
+def _original_bar(base: VersionJson) -> _Bar:
+    name = f"original ({base['blocks_per_sm']})"
+    return _Bar(name, None, base["registers"], base["slots"], base["local_bytes"], base["cycles"])
+
+
+def _level_bar(level: LevelJson) -> _Bar:
+    used = (level["registers_used"], level["slots_used"], level["local_bytes"], level["cycles"])
+    return _Bar(str(level["blocks"]), level["allocator"], *used)
+
+
+def _curve(told: RecommendationJson, name: parts.Resource) -> dict[str, Any]:
     label, found = parts.CURVES[name], told["what_if"][name]
     side = told["occupancy"]["original"]
     caption = f"Blocks per SM of the original by {label}, all else being equal"
     up = "blocks per SM"
-    ends = [*found, {"at": told["what_if_most"][name], "blocks": found[-1]["blocks"]}]
-    rows = [{label: step["at"], up: step["blocks"]} for step in ends]
+    rows = [{label: step["at"], up: step["blocks"]} for step in found]
+    rows.append({label: told["what_if_most"][name], up: found[-1]["blocks"]})
     chart = charts.steps(caption, rows, label, up, side[name])
     return {"caption": caption, "chart": chart, "answer": (label, up), "grid": Grid([f"{label}, from", up], [
         [step["at"], step["blocks"]] for step in found])}  # fmt: skip
 
 
-def _pressure(told: Told) -> dict[str, Any]:
+def _pressure(told: RecommendationJson) -> dict[str, Any]:
     found = told["pressure"]
     places = [(f, index, taken) for f in found["functions"] for index, taken in enumerate(f["pressure"])]
     bunch = -(-len(places) // _POINTS) or 1
@@ -192,13 +225,15 @@ def _lines(found: Sequence[str | None]) -> str | None:
     return ", ".join(sorted({line for line in found if line})) or None
 
 
-def _stalls(told: Told) -> dict[str, Any] | None:
+def _stalls(told: RecommendationJson) -> dict[str, Any] | None:
     grid = parts.issue_slots(told)
     if grid is None:
         return None
     rows = []
     kept = {row[0] for row in grid.rows}
     for side, found in told["measured"].items():
+        if found is None:
+            continue
         shares = {"issued": found["issued_percent"], **found["stall_percent"]}
         rows += [
             {"slots": name.replace("_", " "), "percent": share, "version": side}
@@ -209,11 +244,10 @@ def _stalls(told: Told) -> dict[str, Any] | None:
     return {"caption": caption, "chart": charts.paired(caption, rows, "slots", "percent", "version"), "grid": grid}
 
 
-def _busy(told: Told) -> dict[str, Any] | None:
-    grid = parts.busy(told)
-    if grid is None:
+def _busy(told: RecommendationJson) -> dict[str, Any] | None:
+    grid, bound = parts.busy(told), told["bound"]
+    if grid is None or bound is None:
         return None
-    bound = told["bound"]
     rows = [{"resource": name, "percent": float(str(share).rstrip("%"))} for name, share in grid.rows]
     how = "emulated" if bound["measured"] else "by the model"
     caption = f"How busy each resource is while the original runs, in percent, {how}"
@@ -221,14 +255,14 @@ def _busy(told: Told) -> dict[str, Any] | None:
             "text": f"{bound['text'][:1].upper()}{bound['text'][1:]}."}  # fmt: skip
 
 
-def _table1(told: Told) -> Grid:
+def _table1(told: RecommendationJson) -> Grid:
     found = told["character"]
     head = ["kernel", "register demand", "user shared bytes per thread", "InstChange"]
     shared, change = f"{found['user_shared_bytes_per_thread']:g}", f"{found['instruction_change']:.2f}"
     return Grid(head, [[short_name(told["kernel"]), found["register_demand"], shared, change]])
 
 
-def _mix(told: Told) -> dict[str, Any]:
+def _mix(told: RecommendationJson) -> dict[str, Any]:
     found = told["character"]["mix"]
     total = sum(kind["static"] for kind in found)
     rows = []

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from binalloc.names.short import short_name
 from binalloc.printable import count
 from binalloc.report.table import Grid
 
-Told = dict[str, Any]
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.recommend import RecommendationJson
 
-CURVES = {
+Resource = Literal["registers", "shared_bytes", "threads"]
+CURVES: dict[Resource, str] = {
     "registers": "registers per thread",
     "shared_bytes": "shared bytes per block",
     "threads": "threads per block",
@@ -29,23 +31,25 @@ BUSY = {"issue": "issue slots", "dram": "DRAM", "requests": "link to L2", "answe
 """Resources by other names than their port groups'."""
 
 
-def expected(told: Told) -> str:
+def expected(told: RecommendationJson) -> str:
     """What is expected where nothing was run, else nothing."""
     gain = told["expected_speedup"]
     return "" if gain is None else f"Expected speedup {gain:.2f}, by the model: nothing was run."
 
 
-def spread(told: Told) -> str:
+def spread(told: RecommendationJson) -> str:
     """Where the choice is among the levels that were looked at; nothing where none was."""
     found = told["spread"]
     if found is None:
         return ""
-    sides = (f"{name} {found[name]['speedup']:.3f} at {count(found[name]['blocks'], 'block')}"
-             for name in ("auto", "best", "worst"))  # fmt: skip
+    sides = (
+        f"{name} {side['speedup']:.3f} at {count(side['blocks'], 'block')}"
+        for name, side in (("auto", found["auto"]), ("best", found["best"]), ("worst", found["worst"]))
+    )
     return f"Of all levels looked at, {'emulated' if found['emulated'] else 'by the model'}: {', '.join(sides)}."
 
 
-def certificate(told: Told) -> str:
+def certificate(told: RecommendationJson) -> str:
     """What is known of better allocations; nothing where nothing is spilled."""
     found = told["certificate"]
     if found is None or not found["cost"]:
@@ -56,33 +60,38 @@ def certificate(told: Told) -> str:
     return f"{cost}; no allocation costs less than {found['bound']:,.1f} (gap {found['gap']:.1%}, by {found['by']})."
 
 
-def occupancy(told: Told) -> Grid:
+def occupancy(told: RecommendationJson) -> Grid:
     """What a block is handed out of what the machine has, and how many blocks that allows."""
     sides = list(told["occupancy"].values())
+    limits: list[list[object]] = [
+        [f"blocks by {label}", *(s["limits"][name] for s in sides)] for name, label in _LIMITS.items()
+    ]
     rows: list[list[object]] = [
         ["registers per block, as asked", *(s["registers"] * s["threads"] for s in sides)],
         ["  as handed out", *(s["registers_per_block"] for s in sides)],
         ["shared bytes per block, as asked", *(s["shared_bytes"] for s in sides)],
         ["  as handed out", *(s["shared_per_block"] for s in sides)],
-        *([f"blocks by {label}", *(s["limits"][name] for s in sides)] for name, label in _LIMITS.items()),
+        *limits,
         ["resident warps", *(f"{s['active_warps']} of {s['max_warps']}" for s in sides)],
     ]
     return Grid(["", *told["occupancy"]], [row for row in rows if any(cell is not None for cell in row[1:])])
 
 
-def functions(told: Told) -> Grid:
+def functions(told: RecommendationJson) -> Grid:
     """Where the recommended version has its values."""
-    names = ("function", "instructions", "registers", "slot_accesses", "local_accesses")
-    rows = [[short_name(f["function"]), *(f[name] for name in names[1:])] for f in told["functions"]]
-    return Grid([name.replace("_", " ") for name in names], rows)
+    rows = [
+        [short_name(f["function"]), f["instructions"], f["registers"], f["slot_accesses"], f["local_accesses"]]
+        for f in told["functions"]
+    ]
+    return Grid(["function", "instructions", "registers", "slot accesses", "local accesses"], rows)
 
 
-def left_registers(told: Told) -> bool:
+def left_registers(told: RecommendationJson) -> bool:
     """Whether any value of the recommended version has."""
     return any(f["slot_accesses"] or f["local_accesses"] for f in told["functions"])
 
 
-def issue_slots(told: Told) -> Grid | None:
+def issue_slots(told: RecommendationJson) -> Grid | None:
     """Where issue slots went before and after, without reasons that cost nothing on either side; None without runs."""
     before, after = told["measured"]["original"], told["measured"]["recommended"]
     if before is None or after is None:
@@ -95,7 +104,7 @@ def issue_slots(told: Told) -> Grid | None:
     return Grid(["issue slots (emulated)", "original", "recommended"], [*rows, ["achieved occupancy", *occupancy]])
 
 
-def character(told: Told, papers: bool = True) -> list[str]:
+def character(told: RecommendationJson, papers: bool = True) -> list[str]:
     """What the kernel is like, in sentences; with `papers` in the unified paper's words (its Table 1), too."""
     found, bound = told["character"], "" if told["character"]["concurrency_bound"] else "not "
     said = [] if told["waves"] is None else [f"The grid: {told['waves']:.2f} waves."]
@@ -111,7 +120,7 @@ def character(told: Told, papers: bool = True) -> list[str]:
     ]
 
 
-def busy(told: Told) -> Grid | None:
+def busy(told: RecommendationJson) -> Grid | None:
     """How busy each resource is, where that is known."""
     bound = told["bound"]
     if bound is None:
@@ -121,7 +130,7 @@ def busy(told: Told) -> Grid | None:
     return Grid([f"resource ({'emulated' if bound['measured'] else 'by the model'})", "busy"], rows)
 
 
-def hot_lines(told: Told) -> Grid | None:
+def hot_lines(told: RecommendationJson) -> Grid | None:
     """The source lines of which most is executed; None where the binary names none."""
     found = told["hot_lines"]
     places = [f"{one['file'].rsplit('/', 1)[-1]}:{one['line']}" for one in found]
@@ -130,29 +139,33 @@ def hot_lines(told: Told) -> Grid | None:
     return Grid(["line", f"executed ({how})", "text"], rows) if rows else None
 
 
-def mix(told: Told) -> Grid:
+def mix(told: RecommendationJson) -> Grid:
     """Kinds of instructions."""
     rows = [[m["kind"], m["static"], f"{m['executed_percent']:.1f}%"] for m in told["character"]["mix"]]
     return Grid(["instructions", "static", "executed"], rows)
 
 
-def levels(told: Told) -> Grid:
+def levels(told: RecommendationJson) -> Grid:
     """The levels that the policy looked at."""
     head = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
-    names = ["blocks", "registers", "registers_used", "slots", "slots_used", "local_bytes", "blocks_per_sm", "cycles",
-             "reason"]  # fmt: skip
-    if len({level["allocator"] for level in told["levels"]} - {None}) > 1:
+    rows: list[list[object]] = [
+        [level["blocks"], level["registers"], level["registers_used"], level["slots"], level["slots_used"],
+         level["local_bytes"], level["blocks_per_sm"], level["cycles"], level["reason"]]
+        for level in told["levels"]
+    ]  # fmt: skip
+    allocators = [level["allocator"] for level in told["levels"]]
+    if len({*allocators} - {None}) > 1:
         head.insert(1, "allocator")
-        names.insert(1, "allocator")
-    return Grid(head, [[level[name] for name in names] for level in told["levels"]])
+        rows = [[row[0], allocator, *row[1:]] for row, allocator in zip(rows, allocators, strict=True)]
+    return Grid(head, rows)
 
 
-def curve(told: Told, name: str) -> str:
+def curve(told: RecommendationJson, name: Resource) -> str:
     """A what-if curve in a line."""
     return ", ".join(f"{step['at']:,} up: {step['blocks']}" for step in told["what_if"][name]) or "-"
 
 
-def next_steps(told: Told) -> list[str]:
+def next_steps(told: RecommendationJson) -> list[str]:
     """The command that makes it so, and what there is in CUDA; nothing where the input is kept."""
     following = told["next"]
     if following is None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from binalloc.pipeline.pipeline import Outcome
 from binalloc.report.recommend import parts
-from binalloc.report.recommend.parts import Told
 from binalloc.report.recommend.verdict import notes, verdict
 from binalloc.report.rewrite import render_outcome
 from binalloc.report.table import Grid, table
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.recommend import RecommendationJson
 
-def render_recommendation(outcome: Outcome, told: Told, papers: bool = False) -> str:
+
+def render_recommendation(outcome: Outcome, told: RecommendationJson, papers: bool = False) -> str:
     """told: what the recommendation of the outcome is as a dictionary. papers: in the papers' words, too."""
     return "".join(
         (

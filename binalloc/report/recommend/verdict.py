@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from binalloc.pipeline.advice.recommend import NOTHING
 from binalloc.printable import count
-from binalloc.report.recommend.parts import Told
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.recommend import RecommendationJson
 
 
-def verdict(told: Told) -> str:
+def verdict(told: RecommendationJson) -> str:
     """One sentence: what to do, what binds the kernel, and why that is so."""
     bound = "" if told["bound"] is None else f"bound by {told['bound']['text']}"
     chosen, base = told["recommended"], told["ordered"] or told["original"]
@@ -25,7 +29,7 @@ def verdict(told: Told) -> str:
     return f"Run {blocks} per SM{instead}, with {' and '.join(resources)} per thread{gained}{was}."
 
 
-def _why_kept(told: Told) -> str:
+def _why_kept(told: RecommendationJson) -> str:
     """Why no other number of blocks is better."""
     grid, bound = told["grid"], told["bound"]
     if grid is not None and grid["blocks_of_an_sm"] <= told["recommended"]["blocks_per_sm"]:
@@ -37,17 +41,16 @@ def _why_kept(told: Told) -> str:
         if best < NOTHING:
             return f"{told_by}no number of blocks changes that"
         return f"{told_by}no number of blocks gains more than {100 * best:.1f} %"
-    reason: str = told["reason"]
-    return reason
+    return told["reason"]
 
 
-def _order(told: Told) -> str:
+def _order(told: RecommendationJson) -> str:
     """What another order gains where that is not worth it."""
-    if told["kept_original"] or told["next"] is not None:
+    if told["kept_original"] or told["next"] is not None or told["ordering"] is None:
         return ""
     return f"another order gains no more than {100 * (told['ordering'] - 1):.1f} %"
 
 
-def notes(told: Told) -> list[str]:
+def notes(told: RecommendationJson) -> list[str]:
     """Sentences, the weightiest first."""
     return [f"{'Beware' if note['beware'] else 'Note'}: {note['text']}." for note in told["notes"]]

@@ -7,7 +7,7 @@ it (`sm.profile` says by which rule). The hottest instructions are those with th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
 from binalloc.report.sources import find_source, read_source
@@ -17,15 +17,22 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.profile import Profile
     from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Function, Module
+    from binalloc.report.shapes.parts.annotation import (
+        AnnotatedFunction,
+        AnnotatedInstruction,
+        AnnotatedLine,
+        AnnotationJson,
+        SlotsOfCode,
+    )
 
 HOTTEST = 10
 """So many instructions are marked where no number is asked for."""
 _LINE_TEXT = 72  # characters of a source line that are shown
 
-Row = dict[str, Any]
 
-
-def annotation(module: Module, kernel: Function, result: Result, most: int | None, folder: str | None) -> Row:
+def annotation(
+    module: Module, kernel: Function, result: Result, most: int | None, folder: str | None
+) -> AnnotationJson:
     """Every instruction that the run of `kernel` can have reached, in the order of the code, with what was counted of
     it; the source lines they come from, with the sums over theirs; the source files and where they were found.
 
@@ -33,27 +40,32 @@ def annotation(module: Module, kernel: Function, result: Result, most: int | Non
     look for source files, beside the paths that the binary names.
     """
     total = result.stats["issue_slots"] + sum(result.stats["stalls"].values())
-    functions: list[Row] = []
-    for fn in module.reached(kernel):
-        profile = result.profile[fn.name]
-        rows = [_instruction(fn, i, place, module, profile, total) for i, place in enumerate(_places(fn))]
-        functions.append({"function": fn.name, "instructions": rows})
-    _mark([row for function in functions for row in function["instructions"]], HOTTEST if most is None else most)
+    rows = {
+        fn.name: [
+            _instruction(fn, i, place, module, result.profile[fn.name], total)
+            for i, place in enumerate(fn.source_lines())
+        ]
+        for fn in module.reached(kernel)
+    }
+    _mark([row for of_function in rows.values() for row in of_function], HOTTEST if most is None else most)
     names = sorted({file for fn in module.reached(kernel) for file, _ in fn.lines.values()})
     found = {name: find_source(name, module.path, folder) for name in names}
     texts = {name: read_source(path) for name, path in found.items()}
-    for function in functions:
-        function["lines"] = _lines(function["instructions"], texts, total)
     return {
         "slots": total,
         "unattributed_slots": result.stats["stalls"]["no_warp"],
         "all": most is None,
-        "functions": functions,
+        "functions": [
+            {"function": name, "instructions": of_function, "lines": _lines(of_function, texts, total)}
+            for name, of_function in rows.items()
+        ],
         "sources": [{"file": name, "path": None if path is None else str(path)} for name, path in found.items()],
     }
 
 
-def _instruction(fn: Function, i: int, place: Row, module: Module, profile: Profile, total: int) -> Row:
+def _instruction(
+    fn: Function, i: int, place: tuple[str, int] | None, module: Module, profile: Profile, total: int
+) -> AnnotatedInstruction:
     """What was counted of the instruction at word i, which comes from that place."""
     from binalloc.isa.sets.table import set_of
 
@@ -70,7 +82,8 @@ def _instruction(fn: Function, i: int, place: Row, module: Module, profile: Prof
         "text": isa.text(instr, fn, i, module),
         "spill": memory is not None and memory.spill,
         "original": _original(fn, i),
-        **place,
+        "file": None if place is None else place[0],
+        "line": None if place is None else place[1],
         **_slots(counted["warp_instructions"], counted["thread_instructions"], stalls, total),
         "requests": requests,
         "sectors": sectors,
@@ -83,6 +96,7 @@ def _instruction(fn: Function, i: int, place: Row, module: Module, profile: Prof
         "latencies": latencies,
         "latency_average": _per(int(profile.latency_sum[i]), latencies),
         "latency_max": int(profile.latency_max[i]) if latencies else None,
+        "hot": False,
     }
 
 
@@ -93,12 +107,7 @@ def _original(fn: Function, i: int) -> int | None:
     return fn.origin.index[i] if fn.origin.index[i] >= 0 else None
 
 
-def _places(fn: Function) -> list[Row]:
-    """File and line that each instruction comes from, None where the binary says nothing."""
-    return [dict(zip(("file", "line"), place or (None, None), strict=True)) for place in fn.source_lines()]
-
-
-def _slots(issues: int, lanes: int, stalls: dict[str, int], total: int) -> Row:
+def _slots(issues: int, lanes: int, stalls: dict[str, int], total: int) -> SlotsOfCode:
     """Issues, and slots lost: how many, their share of all slots of the run, and for what most of them."""
     lost = sum(stalls.values())
     return {
@@ -116,7 +125,7 @@ def _per(part: int, of: int) -> float | None:
     return part / of if of else None
 
 
-def _mark(rows: list[Row], most: int) -> None:
+def _mark(rows: list[AnnotatedInstruction], most: int) -> None:
     """Mark the hottest, the earlier one of two that are as hot; none that had no slot at all."""
     ranked = sorted(rows, key=lambda row: -(row["issues"] + row["stall_slots"]))
     hot = {id(row) for row in ranked[:most] if row["issues"] + row["stall_slots"]}
@@ -124,13 +133,13 @@ def _mark(rows: list[Row], most: int) -> None:
         row["hot"] = id(row) in hot
 
 
-def _lines(rows: list[Row], texts: dict[str, list[str] | None], total: int) -> list[Row]:
+def _lines(rows: list[AnnotatedInstruction], texts: dict[str, list[str] | None], total: int) -> list[AnnotatedLine]:
     """The source lines of a function's instructions, by file and number, with sums; none if the binary names none."""
-    groups: dict[tuple[str, int], list[Row]] = {}
+    groups: dict[tuple[str, int], list[AnnotatedInstruction]] = {}
     for row in rows:
-        if row["file"] is not None:
+        if row["file"] is not None and row["line"] is not None:
             groups.setdefault((row["file"], row["line"]), []).append(row)
-    out = []
+    out: list[AnnotatedLine] = []
     for (file, line), members in sorted(groups.items()):
         stalls = {name: sum(row["stalls"][name] for row in members) for name in members[0]["stalls"]}
         issues = sum(row["issues"] for row in members)
@@ -154,7 +163,7 @@ _HEADER = (
 )  # fmt: skip
 
 
-def render_annotation(found: Row) -> str:
+def render_annotation(found: AnnotationJson) -> str:
     """A table per function: source lines with their sums, where the binary names them, and beneath each its
     instructions; else the instructions in the order of the code."""
     out = []
@@ -168,7 +177,7 @@ def render_annotation(found: Row) -> str:
     return "".join(out)
 
 
-def _table_rows(fn: Row, rows: Sequence[Row]) -> Iterable[tuple[object, ...]]:
+def _table_rows(fn: AnnotatedFunction, rows: Sequence[AnnotatedInstruction]) -> Iterable[tuple[object, ...]]:
     lines = {index: line for line in fn["lines"] for index in line["instructions"]}
     if not lines:
         yield from map(_shown, rows)
@@ -181,7 +190,7 @@ def _table_rows(fn: Row, rows: Sequence[Row]) -> Iterable[tuple[object, ...]]:
             yield from map(_shown, members)
 
 
-def _shown(row: Row) -> tuple[object, ...]:
+def _shown(row: AnnotatedInstruction) -> tuple[object, ...]:
     mark = ("*" if row["hot"] else "") + ("S" if row["spill"] else "+" if row["original"] is None else "")
     looked = row["l1_hits"] + row["l1_misses"]
     hits = f"{row['l1_hits'] / looked:.1%}" if looked else ""
@@ -191,13 +200,13 @@ def _shown(row: Row) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _shown_line(line: Row) -> tuple[object, ...]:
+def _shown_line(line: AnnotatedLine) -> tuple[object, ...]:
     text = one_line(line["text"] or "").strip()
     text = text if len(text) <= _LINE_TEXT else text[:_LINE_TEXT] + "..."
     return ("", "", f"{line['file']}:{line['line']}  {text}".rstrip(), *_shown_slots(line), "", "", "", "", "")
 
 
-def _shown_slots(row: Row) -> tuple[object, ...]:
+def _shown_slots(row: SlotsOfCode) -> tuple[object, ...]:
     main = row["main_stall"]
     share = f"{row['stalls'][main] / row['stall_slots']:.0%} {main}" if main else ""
     lanes = "" if row["average_lanes"] is None else f"{row['average_lanes']:.1f}"
@@ -208,7 +217,7 @@ def _blank(value: float | None) -> str:
     return "" if value is None else f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
 
 
-def _legend(found: Row) -> str:
+def _legend(found: AnnotationJson) -> str:
     lines = [
         "\n* hottest: most slots, issued and lost. S: spill code. +: inserted by a rewrite.\n",
         "lost slots: issue slots lost that are held against the instruction. share: of all slots of the run.\n",

@@ -6,14 +6,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.figures.skew import cycles_range
 from binalloc.report.runs.annotate import annotation
-from binalloc.report.runs.printed import printed_json
+from binalloc.report.runs.printed import left_json
 from binalloc.report.runs.stopped import stopped_json
 from binalloc.report.runs.watched import watched_json
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.run import Result
+    from binalloc.pipeline.running.observed import WrittenTrace
     from binalloc.pipeline.running.reference import AgainstReference
     from binalloc.pipeline.running.run import KernelRun
+    from binalloc.report.shapes.commands.runs import (
+        RanVersion,
+        ReferenceJson,
+        ResultJson,
+        RunFields,
+        RunFiles,
+        StoppedFields,
+    )
+    from binalloc.report.shapes.parts.seen import SeenJson, WrittenTraceJson
 
 
 class Annotate(NamedTuple):
@@ -23,29 +33,48 @@ class Annotate(NamedTuple):
     source: str | None = None  #: folder of the source files
 
 
-def run_json(run: KernelRun, written: dict[str, Any], annotate: Annotate | None = None) -> dict[str, Any]:
+def run_json(run: KernelRun, written: RunFiles, annotate: Annotate | None = None) -> RunFields:
     """Return a run, be it one that was stopped. written: the fields that name its files. annotate: describe single
     instructions, too; needs a run with a profile of them."""
-    found = result_json(run.result)
+    return {
+        **result_json(run.result),
+        "cycles_range": cycles_range(run.result.cycles, run.skewed),
+        **_seen(run, annotate),
+        **reference_json(run.reference),
+        **written,
+    }
+
+
+def _seen(run: KernelRun, annotate: Annotate | None) -> SeenJson:
+    found: SeenJson = {}
     if run.trace is not None:
-        found["trace"] = vars(run.trace)
+        found["trace"] = _trace(run.trace)
     if run.watched is not None:
         found["watch"] = watched_json(run.watched)
     if run.breaks:
         found["break"] = None if run.stopped_at is None else stopped_json(run.stopped_at)
     if annotate is not None:
         found["annotation"] = annotation(run.module, run.function, run.result, annotate.most, annotate.source)
-    if run.reference is not None:
-        found |= reference_json(run.reference)
-    found["cycles_range"] = cycles_range(run.result.cycles, run.skewed)
     if run.step is not None:
         found["launch"] = run.step
-    return found | written
+    return found
 
 
-def result_json(result: Result) -> dict[str, Any]:
+def _trace(written: WrittenTrace) -> WrittenTraceJson:
+    counts = written.counts
+    return {
+        "file": written.file,
+        "events": counts.events,
+        "instructions": counts.instructions,
+        "left_out": counts.left_out,
+        "full_at_cycle": counts.full_at_cycle,
+        "bytes": counts.bytes,
+    }
+
+
+def result_json(result: Result) -> ResultJson:
     """What an emulated run did, be it one that was stopped."""
-    found: dict[str, Any] = {
+    return {
         "kernel": result.kernel,
         "machine": result.machine,
         "engine": result.engine,
@@ -60,23 +89,26 @@ def result_json(result: Result) -> dict[str, Any]:
         "occupancy": result.resident_occupancy,
         "achieved_occupancy": result.occupancy,
         "stats": plain_values(result.stats),
+        **left_json(result),
     }
-    return found | printed_json(result)
 
 
-def partial_json(error: BaseException) -> dict[str, Any] | None:
+def partial_json(error: BaseException) -> StoppedFields | None:
     """Return what the emulated run that the error stopped had done by then; None where it stopped none."""
     from binalloc.emulator.runs.run import Result
 
     partial = getattr(error, "partial", None)
     if not isinstance(partial, Result):
         return None
-    version = getattr(error, "version", "")
-    return result_json(partial) | ({"version": version} if version else {})
+    name: str = getattr(error, "version", "")
+    version: RanVersion = {"version": name} if name else {}
+    return {**result_json(partial), **version}
 
 
-def reference_json(found: AgainstReference) -> dict[str, Any]:
-    """Return the comparison with a launch file's reference."""
+def reference_json(found: AgainstReference | None) -> ReferenceJson:
+    """Return the comparison with a launch file's reference; nothing where there was none."""
+    if found is None:
+        return {}
     return {"reference": "same" if found.same else "differs", "differences": [str(d) for d in found.differences]}
 
 

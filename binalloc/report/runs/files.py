@@ -16,6 +16,7 @@ from binalloc.report.runs.series import series_bytes
 
 if TYPE_CHECKING:
     from binalloc.pipeline.running.run import KernelRun
+    from binalloc.report.shapes.commands.runs import RunFiles, WrittenSeriesJson
 
 
 @dataclass(frozen=True)
@@ -28,29 +29,30 @@ class Files:
     accelsim: str | None = None  #: folder of the trace for Accel-Sim, which the run's recorder writes
 
 
-def write_files(run: KernelRun, files: Files) -> dict[str, Any]:
+def write_files(run: KernelRun, files: Files) -> RunFiles:
     """Write what is asked for of a run, and return the fields of a report that name it. Of a run that was stopped there
     are series and profile up to there, but no buffers. Raises UsageError where a file cannot be written."""
-    found: dict[str, Any] = {}
+    found: RunFiles = {}
     if files.series is not None:
         found["series"] = _write_series(files.series, run)
     if files.profile is not None:
         profile = profile_of(run.module, run.function, run.result)
         write_atomically(files.profile, profile_bytes(profile))
         found["profile"] = {"file": files.profile, "warps": profile.entered}
-    if run.recorded:
+    if run.recorded and files.accelsim is not None:
         found["accelsim_trace"] = files.accelsim
     if files.save is not None and run.whole:
         found["saved"] = save_buffers(Path(files.save), run.result.buffers, run.result.globals)
     return found
 
 
-def _write_series(path: str, run: KernelRun) -> dict[str, Any]:
+def _write_series(path: str, run: KernelRun) -> WrittenSeriesJson:
     """Write the series and return what the report says of it."""
     result = run.result
-    about = {"every": run.options.every or 0, "full_at_cycle": result.series_full_at}
+    every, full_at = run.options.every or 0, result.series_full_at
+    about = {"every": every, "full_at_cycle": full_at}
     write_atomically(path, series_bytes(path, result_json(result), result.series, about))
-    return {"file": path, "intervals": len(result.series), **about}
+    return {"file": path, "intervals": len(result.series), "every": every, "full_at_cycle": full_at}
 
 
 def save_buffers(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> list[str]:

@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count
 
 if TYPE_CHECKING:
-    from binalloc.emulator.host.runtime import HeapUse, Printed
+    from binalloc.emulator.host.runtime import HeapUse
     from binalloc.emulator.runs.program import Ran
     from binalloc.emulator.runs.run import Result
+    from binalloc.report.shapes.parts.left import HeapJson, LeakJson, Left, PrintedText, ProgramLeft, ProgramText
 
 LINES = 1000
 """Of a kernel's output that are shown as text."""
 
 
-def printed_json(result: Result) -> dict[str, Any]:
-    """The keys `printed` and `heap` of a run; none where the binary has no device runtime."""
+def left_json(result: Result) -> Left:
+    """Return the fields `printed` and `heap` of a run; none where the binary has no device runtime."""
     if result.heap is None:
         return {}
-    return {"printed": _printed([({}, result.printed)]), "heap": _heap(result.heap)}
+    texts: list[PrintedText] = [
+        {"block": block, "thread": thread, "text": text} for block, thread, text in result.printed.texts
+    ]
+    return {"printed": {"texts": texts, "lost": result.printed.lost}, "heap": _heap(result.heap)}
 
 
-def program_printed_json(ran: Ran) -> dict[str, Any]:
-    """The same of a program: texts by launch, the heap at its end."""
+def program_left_json(ran: Ran) -> ProgramLeft:
+    """Return the fields `printed` and `heap` of a program: texts by launch, and the heap at its end."""
     if not ran.printed and ran.heap is None:
         return {}
-    printed = {"printed": _printed([({"launch": number}, printed) for number, printed in ran.printed])}
-    return printed if ran.heap is None else printed | {"heap": _heap(ran.heap)}
-
-
-def _printed(parts: list[tuple[dict[str, Any], Printed]]) -> dict[str, Any]:
-    """Texts, each with what there is to say of its part."""
-    texts = [
-        {**about, "block": block, "thread": thread, "text": text}
-        for about, printed in parts
+    texts: list[ProgramText] = [
+        {"launch": number, "block": block, "thread": thread, "text": text}
+        for number, printed in ran.printed
         for block, thread, text in printed.texts
     ]
-    return {"texts": texts, "lost": sum(printed.lost for _, printed in parts)}
+    found: ProgramLeft = {"printed": {"texts": texts, "lost": sum(printed.lost for _, printed in ran.printed)}}
+    if ran.heap is not None:
+        found["heap"] = _heap(ran.heap)
+    return found
 
 
-def _heap(heap: HeapUse) -> dict[str, Any]:
-    leaks = [
+def _heap(heap: HeapUse) -> HeapJson:
+    leaks: list[LeakJson] = [
         {"address": leak.address, "bytes": leak.size, "block": leak.block, "thread": leak.thread}
         for leak in heap.first
     ]  # fmt: skip
@@ -63,7 +64,7 @@ def render_output(text: str, lost: int = 0) -> str:
     return f"Printed by the kernel:\n{shown}\n{more}\n"
 
 
-def render_printed(found: dict[str, Any]) -> str:
+def render_printed(found: Left | ProgramLeft) -> str:
     """What a run printed."""
     if "printed" not in found:
         return ""
@@ -71,7 +72,7 @@ def render_printed(found: dict[str, Any]) -> str:
     return render_output("".join(part["text"] for part in printed["texts"]), printed["lost"])
 
 
-def render_heap(found: dict[str, Any]) -> str:
+def render_heap(found: Left | ProgramLeft) -> str:
     """Blocks of the heap that nobody freed, in a line, and the first of them; nothing of a heap that nobody used."""
     heap = found.get("heap")
     if heap is None or not heap["used"]:

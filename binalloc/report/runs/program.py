@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
 from binalloc.report.runs.printed import render_heap, render_printed
 from binalloc.report.table import table
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.run_program import KernelTotal, LaunchedJson, ProgramRunFields
 
-def render_program(found: dict[str, Any], listed: int | None) -> str:
+
+def render_program(found: ProgramRunFields, listed: int | None) -> str:
     """The program in one line, its launches, at most `listed` of them, the first and the last ones (None:
     all), and its kernels."""
     launches = found["launches"]
@@ -34,7 +37,7 @@ _HEAD = (
 )  # fmt: skip
 
 
-def _timeline(launches: list[dict[str, Any]], listed: int | None) -> str:
+def _timeline(launches: list[LaunchedJson], listed: int | None) -> str:
     most = len(launches) if listed is None else listed
     first, last = -(-most // 2), most // 2
     shown = launches if len(launches) <= most else launches[:first] + launches[len(launches) - last :]
@@ -57,7 +60,7 @@ def _timeline(launches: list[dict[str, Any]], listed: int | None) -> str:
     return text
 
 
-def _kernels(kernels: list[dict[str, Any]]) -> str:
+def _kernels(kernels: list[KernelTotal]) -> str:
     head = ("kernel", "launches", "cycles", "share", "average", "min", "max", "L1 hits", "L2 hits", "DRAM bytes")
     rows = [
         (

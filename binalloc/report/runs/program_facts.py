@@ -9,14 +9,21 @@ from binalloc.emulator.host.figures.stats import per
 from binalloc.names.kernels import readable
 from binalloc.report.runs.facts import plain_values, reference_json
 from binalloc.report.runs.files import save_buffers
-from binalloc.report.runs.printed import program_printed_json
+from binalloc.report.runs.printed import program_left_json
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.program import Launched, Total
     from binalloc.pipeline.running.program import ProgramRun
+    from binalloc.report.shapes.commands.run_program import (
+        KernelTotal,
+        LaunchedJson,
+        ProgramFiles,
+        ProgramRunFields,
+        ScalarsJson,
+    )
 
 
-def save_program(run: ProgramRun, folder: str | None) -> dict[str, Any]:
+def save_program(run: ProgramRun, folder: str | None) -> ProgramFiles:
     """Save the buffers of a program that has ended, where a folder is given, and return the field that names the
     files. Raises UsageError where one cannot be written."""
     if folder is None or run.ended is not None:
@@ -24,10 +31,10 @@ def save_program(run: ProgramRun, folder: str | None) -> dict[str, Any]:
     return {"saved": save_buffers(Path(folder), run.ran.buffers, run.ran.globals)}
 
 
-def program_json(run: ProgramRun, written: dict[str, Any]) -> dict[str, Any]:
+def program_json(run: ProgramRun, written: ProgramFiles) -> ProgramRunFields:
     """Return what a program did, be it one that was stopped. written: the field that names its files."""
     program, ran = run.program, run.ran
-    found = {
+    return {
         "program": program.path,
         "machine": ran.machine,
         "engine": ran.engine,
@@ -37,17 +44,21 @@ def program_json(run: ProgramRun, written: dict[str, Any]) -> dict[str, Any]:
         "cycles": ran.cycles,
         "launches": [_launch(launched) for launched in ran.launches],
         "kernels": [_total(name, total, ran.cycles) for name, total in ran.totals.items()],
-        **program_printed_json(ran),
+        **program_left_json(ran),
+        **_scalars(run),
+        **reference_json(run.reference),
+        **written,
     }
-    if run.ended is None:
-        found["scalars"] = {name: _finite(value) for name, value in ran.scalars.items()}
-    if run.reference is not None:
-        found |= reference_json(run.reference)
-    return found | written
 
 
-def _launch(launched: Launched) -> dict[str, Any]:
-    figures = launched.figures
+def _scalars(run: ProgramRun) -> ScalarsJson:
+    if run.ended is not None:
+        return {}
+    return {"scalars": {name: _json_value(value) for name, value in run.ran.scalars.items()}}
+
+
+def _launch(launched: Launched) -> LaunchedJson:
+    figures = plain_values(launched.figures)
     return {
         "launch": launched.number,
         "step": launched.step,
@@ -64,13 +75,26 @@ def _launch(launched: Launched) -> dict[str, Any]:
         "achieved_occupancy": launched.achieved_occupancy,
         "registers": launched.registers,
         "slots": launched.slots,
-        **plain_values(figures),
+        "warp_instructions": figures["warp_instructions"],
+        "ipc": figures["ipc"],
+        "user_global_load_bytes": figures["user_global_load_bytes"],
+        "user_global_store_bytes": figures["user_global_store_bytes"],
+        "global_load_sectors": figures["global_load_sectors"],
+        "global_store_sectors": figures["global_store_sectors"],
+        "local_bytes_moved": figures["local_bytes_moved"],
+        "bank_conflict_cycles": figures["bank_conflict_cycles"],
+        "l1_global_hits": figures["l1_global_hits"],
+        "l1_global_misses": figures["l1_global_misses"],
+        "l2_hits": figures["l2_hits"],
+        "l2_misses": figures["l2_misses"],
+        "dram_bytes": figures["dram_bytes"],
+        "dram_utilisation": figures["dram_utilisation"],
         "l1_hit_rate": _rate(figures, "l1_global"),
         "l2_hit_rate": _rate(figures, "l2"),
     }
 
 
-def _total(name: str, total: Total, cycles: int) -> dict[str, Any]:
+def _total(name: str, total: Total, cycles: int) -> KernelTotal:
     return {
         "kernel": name,
         "name": readable(name),
@@ -92,8 +116,11 @@ def _rate(figures: dict[str, Any], cache: str) -> float | None:
     return per(hits, hits + misses)
 
 
-def _finite(value: float | complex) -> float | str | list[float | str]:
-    """A number as JSON can have it: infinities and NaN as text, complex ones as a list of two."""
-    if isinstance(value, complex):
-        return [_finite(part) for part in (value.real, value.imag)]  # type: ignore[misc]
+def _json_value(value: float | complex) -> float | str | list[float | str]:
+    """Return a number as JSON can have it: complex ones as a list of two."""
+    return [_finite(value.real), _finite(value.imag)] if isinstance(value, complex) else _finite(value)
+
+
+def _finite(value: float) -> float | str:
+    """Return a number, infinities and NaN as text."""
     return value if isinstance(value, int) or value - value == 0 else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.emulator.host.figures.skew import cycles_text
 from binalloc.printable import count, one_line
@@ -11,6 +11,9 @@ from binalloc.report.runs.printed import render_heap, render_printed
 from binalloc.report.runs.stopped import render_stopped
 from binalloc.report.runs.watched import watch_lines
 from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.runs import RunFields
 
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -52,13 +55,14 @@ def _scheduler(name: str) -> str:
     return "" if name == DEFAULT else f", scheduler {name}"
 
 
-def render_run(found: dict[str, Any]) -> str:
+def render_run(found: RunFields) -> str:
     """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean; of a run
     that stopped at a break the warp, without the counters."""
     title = f"{found['kernel']} on {found['machine']}: "
     ended = f"{found['blocks_ended']:,} of {count(found['blocks'], 'block')} ended"
-    if found.get("break") is not None:
-        lines = [render_printed(found), title, render_stopped(found["break"])]
+    stopped = found.get("break")
+    if stopped is not None:
+        lines = [render_printed(found), title, render_stopped(stopped)]
         lines.append(f"\nUntil then {ended}; --json has the counters so far.\n")
         return "".join([*lines, *_asked_for(found), _seen(found)])
     if found["partial"]:
@@ -79,8 +83,11 @@ def render_run(found: dict[str, Any]) -> str:
     lines.append("\n" + table(["issue slots", "value", "share"], [(k, v, v / total) for k, v in slots]))
     units = [(k, v) for k, v in stats["units"].items() if v]
     lines.append("\n" + table(["warp instructions by unit", "value"], units))
-    names = ("queues", "places", "average", "most", "full")
-    queues = [(k, *(queue[name] for name in names)) for k, queue in stats["queues"].items() if queue["most"]]
+    queues = [
+        (k, queue["queues"], queue["places"], queue["average"], queue["most"], queue["full"])
+        for k, queue in stats["queues"].items()
+        if queue["most"]
+    ]
     header = ["queues", "how many", "places each", "average", "most", "full for"]
     lines.append("\n" + table(header, queues) if queues else "")
     lines.append("\nCounters that are zero are left out; --json has them all.\n")
@@ -93,7 +100,7 @@ def render_run(found: dict[str, Any]) -> str:
     return "".join([*lines, *_asked_for(found), _seen(found)])
 
 
-def _asked_for(found: dict[str, Any]) -> list[str]:
+def _asked_for(found: RunFields) -> list[str]:
     """Single instructions, and the series."""
     lines = []
     if "annotation" in found:
@@ -113,7 +120,7 @@ def _asked_for(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _seen(found: dict[str, Any]) -> str:
+def _seen(found: RunFields) -> str:
     """What was watched, and written of the run."""
     lines = []
     if "break" in found and found["break"] is None:

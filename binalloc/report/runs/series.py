@@ -7,9 +7,12 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.runs import ResultJson
 
 FORMATS = (".csv", ".json")
 _STANDING = ("queues", "places", "most")  # of a queue: what an interval does not add to
@@ -45,9 +48,7 @@ def _flat(values: dict[str, Any], at: str = "") -> list[tuple[str, Any]]:
     return out
 
 
-def series_bytes(
-    path: str, found: dict[str, Any], intervals: Sequence[dict[str, Any]], about: Mapping[str, Any]
-) -> bytes:
+def series_bytes(path: str, found: ResultJson, intervals: Sequence[dict[str, Any]], about: Mapping[str, Any]) -> bytes:
     """The file's content, its format by its name. found: what `run --json` says of the run. about: fields of a JSON
     file that tell of the intervals."""
     table = rows(intervals, found["sms"])
@@ -57,6 +58,7 @@ def series_bytes(
         writer.writeheader()
         writer.writerows(table)
         return text.getvalue().encode()
-    run = {name: found[name] for name in ("kernel", "machine", "engine", "scheduler", "sms", "partial", "cycles")}
+    names = ("kernel", "machine", "engine", "scheduler", "sms", "partial", "cycles")
+    run = {name: value for name, value in found.items() if name in names}
     content = {"schema_version": 1, **run, **about, "intervals": table}
     return (json.dumps(content, indent=1) + "\n").encode()

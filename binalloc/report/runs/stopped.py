@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.bitset import bits
 from binalloc.report.table import table
@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from binalloc.emulator.debug.state import WarpState
     from binalloc.emulator.host.device import LaunchedDevice
     from binalloc.emulator.stops.context import Context
+    from binalloc.report.shapes.parts.seen import BreakAccess, BreakJson, LaneAccess
 
 _ROW = 8  # lanes in a line
 _PREDICATES = "P{}"
 
 
-def stopped_json(device: LaunchedDevice) -> dict[str, Any]:
+def stopped_json(device: LaunchedDevice) -> BreakJson:
     """The field `break` of a report."""
     from binalloc.emulator.debug.state import stopped_warp
     from binalloc.emulator.stops.context import Context
@@ -47,15 +48,15 @@ def _place(c: Context, word: int) -> str:
     return f"{function}+{index}"
 
 
-def _access(warp: WarpState) -> dict[str, Any] | None:
+def _access(warp: WarpState) -> BreakAccess | None:
     """Where the lanes of a memory instruction go, and what is there."""
     if warp.space is None:
         return None
-    lanes = [{"lane": t, "address": at, "words": warp.words[t]} for t, at in warp.addresses.items()]
+    lanes: list[LaneAccess] = [{"lane": t, "address": at, "words": warp.words[t]} for t, at in warp.addresses.items()]
     return {"space": warp.space, "lanes": lanes}
 
 
-def render_stopped(found: dict[str, Any]) -> str:
+def render_stopped(found: BreakJson) -> str:
     """The same as text. Registers that are the same in all active lanes take one line."""
     source = "" if found["source"] is None else f" ({found['source']})"
     where = f"{found['function']}+{found['index']} `{found['instruction']}`{source}"

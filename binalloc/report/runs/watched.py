@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binalloc.printable import count
 
 if TYPE_CHECKING:
     from binalloc.pipeline.running.touched import Watched, WatchedAccess
+    from binalloc.report.shapes.parts.seen import WatchAccess, WatchedPiece, WatchJson
 
 
-def watched_json(found: Watched) -> dict[str, Any]:
+def watched_json(found: Watched) -> WatchJson:
     """Return the field `watch` of a report."""
-    spans = [{"buffer": s.name, "offset": s.offset, "bytes": s.size, "address": s.start} for s in found.spans]
-    accesses = [asdict(access) for access in found.accesses]
+    spans: list[WatchedPiece] = [
+        {"buffer": s.name, "offset": s.offset, "bytes": s.size, "address": s.start} for s in found.spans
+    ]
+    accesses = [_access(access) for access in found.accesses]
     return {"watched": spans, "total": found.total, "left_out": found.left_out, "accesses": accesses}
+
+
+def _access(found: WatchedAccess) -> WatchAccess:
+    return {
+        "cycle": found.cycle,
+        "sm": found.sm,
+        "block": found.block,
+        "warp": found.warp,
+        "lane": found.lane,
+        "thread": found.thread,
+        "function": found.function,
+        "index": found.index,
+        "instruction": found.instruction,
+        "source": found.source,
+        "kind": found.kind,
+        "buffer": found.buffer,
+        "offset": found.offset,
+        "bytes": found.bytes,
+        "before": found.before,
+        "after": found.after,
+    }
 
 
 def access_line(found: WatchedAccess) -> str:
@@ -29,7 +52,7 @@ def access_line(found: WatchedAccess) -> str:
     )
 
 
-def watch_lines(found: Any) -> list[str]:
+def watch_lines(found: WatchJson) -> list[str]:
     """Return the line behind those of single accesses, with how many there were. found: the field `watch`."""
     spans = ", ".join(f"{s['buffer']}+{s['offset']}:{s['bytes']}" for s in found["watched"])
     rest = f", {found['left_out']:,} of them counted only" if found["left_out"] else ""

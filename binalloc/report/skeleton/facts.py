@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.pipeline.skeleton.program import Skeleton
 from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.skeleton import SkeletonArgument, SkeletonFields, SkeletonKernel
 
-def skeleton_to_dict(skeleton: Skeleton) -> dict[str, Any]:
+
+def skeleton_to_dict(skeleton: Skeleton) -> SkeletonFields:
     """launch: the file's contents; left_out: kernels that have no launch; kernels: the reasons, by
     kernel and argument."""
     return {
@@ -19,7 +22,7 @@ def skeleton_to_dict(skeleton: Skeleton) -> dict[str, Any]:
     }
 
 
-def _kernel(kernel: KernelSkeleton) -> dict[str, Any]:
+def _kernel(kernel: KernelSkeleton) -> SkeletonKernel:
     return {
         "kernel": kernel.kernel,
         "signature": kernel.signature or None,
@@ -33,7 +36,7 @@ def _kernel(kernel: KernelSkeleton) -> dict[str, Any]:
     }
 
 
-def _argument(entry: Entry) -> dict[str, Any]:
+def _argument(entry: Entry) -> SkeletonArgument:
     access = "read and written" if entry.reads and entry.writes else "read" if entry.reads else "written"
     return {
         "name": entry.name,

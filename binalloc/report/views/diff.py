@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.table import set_of
 
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.small import DiffFunction, DiffRow
 
-def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str, Any]]:
+
+def diff_modules(old: Module, new: Module, kernel: str | None) -> list[DiffFunction]:
     """Per rewritten function the aligned rows {old_index, old, new_index, new, kind}.
 
     kind: same, changed, inserted, deleted. Functions without an instruction map are compared word by word.
@@ -24,7 +28,7 @@ def diff_modules(old: Module, new: Module, kernel: str | None) -> list[dict[str,
     if any(words.values()):
         old = _inlined(old, words)
     known = {fn.name: fn for fn in old}
-    out = []
+    out: list[DiffFunction] = []
     for fn in new:
         if fn.name not in names:
             continue
@@ -48,11 +52,11 @@ def _inlined(old: Module, words: dict[str, list[int]]) -> Module:
         ) from error  # fmt: skip
 
 
-def _rows(old: Function, new: Function) -> list[dict[str, Any]]:
+def _rows(old: Function, new: Function) -> list[DiffRow]:
     origin = (
         new.origin.index if new.origin else list(range(min(len(old), len(new)))) + [-1] * max(0, len(new) - len(old))
     )
-    rows: list[dict[str, Any]] = []
+    rows: list[DiffRow] = []
     position = 0
     for index, source in enumerate(origin):
         while 0 <= source < len(old) and position < source:
@@ -64,7 +68,7 @@ def _rows(old: Function, new: Function) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(old: Function, i: int, new: Function, j: int) -> dict[str, Any]:
+def _row(old: Function, i: int, new: Function, j: int) -> DiffRow:
     left = _text(old, i) if i >= 0 else ""
     right = _text(new, j) if j >= 0 else ""
     kind = "inserted" if i < 0 else "deleted" if j < 0 else "same" if left == right else "changed"
@@ -78,7 +82,7 @@ def _text(fn: Function, index: int) -> str:
 _MARK = {"same": " ", "changed": "|", "inserted": ">", "deleted": "<"}
 
 
-def render_diff(functions: list[dict[str, Any]]) -> str:
+def render_diff(functions: Sequence[DiffFunction]) -> str:
     lines = []
     for fn in functions:
         lines.append(f"{fn['original']} -> {fn['function']}\n")

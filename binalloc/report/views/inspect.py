@@ -8,8 +8,7 @@ area; see `report.stack`), minimum (fewest registers a rewrite can do with).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
@@ -20,8 +19,26 @@ from binalloc.printable import count, one_line
 from binalloc.report.table import table
 from binalloc.report.views.excerpt import EVERYTHING, Excerpt
 
-Json = dict[str, Any]
-VIEWS = ("sections", "cfg", "webs", "live", "pressure", "stack", "minimum")
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import (
+        CfgView,
+        ControlFlow,
+        FunctionRecord,
+        FunctionWebs,
+        InspectionJson,
+        LiveView,
+        MinimumView,
+        OwnOccupancy,
+        PressureView,
+        SectionsView,
+        WebsView,
+    )
+    from binalloc.report.shapes.parts.stack import StackView
+
+TEXTS: tuple[Literal["cfg", "webs", "live", "pressure", "stack", "minimum"], ...] = (
+    "cfg", "webs", "live", "pressure", "stack", "minimum",
+)  # fmt: skip
+"""Views that have a text, in the order in which they are shown."""
 
 
 def inspect_module(
@@ -33,7 +50,7 @@ def inspect_module(
     excerpt: Excerpt = EVERYTHING,
     columns: str = "auto",
     block: Three | None = None,
-) -> Json:
+) -> InspectionJson:
     """One entry per view, beside "file" and, where a view is about one kernel, "kernel".
 
     data: the bytes `module` was read from. excerpt, columns: of live. block: the size of blocks, as users say.
@@ -42,25 +59,34 @@ def inspect_module(
     """
     from binalloc.pipeline.pipeline import find_kernel
 
-    found: Json = {"file": module.path}
+    found: InspectionJson = {"file": module.path}
     name = ""
     if kernel is not None or any(v != "sections" for v in views):
         name = find_kernel(module, kernel).name
         found["kernel"] = name
     for v in views:
-        if v == "sections":
-            found[v] = _sections(module, data, machine, name, block)
-        elif v == "live":
-            found[v] = _live(module, name, excerpt, columns)
-        else:
-            found[v] = _VIEWS[v](module, name)
+        match v:
+            case "sections":
+                found["sections"] = _sections(module, data, machine, name, block)
+            case "cfg":
+                found["cfg"] = _cfg(module, name)
+            case "webs":
+                found["webs"] = _webs(module, name)
+            case "live":
+                found["live"] = _live(module, name, excerpt, columns)
+            case "pressure":
+                found["pressure"] = _pressure(module, name)
+            case "stack":
+                found["stack"] = _stack(module, name)
+            case "minimum":
+                found["minimum"] = _minimum(module, name)
     return found
 
 
 # -- sections ---------------------------------------------------------------------------------------------------------
 
 
-def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None) -> Json:
+def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None) -> SectionsView:
     """kernel: that `block` is of; "" for every one."""
     for fn in module.kernels():
         if kernel in ("", fn.name):
@@ -68,7 +94,10 @@ def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block:
     return {
         "bytes": len(data),
         "isa_version": module.isa_version,
-        "sections": set_of(module).sections(data),
+        "sections": [
+            {"name": s.name, "type": s.type, "address": s.address, "offset": s.offset, "bytes": s.bytes}
+            for s in set_of(module).sections(data)
+        ],
         "functions": [_resources(fn, machine, block if kernel in ("", fn.name) else None) for fn in module],
         "globals": [
             {"name": v.name, "address": v.address, "bytes": v.size, "align": v.align, "initialised": len(v.data)}
@@ -82,9 +111,9 @@ def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block:
     }
 
 
-def _resources(fn: Function, machine: Machine, block: Three | None) -> Json:
+def _resources(fn: Function, machine: Machine, block: Three | None) -> FunctionRecord:
     info = fn.info
-    out: Json = {
+    out: FunctionRecord = {
         "function": fn.name,
         "kind": info.kind,
         "address": fn.address,
@@ -112,7 +141,7 @@ def _register(number: int) -> str | None:
     return None if number == NO_REGISTER else f"R{number}"
 
 
-def _occupancy(fn: Function, machine: Machine, block: Three | None) -> Json | None:
+def _occupancy(fn: Function, machine: Machine, block: Three | None) -> OwnOccupancy:
     """Blocks per SM where the block size is known; dynamic shared memory is taken as 0."""
     from binalloc.models.machines.kernel_use import KernelUse
 
@@ -121,20 +150,30 @@ def _occupancy(fn: Function, machine: Machine, block: Three | None) -> Json | No
     return {"machine": machine.name, "blocks_per_sm": answer.blocks_per_sm, "occupancy": answer.occupancy}
 
 
-def _sections_text(found: Json) -> str:
+_RESOURCES: tuple[
+    Literal[
+        "function", "kind", "instructions", "registers", "local_frame", "local_bytes", "spill_local", "shared_bytes",
+        "slots", "slot_pointer", "machine",
+    ],
+    ...,
+] = (
+    "function", "kind", "instructions", "registers", "local_frame", "local_bytes", "spill_local", "shared_bytes",
+    "slots", "slot_pointer", "machine",
+)  # fmt: skip
+"""Fields of a function's record that a table shows."""
+
+
+def _sections_text(found: SectionsView) -> str:
     parts = [f"{found['bytes']:,} bytes, ISA version {found['isa_version']}\n\n"]
     rows = [(s["name"], s["type"], f"{s['address']:#x}", f"{s['offset']:#x}", s["bytes"]) for s in found["sections"]]
     parts.append(table(["section", "type", "address", "offset", "bytes"], rows, left=2) + "\n")
-    keys = "function kind instructions registers local_frame local_bytes spill_local shared_bytes slots slot_pointer"
-    names = [*keys.split(), "machine"]
-    parts.append(
-        table([k.replace("_", " ") for k in names], [[f[k] for k in names] for f in found["functions"]], left=2)
-    )
+    names = [name.replace("_", " ") for name in _RESOURCES]
+    parts.append(table(names, [[f[name] for name in _RESOURCES] for f in found["functions"]], left=2))
     for f in found["functions"]:
         parts += [f"\n{f['function']}: block {' x '.join(map(str, f['block']))}" if f["block"] else ""]
         parts += [f"\n{f['function']}: at most {f['max_threads']} threads per block" if f["max_threads"] else ""]
-        if f.get("occupancy"):
-            o = f["occupancy"]
+        o = f.get("occupancy")
+        if o is not None:
             blocks = count(o["blocks_per_sm"], "block")
             parts.append(f"; {blocks} per SM of {o['machine']}, occupancy {o['occupancy']:.3f}")
         head = f"\n{f['function']}: "
@@ -157,10 +196,10 @@ def _sections_text(found: Json) -> str:
 # -- control flow and values ------------------------------------------------------------------------------------------
 
 
-def _cfg(module: Module, kernel: str) -> Json:
+def _cfg(module: Module, kernel: str) -> CfgView:
     from binalloc.analysis.flow.callgraph import build_callgraph
     from binalloc.analysis.flow.loops import find_loops
-    from binalloc.analysis.views.dump import (
+    from binalloc.report.views.dump import (
         callgraph_dict,
         callgraph_text,
         cfg_dict,
@@ -170,7 +209,8 @@ def _cfg(module: Module, kernel: str) -> Json:
     )
 
     graph = build_callgraph(module, kernel)
-    functions, texts = [], [callgraph_text(graph)]
+    functions: list[ControlFlow] = []
+    texts = [callgraph_text(graph)]
     for name in graph.functions:
         cfg = graph.cfgs[name]
         nest = find_loops(cfg)
@@ -179,36 +219,38 @@ def _cfg(module: Module, kernel: str) -> Json:
     return {"callgraph": callgraph_dict(graph), "functions": functions, "text": "\n".join(texts)}
 
 
-def _webs(module: Module, kernel: str) -> Json:
+def _webs(module: Module, kernel: str) -> WebsView:
     from binalloc.analysis.program import analyse
-    from binalloc.analysis.views.dump import summary_dict, summary_text, webs_dict, webs_text
+    from binalloc.report.views.dump import summary_dict, summary_text, webs_dict, webs_text
 
     program = analyse(module, kernel, lift=True)
-    functions = [{"summary": summary_dict(f), **webs_dict(f.webs)} for f in program.functions.values()]
+    functions: list[FunctionWebs] = [
+        {"summary": summary_dict(f), **webs_dict(f.webs)} for f in program.functions.values()
+    ]
     texts = [text for f in program.functions.values() for text in (summary_text(f), webs_text(f.webs))]
     texts += [f"not lifted: {reason}\n" for reason in program.lifting.reasons]
     return {"functions": functions, "not_lifted": program.lifting.reasons, "text": "\n".join(texts)}
 
 
-def _live(module: Module, kernel: str, excerpt: Excerpt, columns: str) -> Json:
+def _live(module: Module, kernel: str, excerpt: Excerpt, columns: str) -> LiveView:
     from binalloc.report.views.live import live_of
 
     return live_of(module, kernel, excerpt, columns)
 
 
-def _pressure(module: Module, kernel: str) -> Json:
+def _pressure(module: Module, kernel: str) -> PressureView:
     from binalloc.report.views.pressure import pressure_of
 
     return pressure_of(module, kernel)
 
 
-def _stack(module: Module, kernel: str) -> Json:
+def _stack(module: Module, kernel: str) -> StackView:
     from binalloc.report.views.stack import stack_of
 
     return stack_of(module, kernel)
 
 
-def _minimum(module: Module, kernel: str) -> Json:
+def _minimum(module: Module, kernel: str) -> MinimumView:
     from binalloc.transform.rewrite.rewrite import minimum_registers
 
     info = module.function(kernel).info
@@ -224,19 +266,10 @@ def _minimum(module: Module, kernel: str) -> Json:
     return {"registers": fewest, "reserved": info.registers, "text": text}
 
 
-_VIEWS: dict[str, Callable[[Module, str], Json]] = {
-    "cfg": _cfg,
-    "webs": _webs,
-    "pressure": _pressure,
-    "stack": _stack,
-    "minimum": _minimum,
-}
-
-
-def render_inspection(found: Json) -> str:
+def render_inspection(found: InspectionJson) -> str:
     """All views as text, one after the other."""
-    parts = []
-    for v in VIEWS:
+    parts = [_sections_text(found["sections"])] if "sections" in found else []
+    for v in TEXTS:
         if v in found:
-            parts.append(_sections_text(found[v]) if v == "sections" else found[v]["text"])
+            parts.append(found[v]["text"])
     return "\n".join(parts)

@@ -7,7 +7,7 @@ binary, of which no two values are ever live at once. That is done where the val
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.views.live_rows import LiveRow, Mark, live_rows
@@ -20,7 +20,9 @@ from binalloc.isa.sets.table import set_of
 from binalloc.printable import count, one_line
 from binalloc.report.views.excerpt import EVERYTHING, Excerpt, SourceFiles
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import FunctionLife, LiveRowJson, LiveView
+
 COLUMNS = ("auto", "values", "places")
 """values: a column for each value; places: one for each register, predicate and local word; auto: the first where that
 makes at most MOST_COLUMNS."""
@@ -33,14 +35,15 @@ _LEGEND = (
 )
 
 
-def live_of(module: Module, kernel: str, excerpt: Excerpt = EVERYTHING, columns: str = "auto") -> Json:
+def live_of(module: Module, kernel: str, excerpt: Excerpt = EVERYTHING, columns: str = "auto") -> LiveView:
     """Live ranges of the functions that the kernel reaches, or of an excerpt. columns: one of COLUMNS.
 
     Raises Refused on recursion and indirect calls, UsageError where the excerpt has nothing.
     """
     program = analyse(module, kernel, lift=True)
     pressure = {file: build_max_live(program, file) for file in _FILES}
-    functions, texts = [], []
+    functions: list[FunctionLife] = []
+    texts = []
     for f in excerpt.functions(program):
         rows = [row for row in live_rows(f) if excerpt.shows(row.index, row.block)]
         if rows:
@@ -88,7 +91,7 @@ class _Shown:
             return sum(self.function.webs[w].file == file for w in row.marks)
         return self.pressure[file][row.index]
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> FunctionLife:
         columns = {key: k for k, key in enumerate(sorted({self._key(web) for web in self.webs}))}
         return {
             "function": self.function.name,
@@ -96,7 +99,7 @@ class _Shown:
             "rows": [self._row(row, place) for row, place in zip(self.rows, self.places, strict=True)],
         }
 
-    def _row(self, row: LiveRow, place: tuple[str, int] | None) -> Json:
+    def _row(self, row: LiveRow, place: tuple[str, int] | None) -> LiveRowJson:
         def having(*marks: Mark) -> list[int]:
             return [web for web, mark in row.marks.items() if mark in marks]
 

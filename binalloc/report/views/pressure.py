@@ -6,10 +6,9 @@ The curve goes by instruction; its largest values stand by block, and by source 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
-from binalloc.analysis.views.dump import pressure_dict, pressure_text
 from binalloc.analysis.views.max_live import MaxLive, build_max_live
 from binalloc.analysis.views.peak import PeakValue, peak_values
 from binalloc.analysis.web import Point
@@ -17,13 +16,23 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_of
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
+from binalloc.report.views.dump import pressure_dict, pressure_text
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.inspect import PressureView
+    from binalloc.report.shapes.parts.pressure import (
+        FunctionPressure,
+        PeakValueJson,
+        PressureJson,
+        PressureLine,
+        PressurePlace,
+    )
+
 _WIDTH = 40
 """Characters of the highest bar."""
 
 
-def pressure_of(module: Module, kernel: str) -> Json:
+def pressure_of(module: Module, kernel: str) -> PressureView:
     """The curve of every function that the kernel reaches, and the values of the peak over calls; and all that as text.
 
     Raises Refused on recursion and indirect calls.
@@ -31,24 +40,26 @@ def pressure_of(module: Module, kernel: str) -> Json:
     program = analyse(module, kernel, lift=True)
     registers = build_max_live(program)
     found = _facts(program, registers)
-    return found | {"text": _text(program, found, registers)}
+    return {**found, "text": _text(program, found, registers)}
 
 
-def pressure_facts(module: Module, kernel: str) -> Json:
+def pressure_facts(module: Module, kernel: str) -> PressureJson:
     """The same without the text."""
     program = analyse(module, kernel, lift=True)
     return _facts(program, build_max_live(program))
 
 
-def _facts(program: ProgramAnalysis, registers: MaxLive) -> Json:
+def _facts(program: ProgramAnalysis, registers: MaxLive) -> PressureJson:
     predicates = build_max_live(program, "P")
     peak = [_peak_value(program, v) for v in peak_values(program, registers)]
-    functions = []
-    for name, f in program.functions.items():
-        lines = _lines(f, registers.pressure[name])
-        functions.append(
-            pressure_dict(program, name, registers) | {"predicates": predicates.pressure[name], "lines": lines}
-        )
+    functions: list[FunctionPressure] = [
+        {
+            **pressure_dict(program, name, registers),
+            "predicates": predicates.pressure[name],
+            "lines": _lines(f, registers.pressure[name]),
+        }
+        for name, f in program.functions.items()
+    ]
     return {
         "max_live": registers.kernel.units,
         "max_live_at": [_point(program, at) for at in registers.kernel.point],
@@ -59,12 +70,12 @@ def _facts(program: ProgramAnalysis, registers: MaxLive) -> Json:
     }
 
 
-def _point(program: ProgramAnalysis, at: tuple[str, int]) -> Json:
+def _point(program: ProgramAnalysis, at: tuple[str, int]) -> PressurePlace:
     place = program[at[0]].fn.source_line(at[1]) if at[1] >= 0 else None
     return {"function": at[0], "index": at[1], "file": place and place[0], "line": place and place[1]}
 
 
-def _peak_value(program: ProgramAnalysis, value: PeakValue) -> Json:
+def _peak_value(program: ProgramAnalysis, value: PeakValue) -> PeakValueJson:
     f = program[value.function]
     web = f.webs[value.web]
     return {
@@ -91,7 +102,7 @@ def _source(f: FunctionAnalysis, index: int) -> str | None:
     return None if place is None else f"{place[0]}:{place[1]}"
 
 
-def _lines(f: FunctionAnalysis, pressure: Sequence[int]) -> list[Json]:
+def _lines(f: FunctionAnalysis, pressure: Sequence[int]) -> list[PressureLine]:
     """The source lines of a function, by file and number, with the largest pressure at an instruction of theirs."""
     best: dict[tuple[str, int], int] = {}
     for index, place in enumerate(f.fn.source_lines()):
@@ -103,7 +114,7 @@ def _lines(f: FunctionAnalysis, pressure: Sequence[int]) -> list[Json]:
 # -- text
 
 
-def _text(program: ProgramAnalysis, found: Json, registers: MaxLive) -> str:
+def _text(program: ProgramAnalysis, found: PressureJson, registers: MaxLive) -> str:
     kernel = program.graph.kernel
     at = " / ".join(_place_text(p) for p in found["max_live_at"])
     title = f"Max-live of {kernel}, callees included: {count(found['max_live'], 'register')} (at {at})"
@@ -117,13 +128,13 @@ def _text(program: ProgramAnalysis, found: Json, registers: MaxLive) -> str:
     return "".join(parts)
 
 
-def _place_text(point: Json) -> str:
+def _place_text(point: PressurePlace) -> str:
     index = point["index"]
     text = f"{point['function']} {'entry' if index < 0 else f'word {index}'}"
     return text if point["file"] is None else f"{text}, {point['file']}:{point['line']}"
 
 
-def _peak_rows(peak: Sequence[Json]) -> tuple[list[str], list[list[object]]]:
+def _peak_rows(peak: Sequence[PeakValueJson]) -> tuple[list[str], list[list[object]]]:
     lines = any(line for v in peak for line in v["lines"])
     rows: list[list[object]] = []
     for v in peak:
@@ -141,7 +152,7 @@ def _words(indexes: Sequence[int | None]) -> str | None:
     return ", ".join("entry" if i < 0 else str(i) for i in indexes if i is not None) or None
 
 
-def _curve(program: ProgramAnalysis, f: FunctionAnalysis, shown: Json) -> str:
+def _curve(program: ProgramAnalysis, f: FunctionAnalysis, shown: FunctionPressure) -> str:
     """A line per instruction: registers and predicates taken, a bar, the instruction; a mark where it is the peak."""
     most = max(shown["max_live"], 1)
     scale = min(1.0, _WIDTH / most)

@@ -7,7 +7,7 @@ in the unified paper's Fig. 3 (section 3.2.1).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
@@ -17,10 +17,20 @@ from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.stack.stack_layout import Layout, StackCall, StackLayouts, stack_layouts
 from binalloc.report.table import table
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from binalloc.report.shapes.parts.stack import (
+        SlotCall,
+        SlotFunction,
+        SlotsJson,
+        SpillArea,
+        SpillFunction,
+        StackFacts,
+        StackLayoutJson,
+        StackView,
+    )
 
 
-def stack_of(module: Module, kernel: str) -> Json:
+def stack_of(module: Module, kernel: str) -> StackView:
     """The three layouts of the kernel's local variables; for a rewritten binary its slots and spill area, too.
 
     Raises Refused on recursion and indirect calls, for which no stack has a fixed depth.
@@ -28,7 +38,7 @@ def stack_of(module: Module, kernel: str) -> Json:
     program = analyse(module, kernel, lift=True)
     frames, calls = stack_problem(program)
     layouts = stack_layouts({name: len(words) for name, words in frames.items()}, calls)
-    found: Json = {
+    found: StackFacts = {
         "depths": {
             "traditional": layouts.traditional.depth,
             "register_stack": layouts.register_stack.depth,
@@ -40,8 +50,7 @@ def stack_of(module: Module, kernel: str) -> Json:
         "slots": _slots(program),
         "spill_area": _spill_area(program),
     }
-    found["text"] = _text(kernel, layouts, found)
-    return found
+    return {**found, "text": _text(kernel, layouts, found)}
 
 
 def stack_problem(program: ProgramAnalysis) -> tuple[dict[str, list[int]], list[StackCall]]:
@@ -62,7 +71,7 @@ def stack_problem(program: ProgramAnalysis) -> tuple[dict[str, list[int]], list[
     return frames, calls
 
 
-def _layout(layout: Layout) -> Json:
+def _layout(layout: Layout) -> StackLayoutJson:
     return {
         "name": layout.name,
         "depth": layout.depth,
@@ -80,17 +89,17 @@ def _layout(layout: Layout) -> Json:
     }
 
 
-def _slots(program: ProgramAnalysis) -> Json | None:
+def _slots(program: ProgramAnalysis) -> SlotsJson | None:
     """Slots as the binary has them: rows reserved, rows each function touches counted from its own pointer, and how far
     the pointer is moved around each call."""
     info = program.kernel.fn.info
     if not info.slot_bytes:
         return None
-    functions = []
+    functions: list[SlotFunction] = []
     for name in program.graph.functions:
         fn = program[name].fn
         rows = sorted({offset // SLOT_ROW for offset in _spill_offsets(fn, Space.SHARED)})
-        shifts = [
+        shifts: list[SlotCall] = [
             {"index": s.index, "callee": s.callee, "slots": _shift(fn, s.index, info.slot_pointer)}
             for s in program.graph.sites[name]
         ]
@@ -121,20 +130,21 @@ def _shift(fn: Function, call: int, pointer: int) -> int:
     return 0
 
 
-def _spill_area(program: ProgramAnalysis) -> Json | None:
+def _spill_area(program: ProgramAnalysis) -> SpillArea | None:
     """Words of local memory a rewrite has spilled to, per function."""
     info = program.kernel.fn.info
     if not info.spill_local:
         return None
-    functions = [
+    functions: list[SpillFunction] = [
         {"function": name, "offsets": sorted(set(_spill_offsets(program[name].fn, Space.LOCAL)))}
         for name in program.graph.functions
     ]
     return {"start": info.local_bytes, "bytes": info.spill_local, "functions": functions}
 
 
-def _text(kernel: str, layouts: StackLayouts, found: Json) -> str:
-    depths = " / ".join(str(d) for d in found["depths"].values())
+def _text(kernel: str, layouts: StackLayouts, found: StackFacts) -> str:
+    deep = found["depths"]
+    depths = f"{deep['traditional']} / {deep['register_stack']} / {deep['moving_stack']}"
     lines = [f"stack of {kernel}: {depths} slots deep (traditional / register stack / moving stack)\n\n"]
     lines.append(layouts.text())
     if not any(found["frames"].values()):
@@ -149,7 +159,7 @@ def _text(kernel: str, layouts: StackLayouts, found: Json) -> str:
     return "".join(lines)
 
 
-def _slots_text(slots: Json) -> str:
+def _slots_text(slots: SlotsJson) -> str:
     head = f"slots: {slots['slots']} per thread, {slots['bytes_per_warp']} bytes per warp, pointer {slots['pointer']}\n"
     rows = [
         (f["function"], _list([r + 1 for r in f["rows"]]), ", ".join(_call(c) for c in f["calls"]) or "-")
@@ -158,7 +168,7 @@ def _slots_text(slots: Json) -> str:
     return head + table(["procedure", "slots from its pointer", "calls"], rows, left=3)
 
 
-def _call(call: Json) -> str:
+def _call(call: SlotCall) -> str:
     return f"{call['callee']} at word {call['index']} (pointer + {call['slots']} slots)"
 
 

@@ -72,22 +72,6 @@ class Hazard:
         waits = f"without a wait for scoreboard {boards}" if boards else "which raises no scoreboard for it"
         return f"{message}, {how} {by}{lanes or ','} {waits}"
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "kind": self.kind,
-            "function": self.function,
-            "index": self.index,
-            "instruction": self.instruction,
-            "places": list(self.places),
-            "producer_function": self.producer_function or None,
-            "producer_index": None if self.producer_index < 0 else self.producer_index,
-            "producer": self.producer or None,
-            "cycles_needed": self.needed,
-            "cycles_found": self.found,
-            "scoreboards": list(self.scoreboards),
-            "other_lanes": self.other_lanes,
-        }
-
 
 @no_collection()
 def find_hazards(module: Module, latencies: UnitLatencies) -> list[Hazard]:

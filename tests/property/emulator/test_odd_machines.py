@@ -7,6 +7,8 @@ from __future__ import annotations
 import random
 from typing import Any, cast
 
+import pytest
+
 from binalloc.emulator.debug.breaks import breaking
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.issue_log import IssueLog
@@ -42,6 +44,7 @@ def drawn(seed: int, *, breaks: bool = False, **options: Any) -> Result | None:
         return None
 
 
+@pytest.mark.rotates
 def test_the_modes_agree_and_whether_it_is_sampled_changes_nothing() -> None:
     ended = 0
     for seed in range(60, 100):
@@ -66,6 +69,7 @@ def test_the_engines_agree() -> None:
             assert counted(compiled) == counted(plain), seed
 
 
+@pytest.mark.rotates
 def test_a_run_that_is_stopped_has_counted_what_the_whole_one_had_by_then() -> None:
     """At any cycle: the sum of the whole run's intervals of a cycle each."""
     for seed in range(116, 132):

@@ -9,6 +9,7 @@ import numpy as np
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import FunctionInfo, Module, Param
+from binalloc.laboratory.samples import sources
 from binalloc.launch.program.binding import bind_step
 from binalloc.launch.program.expressions import Scope
 from binalloc.launch.program.schema import parse_program
@@ -16,7 +17,6 @@ from binalloc.launch.program.types import LaunchStep, Program
 from binalloc.launch.program.walk import Walk
 from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.report.samples import sources
 from tests.support.paths import sample_file
 
 KERNELS = """

@@ -15,10 +15,10 @@ from binalloc.files import read_bytes
 from binalloc.isa.sets.files import read_module
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.pipeline.steps.row import Row
 from binalloc.pipeline.sweeping.cache import Cache, Outcome
 from binalloc.pipeline.sweeping.configuration import ALL, Configuration, Levels, Subject, configurations
 from binalloc.pipeline.sweeping.executors import Here
-from binalloc.pipeline.sweeping.rows import Row
 from binalloc.pipeline.sweeping.sweep import Tally, sweep
 from binalloc.pipeline.sweeping.tasks import Task
 from tests.support.paths import sample_file

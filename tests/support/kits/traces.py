@@ -59,5 +59,5 @@ def traced(module: Any, options: TraceOptions | None = None, how: str = "the gri
     found = trace.end(how)
     data = b"".join(pieces)
     assert violations(data) == []
-    assert found["bytes"] == len(data)
-    return Traced(result, plain(batches), data, found)
+    assert found.bytes == len(data)
+    return Traced(result, plain(batches), data, found._asdict())

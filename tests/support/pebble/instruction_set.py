@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin
+from binalloc.isa.interface.file_section import FileSection
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import PRED, REG, SLOT_ROW
 from binalloc.isa.interface.roles import Number, Roles, Taken, Way
@@ -214,8 +215,8 @@ class Pebble:
             module.functions.append(fn)
         return module
 
-    def sections(self, data: bytes) -> list[dict[str, object]]:
-        return [{"name": "code", "type": "words", "address": 0, "offset": data.index(b"\n") + 1, "bytes": len(data)}]
+    def sections(self, data: bytes) -> list[FileSection]:
+        return [FileSection("code", "words", address=0, offset=data.index(b"\n") + 1, bytes=len(data))]
 
     # -- text
 

@@ -132,14 +132,21 @@ def test_a_series_adds_up_to_the_run(tmp_path: Path, suffix: str) -> None:
 
 
 def test_the_file_of_a_series_has_the_fields_that_the_page_says(tmp_path: Path) -> None:
-    from tests.unit.cli.test_json_page import documented, fields, pattern
+    """Counters of an interval have one key each: `stalls.scoreboard`."""
+    from binalloc.report.shapes.parts.counters import CountersJson
+    from binalloc.report.shapes.parts.files import SeriesFile, SeriesInterval
+    from tests.support.kits.shapes import documented, pattern, problems
 
     path = tmp_path / "series.json"
     call(*CALLCHAIN, "--series", str(path), "--every", "500")
-    known = documented("series")
-    shown = {name for name, _ in fields(json.loads(path.read_text()))}
+    found = json.loads(path.read_text())
+    assert problems(found, SeriesFile) == []
+    own = {"start", "resident_warps"}
+    assert set(SeriesInterval.__annotations__) == own | {"cycles", "ipc"}
+    shown = {name for interval in found["intervals"] for name in interval} - own
+    known = documented(CountersJson)
     assert [name for name in shown if not any(pattern(p).match(name) for p in known)] == []
-    aside = {f"intervals[].queues.<queue>.{name}" for name in ("queues", "places", "most")}
+    aside = {f"queues.<name>.{name}" for name in ("queues", "places", "most")}
     assert {p for p in known if not any(pattern(p).match(name) for name in shown)} == aside
 
 

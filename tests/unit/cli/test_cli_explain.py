@@ -7,6 +7,7 @@ import pytest
 from tests.support.kits.cli import call, loom
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("allocator", ["local", "unified", "best", "cpsat"])
 def test_what_left_the_registers_is_explained(allocator: str) -> None:
     command = ["rewrite", loom("nbody"), "--registers", "40", "--slots", "4", "--allocator", allocator, "--explain"]

@@ -146,7 +146,7 @@ def test_options_that_mean_nothing_here(more: list[str], message: str, tmp_path:
 def test_options_of_sequences_mean_nothing_for_one_launch(option: list[str]) -> None:
     one = SAMPLES / "loom" / "nbody"
     line = ["run", f"{one}.loom", "--launch", f"{one}.toml", "--size", "test", "--engine", "python", *option]
-    assert f"{option[0]} speaks of a sequence of launches" in refused(2, *line)
+    assert f"{option[0]} applies to a sequence of launches only" in refused(2, *line)
 
 
 def test_other_commands_say_that_they_take_one_launch() -> None:

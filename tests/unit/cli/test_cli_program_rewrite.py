@@ -70,7 +70,7 @@ def test_without_a_budget_a_policy_that_runs_nothing_chooses(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [
-        (["--skews", "1"], 2, "--skews speaks of one kernel's launch"), (["--explain"], 2, "--explain speaks of one"),
+        (["--skews", "1"], 2, "--skews applies to one launch only"), (["--explain"], 2, "--explain applies to one"),
         (["--policy", "measured"], 2, "the measured policy measures one launch"),
         (["--policy", "exhaustive"], 2, "the exhaustive policy measures one launch"),
         (["--no-emulate", "--registers", "9"], 2, "only a run says with which blocks"),
@@ -105,8 +105,8 @@ def test_host_steps_need_leave_here_too(tmp_path: Path) -> None:
     assert call("verify", source, source, *launch("cluster", "--host-steps")).code == 0
     one = ["--launch", str(SAMPLES / "loom" / "nbody.toml"), "--size", "test"]
     nbody = str(SAMPLES / "loom" / "nbody.loom")
-    assert "speaks of a sequence" in refused(2, "verify", nbody, nbody, *one, "--host-steps")
-    assert "speaks of a sequence" in refused(2, "rewrite", nbody, *one, "--host-steps")
+    assert "applies to a sequence" in refused(2, "verify", nbody, nbody, *one, "--host-steps")
+    assert "applies to a sequence" in refused(2, "rewrite", nbody, *one, "--host-steps")
 
 
 def test_a_rewrite_that_leaves_another_variable_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tests.support.kits.cli import SAMPLES, call, refused
 LINE = ("reproduce", "unified", "hotspot", "--machine", "c2075", "--size", "test", "--jobs", "1")
 
 
+@pytest.mark.rotates
 def test_a_benchmark_on_one_machine(tmp_path: Path) -> None:
     kept = ("--cache", str(tmp_path / "kept"), "--samples", str(SAMPLES))
     found = call(*LINE, *kept, "--json").json
@@ -55,6 +56,7 @@ def dxtc(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], b
     return json.loads(found.out), (folder / "page.html").read_bytes()
 
 
+@pytest.mark.rotates
 def test_figure_1_is_a_curve_over_registers(dxtc: tuple[dict[str, object], bytes]) -> None:
     (curve,) = dxtc[0]["figure1"]  # type: ignore[misc]
     points = curve["points"]
@@ -69,6 +71,7 @@ def test_figure_1_is_a_curve_over_registers(dxtc: tuple[dict[str, object], bytes
         assert point["milliseconds"] == pytest.approx(point["cycles"] / 1_006_000, abs=1e-6)
 
 
+@pytest.mark.rotates
 def test_the_page_has_both_figures(dxtc: tuple[dict[str, object], bytes], tmp_path: Path) -> None:
     found, page = dxtc
     again = {name: value for name, value in found.items() if name not in ("schema_version", "paper")}

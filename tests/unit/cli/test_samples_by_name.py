@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from binalloc.errors import UsageError
+from binalloc.laboratory.samples import beside, choose_samples, find_samples, sources
 from binalloc.launch.file import load_launch
-from binalloc.report.samples import beside, choose_samples, find_samples, sources
 from tests.support.kits.cli import call, refused
 from tests.support.paths import SAMPLES, sample_file
 

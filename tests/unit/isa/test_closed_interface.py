@@ -43,9 +43,9 @@ SAME_WORD = {
 """Attributes and keywords that are also fields, and what they are of."""
 
 SAME_STRING = {
-    ("analysis/views/dump.py", "guard"): "a kind of point in a web's dump",
     ("analysis/views/live_rows.py", "x"): "a mark in a table",
     ("report/views/live.py", "x"): "a mark in a table",
+    ("report/views/dump.py", "guard"): "a kind of point in a web's dump",
     ("analysis/webs.py", "CALL"): "a constant's name in __all__",
     ("verify/calls.py", "match"): "a kind of step",
     ("verify/product.py", "match"): "a kind of step",
@@ -60,7 +60,6 @@ SAME_STRING = {
     ("pipeline/block.py", "x"): "between the sides of a block",
     **dict.fromkeys((("pipeline/bound.py", name) for name in ("FFMA", "DFMA", "IMAD", "MUFU")), "units, for readers"),
     ("pipeline/bound.py", "bar"): "a class of units",
-    ("report/demo/text.py", "x"): "a times sign between parts of a speedup",
     ("report/page/charts.py", "bar"): "a name of Vega-Lite's",
     ("report/page/charts.py", "width"): "a name of Vega-Lite's",
     ("report/page/charts.py", "x"): "a name of Vega-Lite's",
@@ -88,8 +87,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "bits or exponent of an integer or f32": {"report/table.py": (128,), "launch/values.py": (128,)},
     "an exponent: names of slots lie that far apart": {"verify/reading/names.py": (32,)},
     "decimals": {
-        "transform/allocate/functions/solver.py": (6,), "pipeline/steps/version.py": (6,),
-        "pipeline/sweeping/rows.py": (6,), "laboratory/reproduce/facts.py": (6,),
+        "pipeline/sweeping/rows.py": (6,), "laboratory/reproduce/facts.py": (6,), "report/versions.py": (6,),
     },
     "colours of series, and a distance in a chart": {"report/page/charts.py": (6, 7)},
     "width of a column": {"report/views/diff.py": (6,), "report/compare.py": (6,)},

@@ -20,7 +20,7 @@ from binalloc.isa.sets.table import set_of, view
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.build import build_version
 from binalloc.report.views.diff import diff_modules
-from binalloc.report.views.inspect import VIEWS, inspect_module, render_inspection
+from binalloc.report.views.inspect import TEXTS, inspect_module, render_inspection
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
@@ -168,7 +168,7 @@ def test_it_is_scheduled_proven_and_reported(isa: Pebble) -> None:
     assert version.module.isa == "pebble"
     assert (version.slots, version.registers) == (4, 12)
     data = isa.write(version.module)
-    shown = inspect_module(isa.read(data), data, "k", [v for v in VIEWS if v != "minimum"], machine)
+    shown = inspect_module(isa.read(data), data, "k", ["sections", *(v for v in TEXTS if v != "minimum")], machine)
     assert "peek to=" in render_inspection(shown)
     rows = [row for found in diff_modules(original, version.module, "k") for row in found["rows"]]
     assert {row["kind"] for row in rows} >= {"changed", "inserted"}

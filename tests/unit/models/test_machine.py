@@ -16,8 +16,9 @@ from binalloc.isa.table.opcodes import BY_NAME
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.limits import LIMITS
-from binalloc.models.machines.model import UNIT_CLASSES, machine_to_dict
+from binalloc.models.machines.model import UNIT_CLASSES
 from binalloc.models.machines.reader import load_machine
+from binalloc.report.machines import machine_json
 from tests.support.paths import MACHINES as SHIPPED
 
 GTX680 = (SHIPPED / "gtx680.toml").read_text()
@@ -148,7 +149,7 @@ def test_cores_take_as_many_additions_as_there_are(name: str) -> None:
 
 @pytest.mark.parametrize("name", list_machines())
 def test_every_figure_has_a_unit_and_a_source(name: str) -> None:
-    entry = json.loads(json.dumps(machine_to_dict(load_machine(name))))
+    entry = json.loads(json.dumps(machine_json(load_machine(name))))
     sections = entry["figures"]
     assert {f"units.{unit}" for unit in UNIT_CLASSES} < set(sections)
     count = 0

@@ -15,11 +15,11 @@ from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.occupancy import (
     model_of,
     occupancy,
-    occupancy_to_dict,
     registers_for_blocks,
     shared_bytes_for_blocks,
 )
 from binalloc.models.machines.reader import load_machine
+from binalloc.report.machines import occupancy_json
 from tests.support.paths import DATA
 
 VECTORS = DATA / "occupancy_vectors.csv"
@@ -204,7 +204,7 @@ def test_numpy_integers_count_without_wrapping() -> None:
 
 def test_the_result_as_a_dictionary_is_plain_json_and_complete() -> None:
     result = occupancy("8.0", 40, 4096, 256, carveout=37)
-    entry = json.loads(json.dumps(occupancy_to_dict(result)))
+    entry = json.loads(json.dumps(occupancy_json(result)))
     assert entry["limits"]["barriers"] is None
     assert entry["limits"]["registers"] == result.limit_registers
     assert entry["carveout"] == 37

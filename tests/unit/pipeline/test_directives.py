@@ -14,6 +14,7 @@ from binalloc.pipeline.directives import compiled
 from binalloc.pipeline.pipeline import Outcome, Request, rewrite_kernel
 from binalloc.report.directives import directives_lines, unkept
 from binalloc.report.rewrite import render_outcome
+from binalloc.report.versions import outcome_to_dict
 from tests.support.ptx.bounded import SMEM_SPILLING, bounded
 
 A100 = load_machine("a100")
@@ -28,7 +29,7 @@ def outcome_of(module: Module, **options: Any) -> Outcome:
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
-    found = outcome.to_dict()["directives"]
+    found = outcome_to_dict(outcome)["directives"]
     assert isinstance(found, dict)
     return found
 

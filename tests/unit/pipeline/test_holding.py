@@ -54,6 +54,7 @@ def held_at(module: Module, version: Version, request: Request, blocks: int) -> 
     shared=st.sampled_from([0, 4, 1000, 8192, 40000]),
     blocks=st.integers(1, 16),
 )
+@pytest.mark.rotates
 def test_exactly_so_many_are_resident_with_the_least_that_does_it(
     machine: str, registers: int, warps: int, shared: int, blocks: int
 ) -> None:
@@ -135,6 +136,7 @@ def test_slots_that_no_rewrite_set_aside_are_found(tmp_path: Path) -> None:
         assert "reserves more slots than it uses" in answer.out
 
 
+@pytest.mark.rotates
 def test_levels_below_the_original_are_searched_and_held() -> None:
     """Of nbody, every number of blocks; what is written is what was run."""
     launch = load_launch(sample_file("nbody.toml"), "test")
@@ -153,6 +155,7 @@ def test_levels_below_the_original_are_searched_and_held() -> None:
     )
 
 
+@pytest.mark.rotates
 def test_versions_with_slots_are_held_too_and_local_beside_them() -> None:
     """nbody with few registers: its own slots leave room for four blocks, and `local` has none."""
     launch = load_launch(sample_file("nbody.toml"), "test")

@@ -32,7 +32,7 @@ def test_tables_name_what_exists() -> None:
 
 def test_the_pages_tell_every_row() -> None:
     fields, questions = (ROOT / "binalloc/report/JSON.md").read_text(), ROOT / "docs/questions"
-    allocators = (questions / "allocators.md").read_text().split("| allocator | places")[1]
+    allocators = (questions / "allocators.md").read_text().split("| allocator | what it does |")[1]
     rows = re.findall(r"^\| `([\w-]+)` \|", allocators, re.MULTILINE)
     assert rows[: len(ALLOCATORS)] == [*ALLOCATORS]
     blocks = (questions / "how_many_blocks.md").read_text()

@@ -12,43 +12,40 @@ from binalloc.laboratory.papers.reproduce import OURS, PLAIN, THEIRS, Case, Poin
 from binalloc.laboratory.papers.unified import BENCHMARKS, MACHINES, STATED, Claim, claims
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.advice.characterise import Character
+from binalloc.pipeline.steps.row import Row
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Subject
-from binalloc.pipeline.sweeping.rows import Row
 
 
 def row(allocator: str, blocks: int | None, cycles: int | None, same: bool | None = True) -> Row:
     status = "infeasible" if cycles is None else "ok"
-    return {
-        "allocator": allocator, "blocks": blocks, "cycles": cycles, "status": status, "same_results": same,
-        "blocks_per_sm": blocks or 4, "speedup": None,
-    }  # fmt: skip
+    return Row(allocator, blocks, cycles=cycles, status=status, same_results=same, blocks_per_sm=blocks or 4)
 
 
 def point(levels: list[Row], auto: int | None = None, first: int | None = 1000) -> Point:
     original = row(ORIGINAL, None, first)
     subject = Subject("k.loom", b"", "cfd", cast(Any, None), load_machine("gtx680"))
     case = Case(BENCHMARKS[0], cast(Any, None), subject)
-    chosen = next((r for r in levels if r["blocks"] == auto and r["allocator"] == OURS), original)
+    chosen = next((r for r in levels if r.blocks == auto and r.allocator == OURS), original)
     character = Character(Fraction(2), True, 0.0, [])
     return Point(case, 60, character, original, levels, Taken(auto, chosen, ""), {})
 
 
 def test_an_original_that_order_alone_makes_faster_is_what_speedups_are_over() -> None:
     ordered = point([row(PLAIN, 4, 800), row(OURS, 4, 700), row(PLAIN, 5, 600), row(OURS, 5, 500)], auto=5)
-    assert ordered.base["cycles"] == 800
+    assert ordered.base.cycles == 800
     assert ordered.automatic == ordered.speedup(ordered.best) == 1.6
     assert ordered.speedup(ordered.worst) == 0.8, "the input is among the versions that ran"
     slower = point([row(PLAIN, 4, 1200), row(OURS, 5, 500)])
-    assert slower.base["cycles"] == 1000
+    assert slower.base.cycles == 1000
     assert slower.automatic == 1.0, "left as it is"
     wrong = point([row(PLAIN, 4, 100, same=False), row(OURS, 5, 50, same=False)])
-    assert wrong.base["cycles"] == wrong.best["cycles"] == wrong.worst["cycles"] == 1000
+    assert wrong.base.cycles == wrong.best.cycles == wrong.worst.cycles == 1000
 
 
 def test_levels_that_did_not_run_count_nowhere() -> None:
     found = point([row(PLAIN, 4, None), row(THEIRS, 5, None), row(OURS, 6, 900)], auto=6)
-    assert found.best["blocks"] == 6
-    assert found.worst["allocator"] == ORIGINAL
+    assert found.best.blocks == 6
+    assert found.worst.allocator == ORIGINAL
     assert found.speedup(found.levels[1]) is None
     assert set(found.at_auto) == {OURS}
     nothing = point([], first=None)

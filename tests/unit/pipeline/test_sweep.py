@@ -21,8 +21,10 @@ from binalloc.pipeline.original import baseline
 from binalloc.pipeline.pipeline import Request, measure, rewrite_kernel
 from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.sweeping.configuration import UPWARDS, Subject
-from binalloc.pipeline.sweeping.rows import COLUMNS
+from binalloc.pipeline.sweeping.rows import COLUMNS, columns_of
 from binalloc.pipeline.sweeping.tasks import Build, Judge, Run
+from binalloc.report.shapes.commands.sweep import SweepRowJson
+from binalloc.report.shapes.fields import fields_of
 from binalloc.report.sweep import render_rows
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.kits.sweeps import asked_of, subject, swept
@@ -90,14 +92,14 @@ def test_below_the_originals_level_fewer_blocks_of_it_are_resident(tmp_path: Pat
     request = Request(one.kernel, one.machine, one.launch)
     original, held = measure(plain, request), measure(plain, request, blocks=1)
     assert held.cycles != original.cycles
-    assert rows[0]["cycles"] == original.cycles
-    assert [row["allocator"] for row in rows] == ["original", *["local", "best"] * 2]
+    assert rows[0].cycles == original.cycles
+    assert [row.allocator for row in rows] == ["original", *["local", "best"] * 2]
     for row in rows[1:3]:
-        assert (row["program"], row["blocks"], row["blocks_per_sm"], row["proven"]) == ("original", 1, 1, None)
-        assert (row["cycles"], row["occupancy"]) == (held.cycles, original.occupancy / 2)
-        assert row["speedup"] == round((original.cycles or 0) / (held.cycles or 1), 4)
-    assert [row["proven"] for row in rows[3:]] == [True, True]
-    assert {row["same_results"] for row in rows} == {True}
+        assert (row.program, row.blocks, row.blocks_per_sm, row.proven) == ("original", 1, 1, None)
+        assert (row.cycles, row.occupancy) == (held.cycles, original.occupancy / 2)
+        assert row.speedup == round((original.cycles or 0) / (held.cycles or 1), 4)
+    assert [row.proven for row in rows[3:]] == [True, True]
+    assert {row.same_results for row in rows} == {True}
 
 
 def test_rows_have_what_rewrite_has(tmp_path: Path) -> None:
@@ -108,20 +110,20 @@ def test_rows_have_what_rewrite_has(tmp_path: Path) -> None:
     version, original = outcome.rewritten, outcome.given
     assert original.cycles is not None
     assert version.cycles is not None
-    assert (first["cycles"], first["instruction_change"], first["proven"]) == (original.cycles, 1, None)
+    assert (first.cycles, first.instruction_change, first.proven) == (original.cycles, 1, None)
     assert version.slots
     assert version.local_bytes
     named = ("cycles", "registers", "slots", "local_bytes", "blocks_per_sm", "instructions")
-    assert [told[name] for name in named] == [getattr(version, name) for name in named]
-    assert told["speedup"] == round(outcome.given.cycles / version.cycles, 4)  # over the input, in whatever order
-    assert told["instruction_change"] == round(version.instructions / original.instructions, 4)
+    assert [getattr(told, name) for name in named] == [getattr(version, name) for name in named]
+    assert told.speedup == round(outcome.given.cycles / version.cycles, 4)  # over the input, in whatever order
+    assert told.instruction_change == round(version.instructions / original.instructions, 4)
     stats = version.stats
-    assert told["spill_accesses"] == stats["spill_accesses"]
-    assert told["slot_accesses"] == stats["spill_shared_loads"] + stats["spill_shared_stores"] > 0
-    assert told["local_accesses"] == stats["spill_accesses"] - told["slot_accesses"] > 0
+    assert told.spill_accesses == stats["spill_accesses"]
+    assert told.slot_accesses == stats["spill_shared_loads"] + stats["spill_shared_stores"] > 0
+    assert told.local_accesses == stats["spill_accesses"] - told.slot_accesses > 0
     slots = sum(stats["stalls"].values()) + stats["issue_slots"]
-    assert told["stall_scoreboard"] == round(stats["stalls"]["scoreboard"] / slots, 6) > 0
-    assert list(told) == [column.name for column in COLUMNS]
+    assert told.stalls["scoreboard"] == round(stats["stalls"]["scoreboard"] / slots, 6) > 0
+    assert list(columns_of(told)) == [column.name for column in COLUMNS]
 
 
 def test_one_program_with_as_many_blocks_is_run_once(tmp_path: Path) -> None:
@@ -130,34 +132,34 @@ def test_one_program_with_as_many_blocks_is_run_once(tmp_path: Path) -> None:
     rows, executor, tally = swept(asked, tmp_path)
     assert len({task.key for task in executor.tasks}) == len(executor.tasks) == tally.done
     runs = [task for task in executor.tasks if isinstance(task, Run)]
-    programs = {(row["program"], row["blocks_per_sm"], row["scheduler"]) for row in rows}
+    programs = {(row.program, row.blocks_per_sm, row.scheduler) for row in rows}
     assert len(runs) == len(programs) < len(rows)
     assert sum(isinstance(task, Build) for task in executor.tasks) == 4
     seen: dict[object, object] = {}
     for row in rows:
-        figures = [row[name] for name in ("cycles", "registers", "stall_scoreboard", "spill_accesses")]
-        assert seen.setdefault((row["program"], row["blocks_per_sm"], row["scheduler"]), figures) == figures
+        figures = [row.cycles, row.registers, row.stalls.get("scoreboard"), row.spill_accesses]
+        assert seen.setdefault((row.program, row.blocks_per_sm, row.scheduler), figures) == figures
 
 
 def test_what_does_not_fit_is_infeasible_and_says_why(tmp_path: Path) -> None:
     rows, _, _ = swept(asked_of(subject("callchain"), (8, 9), allocators=("local",)), tmp_path)
-    assert [row["status"] for row in rows] == ["ok", "ok", "infeasible"]
-    assert rows[2]["reason"] == "gtx680 has no room at once for 9 blocks of 256 threads"
-    assert (rows[2]["cycles"], rows[2]["program"], rows[2]["registers_allowed"]) == (None, None, None)
+    assert [row.status for row in rows] == ["ok", "ok", "infeasible"]
+    assert rows[2].reason == "gtx680 has no room at once for 9 blocks of 256 threads"
+    assert (rows[2].cycles, rows[2].program, rows[2].registers_allowed) == (None, None, None)
     one = asked_of(subject("callchain"), (8,), allocators=("best",))
     tight = [one[0], replace(one[1], registers=3)]
     rows, executor, _ = swept(tight, tmp_path)
-    assert [row["status"] for row in rows] == ["ok", "infeasible"]
-    assert "registers cannot hold" in str(rows[1]["reason"])
-    assert rows[1]["original_cycles"] == rows[0]["cycles"]
+    assert [row.status for row in rows] == ["ok", "infeasible"]
+    assert "registers cannot hold" in str(rows[1].reason)
+    assert rows[1].original_cycles == rows[0].cycles
     assert not any(isinstance(task, Run) for task in executor.tasks)
 
 
 def test_a_kernel_that_cannot_be_rewritten_still_has_its_original(tmp_path: Path) -> None:
     rows, _, _ = swept(asked_of(made(RECURSIVE), (1, 16), allocators=("local",)), tmp_path)
-    assert [row["status"] for row in rows] == ["ok", "ok", "refused"]
+    assert [row.status for row in rows] == ["ok", "ok", "refused"]
     reason = "recursion: the depth of the call stack is not known statically"
-    assert [row["reason"] for row in rows] == ["", f"the original as it is: {reason}", reason]
+    assert [row.reason for row in rows] == ["", f"the original as it is: {reason}", reason]
     text = render_rows(rows)
     assert text.endswith(f"\nk on gtx680, at 1: the original as it is: {reason}\nk on gtx680, local at 16: {reason}\n")
 
@@ -166,18 +168,18 @@ def test_a_block_that_no_sm_has_room_for_gives_one_row(tmp_path: Path) -> None:
     one = subject("callchain")
     wide = replace(one, launch=replace(one.launch, block=(1024, 1, 1), dynamic_shared=1 << 20))
     rows, _, _ = swept(asked_of(wide), tmp_path)
-    assert [(row["status"], row["reason"]) for row in rows] == [("refused", "no block fits on an SM of gtx680")]
+    assert [(row.status, row.reason) for row in rows] == [("refused", "no block fits on an SM of gtx680")]
 
 
 def test_limits_and_faults_are_rows(tmp_path: Path) -> None:
     rows, _, _ = swept(asked_of(subject("callchain"), (8,), max_cycles=2000, allocators=("best",)), tmp_path)
-    assert [row["status"] for row in rows] == ["limit", "ok"]
-    assert rows[0]["reason"] == "the kernel did not end within the cycle limit"
-    assert (rows[1]["speedup"], rows[1]["same_results"], rows[1]["original_cycles"]) == (None, None, None)
-    assert rows[1]["cycles"] == 1684
+    assert [row.status for row in rows] == ["limit", "ok"]
+    assert rows[0].reason == "the kernel did not end within the cycle limit"
+    assert (rows[1].speedup, rows[1].same_results, rows[1].original_cycles) == (None, None, None)
+    assert rows[1].cycles == 1684
     rows, _, _ = swept(asked_of(made(CLOCK, shape=2), (1,), allocators=("best",)), tmp_path)
-    assert {row["status"] for row in rows} == {"fault"}
-    assert all(row["reason"] and row["registers"] for row in rows)
+    assert {row.status for row in rows} == {"fault"}
+    assert all(row.reason and row.registers for row in rows)
 
 
 @pytest.mark.parametrize(("tolerance", "same"), [(1_000_000, True), (0, False)])
@@ -185,13 +187,13 @@ def test_other_bits_within_a_tolerance_are_the_same(tmp_path: Path, tolerance: i
     """What the clock says hangs on how many blocks are resident."""
     one = made(CLOCK.replace("S2R R0", "MOV R4, 1\n    S2R R0"), {"atol": tolerance})
     rows, executor, _ = swept(asked_of(one, (1,), allocators=("best",)), tmp_path)
-    assert [row["same_results"] for row in rows] == [True, same]
+    assert [row.same_results for row in rows] == [True, same]
     assert sum(isinstance(task, Judge) for task in executor.tasks) == 1
     ignored, executor, _ = swept(asked_of(made(CLOCK, "ignore"), (1,)), tmp_path)
-    assert {row["same_results"] for row in ignored} == {True}
+    assert {row.same_results for row in ignored} == {True}
     assert not any(isinstance(task, Judge) for task in executor.tasks)
     exact, executor, _ = swept(asked_of(made(CLOCK), (1,), allocators=("best",)), tmp_path)
-    assert [row["same_results"] for row in exact] == [True, False]
+    assert [row.same_results for row in exact] == [True, False]
 
 
 OTHER_RUNS = ({"scheduler": "gto"}, {"blocks_per_sm": 1}, {"max_cycles": 7}, {"sms": 2}, {"check": True}, {"skew": 1})
@@ -228,4 +230,6 @@ def test_keys_change_with_contents_not_with_names(tmp_path: Path) -> None:
 
 def test_the_page_has_every_column_in_order() -> None:
     page = (ROOT / "binalloc/report/SWEEP.md").read_text().split("## Columns")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [column.name for column in COLUMNS]
+    columns = re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE)
+    assert [name for name, _ in columns] == [column.name for column in COLUMNS]
+    assert columns == [(field.name, field.meaning) for field in fields_of(SweepRowJson)]

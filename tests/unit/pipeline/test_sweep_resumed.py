@@ -75,7 +75,7 @@ def test_a_second_sweep_does_nothing_and_has_the_same_bytes(whole: tuple[bytes, 
     assert csv_bytes(rows) == table
     fewer, executor, _ = swept(asked_of(subject("callchain"), (7, 8)), folder)
     assert executor.tasks == []
-    assert fewer == [row for row in rows if row["blocks"] != 3]
+    assert fewer == [row for row in rows if row.blocks != 3]
 
 
 def test_processes_come_to_the_same_bytes(tmp_path: Path, whole: tuple[bytes, Path, int]) -> None:
@@ -162,7 +162,7 @@ def test_what_may_pass_is_not_kept(tmp_path: Path) -> None:
 
     asked = asked_of(subject("callchain"), (8,))
     rows = list(sweep(asked, Short(), Cache(tmp_path)))
-    assert {(row["status"], row["reason"]) for row in rows} == {("limit", "out of memory")}
+    assert {(row.status, row.reason) for row in rows} == {("limit", "out of memory")}
     assert kept(tmp_path) == {}
 
 

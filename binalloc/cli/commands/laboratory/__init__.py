@@ -1,1 +1,1 @@
-"""Commands for experiments of papers."""
+"""This package holds the commands that repeat the experiments of papers."""

@@ -1,4 +1,4 @@
-"""`binalloc reproduce`: a paper's figures on emulated machines, beside what the paper states."""
+"""`binalloc reproduce` makes a paper's figures on emulated machines, and sets them beside what the paper states."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.laboratory.papers.reproduce import Case, Point
+    from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.configuration import Subject
-    from binalloc.pipeline.sweeping.rows import Row
+    from binalloc.report.shapes.commands.laboratory import ReproduceJson
 
 
 @click.command()
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 @all_of(samples_option, every_size_option)
 @run_options(max_cycles=max_cycles_of("and its row has no figures"))
 @json_option
-@click.option("--machine", metavar="LIST", help="Of the paper's machines these.  [default: gtx680,c2075]")
+@click.option("--machine", metavar="LIST", help="Only these of the paper's machines.  [default: gtx680,c2075]")
 @workers_options
 @page_option
 def reproduce(
@@ -54,15 +55,15 @@ def reproduce(
     dask: str | None,
     page: str | None,
 ) -> None:
-    """Figures 1, 6 and 7 and Table 1 of the unified paper, emulated, beside what the paper states.
+    """Emulate Figures 1, 6 and 7 and Table 1 of the unified paper, and show the results beside what the paper states.
 
-    KERNELS are some of its benchmarks. Each is run at every number of blocks per SM by three allocators, Fig. 1's
-    at every number of registers as well; at full size that takes some minutes the first time. Finished runs are kept,
-    as those of `sweep`. --html needs binalloc[html].
+    KERNELS are some of its benchmarks; without them all are run. Each is run at every number of blocks per SM by three
+    allocators, and the kernels of Fig. 1 at every number of registers as well. At full size that takes some minutes the
+    first time. Finished runs are kept, as with `sweep`. --html needs binalloc[html].
     """
     from binalloc.laboratory.papers.by_registers import RegisterCurve, register_curves
     from binalloc.laboratory.papers.reproduce import reproduce as reproduced
-    from binalloc.laboratory.reproduce.facts import reproduction_to_dict
+    from binalloc.laboratory.reproduce.facts import reproduction_json
     from binalloc.laboratory.reproduce.text import render_reproduction
     from binalloc.pipeline.sweeping.cache import Cache
     from binalloc.pipeline.sweeping.sweep import Tally
@@ -81,13 +82,14 @@ def reproduce(
             curves.extend(register_curves(by_registers, executor, kept, show, tally, options))
         except KeyboardInterrupt as stopped:
             code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
-    found = reproduction_to_dict(points, curves, tally, code != 0, str(kept.folder))
+    found = reproduction_json(points, curves, tally, code != 0, str(kept.folder))
     if page is not None:
         from binalloc.laboratory.reproduce.page import reproduction_page
 
         write_output(page, reproduction_page(found))
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "paper": paper, **found})
+        shown: ReproduceJson = {"schema_version": SCHEMA_VERSION, "paper": paper, **found}
+        print_json(shown)
     elif points or curves:
         say(("PARTIAL: interrupted.\n\n" if code else "") + render_reproduction(found))
     if code:
@@ -96,24 +98,27 @@ def reproduce(
 
 
 def _judge(rows: Sequence[Row]) -> None:
-    """Exit code 1 where results differ, or where nothing could be run."""
-    from binalloc.pipeline.sweeping.tasks import OK
+    """Exit with code 1 if results differ, or if nothing could be run."""
+    from binalloc.pipeline.steps.row import OK
 
-    different = sum(row["same_results"] is False for row in rows)
+    different = sum(row.same_results is False for row in rows)
     if different:
         fail(f"{different} of {len(rows)} versions have other results than the original", 1)
-    if all(row["status"] != OK for row in rows):
+    if all(row.status != OK for row in rows):
         fail("nothing could be run", 1)
 
 
 def _cases(
     samples: Path, kernels: Sequence[str], machine: str | None, size: str | None
 ) -> tuple[list[Case], list[tuple[str, Module, Subject]]]:
-    """What is run: the benchmarks on the machines, machine by machine as Figs. 6 and 7 are; and those of Fig. 1."""
+    """Return what to run: the benchmarks, machine by machine as in Figs. 6 and 7, and the kernels of Fig. 1.
+
+    Raise UsageError for unknown machines and kernels, and for samples that are missing.
+    """
     from binalloc.laboratory.papers.reproduce import Case
     from binalloc.laboratory.papers.unified import BENCHMARKS, FIGURE1, FIGURE1_MACHINE, MACHINES
+    from binalloc.laboratory.samples import beside, find_samples
     from binalloc.launch.file import load_launch
-    from binalloc.report.samples import beside, find_samples
 
     named = list(dict.fromkeys(machine.split(","))) if machine else list(MACHINES)
     _known(named, MACHINES, "no machine of the paper's")

@@ -1,4 +1,4 @@
-"""`binalloc smem-cost`: the smem-cost paper's experiment on the emulator."""
+"""`binalloc smem-cost` repeats the smem-cost paper's experiment on the emulator."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.report.shapes.commands.laboratory import SmemCostJson
 
 
 def _limits() -> tuple[int, int]:
@@ -33,7 +34,7 @@ def _numbers(flag: str, what: str) -> Callable[[F], F]:
 @click.option("--machine", default="gtx780ti", show_default=True, metavar="NAME|FILE", help="Machine model.")
 @_numbers("--warps", "w: warps of the block.")
 @_numbers("--loads", "l: shared loads of each warp.")
-@_numbers("--congestion", "k: most rows of one bank that a load wants.")
+@_numbers("--congestion", "k: most rows of one bank that a load needs.")
 @run_options()
 @json_option
 @click.option("--plot", type=click.Path(), metavar="FILE.svg", help="Write the figure there, as SVG.")
@@ -46,11 +47,12 @@ def smem_cost(
     options: RunOptions,
     plot: str | None,
 ) -> None:
-    """What l shared loads of congestion k by w warps cost, and the line E = w*l*k*c1 + c2 through all of a sweep.
+    """Measure what l shared loads of congestion k by w warps cost, and fit E = w*l*k*c1 + c2 to a whole sweep.
 
-    The experiment of Okamoto et al. on the emulator, counted their way: one block, a barrier, the clock before and
-    behind the loads, each as wide as a bank; latest end minus earliest start, minus what the clock costs. A LIST is
-    numbers and ranges, as 1,8,16-20; 1-32 three times over is the paper's own sweep, 32,768 runs.
+    This is the experiment of Okamoto et al. on the emulator, counted their way. One block waits at a barrier and reads
+    the clock before and after the loads, each as wide as a bank. The cost is the latest end minus the earliest start,
+    minus the cost of reading the clock. A LIST is numbers and ranges, as 1,8,16-20; 1-32 for all three is the paper's
+    own sweep, 32,768 runs.
     """
     from binalloc.laboratory.smem_cost.costs import Sweep
     from binalloc.laboratory.smem_cost.facts import render_smem_cost, smem_cost_to_dict
@@ -69,6 +71,7 @@ def smem_cost(
     if plot is not None:
         write_output(plot, smem_cost_svg(found).encode())
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, **found, "plot": plot})
+        shown: SmemCostJson = {"schema_version": SCHEMA_VERSION, **found, "plot": plot}
+        print_json(shown)
     else:
         say(render_smem_cost(found))

@@ -44,17 +44,6 @@ class SolverReport:
     def gap(self) -> float:
         return max(0.0, (self.value - self.bound) / self.value) if self.value > 0 else 0.0
 
-    def to_dict(self) -> dict[str, object]:
-        return {
-            "function": self.function,
-            "value": round(self.value, 4),
-            "bound": round(self.bound, 4),
-            "gap": round(self.gap, 6),
-            "status": self.status,
-            "source": "solver" if self.used else "heuristic",
-            "used": self.used,
-        }
-
 
 def improve(
     heuristic: RegisterAllocation,

@@ -73,6 +73,7 @@ def test_oracle_knows_the_textbook_cases() -> None:
     assert fma(F32, 1, 0x3F000000, 0, 2) == 1
 
 
+@pytest.mark.rotates
 def test_fadd_fmul_ffma_are_exact_in_all_modes(ops: Any) -> None:
     fadd, fmul, ffma = ops("fadd"), ops("fmul"), ops("ffma")
     add_rn, mul_rn, ffma_rn = ops("fadd_rn"), ops("fmul_rn"), ops("ffma_rn")
@@ -94,6 +95,7 @@ def test_fadd_fmul_ffma_are_exact_in_all_modes(ops: Any) -> None:
                 assert sums(f32_from_bits(a) * f32_from_bits(b), f32_from_bits(c), 0) == want_fma
 
 
+@pytest.mark.rotates
 def test_all_pairs_of_corners(ops: Any) -> None:
     ffma, fadd = ops("ffma"), ops("fadd")
     for a in CORNERS:

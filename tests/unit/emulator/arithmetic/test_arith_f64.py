@@ -85,6 +85,7 @@ def ops(request: pytest.FixtureRequest) -> Callable[[str], Callable[..., Any]]:
     return lambda name: compiled()[name]
 
 
+@pytest.mark.rotates
 def test_dadd_dmul_dfma_are_exact_in_all_modes(ops: Any) -> None:
     dadd, dmul, dfma = ops("dadd"), ops("dmul"), ops("dfma")
     for a, b, c in triples(4000, 1):
@@ -106,6 +107,7 @@ def test_integer_fma_is_exact_to_nearest_too(ops: Any) -> None:
         assert f(*signed, 0) & (1 << 64) - 1 == fma(F64, a, b, c, RN), (hex(a), hex(b), hex(c))
 
 
+@pytest.mark.rotates
 def test_all_pairs_of_corners(ops: Any) -> None:
     dadd, dfma = ops("dadd"), ops("dfma")
     for a in CORNERS:

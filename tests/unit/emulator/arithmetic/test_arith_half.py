@@ -65,6 +65,7 @@ def pack(low: int, high: int) -> int:
     return low | high << 16
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("f", [0, 1])
 def test_both_halves_are_exact_and_apart(ops: Any, f: int) -> None:
     fmt = FORMATS[f]
@@ -87,6 +88,7 @@ def test_both_halves_are_exact_and_apart(ops: Any, f: int) -> None:
         assert ops("hfma2")(x, y, z, f, ftz, sat, relu) == pack(*fused), (hex(x), hex(y), hex(z))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("f", [0, 1])
 def test_every_half_is_a_single_and_comes_back(ops: Any, f: int) -> None:
     h2f, f2h = ops("h2f"), ops("f2h")

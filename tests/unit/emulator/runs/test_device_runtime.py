@@ -20,7 +20,7 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import parse_launch
 from binalloc.launch.program.schema import parse_program
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.program import kernels_of
+from binalloc.pipeline.steps.programs import kernels_of
 from tests.support.paths import ROOT
 
 PTX = (ROOT / "tests/data/ptx/device_runtime.ptx").read_text()

@@ -173,16 +173,16 @@ def test_other_commands_that_emulate_say_how_far_they_were(command: str, tmp_pat
 
 
 def test_demo_prints_the_samples_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    from binalloc.report.demo import run
+    from binalloc.laboratory.demo import run
 
-    row = run._row
+    record = run._record
 
-    def interrupted(stem: Path, *rest: Any) -> run.Row:
+    def interrupted(stem: Path, *rest: Any) -> run.Record:
         if stem.name != "callchain":
             raise KeyboardInterrupt
-        return row(stem, *rest)
+        return record(stem, *rest)
 
-    monkeypatch.setattr(run, "_row", interrupted)
+    monkeypatch.setattr(run, "_record", interrupted)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     args = ["demo", "callchain", "matmul", "--size", "test", "--engine", "python", "--samples", str(ROOT / "samples")]
     answer = call(*args)

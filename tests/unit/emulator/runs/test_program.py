@@ -275,7 +275,7 @@ def test_a_binary_of_another_machine_is_scheduled_for_this_one() -> None:
     program = parse_program({"argument": [words("x")], "step": [launch("add", ["x", "x", 64])]})
     assert run_program(module(), program, "v100", engine="python").machine == "v100"
     from binalloc.emulator.runs.program import run_steps
-    from binalloc.pipeline.program import kernels_of
+    from binalloc.pipeline.steps.programs import kernels_of
 
     with pytest.raises(Refused, match="not scheduled for v100"):
         run_steps(module(), program, RunOptions("v100", "python"), kernels=kernels_of(module(), program))

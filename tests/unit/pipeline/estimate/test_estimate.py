@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from binalloc.emulator.runs.run import run
-from binalloc.emulator.walk.repeats import Again
 from binalloc.isa.instruction import Module
 from binalloc.isa.interface.view import Memory
 from binalloc.isa.kinds import Access, Space
@@ -17,6 +16,7 @@ from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.estimate.estimate import Estimates, _expanded
 from binalloc.pipeline.estimate.traffic import Traffic
+from binalloc.pipeline.estimate.walk.repeats import Again
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.build import build_version

@@ -1,0 +1,1 @@
+"""These are the shapes of what each command prints."""

@@ -1,0 +1,90 @@
+"""The fields of a shape are read from its annotations here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
+
+from pydantic.fields import FieldInfo
+from typing_extensions import is_typeddict
+
+KEY = "<name>"
+"""Stands in a path for any key of an object whose keys come from the input."""
+_WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything", NoneType: "null"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """This is one field of a shape."""
+
+    name: str
+    type: Any  #: without its meaning, and without null
+    nullable: bool
+    optional: bool  #: left out where it does not apply
+    meaning: str
+
+
+@cache
+def fields_of(shape: type) -> tuple[Field, ...]:
+    """Return the fields of a shape, a TypedDict, in their order."""
+    return tuple(_field(name, hint) for name, hint in get_type_hints(shape, include_extras=True).items())
+
+
+def _field(name: str, hint: Any) -> Field:
+    optional = get_origin(hint) is NotRequired
+    if optional:
+        (hint,) = get_args(hint)
+    meaning = ""
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        meaning = next((note.description or "" for note in notes if isinstance(note, FieldInfo)), "")
+    members = _members(hint)
+    nullable = NoneType in members and len(members) > 1
+    kept = [member for member in members if member is not NoneType or not nullable]
+    return Field(name, kept[0] if len(kept) == 1 else Union[tuple(kept)], nullable, optional, meaning)  # noqa: UP007
+
+
+def _members(hint: Any) -> list[Any]:
+    return list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else [hint]
+
+
+def inner(type_: Any) -> list[tuple[str, type]]:
+    """Return the shapes of the objects that a value holds, each with the way to them: "", "[]" or ".<name>", or both,
+    one after the other. [] where it holds no objects of a known shape."""
+    if is_typeddict(type_):
+        return [("", type_)]
+    if get_origin(type_) in (Union, UnionType):
+        return [found for member in get_args(type_) for found in inner(member)]
+    step = {list: "[]", dict: f".{KEY}"}.get(get_origin(type_))
+    if step is None:
+        return []
+    return [(step + way, shape) for way, shape in inner(get_args(type_)[-1])]
+
+
+def words(type_: Any, link: Any = str, several: bool = False) -> str:
+    """Return a type in words. link: makes the words for a shape. several: in the plural."""
+    if is_typeddict(type_):
+        text = str(link(type_))
+        return f"{text}s" if several and text == "object" else text
+    origin, arguments = get_origin(type_), get_args(type_)
+    if origin in (list, dict):
+        whole = "list" if origin is list else "object"
+        return f"{whole}{'s' * several} of {words(arguments[-1], link, several=True)}"
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(words(member, link, several) for member in arguments))
+    text = _WORDS[type_]
+    return f"{text}s" if several and type_ in (str, int, float) else text
+
+
+def paths(shape: type) -> Iterator[tuple[str, Field]]:
+    """Yield the path of every field of a shape and of the objects in it, with the field."""
+    for field in fields_of(shape):
+        yield field.name, field
+        for way, inside in inner(field.type):
+            for path, deeper in paths(inside):
+                yield f"{field.name}{way}.{path}", deeper

@@ -1,0 +1,1 @@
+"""These are shapes that several commands print, and those of files."""
