@@ -117,6 +117,11 @@ class RunOptions:
         """Return whether the run needs the build of the engine that looks for mistakes or counts instructions."""
         return self.check or self.race or self.profile
 
+    @property
+    def policies(self) -> dict[str, str]:
+        """The policies of the SM besides the scheduler, by option: names of rows."""
+        return {"dispatcher": self.dispatcher, "placement": self.placement, "pages": self.pages}
+
     def figures(self) -> dict[str, Any]:
         """Return all that determines the outcome of a run beside binary, launch and machine, as plain values by
         name."""

@@ -90,6 +90,7 @@ class Ran:
     machine: str
     engine: str
     scheduler: str
+    policies: dict[str, str]  #: other policies of the SM by option, as in `Result`
     sms: int
     launches: list[Launched] = field(default_factory=list)
     totals: dict[str, Total] = field(default_factory=dict)  #: by kernel, in the order of their first launches
@@ -155,7 +156,7 @@ def run_steps(
     held = program.held
     contents = dict(held.make_buffers() if buffers is None else complete(held, held.buffers, buffers, "buffers"))
     session = Session(module, program.held, contents, program.held.make_textures(), options)
-    ran = Ran(options.machine.name, options.engine, options.scheduler, options.sms)
+    ran = Ran(options.machine.name, options.engine, options.scheduler, options.policies, options.sms)
     runner = _Runner(session, ran, kernels, stop_at, progress)
     walk = Walk(program, runner)
     try:

@@ -24,12 +24,12 @@ from binalloc.emulator.host.resources import Resources, require_together, reside
 from binalloc.emulator.host.runtime import HeapUse, Printed
 from binalloc.emulator.host.staging import check_registers, check_scheduled
 from binalloc.emulator.host.status import AT_LIMIT, FAULTED, GOES_ON
-from binalloc.emulator.pages.table import pages_number
-from binalloc.emulator.policies.dispatchers.table import dispatcher_number
+from binalloc.emulator.pages.table import PAGES, pages_number
+from binalloc.emulator.policies.dispatchers.table import DISPATCHERS, dispatcher_number
 from binalloc.emulator.policies.events import wants_evictions
 from binalloc.emulator.policies.gates.table import gates_of
 from binalloc.emulator.policies.listeners.table import listening
-from binalloc.emulator.policies.placements.table import placement_number
+from binalloc.emulator.policies.placements.table import PLACEMENTS, placement_number
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS, policy_number
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.profile import Profile, collect_profile
@@ -51,6 +51,8 @@ QUANTUM = {"numba": 20_000, "python": 50}
 """Cycles with events per call of device code, by engine. A longer quantum delays Ctrl-C, a shorter one costs more
 calls. Chosen by hand."""
 REPORT_QUANTA = 16  # progress is reported once in so many quanta; more reports cost time and show nothing new
+_TABLES: dict[str, Mapping[str, object]] = {"dispatcher": DISPATCHERS, "placement": PLACEMENTS, "pages": PAGES}
+"""Policies of the SM besides the scheduler's: fields of the device's record, and the rows that they number."""
 SPIN_CYCLES = 1_000_000
 """The cycle of the first search for endless loops, and each later one at four times the cycle. A search costs far more
 than a cycle, so there are few. Chosen by hand."""
@@ -74,6 +76,8 @@ class Result:
     globals: dict[str, Array] = field(default_factory=dict)
     kernel: str = ""
     scheduler: str = ""
+    #: other policies of the SM by option, `dispatcher`, `placement` and `pages`: the name of the row
+    policies: dict[str, str] = field(default_factory=dict)
     resident_occupancy: float = 0.0  #: occupancy of an SM with all the blocks that it may have
     blocks: int = 0  #: blocks of the grid
     blocks_ended: int = 0  #: how many of them have ended
@@ -307,6 +311,7 @@ def _so_far(device: LaunchedDevice, resident: int, *, contents: bool = True) -> 
         stats["cycles"], buffers, stats, resident, stats["achieved_occupancy"], counts, device.sms_count,
         device.sms_count == 1 and machine.chip.sms > 1, machine.name, device.engine.name, variables,
         device.kernel.name, list(SCHEDULERS)[device.get("policy")],
+        {name: list(rows)[device.get(name)] for name, rows in _TABLES.items()},
         resident * device.need.use.warps / machine.sm.warps_per_sm,
         math.prod(device.launch.grid), device.get("retired"),
         profile=collect_profile(device) if device.get("profile") else {},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
+from binalloc.report.runs.policies import policies_text
 from binalloc.report.runs.printed import render_heap, render_printed
 from binalloc.report.table import table
 
@@ -20,8 +21,7 @@ def render_program(found: ProgramRunFields, listed: int | None) -> str:
     title += f"{one_line(found['program'] or 'program')} on {found['machine']}: "
     title += f"{count(len(launches), 'launch', 'launches')} of {count(len(found['kernels']), 'kernel')}, "
     title += f"{count(found['cycles'], 'cycle')} "
-    scheduler = "" if found["scheduler"] == "lrr" else f", scheduler {found['scheduler']}"
-    lines = [render_printed(found), f"{title}(emulated, {count(found['sms'], 'SM')}{scheduler})\n"]
+    lines = [render_printed(found), f"{title}(emulated, {count(found['sms'], 'SM')}{policies_text(found)})\n"]
     if launches:
         lines += ["\n", _timeline(launches, listed), "\n", _kernels(found["kernels"])]
     lines.append(render_heap(found))

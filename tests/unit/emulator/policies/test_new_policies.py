@@ -145,12 +145,15 @@ def test_the_command_line_offers_what_has_been_added(extended: Extended) -> None
         assert words in text
 
 
-def test_without_a_choice_no_option_is_shown() -> None:
+def test_an_option_is_shown_where_there_is_a_choice() -> None:
+    from binalloc.emulator.pages.table import PAGES
+    from binalloc.emulator.policies.dispatchers.table import DISPATCHERS
+    from binalloc.emulator.policies.placements.table import PLACEMENTS
     from tests.support.kits.cli import call
 
     text = call("run", "--help").out
-    for option in ("--dispatcher", "--placement", "--pages"):
-        assert option not in text
+    for option, table in (("--dispatcher", DISPATCHERS), ("--placement", PLACEMENTS), ("--pages", PAGES)):
+        assert (option in text) == (len(table) > 1)
         assert call("run", "x.loom", option, "nobody").code == 2
 
 
@@ -158,6 +161,7 @@ def test_a_run_by_each_of_them(extended: Extended) -> None:
     usual = ran(extended, "stencil2d")
     for options in (["--dispatcher", "backwards"], ["--placement", "above"], ["--pages", "turned"]):
         found = ran(extended, "stencil2d", *options)
+        assert found[options[0].removeprefix("--")] == options[1] != usual[options[0].removeprefix("--")]
         assert found["stats"]["warp_instructions"] == usual["stats"]["warp_instructions"]
         if options[0] != "--placement":  # blocks that never move lie where they lay
             assert found["stats"] != usual["stats"], options
