@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.analysis.flow.backward import BlockOrder, Rows, literal
+from binalloc.analysis.flow.backward import FlowBlocks, FlowRows, literal
 from binalloc.analysis.flow.cfg import Cfg
 from binalloc.analysis.locations import PRED_MASK, Location, location
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES
@@ -35,7 +35,7 @@ def refs_mask(refs: tuple[Ref, ...]) -> int:
 
 
 @dataclass
-class Facts(Rows):
+class InstructionFacts(FlowRows):
     """The facts of a function are the sets of locations that its instructions write and read.
 
     `defs` of a call is the set that the callee surely redefines.
@@ -57,7 +57,7 @@ class Facts(Rows):
         return mask
 
 
-def build_facts(cfg: Cfg, local: dict[int, LiftedAccess] | None = None) -> Facts:
+def build_facts(cfg: Cfg, local: dict[int, LiftedAccess] | None = None) -> InstructionFacts:
     """Return the sets that instructions have by themselves.
 
     Calls and returns have none yet (their summaries come later).
@@ -67,7 +67,7 @@ def build_facts(cfg: Cfg, local: dict[int, LiftedAccess] | None = None) -> Facts
     lits = [literal(v.guard) for v in cfg.views]
     for i, (is_store, first, count) in (local or {}).items():
         (defs if is_store else uses)[i] |= ((1 << count) - 1) << first
-    return Facts(defs, uses, lits, [changed_predicates(d) for d in defs], _PLACES, list(defs), local or {})
+    return InstructionFacts(defs, uses, lits, [changed_predicates(d) for d in defs], _PLACES, list(defs), local or {})
 
 
 def changed_predicates(locations: int) -> int:
@@ -75,7 +75,7 @@ def changed_predicates(locations: int) -> int:
     return (locations & PRED_MASK) >> PRED_BASE
 
 
-def flow_of(cfg: Cfg) -> BlockOrder:
+def flow_of(cfg: Cfg) -> FlowBlocks:
     """Return the graph in the form that the solver needs."""
     reachable = [[p for p in preds if cfg.rpo_number[p] >= 0] for preds in cfg.preds]
-    return BlockOrder([(b.start, b.end) for b in cfg.blocks], cfg.taken, cfg.fall, cfg.rpo, reachable)
+    return FlowBlocks([(b.start, b.end) for b in cfg.blocks], cfg.taken, cfg.fall, cfg.rpo, reachable)

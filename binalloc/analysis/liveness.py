@@ -1,8 +1,8 @@
 """This module solves interprocedural liveness of registers and predicates over one kernel's call graph.
 
 Needs a static call graph (no recursion, no indirect call), or with `recursive` one in which functions may call
-themselves. Leaves for each function a `Liveness`: sets live before and after every instruction, and a `Summary` of the
-locations that a call of it reads, may change and surely changes. Sets are Python ints over the numbering of
+themselves. Leaves for each function a `Liveness`: sets live before and after every instruction, and a `CallSummary` of
+the locations that a call of it reads, may change and surely changes. Sets are Python ints over the numbering of
 `locations`.
 
 Context-insensitive: one set of results per function, the union over its call sites. At a call
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from binalloc.analysis.facts import Facts, build_facts, changed_predicates, flow_of
+from binalloc.analysis.facts import InstructionFacts, build_facts, changed_predicates, flow_of
 from binalloc.analysis.flow.backward import BackwardSolver
 from binalloc.analysis.flow.callgraph import CallGraph, require_direct, require_static
 from binalloc.analysis.flow.cfg import FIRST_BLOCK, BlockNumber, Cfg
@@ -29,7 +29,7 @@ from binalloc.isa.kinds import Flow
 
 
 @dataclass
-class Summary:
+class CallSummary:
     """A summary is what callers must know of a function, as sets of locations."""
 
     may_def: int = 0  #: changed on some path, its callees included
@@ -46,8 +46,8 @@ class Liveness:
     """The liveness of a function says which locations are live before and after each instruction."""
 
     cfg: Cfg  #: its control flow
-    facts: Facts  #: sets of each instruction, calls and returns included
-    summary: Summary  #: what callers must know of it
+    facts: InstructionFacts  #: sets of each instruction, calls and returns included
+    summary: CallSummary  #: what callers must know of it
     live_in: list[int] = field(default_factory=list)  #: set live into each block
     live_out: list[int] = field(default_factory=list)  #: set live out of each block
     before: list[int] = field(default_factory=list)  #: set live before each instruction (0 in unreachable code)
@@ -60,16 +60,16 @@ class Liveness:
     #: the call
     undefined: list[tuple[int, Location]] = field(default_factory=list)
 
-    def call_results(self, index: int, callee: Summary) -> int:
+    def call_results(self, index: int, callee: CallSummary) -> int:
         """Return the results of the callee that are live after the call at `index`."""
         return callee.results & self.after[index]
 
-    def call_args(self, index: int, callee: Summary) -> int:
+    def call_args(self, index: int, callee: CallSummary) -> int:
         """Return the arguments of the call at `index`: read by the callee, or passed through it and live after this
         call."""
         return callee.args & (callee.reads | (self.after[index] & callee.results)) & self.before[index]
 
-    def survivors(self, index: int, callee: Summary) -> int:
+    def survivors(self, index: int, callee: CallSummary) -> int:
         """Return the set live before and after the call at `index` and not changed by it: the paper's Live-on-exit at a
         call."""
         return self.after[index] & self.before[index] & ~callee.results
@@ -93,7 +93,7 @@ def build_liveness(
     (require_direct if recursive else require_static)(graph)
     local = lifting.accesses if lifting else {}
     found = {
-        name: Liveness(graph.cfgs[name], build_facts(graph.cfgs[name], local.get(name)), Summary())
+        name: Liveness(graph.cfgs[name], build_facts(graph.cfgs[name], local.get(name)), CallSummary())
         for name in graph.functions
     }
     _settle(graph, graph.bottom_up, lambda name: _may_define(graph, found, name))

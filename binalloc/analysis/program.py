@@ -17,7 +17,7 @@ from binalloc.analysis.flow.loops import LoopNest, find_loops
 from binalloc.analysis.frequencies import runs
 from binalloc.analysis.interference import InterferenceGraph, build_interference
 from binalloc.analysis.lift import Lifting, lift_local_words
-from binalloc.analysis.liveness import Liveness, Summary, build_liveness
+from binalloc.analysis.liveness import CallSummary, Liveness, build_liveness
 from binalloc.analysis.residues import Residue, addresses
 from binalloc.analysis.webs import Webs, build_webs
 from binalloc.dominance import DominatorTree
@@ -47,7 +47,7 @@ class FunctionAnalysis:
         return addresses(self.cfg, self.webs)
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> CallSummary:
         return self.live.summary
 
     def interference(self, *, copies: bool = True) -> InterferenceGraph:

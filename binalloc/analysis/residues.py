@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from binalloc.analysis.flow.cfg import Cfg
-from binalloc.analysis.web import CALL, MEMORY, Point, WebNumber, Webs
+from binalloc.analysis.web import CALL, MEMORY, WebNumber, WebPoint, Webs
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import Ref
@@ -134,7 +134,7 @@ class _Solver:
         self.values[number] = now
         return changed
 
-    def _told(self, point: Point) -> Residue | None:
+    def _told(self, point: WebPoint) -> Residue | None:
         """Return the residue that a definition writes; None while an operand is not known yet."""
         i = point.instr
         if i < 0 or point.ref in (CALL, MEMORY):

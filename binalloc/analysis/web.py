@@ -23,18 +23,18 @@ from binalloc.analysis.locations import Location, file_of, index_of, locations_i
 from binalloc.isa.kinds import File
 
 GUARD, CALL, ENTRY, RETURN = -1, -2, -3, -4
-"""Values of `Point.ref` that stand for no operand: the guard predicate (a use), the call's pseudo definitions and uses,
-the function's entry (instruction -1), a RET. They are negative, since operands count from 0."""
+"""Values of `WebPoint.ref` that stand for no operand: the guard predicate (a use), the call's pseudo definitions and
+uses, the function's entry (instruction -1), a RET. They are negative, since operands count from 0."""
 
 MEMORY = -5
-"""`Point.ref` of a lifted local word: the memory operand of a local load (use) or store (definition)."""
+"""`WebPoint.ref` of a lifted local word: the memory operand of a local load (use) or store (definition)."""
 
 
 WebNumber = NewType("WebNumber", int)
 """Number of a web of one function, which is also its place in `Webs.webs`."""
 
 
-class Point(NamedTuple):
+class WebPoint(NamedTuple):
     """A point of a web is a definition or use of it."""
 
     instr: int  #: the instruction, -1 at entry
@@ -48,8 +48,8 @@ class Web:
 
     id: WebNumber  #: its number
     loc: Location  #: its location in the input
-    defs: list[Point] = field(default_factory=list)  #: its definitions
-    uses: list[Point] = field(default_factory=list)  #: its uses
+    defs: list[WebPoint] = field(default_factory=list)  #: its definitions
+    uses: list[WebPoint] = field(default_factory=list)  #: its uses
     arg: bool = False  #: live at entry, set by the caller (kernel: by hardware)
     result: bool = False  #: live at RET
     undefined: bool = False  #: some path reaches a use without a definition (kernels)

@@ -12,15 +12,27 @@ from binalloc.analysis.facts import LiftedAccess
 from binalloc.analysis.flow.callgraph import CallGraph
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.flow.loops import LoopNest, find_loops
-from binalloc.analysis.liveness import Liveness, Summary
+from binalloc.analysis.liveness import CallSummary, Liveness
 from binalloc.analysis.locations import Location, location, locations_in, span
-from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, Point, Web, WebGroup, WebNumber, Webs
+from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, CallLink, Web, WebGroup, WebNumber, WebPoint, Webs
 from binalloc.errors import MalformedInput
 from binalloc.isa.interface.places import LOCAL_BASE, PRED
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Flow
 
-__all__ = ["CALL", "ENTRY", "GUARD", "MEMORY", "RETURN", "CallLink", "Point", "Web", "WebGroup", "Webs", "build_webs"]
+__all__ = [
+    "CALL",
+    "ENTRY",
+    "GUARD",
+    "MEMORY",
+    "RETURN",
+    "CallLink",
+    "Web",
+    "WebGroup",
+    "WebPoint",
+    "Webs",
+    "build_webs",
+]
 
 
 _Node = NewType("_Node", int)
@@ -67,7 +79,7 @@ class UnionFind:
 class _Builder:
     """A builder fills in `webs`. callees: (name, summary) for each call instruction."""
 
-    def __init__(self, webs: Webs, callees: dict[int, tuple[str, Summary]]) -> None:
+    def __init__(self, webs: Webs, callees: dict[int, tuple[str, CallSummary]]) -> None:
         self.webs = webs
         self.live = webs.live
         self.cfg = webs.cfg
@@ -210,7 +222,7 @@ class _Builder:
         for is_def, points, lookup in ((True, self.defs, webs.web_of_def), (False, self.uses, webs.web_of_use)):
             for i, ref, unit, node in points:
                 web = webs.webs[number[find(node)]]
-                (web.defs if is_def else web.uses).append(Point(i, ref, unit))
+                (web.defs if is_def else web.uses).append(WebPoint(i, ref, unit))
                 web.last = max(web.last, i)
                 if ref >= GUARD or ref == MEMORY:
                     lookup[i, ref, unit] = web.id

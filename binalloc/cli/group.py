@@ -73,7 +73,7 @@ Report = Mapping[str, Any]
 """The fields of a run that was stopped: of one launch or of a sequence, of `run` or of another command."""
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """The group turns every error into a line on stderr and an exit code; with --json also into an object on stdout."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

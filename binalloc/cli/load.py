@@ -13,7 +13,7 @@ from binalloc.errors import MalformedInput, UsageError
 if TYPE_CHECKING:
     from binalloc.frontend.fatbin.entries import FatbinEntry
     from binalloc.frontend.importer import Imported
-    from binalloc.frontend.units import Unit
+    from binalloc.frontend.units import TranslationUnit
     from binalloc.isa.instruction import Module
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
@@ -168,7 +168,7 @@ def subjects_of(
 
 
 def _import(
-    units: Sequence[Unit], machine: Machine | None, kernel: str | Sequence[str] | None
+    units: Sequence[TranslationUnit], machine: Machine | None, kernel: str | Sequence[str] | None
 ) -> tuple[Imported, str]:
     """Import all kernels, or only the named ones if others are refused; also return what to say about the others."""
     from binalloc.frontend.refused import NotImportable
@@ -184,7 +184,7 @@ def _import(
 
 def units_of(
     data: bytes, file: str, architecture: str | None = None, machine: Machine | None = None
-) -> list[Unit]:
+) -> list[TranslationUnit]:
     """Return the PTX of a file: its own text, the PTX in an object, program, library or fat binary, or nvcc's output.
 
     data: the file's bytes. architecture: which PTX to take if there are several. machine: nvcc compiles CUDA source for
@@ -192,7 +192,7 @@ def units_of(
     """
     from binalloc.frontend.fatbin.choose import choose
     from binalloc.frontend.nvcc import is_cuda_source
-    from binalloc.frontend.units import Unit
+    from binalloc.frontend.units import TranslationUnit
 
     if is_cuda_source(data, file):
         data, architecture = _compiled(file, architecture, machine), None
@@ -201,7 +201,7 @@ def units_of(
     if found is None:
         if architecture is not None:
             raise UsageError("--arch chooses among the PTX of a fat binary", file=shown(file), found="one text of PTX")
-        return [Unit(decoded(data, file), shown(file))]
+        return [TranslationUnit(decoded(data, file), shown(file))]
     chosen = choose(found, shown(file), architecture)
     for text in chosen.notes:
         note(f"{shown(file)}: {text}")
@@ -257,7 +257,7 @@ def entries_of(data: bytes, file: str) -> list[FatbinEntry] | None:
 
 
 def imported_units(
-    units: Sequence[Unit],
+    units: Sequence[TranslationUnit],
     machine: Machine | None,
     *,
     kernels: Sequence[str] | None = None,

@@ -19,7 +19,7 @@ from binalloc.cli.commands.run import run
 from binalloc.cli.commands.schedule import schedule
 from binalloc.cli.commands.sweep import sweep
 from binalloc.cli.commands.verify import verify
-from binalloc.cli.group import Group
+from binalloc.cli.group import CommandGroup
 from binalloc.cli.terminal import say
 from binalloc.printable import one_line
 from binalloc.version import VERSION
@@ -35,7 +35,7 @@ def _show_version(context: click.Context, parameter: click.Parameter, asked: boo
     context.exit()
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option(
     "-V", "--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version,
     help="Show the version and exit.",

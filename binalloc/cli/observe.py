@@ -15,14 +15,14 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.traces.trace import TraceOptions
-    from binalloc.pipeline.running.observed import TraceFile, Wanted, WrittenTrace
+    from binalloc.pipeline.running.observed import Observation, TraceFile, WrittenTrace
 
 EXIT_STOPPED = 6  # the number that `binalloc --help` gives for --break
 _SHOWN = 1000
 """Cycles that --trace-every traces of every N. More make the trace larger, fewer cut accesses off; chosen by hand."""
 
 
-class Span(click.types.StringParamType):
+class CycleSpan(click.types.StringParamType):
     """The option type reads FROM:TO in cycles, TO excluded; either may be missing."""
 
     name = "span"
@@ -44,7 +44,7 @@ _TRACE = (
     click.option(
         "--trace", metavar="FILE", help="Write a trace for Perfetto or chrome://tracing; compressed if named .gz."
     ),
-    click.option("--trace-window", type=Span(), help="Trace only these cycles."),
+    click.option("--trace-window", type=CycleSpan(), help="Trace only these cycles."),
     click.option(
         "--trace-every",
         type=integer(_SHOWN + 1),
@@ -133,18 +133,18 @@ class Observed:
     watch_limit: int
     breaks: tuple[str, ...]
 
-    def wanted(self, *, quiet: bool) -> Wanted:
+    def wanted(self, *, quiet: bool) -> Observation:
         """Convert the options to the library's record. quiet: accesses are not printed, as --json reports them.
 
         Raise UsageError if the options contradict each other, or if the trace would go to stdout.
         """
-        from binalloc.pipeline.running.observed import Wanted
+        from binalloc.pipeline.running.observed import Observation
         from binalloc.report.runs.watched import access_line
 
         if "watch" in self.breaks and not self.watches:
             raise UsageError("--break watch stops at what --watch names", remedy="Give --watch BUFFER, too.")
         trace = self._trace()
-        return Wanted(
+        return Observation(
             trace, self.watches, self.breaks, self.watch_limit, lambda access: note(access_line(access)), not quiet,
             None if trace is None else lambda found: tell_left_out(found, trace.options),
         )  # fmt: skip

@@ -58,7 +58,7 @@ class Ranges(click.types.StringParamType):
         return tuple(found)
 
 
-class Numbers(Ranges):
+class NumberList(Ranges):
     """The option type reads what `Ranges` reads and gives the numbers ascending, without repetitions."""
 
     name = "numbers"

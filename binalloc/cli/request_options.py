@@ -48,11 +48,11 @@ ROWS: dict[str, Decorator] = {
     ),
     "emulate": emulate_option,
 }
-"""The options, by field of `Wanted`."""
+"""The options, by field of `GivenRequest`."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GivenRequest:
     """The record holds the options as given; None, or "" for names of tables, means that the option was not given."""
 
     registers: int | None = None
@@ -98,7 +98,7 @@ class Wanted:
 
 def request_options(*names: str) -> Decorator:
     """Return a decorator for the options of these rows; the command gets them as its parameter `wanted`."""
-    return gathered("wanted", Wanted, *(ROWS[name] for name in names))
+    return gathered("wanted", GivenRequest, *(ROWS[name] for name in names))
 
 
 def _alone(option: str, given: Sequence[int | None]) -> None:

@@ -14,27 +14,27 @@ from binalloc.cli.options import engine_option, host_steps_option, integer, max_
 from binalloc.cli.tables import dispatcher_option, pages_option, placement_option, scheduler_option
 
 
-class Row(NamedTuple):
+class OptionRow(NamedTuple):
     """A row describes an option of emulated runs."""
 
     option: Decorator  #: click's
     usual: bool = False  #: every command that runs something has the option
 
 
-ROWS: dict[str, Row] = {
-    "engine": Row(engine_option, usual=True),
-    "max_cycles": Row(max_cycles_option, usual=True),
-    "scheduler": Row(scheduler_option, usual=True),
-    "dispatcher": Row(dispatcher_option, usual=True),
-    "placement": Row(placement_option, usual=True),
-    "pages": Row(pages_option, usual=True),
-    "skews": Row(skews_option),
-    "sms": Row(click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")),
-    "check": Row(
+ROWS: dict[str, OptionRow] = {
+    "engine": OptionRow(engine_option, usual=True),
+    "max_cycles": OptionRow(max_cycles_option, usual=True),
+    "scheduler": OptionRow(scheduler_option, usual=True),
+    "dispatcher": OptionRow(dispatcher_option, usual=True),
+    "placement": OptionRow(placement_option, usual=True),
+    "pages": OptionRow(pages_option, usual=True),
+    "skews": OptionRow(skews_option),
+    "sms": OptionRow(click.option("--sms", type=integer(1), default=1, show_default=True, help="SMs to emulate.")),
+    "check": OptionRow(
         click.option("--check", is_flag=True, help="Propagate poison from uninitialised registers and shared words.")
     ),
-    "race": Row(click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")),
-    "host_steps": Row(host_steps_option),
+    "race": OptionRow(click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")),
+    "host_steps": OptionRow(host_steps_option),
 }
 """The options, by field of `RunOptions`."""
 

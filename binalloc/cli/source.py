@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class GivenSource:
     """The record holds a binary's options as they were given."""
 
     file: str  #: `-` for standard input
@@ -34,5 +34,5 @@ class Source:
 
 
 source_options = gathered(
-    "source", Source, file_argument, kernel_option, own_machine_option, launch_option, size_option
+    "source", GivenSource, file_argument, kernel_option, own_machine_option, launch_option, size_option
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-class Row(click.types.StringParamType):
+class RowName(click.types.StringParamType):
     """The option type reads the name of a row of `table` in `module`, which maps names to objects with a `summary`."""
 
     name = "name"
@@ -46,7 +46,7 @@ class Row(click.types.StringParamType):
         return str(value)
 
 
-class Rows(Row):
+class RowNames(RowName):
     """The option type reads names of rows such as `a,b` and gives them in the table's order, without repetitions."""
 
     name = "names"
@@ -54,39 +54,39 @@ class Rows(Row):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, tuple):
             return value  # click converts what it has converted
-        asked = {super(Rows, self).convert(name, param, ctx) for name in str(value).split(",")}
+        asked = {super(RowNames, self).convert(name, param, ctx) for name in str(value).split(",")}
         return tuple(name for name in self.rows() if name in asked)
 
 
 class RowOption(click.Option):
-    """An option of type `Row` lists the rows with their summaries in its help; with a single row it has no help.
+    """An option of type `RowName` lists the rows with their summaries in its help; with a single row it has no help.
 
     With `show_default` the table's default is the option's default. Otherwise only the help mentions it.
     """
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
-        if isinstance(self.type, Row) and self.show_default:
+        if isinstance(self.type, RowName) and self.show_default:
             return self.type.default()
         return super().get_default(ctx, call)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        if isinstance(self.type, Row) and len(self.type.rows()) == 1:
+        if isinstance(self.type, RowName) and len(self.type.rows()) == 1:
             return None  # there is nothing to choose
         found = super().get_help_record(ctx)
-        if found is None or not isinstance(self.type, Row):
+        if found is None or not isinstance(self.type, RowName):
             return found
         rows = "; ".join(f"{name}: {row.summary}" for name, row in self.type.rows().items())
         text = found[1] if self.show_default else f"{found[1]}  [default: {self.type.default()}]"
         return found[0], f"{text}  {rows}."
 
 
-ALLOCATOR_NAMES = Rows("binalloc.transform.allocators.table", "ALLOCATORS")
-SCHEDULER_NAMES = Rows("binalloc.emulator.policies.schedulers.table", "SCHEDULERS")
+ALLOCATOR_NAMES = RowNames("binalloc.transform.allocators.table", "ALLOCATORS")
+SCHEDULER_NAMES = RowNames("binalloc.emulator.policies.schedulers.table", "SCHEDULERS")
 
 
 def row_option(flag: str, module: str, table: str, **settings: Any) -> Callable[[Any], Any]:
     """Return a click option that takes the name of a row of that table."""
-    return click.option(flag, cls=RowOption, type=Row(module, table), **settings)
+    return click.option(flag, cls=RowOption, type=RowName(module, table), **settings)
 
 
 policy_option = row_option("--policy", "binalloc.pipeline.policies.table", "POLICIES", help="How to choose.")

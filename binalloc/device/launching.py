@@ -19,7 +19,7 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import bind_arrays
 from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.model import Machine
-from binalloc.pipeline.directives import Compiled, compiled
+from binalloc.pipeline.directives import CompiledKernel, compiled
 from binalloc.pipeline.own_machine import own_machine
 from binalloc.pipeline.steps.kernels import find_kernel, kernel_use, local_bytes
 from binalloc.transform.schedule.schedule import schedule
@@ -53,7 +53,7 @@ class LaunchResult:
     model: Machine = field(repr=False, compare=False)
 
     @cached_property
-    def own(self) -> Compiled | None:
+    def own(self) -> CompiledKernel | None:
         """Return what the kernel takes under its own directives, None where it keeps to them. Raises Refused where no
         code can."""
         return compiled(self.module, self.kernel, self.model, self.registers, self.dynamic_shared)

@@ -11,7 +11,7 @@ from binalloc.frontend.fatbin.entries import entries
 from binalloc.frontend.fatbin.objects import may_hold_code
 from binalloc.frontend.importer import import_units
 from binalloc.frontend.ptx.recognise import is_ptx
-from binalloc.frontend.units import Unit
+from binalloc.frontend.units import TranslationUnit
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import read_module
 from binalloc.models.machines.model import Machine
@@ -29,7 +29,7 @@ def load_kernels(path: str | Path, *, machine: Machine | str | Path | None = Non
     if may_hold_code(data):
         units = choose(entries(data, str(path)), str(path), None).units
     elif is_ptx(data, str(path)):
-        units = [Unit(_text(data, path), str(path))]
+        units = [TranslationUnit(_text(data, path), str(path))]
     else:
         return read_module(data, str(path))
     return import_units(units, machine=machine, kernels=None if name is None else [name]).module

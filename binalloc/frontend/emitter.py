@@ -1,7 +1,7 @@
 """This module makes virtual Loom: one method, `emit`, makes every operation and legalises its operands.
 
 An operand is a unit (an int: a virtual unit, or RZ), an `Imm` (a 32-bit pattern; for an f64 operand its high word) or a
-`Const` (a place in a constant bank). Where the operation has no form for an operand, a and b are exchanged if it
+`BankConst` (a place in a constant bank). Where the operation has no form for an operand, a and b are exchanged if it
 commutes. Otherwise the value is moved to a fresh unit by MOV. The optimiser folds constants back into later uses, so
 lowering need not avoid such moves.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.frontend.ir import PT, RZ, Block, Node, Registers
+from binalloc.frontend.ir import PT, RZ, Registers, RoutineBlock, VirtualNode
 from binalloc.isa.instruction import Instr, default_fields
 from binalloc.isa.table.opcodes import (
     BY_NAME,
@@ -47,14 +47,14 @@ class Imm:
 
 
 @dataclass(frozen=True, slots=True)
-class Const:
+class BankConst:
     """A constant operand is the word (or pair of words) at a place in a constant bank."""
 
     bank: int
     offset: int  #: in bytes; a multiple of 4 (of 8 for pairs)
 
 
-Source = int | Imm | Const  # an operand: a unit, an immediate, or a word of a constant bank
+Source = int | Imm | BankConst  # an operand: a unit, an immediate, or a word of a constant bank
 Guard = tuple[int, bool]  # a predicate and whether it is negated
 
 
@@ -97,7 +97,7 @@ class Emitter:
 
     def __init__(self, registers: Registers) -> None:
         self.registers = registers
-        self.blocks: list[Block] = []
+        self.blocks: list[RoutineBlock] = []
         self.loc = -1
         self._next = 0
         self.start(self.label())
@@ -111,7 +111,7 @@ class Emitter:
 
     def start(self, number: int, name: str = "") -> None:
         """Begin block `number` here. The block before falls through to it unless it has ended."""
-        self.block = Block(number, label=name)
+        self.block = RoutineBlock(number, label=name)
         self.blocks.append(self.block)
 
     def branch(self, target: int, guard: Guard | None = None, *, uniform: bool = False) -> None:
@@ -170,7 +170,7 @@ class Emitter:
         c: Source | None = None,
         guard: Guard | None = None,
         **fields: int | str,
-    ) -> Node:
+    ) -> VirtualNode:
         """Append operation `name` and return its node.
 
         rd: destination unit. a, b, c: source operands (a is field ra, b and c as the operation's forms allow; rb of
@@ -206,7 +206,7 @@ class Emitter:
             if key not in f:
                 raise KeyError(f"{name} has no field {key} in form {form}")
             f[key] = _values[key][value] if isinstance(value, str) else value
-        node = Node(Instr(op, f, *(guard or (PT, False))), self.loc)
+        node = VirtualNode(Instr(op, f, *(guard or (PT, False))), self.loc)
         self.block.nodes.append(node)
         return node
 
@@ -242,8 +242,8 @@ class Emitter:
         if units == 1:
             return self.unit(source)
         assert units == 2
-        if isinstance(source, Const):
-            return self.pair(source, Const(source.bank, source.offset + 4))
+        if isinstance(source, BankConst):
+            return self.pair(source, BankConst(source.bank, source.offset + 4))
         assert isinstance(source, Imm)
         return self.pair(Imm(0), source) if op.name in FLOAT else self.pair(source, Imm(0))
 
@@ -252,7 +252,7 @@ class Emitter:
     ) -> None:
         if isinstance(source, int):
             f[field] = source
-        elif isinstance(source, Const):
+        elif isinstance(source, BankConst):
             f["cbank"], f["coff"] = source.bank, source.offset
         else:
             f["imm"] = self._signed(op, name, source.bits, fields)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Form:
+class IgnoredForm:
     """A form is one kind of directive that is ignored."""
 
     forms: str  #: its name in PTX.md
@@ -18,27 +18,33 @@ class Form:
 
 
 FORMS = {
-    "nounroll": Form('`.pragma "nounroll"`', "loops are never unrolled here"),
-    "frequency": Form('`.pragma "frequency N"`', "how often code runs is estimated from loops, or read off a profile"),
-    "used_bytes_mask": Form('`.pragma "used_bytes_mask M"`', "a load is done whole, as it is written"),
-    "smem-place": Form('`.pragma "enable_smem_spilling"` outside of a kernel\'s body',
+    "nounroll": IgnoredForm('`.pragma "nounroll"`', "loops are never unrolled here"),
+    "frequency": IgnoredForm(
+        '`.pragma "frequency N"`', "how often code runs is estimated from loops, or read off a profile"
+    ),
+    "used_bytes_mask": IgnoredForm('`.pragma "used_bytes_mask M"`', "a load is done whole, as it is written"),
+    "smem-place": IgnoredForm('`.pragma "enable_smem_spilling"` outside of a kernel\'s body',
                        "ptxas refuses it there; in the body it is kept"),
-    "pragma": Form("`.pragma` of any other string", "PTX gives it no meaning; ptxas, too, goes on without it"),
-    "again": Form("`.maxnreg`, `.minnctapersm`, `.maxntid` and `.reqntid` that are given again",
+    "pragma": IgnoredForm("`.pragma` of any other string", "PTX gives it no meaning; ptxas, too, goes on without it"),
+    "again": IgnoredForm("`.maxnreg`, `.minnctapersm`, `.maxntid` and `.reqntid` that are given again",
                   "the last one counts, as in ptxas"),
-    "beside": Form("`.maxntid` beside a `.reqntid` of no more threads",
+    "beside": IgnoredForm("`.maxntid` beside a `.reqntid` of no more threads",
                    "a block is what `.reqntid` says; ptxas refuses the two together"),
-    "min-blocks": Form("`.minnctapersm` of a kernel with neither `.maxntid` nor `.reqntid`",
+    "min-blocks": IgnoredForm("`.minnctapersm` of a kernel with neither `.maxntid` nor `.reqntid`",
                        "it bounds nothing, as in ptxas; the binary has it"),
-    "max-blocks": Form("`.maxnctapersm`", "PTX 2.0 did away with it, and ptxas refuses it"),
-    "cluster-rank": Form("`.maxclusterrank`", "there are no clusters of blocks; those that need one are refused"),
-    "abi": Form("`.abi_preserve`, `.abi_preserve_control`", "there is no calling convention"),
-    "section": Form("`.section`", "debug data; source lines come from `.loc`"),
-    "debug": Form("`.target` with `debug`", "nothing is left out for speed that a debugger would miss"),
-    "placement": Form("`.attribute(.managed)`, `.attribute(.unified)`", "the host keeps a variable where it likes"),
-    "texture-state": Form("initial values of `.texref`, `.samplerref` and `.surfref` variables",
+    "max-blocks": IgnoredForm("`.maxnctapersm`", "PTX 2.0 did away with it, and ptxas refuses it"),
+    "cluster-rank": IgnoredForm(
+        "`.maxclusterrank`", "there are no clusters of blocks; those that need one are refused"
+    ),
+    "abi": IgnoredForm("`.abi_preserve`, `.abi_preserve_control`", "there is no calling convention"),
+    "section": IgnoredForm("`.section`", "debug data; source lines come from `.loc`"),
+    "debug": IgnoredForm("`.target` with `debug`", "nothing is left out for speed that a debugger would miss"),
+    "placement": IgnoredForm(
+        "`.attribute(.managed)`, `.attribute(.unified)`", "the host keeps a variable where it likes"
+    ),
+    "texture-state": IgnoredForm("initial values of `.texref`, `.samplerref` and `.surfref` variables",
                           "the launch says how large textures and surfaces are and how they are filtered"),
-    "pointer": Form("`.ptr` of parameters", "a promise of where a pointer leads, which is not used"),
+    "pointer": IgnoredForm("`.ptr` of parameters", "a promise of where a pointer leads, which is not used"),
 }  # fmt: skip
 """The forms by key, in the order of PTX.md."""
 

@@ -14,10 +14,10 @@ from binalloc.collection import no_collection
 from binalloc.errors import Hint, UsageError
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
 from binalloc.frontend.ignored import IgnoredText
-from binalloc.frontend.ir import STACK_BYTES, STACK_LIMIT, Program
+from binalloc.frontend.ir import STACK_BYTES, STACK_LIMIT, VirtualProgram
 from binalloc.frontend.ptx import ast
-from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
-from binalloc.frontend.units import Unit
+from binalloc.frontend.refused import NotImportable, NotImported, Refusal
+from binalloc.frontend.units import TranslationUnit
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.model import Machine
 from binalloc.version import IMPORTER, VERSION
@@ -46,7 +46,7 @@ class Imported:
     module: Module  #: the binary, scheduled for the machine asked for
     kernels: list[KernelFigures]  #: figures, in the order of the text
     #: kernels that cannot be imported, with the reasons; empty without `skip_unsupported`
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[NotImported] = field(default_factory=list)
     ignored: list[IgnoredText] = field(default_factory=list)  #: directives that have no effect on the binary
 
 
@@ -80,7 +80,7 @@ def import_ptx(
     if not texts or len(texts) != len(paths):
         found = f"{len(texts)} texts, {len(paths)} paths"
         raise UsageError("texts and their paths", found=found, expected="at least one text, and a path for each")
-    units = [Unit(*pair) for pair in zip(texts, paths, strict=True)]
+    units = [TranslationUnit(*pair) for pair in zip(texts, paths, strict=True)]
     return import_units(
         units, kernels=kernels, machine=machine, block_dim=block_dim, optimised=optimised,
         skip_unsupported=skip_unsupported, stack_bytes=stack_bytes,
@@ -89,7 +89,7 @@ def import_ptx(
 
 @no_collection()
 def import_units(
-    units: Sequence[Unit],
+    units: Sequence[TranslationUnit],
     *,
     kernels: Sequence[str] | None = None,
     machine: Machine | str | Path | None = None,
@@ -105,7 +105,7 @@ def import_units(
     if not 0 < stack_bytes <= STACK_LIMIT:
         expected = f"1 to {STACK_LIMIT}"
         raise UsageError("no size of a stack", place=Hint("{stack_bytes}"), found=stack_bytes, expected=expected)
-    left_out: list[LeftOut] = []
+    left_out: list[NotImported] = []
     while True:
         try:
             program = _program(units, kernels, block_dim, optimised, stack_bytes)
@@ -126,12 +126,12 @@ def import_units(
 
 
 def _program(
-    units: Sequence[Unit],
+    units: Sequence[TranslationUnit],
     kernels: Sequence[str] | None,
     block_dim: tuple[int, int, int] | None,
     optimised: bool,
     stack_bytes: int,
-) -> Program:
+) -> VirtualProgram:
     """Return the program, lowered and optimised. Raises NotImportable."""
     from binalloc.frontend.lower.program.module import lower_module
     from binalloc.frontend.opt.pipeline import optimise
@@ -150,7 +150,7 @@ def _model(machine: Machine | str | Path) -> Machine:
     return machine if isinstance(machine, Machine) else load_machine(machine)
 
 
-def _machine_of(program: Program) -> Machine:
+def _machine_of(program: VirtualProgram) -> Machine:
     """Return the machine that belongs to the target in the text."""
     from binalloc.models.machines.reader import machine_of_target
 
@@ -158,7 +158,7 @@ def _machine_of(program: Program) -> Machine:
     return machine_of_target(next(filter(None, targets), ""))
 
 
-def _allocated(program: Program, target: Machine, skip_unsupported: bool) -> Allocated:
+def _allocated(program: VirtualProgram, target: Machine, skip_unsupported: bool) -> Allocated:
     """Allocate registers.
 
     Raises NoRoom where there are too few. With skip_unsupported, raises NotImportable instead, which names the kernels
@@ -172,13 +172,13 @@ def _allocated(program: Program, target: Machine, skip_unsupported: bool) -> All
         raise
 
 
-def _linked(units: Sequence[Unit]) -> ast.Module:
+def _linked(units: Sequence[TranslationUnit]) -> ast.PtxModule:
     """Parse the units and link them to one module. Raises UsageError where two have the same text."""
     from binalloc.frontend.link.link import link
     from binalloc.frontend.ptx.parser import parse
 
     modules = [parse(unit.text, unit.path) for unit in units]
-    seen: dict[str, Unit] = {}
+    seen: dict[str, TranslationUnit] = {}
     for unit, module in zip(units, modules, strict=True):
         # nvcc makes the same text, without any name, of all sources that have host code alone.
         something = module.functions or module.variables
@@ -188,7 +188,7 @@ def _linked(units: Sequence[Unit]) -> ast.Module:
     return link(modules, [unit.whole for unit in units])
 
 
-def _without(program: Program, error: NoRoom) -> NotImportable:
+def _without(program: VirtualProgram, error: NoRoom) -> NotImportable:
     """Return the refusal of the kernels that call, directly or through others, the routine with too few registers."""
     above = {error.routine}
     before = 0
@@ -196,7 +196,7 @@ def _without(program: Program, error: NoRoom) -> NotImportable:
         before = len(above)
         above.update(name for name in program.routines if error.callees[name] & above)
     kernels = [name for name, routine in program.routines.items() if routine.is_kernel]
-    left_out = [LeftOut(name, (Refusal(error.routine, error),)) for name in kernels if name in above]
+    left_out = [NotImported(name, (Refusal(error.routine, error),)) for name in kernels if name in above]
     return NotImportable(left_out, [name for name in kernels if name not in above])
 
 
@@ -219,7 +219,7 @@ def _figures(name: str, module: Module, allocated: Allocated) -> KernelFigures:
     )
 
 
-def _provenance(units: Sequence[Unit], machine: str, stack_bytes: int | None) -> dict[str, object]:
+def _provenance(units: Sequence[TranslationUnit], machine: str, stack_bytes: int | None) -> dict[str, object]:
     """Return the record of the binary's origin: the hash of its one text, or of each text in their order.
 
     stack_bytes: stack per thread, where a function has its frames on a stack.

@@ -75,7 +75,7 @@ class Registers:
         return FIRST_REGISTER + len(self.base)
 
 
-class Node:
+class VirtualNode:
     """A node is one virtual instruction.
 
     Assign a new instruction to the property `instr`, so that the cached view is renewed. The view of a CALL does not
@@ -126,12 +126,12 @@ class Node:
 
 
 @dataclass
-class Block:
+class RoutineBlock:
     """A basic block is a run of nodes that control enters at the first one alone. The order of blocks is that of
     Routine.blocks."""
 
     number: int  #: unique in its routine, never reused
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[VirtualNode] = field(default_factory=list)
     label: str = ""
 
 
@@ -152,7 +152,7 @@ class Routine:
 
     name: str
     registers: Registers
-    blocks: list[Block]
+    blocks: list[RoutineBlock]
     #: kind, params, block, max_threads, local_frame, shared bytes; registers and machine are set at the end
     info: FunctionInfo
     #: units, one per 32-bit word, for a function's parameters in order; empty for kernels, whose parameters are in
@@ -186,11 +186,11 @@ class Routine:
             out[block.number] = tuple(found)
         return out
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[VirtualNode]:
         return [node for block in self.blocks for node in block.nodes]
 
 
-def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
+def indices(routine: Routine, node: VirtualNode) -> tuple[list[int], list[int]]:
     """Return (defined, used) by `node`: its operands and guard, a call's arguments and results, at RET the routine's
     results.
 
@@ -223,7 +223,7 @@ def indices(routine: Routine, node: Node) -> tuple[list[int], list[int]]:
 
 
 @dataclass
-class Program:
+class VirtualProgram:
     """A program holds the wanted kernels and all functions that they call, directly or through others.
 
     Callees come before callers, and the routines of a cycle stand side by side.

@@ -26,7 +26,7 @@ HOW = "nvcc -ptx -arch=sm_75 -lineinfo FILE.cu -o FILE.ptx"
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledCuda:
     """A compilation gives PTX, and says how it came about."""
 
     text: bytes  #: the PTX, not decoded
@@ -38,7 +38,7 @@ def is_cuda_source(data: bytes, path: str) -> bool:
     return path.endswith(_SUFFIX) and not data.startswith(_ELF)
 
 
-def compile_cuda(path: str, capability: str | None) -> Compiled:
+def compile_cuda(path: str, capability: str | None) -> CompiledCuda:
     """Compile CUDA source and return its PTX.
 
     Args:
@@ -67,7 +67,7 @@ def compile_cuda(path: str, capability: str | None) -> Compiled:
                 remedy=Hint("What nvcc says is above."),
             ) from CompilerSays(said)  # fmt: skip
         text = read_bytes(out)
-    return Compiled(text, f"compiled by nvcc {_version(nvcc)} for {architecture} (-ptx -lineinfo)")
+    return CompiledCuda(text, f"compiled by nvcc {_version(nvcc)} for {architecture} (-ptx -lineinfo)")
 
 
 class CompilerSays(Exception):

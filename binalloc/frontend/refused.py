@@ -17,7 +17,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class NotImported:
     """A kernel is left out if it cannot be imported. It has at least one refusal."""
 
     kernel: str
@@ -30,7 +30,7 @@ class NotImportable(MalformedInput):
     Its message is the first reason. The remedy says how many further reasons there are.
     """
 
-    def __init__(self, left_out: Sequence[LeftOut], importable: Sequence[str]) -> None:
+    def __init__(self, left_out: Sequence[NotImported], importable: Sequence[str]) -> None:
         first = left_out[0].refusals[0].error
         super().__init__(
             first.message, file=first.file, place=first.place, found=first.found, expected=first.expected,

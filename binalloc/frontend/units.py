@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Unit:
+class TranslationUnit:
     """A unit is the PTX of one translation unit. Several units are imported together."""
 
     text: str

@@ -49,10 +49,10 @@ RECORD: Fields = (("bytes", 4, 1), ("block", 4, 1), ("thread", 4, 1), ("format",
 ARGUMENT_BYTES = 8  # an argument of printf takes so much in a record, whatever its type: the widest has 64 bits
 
 
-STATE_MASK = 0xFF  # the bits of a block's state that hold its `State`; the bits above are its size class
+STATE_MASK = 0xFF  # the bits of a block's state that hold its `GranuleState`; the bits above are its size class
 
 
-class State(IntEnum):
+class GranuleState(IntEnum):
     """A granule of the heap, at which a block may begin, is in one of these states."""
 
     NEVER = 0  #: no block has begun here
@@ -60,7 +60,7 @@ class State(IntEnum):
     FREED = 2  #: a freed block begins here
 
 
-class Stop(IntEnum):
+class RuntimeStop(IntEnum):
     """The runtime stops a grid for one of these reasons; NONE means that it did not stop it."""
 
     NONE = 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from binalloc.launch.contents.schema import Filled, parse_init
 from binalloc.launch.dtypes import NUMBERS, POINTER_BYTES, kind_of
-from binalloc.launch.elements.cells import Field, cells
+from binalloc.launch.elements.cells import CellField, cells
 from binalloc.launch.elements.layout import MAX_AXES, Element, Struct, size_of
 from binalloc.launch.elements.tables import Types, require_apart, struct_types
 from binalloc.launch.placing import Target
@@ -181,13 +181,13 @@ def _struct(shell: Argument, entry: dict[str, Any], types: Types, targets: Mappi
 
 def _fields(
     entry: dict[str, Any], types: Types, targets: Mapping[str, Target], at: At
-) -> tuple[list[Field], int, int]:
+) -> tuple[list[CellField], int, int]:
     """Return fields one behind the other, each aligned to its element, or at its own `offset`; and their end, and the
     largest alignment."""
     items = at.required(entry, "fields")
     if not isinstance(items, list) or not items:
         at.sub("fields").fail("not fields", quoted(items), "a list of tables { dtype, value }")
-    out: list[Field] = []
+    out: list[CellField] = []
     spans: list[tuple[str, int, int]] = []
     end, align = 0, 1
     for i, item in enumerate(items):
@@ -207,12 +207,12 @@ def _fields(
 
 def _field(
     entry: dict[str, Any], end: int, types: Types, targets: Mapping[str, Target], at: At
-) -> tuple[list[Field], tuple[str, int, int], int]:  # fmt: skip
+) -> tuple[list[CellField], tuple[str, int, int], int]:  # fmt: skip
     """Return one member: its numbers and pointers; its name, offset and bytes; its alignment. By default it lies behind
     the first `end` bytes."""
     at.only_keys(entry, _FIELD_KEYS)
     name = a_name(entry["name"], at.sub("name")) if "name" in entry else ""
-    inside: list[Field] = []
+    inside: list[CellField] = []
     if "argument" in entry:
         at.only_keys(entry, ("name", "argument", "at", "offset"))
         inside, size, align = [_address(entry, 0, name, targets, at)], POINTER_BYTES, POINTER_BYTES
@@ -234,7 +234,7 @@ def _field(
 
 def _typed(
     entry: dict[str, Any], name: str, types: Types, targets: Mapping[str, Target], at: At
-) -> tuple[list[Field], int, int]:
+) -> tuple[list[CellField], int, int]:
     """Return a field with a type: numbers and pointers, bytes and alignment. A list is an array of them."""
     element = types.element(at.required(entry, "dtype"), at.sub("dtype"))
     given, where = at.required(entry, "value"), at.sub("value")
@@ -251,14 +251,14 @@ def _typed(
     return found, count * size_of(element), align
 
 
-def _address(entry: dict[str, Any], offset: int, name: str, targets: Mapping[str, Target], at: At) -> Field:
+def _address(entry: dict[str, Any], offset: int, name: str, targets: Mapping[str, Target], at: At) -> CellField:
     """Return a field with the address of a byte of a buffer, the first by default, or with a texture's or surface's
     handle. offset: its byte offset."""
     other = a_name(entry["argument"], at.sub("argument"))
     if other not in targets:
         at.sub("argument").fail("no such buffer, texture or surface", other, ", ".join(targets) or "one of the launch")
     byte = at.sub("at").integer(entry.get("at", 0), 0, targets[other].bytes)
-    return Field(offset, argument=other, name=name, at=byte)
+    return CellField(offset, argument=other, name=name, at=byte)
 
 
 def _shape(value: object, element: Element, at: At) -> tuple[int, ...]:

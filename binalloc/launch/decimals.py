@@ -14,12 +14,12 @@ from binalloc.launch.dtypes import BF16
 _DIGITS = {"f16": 11, BF16: 8, "f32": 24}  # binary digits of the types that are narrower than Python's floats
 
 
-class Written(float):
+class WrittenFloat(float):
     """A written float remembers its text in the file."""
 
     text: str
 
-    def __new__(cls, text: str) -> Written:
+    def __new__(cls, text: str) -> WrittenFloat:
         made = super().__new__(cls, text)
         made.text = text
         return made
@@ -40,7 +40,7 @@ def rounds_once(value: int | float, dtype: str) -> float:
         return nearest
     if not (math.frexp(nearest)[0] * 2.0 ** (digits + 1)).is_integer():
         return nearest
-    exact = Decimal(value.text) if isinstance(value, Written) else value
+    exact = Decimal(value.text) if isinstance(value, WrittenFloat) else value
     if exact == nearest:
         return nearest
     return math.nextafter(nearest, math.inf if exact > nearest else -math.inf)

@@ -38,7 +38,7 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.files import instead_of_file
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.comparison import Difference, compare, compare_globals, variable_name
-from binalloc.launch.decimals import Written
+from binalloc.launch.decimals import WrittenFloat
 from binalloc.launch.dtypes import BF16, Array, copied, rounded, shown
 from binalloc.launch.elements.layout import by_offset
 from binalloc.launch.schema import parse_launch
@@ -73,7 +73,7 @@ def load_launch(path: str | Path, size: str | None = None) -> Launch:
 
 def read_table(path: str | Path) -> dict[str, Any]:
     """Return the table in a launch file, floats with their text. Raises as `read_toml` does."""
-    return read_toml(path, "launch file", Written)
+    return read_toml(path, "launch file", WrittenFloat)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 
 from binalloc.errors import UsageError
+from binalloc.launch.contents.init import ContentSetting, contents
 from binalloc.launch.contents.init import Distribution as Distribution
 from binalloc.launch.contents.init import Init as Init
 from binalloc.launch.contents.init import InitKind as InitKind
-from binalloc.launch.contents.init import Setting, contents
 from binalloc.launch.dtypes import DTYPES as DTYPES
 from binalloc.launch.dtypes import POINTER_BYTES as POINTER_BYTES
 from binalloc.launch.dtypes import Array as Array
 from binalloc.launch.dtypes import Number, copied, rounded, shown
-from binalloc.launch.elements.cells import Field as Field
+from binalloc.launch.elements.cells import CellField as CellField
 from binalloc.launch.elements.cells import by_name, put
 from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
 from binalloc.launch.placing import Target, place_buffers
@@ -108,7 +108,7 @@ class Argument:
     init: Init = field(default_factory=Init)  #: contents before the launch
     compare: Compare = field(default_factory=Compare)
     texture: Texture | None = None  #: of a texture or surface
-    fields: tuple[Field, ...] = ()  #: of a struct by value: its contents
+    fields: tuple[CellField, ...] = ()  #: of a struct by value: its contents
     size: int = 0  #: of a struct by value: its bytes
     #: type of its elements where they have no `dtype`, or type of a struct by value where it has one
     struct: Struct | None = None
@@ -318,7 +318,9 @@ class Launch:
         """Return fresh contents of arguments, by name."""
         addresses, targets = self.addresses, targets_of(self.arguments)
         return {
-            a.name: contents(a.init, a.element, a.shape, Setting(addresses, targets, f"argument {a.name}", self.path))
+            a.name: contents(
+                a.init, a.element, a.shape, ContentSetting(addresses, targets, f"argument {a.name}", self.path)
+            )
             for a in arguments
         }
 

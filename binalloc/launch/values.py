@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
 from binalloc.isa.interface.names import NAME, NAME_LIMIT
-from binalloc.launch.decimals import Written, rounds_once
+from binalloc.launch.decimals import WrittenFloat, rounds_once
 from binalloc.launch.dtypes import BF16, DTYPES, PART, Number, kind_of
 from binalloc.printable import quoted
 from binalloc.toml_values import TomlPlace
@@ -113,11 +113,11 @@ def a_value(value: object, dtype: str, at: At) -> Number:
         if not is_number(value):
             at.fail("not a number", quoted(value), f"an {dtype}")
         limit = _LIMITS[dtype]
-        beyond = value.beyond if isinstance(value, Written) else isinstance(value, int) and abs(value) >= limit
+        beyond = value.beyond if isinstance(value, WrittenFloat) else isinstance(value, int) and abs(value) >= limit
         number = math.inf if beyond else rounds_once(value, dtype)
         if beyond or limit <= abs(number) < math.inf:
-            at.fail("does not fit its type", value.text if beyond and isinstance(value, Written) else quoted(value),
-                    f"an {dtype}")  # fmt: skip
+            found = value.text if beyond and isinstance(value, WrittenFloat) else quoted(value)
+            at.fail("does not fit its type", found, f"an {dtype}")
         return number
     low, high = -(1 << bits - 1) if kind == "i" else 0, (1 << bits - (kind == "i")) - 1
     if isinstance(value, float):

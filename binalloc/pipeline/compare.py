@@ -59,7 +59,7 @@ class Hearer(Protocol):
         """Take a kernel with all its rows, or with the rows before an interruption."""
 
 
-class Stopped(KeyboardInterrupt):
+class ComparisonStopped(KeyboardInterrupt):
     """This exception is raised when Ctrl-C comes while the rows of a budget are made."""
 
     def __init__(self, rows: list[Row]) -> None:
@@ -96,7 +96,7 @@ def compare_kernels(
             one.reason = error.message
         except KeyboardInterrupt as stop:
             found.partial = True
-            left = stop.rows if isinstance(stop, Stopped) else []
+            left = stop.rows if isinstance(stop, ComparisonStopped) else []
             one.rows += left
             hearer.rows(left)
         found.kernels.append(one)
@@ -145,7 +145,7 @@ def _rows(module: Module, request: Request, budget: Budget, allocators: Sequence
             request.progress(f"{request.kernel}: {budget.registers} registers, {budget.slots} slots, {name}")
             rows.append(_row_of(module, request, budget, name, made))
     except KeyboardInterrupt as stop:
-        raise Stopped(rows) from stop
+        raise ComparisonStopped(rows) from stop
     bound = next((found.bound for found in made.values() if found.bound is not None), None)
     return [replace(row, bound=bound) if row.cost is not None else row for row in rows]
 

@@ -96,7 +96,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptDirectives:
     """This record has the obeyed directives, and the cost of obeying them."""
 
     obeyed: Obeyed
@@ -107,7 +107,7 @@ class Kept:
     demand: int  #: registers per thread of the input
 
 
-def kept(module: Module, request: Request, given: Version) -> Kept:
+def kept(module: Module, request: Request, given: Version) -> KeptDirectives:
     """Return the obeyed directives, and the cost of obeying them.
 
     given: the input as it is on the machine, or its replacement there (`original.baseline`).
@@ -115,9 +115,9 @@ def kept(module: Module, request: Request, given: Version) -> Kept:
     bound = _fitting(obeyed(module, request), module, request)
     info = module.function(request.kernel).info
     if bound.registers is None:
-        return Kept(bound, (), info.registers)
+        return KeptDirectives(bound, (), info.registers)
     if info.registers <= bound.registers:
-        return Kept(bound, (_cost(given, given.allocated),), info.registers)
+        return KeptDirectives(bound, (_cost(given, given.allocated),), info.registers)
     asked = {BASELINE: 0}
     if bound.smem_spilling:
         dynamic = request.launch.dynamic_shared if request.launch is not None else 0
@@ -125,7 +125,7 @@ def kept(module: Module, request: Request, given: Version) -> Kept:
     asked.setdefault(request.allocator, _slots(module, request, bound.registers))
     found = (_version(module, request, bound.registers, slots, name) for name, slots in asked.items())
     costs = tuple(_cost(version, version.allocator) for version in found if version is not None)
-    return Kept(bound, costs, info.registers)
+    return KeptDirectives(bound, costs, info.registers)
 
 
 def _fitting(bound: Obeyed, module: Module, request: Request) -> Obeyed:
@@ -171,7 +171,7 @@ def _version(module: Module, request: Request, registers: int, slots: int, alloc
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledKernel:
     """This record is a kernel as its compiler would make it, with the registers that its directives leave."""
 
     binding: tuple[str, ...]  #: directives that leave fewer registers than the kernel has, as texts
@@ -181,7 +181,9 @@ class Compiled:
     slots: int  #: per thread
 
 
-def compiled(module: Module, kernel: str, machine: Machine, registers: int, dynamic_shared: int = 0) -> Compiled | None:
+def compiled(
+    module: Module, kernel: str, machine: Machine, registers: int, dynamic_shared: int = 0
+) -> CompiledKernel | None:
     """Return `kernel` as compiled under its own directives; None if they leave it `registers`.
 
     It spills to local memory, and with the pragma to as many slots as ptxas gives. Raises Refused, with the names of
@@ -209,4 +211,4 @@ def compiled(module: Module, kernel: str, machine: Machine, registers: int, dyna
             place=error.place, expected=f"what {' and '.join(texts)} says",
         ) from error  # fmt: skip
     found = made.module.function(kernel).info
-    return Compiled(texts, found.registers, local_bytes(found), found.spill_local, found.slots)
+    return CompiledKernel(texts, found.registers, local_bytes(found), found.spill_local, found.slots)

@@ -16,7 +16,7 @@ from binalloc.isa.instruction import Module
 from binalloc.models.allocation.stack.layouts import DEFAULT_LAYOUT
 from binalloc.models.machines.budget import Budget, levels, most_blocks, slots_for_blocks
 from binalloc.pipeline.block import require_block
-from binalloc.pipeline.directives import Kept, kept, obeyed
+from binalloc.pipeline.directives import KeptDirectives, kept, obeyed
 from binalloc.pipeline.infeasible import no_baseline, too_few_registers, too_many_slots
 from binalloc.pipeline.original import Original, baseline, run_original
 from binalloc.pipeline.own_machine import at_home
@@ -70,7 +70,7 @@ class Outcome:
     #: if the control codes are the same, None if it was not run
     rescheduling: float | None = None
     local: Version | None = None  #: version by allocator `local` at the same number of blocks
-    directives: Kept | None = None  #: the kernel's own directives, and what they cost
+    directives: KeptDirectives | None = None  #: the kernel's own directives, and what they cost
 
     @property
     def verified(self) -> bool:

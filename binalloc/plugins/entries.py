@@ -22,7 +22,7 @@ MACHINES = "binalloc.machines"
 
 
 @dataclass(frozen=True, order=True)
-class Entry:
+class PluginEntry:
     """An entry point names an object that an installed package offers."""
 
     name: str  #: as users write it
@@ -67,7 +67,7 @@ def _resolved(value: str) -> Any:
     return found
 
 
-def entries(group: str, own: frozenset[str]) -> dict[str, Entry]:
+def entries(group: str, own: frozenset[str]) -> dict[str, PluginEntry]:
     """Return the entry points of a group by their names, sorted.
 
     own: names that come with the tool; entry points of these names are ignored. Names that clash are left out, and a
@@ -85,11 +85,11 @@ def clashing(group: str, own: frozenset[str], name: str) -> str:
 
 
 @cache
-def _entries(group: str, own: frozenset[str]) -> tuple[dict[str, Entry], tuple[str, ...]]:
-    found: dict[str, list[Entry]] = {}
+def _entries(group: str, own: frozenset[str]) -> tuple[dict[str, PluginEntry], tuple[str, ...]]:
+    found: dict[str, list[PluginEntry]] = {}
     for entry in _installed(group):
         found.setdefault(entry.name, []).append(entry)
-    alone: dict[str, Entry] = {}
+    alone: dict[str, PluginEntry] = {}
     clashes = []
     for name, mine in sorted(found.items()):
         places = " and ".join(entry.place for entry in mine)
@@ -102,10 +102,12 @@ def _entries(group: str, own: frozenset[str]) -> tuple[dict[str, Entry], tuple[s
     return alone, tuple(clashes)
 
 
-def _installed(group: str) -> list[Entry]:
+def _installed(group: str) -> list[PluginEntry]:
     from importlib import metadata
 
-    found = {Entry(point.name, _package(point), group, point.value) for point in metadata.entry_points(group=group)}
+    found = {
+        PluginEntry(point.name, _package(point), group, point.value) for point in metadata.entry_points(group=group)
+    }
     return sorted(found)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from binalloc.errors import Hint
-from binalloc.plugins.entries import Entry, clashing, entries
+from binalloc.plugins.entries import PluginEntry, clashing, entries
 from binalloc.plugins.fault import PluginFault
 from binalloc.rows import Named, find
 
@@ -25,11 +25,11 @@ class Table(Mapping[str, Row]):
         row: makes a row of an entry point.
     """
 
-    def __init__(self, built_in: dict[str, Row], group: str, row: Callable[[Entry], Row]) -> None:
+    def __init__(self, built_in: dict[str, Row], group: str, row: Callable[[PluginEntry], Row]) -> None:
         self.built_in, self.group, self._row = built_in, group, row
         self._own = frozenset(built_in)
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, PluginEntry]:
         """Return the entry points of installed packages."""
         return entries(self.group, self._own)
 

@@ -11,11 +11,11 @@ from binalloc.printable import count
 
 if TYPE_CHECKING:
     from binalloc.models.machines.author_bounds import Directive
-    from binalloc.pipeline.directives import Cost, Kept
+    from binalloc.pipeline.directives import Cost, KeptDirectives
     from binalloc.report.shapes.parts.versions import DirectiveCost, DirectiveJson, DirectivesJson
 
 
-def directives_json(kept: Kept) -> DirectivesJson | None:
+def directives_json(kept: KeptDirectives) -> DirectivesJson | None:
     """Return what the directives bound and cost; None where the kernel has none."""
     bound = kept.obeyed
     if not bound.said and not bound.smem_spilling:

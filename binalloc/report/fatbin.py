@@ -20,7 +20,7 @@ class Holds(Protocol):
     def section(self) -> str: ...
 
 
-class Code(Protocol):
+class CodePiece(Protocol):
     """A piece of code; see `frontend.fatbin.entries.FatbinEntry`."""
 
     @property
@@ -51,7 +51,7 @@ class Code(Protocol):
     def linked(self) -> bool: ...
 
 
-def entries_to_dict(files: Sequence[tuple[str, Sequence[Code]]]) -> EntriesFields:
+def entries_to_dict(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> EntriesFields:
     """All entries of all files, for --json; what is not recorded is null."""
     return {
         "entries": [
@@ -81,7 +81,7 @@ def entries_to_dict(files: Sequence[tuple[str, Sequence[Code]]]) -> EntriesField
 _HEAD = ("entry", "unit", "kind", "for", "bits", "packed", "bytes", "unpacked", "in", "source", "options")
 
 
-def render_entries(files: Sequence[tuple[str, Sequence[Code]]]) -> str:
+def render_entries(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> str:
     """A table for each file."""
     out = []
     for file, entries in files:

@@ -10,12 +10,12 @@ from binalloc.report.table import table
 
 if TYPE_CHECKING:
     from binalloc.frontend.importer import Imported, KernelFigures
-    from binalloc.frontend.refused import LeftOut, Refusal
-    from binalloc.frontend.units import Unit
+    from binalloc.frontend.refused import NotImported, Refusal
+    from binalloc.frontend.units import TranslationUnit
     from binalloc.report.shapes.commands.importing import ImportedKernel, ImportFields, KernelNotImported, RefusalJson
 
 
-def import_json(imported: Imported, units: Sequence[Unit], output: str, size: int) -> ImportFields:
+def import_json(imported: Imported, units: Sequence[TranslationUnit], output: str, size: int) -> ImportFields:
     """Return what was imported. units: the linked files. output: the written file, of `size` bytes."""
     return {
         "output": output,
@@ -44,7 +44,7 @@ def _kernel(kernel: KernelFigures) -> ImportedKernel:
     }
 
 
-def _left_out(left: LeftOut) -> KernelNotImported:
+def _left_out(left: NotImported) -> KernelNotImported:
     return {"kernel": left.kernel, "refusals": [_refusal(refusal) for refusal in left.refusals]}
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from binalloc.printable import one_line
 
 
-class Grid(NamedTuple):
+class TextTable(NamedTuple):
     """A table before it is text."""
 
     head: Sequence[str]

@@ -90,7 +90,7 @@ def baseline_text(result: LaunchResult, test: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Spilling:
+class KernelSpilling:
     """A kernel's spilling is its local memory, with the part that spills take of it."""
 
     local_bytes: int  #: bytes of local memory per thread
@@ -98,14 +98,14 @@ class Spilling:
     under: str = ""  #: the directives that they are found under, in words after a blank, or nothing
 
 
-def spilling(result: LaunchResult) -> Spilling:
+def spilling(result: LaunchResult) -> KernelSpilling:
     """Return what a kernel spills, under its own directives where it does not keep to them. Raises Refused where no
     code can."""
     own = result.own
     if own is None:
-        return Spilling(result.local_bytes, result.spill_bytes)
+        return KernelSpilling(result.local_bytes, result.spill_bytes)
     under = f" under {' and '.join(own.binding)} ({own.registers} of {result.registers} registers)"
-    return Spilling(max(own.local_bytes, result.local_bytes), max(own.spill_bytes, result.spill_bytes), under)
+    return KernelSpilling(max(own.local_bytes, result.local_bytes), max(own.spill_bytes, result.spill_bytes), under)
 
 
 def _figures(result: LaunchResult) -> dict[str, Any]:

@@ -28,10 +28,10 @@ from binalloc.bitset import bits
 from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, SLOT_ROW
 from binalloc.isa.kinds import Flow
-from binalloc.verify.lockstep import Edge, Node, NodeBlock, Position
-from binalloc.verify.original import Original
+from binalloc.verify.lockstep import LockstepEdge, LockstepNode, NodeBlock, Position
+from binalloc.verify.original import OriginalFunction
 from binalloc.verify.product import Product
-from binalloc.verify.reading.code import Code
+from binalloc.verify.reading.code import FunctionCode
 from binalloc.verify.reading.footprint import Footprint
 from binalloc.verify.reading.names import (
     WHOLE,
@@ -46,7 +46,7 @@ from binalloc.verify.reading.names import (
 )
 from binalloc.verify.reading.webs import TRUE_VALUE
 from binalloc.verify.report import Finding
-from binalloc.verify.transfer import Effects, Steps
+from binalloc.verify.transfer import Effects, TransferFunctions
 from binalloc.verify.values.conditions import NONE, Facts, Set
 from binalloc.verify.values.lattice import State
 from binalloc.verify.values.meet import meet
@@ -73,11 +73,11 @@ class Pair:
     footprint: Footprint = field(default_factory=Footprint)  #: places that the pair may touch
 
     @property
-    def old(self) -> Original:
+    def old(self) -> OriginalFunction:
         return self.product.old
 
     @property
-    def new(self) -> Code:
+    def new(self) -> FunctionCode:
         return self.product.new
 
 
@@ -91,7 +91,7 @@ class ContextResult:
 
 
 @dataclass
-class Setting:
+class ProofSetting:
     """A setting is shared by all contexts of one check."""
 
     names: Names  #: names of values and tokens
@@ -108,7 +108,7 @@ class Contexts:
     merge_after: steps after which the entries of a pair are merged; until then each is analysed by itself.
     """
 
-    def __init__(self, setting: Setting, merge_after: int) -> None:
+    def __init__(self, setting: ProofSetting, merge_after: int) -> None:
         self.setting, self.merge_after = setting, merge_after
         self.done: dict[tuple[int, tuple[object, ...]], ContextResult] = {}
         self.shared: dict[int, State] = {}
@@ -150,9 +150,9 @@ class _Run:
         self.called: dict[tuple[int, tuple[object, ...]], ContextResult] = {}
         self.steps = self._steps(Effects())
 
-    def _steps(self, effects: Effects) -> Steps:
+    def _steps(self, effects: Effects) -> TransferFunctions:
         s = self.setting
-        return Steps(
+        return TransferFunctions(
             s.names,
             self.pair.old,
             self.pair.new,
@@ -221,7 +221,7 @@ class _Run:
         ways = [e for e in node.edges if e.open(after.K)]
         return [(e.target, self._pass(after.copy() if e is not ways[-1] else after, e)) for e in ways]
 
-    def _pass(self, state: State, edge: Edge) -> State:
+    def _pass(self, state: State, edge: LockstepEdge) -> State:
         """Return the facts behind an edge."""
         if edge.condition is not None:
             state.refine((edge.condition,))
@@ -229,7 +229,7 @@ class _Run:
             state = self.steps.alone(state, m)
         return state
 
-    def _node(self, node: Node, state: State) -> State | None:
+    def _node(self, node: LockstepNode, state: State) -> State | None:
         """Return the facts after the node's step; None where no thread continues."""
         steps = self.steps
         for m in node.passed:
@@ -252,7 +252,7 @@ class _Run:
             return steps.split(state, (condition,), lambda s: self._call(s, callee, node))
         return self._end(node, state)
 
-    def _end(self, node: Node, state: State) -> State | None:
+    def _end(self, node: LockstepNode, state: State) -> State | None:
         """Handle RET and EXIT: RET passes the facts to the caller; after a guarded one the other threads continue."""
         condition = self.pair.old.condition(node.m)
         leaves = condition is None or (condition[0], not condition[1]) not in state.K
@@ -265,7 +265,7 @@ class _Run:
 
     # -- calls
 
-    def _call(self, state: State, callee: Pair, node: Node) -> State | None:
+    def _call(self, state: State, callee: Pair, node: LockstepNode) -> State | None:
         names, foot = self.setting.names, callee.footprint
         pointer = reg_key(self.setting.pointer)
         at = names.pointer_bytes(state.row(pointer)) if self.setting.pointer != NO_REGISTER else None

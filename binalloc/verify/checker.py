@@ -65,17 +65,17 @@ from binalloc.isa.interface.view import NEVER, View
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of, view
 from binalloc.names.kernels import readable
-from binalloc.verify.calls import ContextResult, Contexts, Pair, Setting, TooMuch, collect
+from binalloc.verify.calls import ContextResult, Contexts, Pair, ProofSetting, TooMuch, collect
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
-from binalloc.verify.original import Original
+from binalloc.verify.original import OriginalFunction
 from binalloc.verify.product import Product
 from binalloc.verify.reading.blocks import Blocks
-from binalloc.verify.reading.code import Code, Malformed
+from binalloc.verify.reading.code import FunctionCode, Malformed
 from binalloc.verify.reading.footprint import footprint, live_after_calls, summarise
 from binalloc.verify.reading.inlined import NotInlined, with_inlined
 from binalloc.verify.reading.names import Names, reg_key
 from binalloc.verify.reading.order import find_order, find_places, loaded_words
-from binalloc.verify.reading.webs import Summary, Webs, webs
+from binalloc.verify.reading.webs import NamedWebs, OriginalSummary, webs
 from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import (
     changed_registers,
@@ -138,10 +138,10 @@ class _Checker:
         self.errors: dict[Finding, None] = {}
         self.notes: list[Finding] = []
         self.stats: dict[str, int] = {}
-        self.codes: dict[tuple[int, int], Code] = {}
+        self.codes: dict[tuple[int, int], FunctionCode] = {}
         self.names = Names()
         self.named: dict[int, _Named] = {}
-        self.webs: dict[int, Webs] = {}
+        self.webs: dict[int, NamedWebs] = {}
         self.stack = NO_REGISTER
         self.banks: dict[int, int] = {}
         self.pairs: dict[tuple[int, int], Pair] = {}
@@ -202,10 +202,10 @@ class _Checker:
 
     # -- structure
 
-    def _code(self, fn: Function, stack: int = NO_REGISTER) -> Code:
+    def _code(self, fn: Function, stack: int = NO_REGISTER) -> FunctionCode:
         code = self.codes.get((id(fn), stack))
         if code is None:
-            code = self.codes[id(fn), stack] = Code(fn, self.banks, self.follow, stack)
+            code = self.codes[id(fn), stack] = FunctionCode(fn, self.banks, self.follow, stack)
         return code
 
     def _pair(self, old: Function, new: Function, above: tuple[str, ...]) -> Pair | None:
@@ -286,14 +286,14 @@ class _Checker:
                 calls = {i: replace(s, behind=wanted.get(id(callees[i]), 0)) for i, s in named.calls.items()}
                 self.webs[key] = webs(named.code, named.blocks, at_return, calls, self.names)
 
-    def _lockstep(self, named: _Named, new: Code, origin: list[int]) -> Product:
+    def _lockstep(self, named: _Named, new: FunctionCode, origin: list[int]) -> Product:
         """Return the lockstep with the original in the rewritten program's order, as far as it does the same."""
         values = self.webs[id(named.code.fn)]
         places = find_places(new, origin)
         loaded = loaded_words(n.code for n in self.named.values())
         model = self.original.memory_model
         order = find_order(named.code, named.blocks, values, loaded, new, places, origin, model)
-        old = Original(named.code, named.blocks, values, self.names, order)
+        old = OriginalFunction(named.code, named.blocks, values, self.names, order)
         return Product(old, new, places, old.positions(origin))
 
     def _map_is_usable(self, old: Function, new: Function, origin: Origin | None) -> bool:
@@ -337,7 +337,7 @@ class _Checker:
             named = self.named[id(pair.old.fn)]
             pair.footprint = footprint(named.summary, pair.new, [c.footprint for c in pair.callees.values()])
         low = new.info.local_bytes
-        setting = Setting(
+        setting = ProofSetting(
             names=names,
             pointer=new.info.slot_pointer,
             volatile=changed_registers(set_of(self.original).limits, old.info, new.info),
@@ -374,7 +374,7 @@ class _Checker:
             rows[id(pair)] = max(own, max([0, *shifts]) + below)
         return rows[id(self.order[-1])]
 
-    def _launch(self, setting: Setting, old: Function, new: Function) -> State:
+    def _launch(self, setting: ProofSetting, old: Function, new: Function) -> State:
         """Return the facts at a kernel's start: nothing is written but the local stack register."""
         entry = self.webs[id(old)].entry
         state = State(setting.names, frozenset((*entry.values(), *setting.names.words.values())))
@@ -405,10 +405,10 @@ class _Checker:
 class _Named:
     """A named function is a function of the original with its values named."""
 
-    code: Code  #: its code
+    code: FunctionCode  #: its code
     blocks: Blocks  #: its basic blocks
-    summary: Summary  #: what it does to its caller's places
-    calls: dict[int, Summary]  #: summaries of its callees, by call word
+    summary: OriginalSummary  #: what it does to its caller's places
+    calls: dict[int, OriginalSummary]  #: summaries of its callees, by call word
 
 
 class _Unfollowed(Exception):

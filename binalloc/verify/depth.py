@@ -25,7 +25,7 @@ from binalloc.isa.interface.places import LANES, STACK_ENTRIES
 from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import Flow
 from binalloc.verify.product import Product
-from binalloc.verify.reading.code import Code
+from binalloc.verify.reading.code import FunctionCode
 
 MANY = 1 << 20
 """Stands for any number of entries: more than any program needs."""
@@ -49,7 +49,7 @@ class Depth:
         return 1 + self.calls + min(self.open, self.sides * (LANES - 1))
 
 
-def depth(code: Code, callees: dict[int, Depth]) -> Depth:
+def depth(code: FunctionCode, callees: dict[int, Depth]) -> Depth:
     """Return the bound for a function. callees: bounds of the functions called, by call word."""
     branches = [i for i in range(len(code)) if pushes(code, i)]
     opened = _open(code, branches)
@@ -66,7 +66,7 @@ def depth(code: Code, callees: dict[int, Depth]) -> Depth:
     )
 
 
-def _costs(code: Code, branches: list[int], opened: list[int]) -> list[int]:
+def _costs(code: FunctionCode, branches: list[int], opened: list[int]) -> list[int]:
     """Return the entries of each branch: MANY if it may be executed again while it is open and adds some each time."""
     inside = [0] * len(branches)  # for each branch the ones that may be executed while it is open
     for c, i in enumerate(branches):
@@ -81,7 +81,7 @@ def _costs(code: Code, branches: list[int], opened: list[int]) -> list[int]:
     return out
 
 
-def pushes(code: Code, i: int) -> int:
+def pushes(code: FunctionCode, i: int) -> int:
     """Return the entries that the branch at `i` adds where its lanes diverge."""
     point = code.fn.reconvergence(i)
     if point is None or code.views[i].guard is None:
@@ -89,7 +89,7 @@ def pushes(code: Code, i: int) -> int:
     return (code.fn.target(i) != point) + (i + 1 != point)
 
 
-def _open(code: Code, branches: list[int]) -> list[int]:
+def _open(code: FunctionCode, branches: list[int]) -> list[int]:
     """Return for each word the branches (numbers as bits) whose reconvergence point may be outstanding before it."""
     number = {i: b for b, i in enumerate(branches)}
     closes: dict[int, int] = {}

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.verify.original import Original
-from binalloc.verify.reading.code import Code
+from binalloc.verify.original import OriginalFunction
+from binalloc.verify.reading.code import FunctionCode
 from binalloc.verify.values.conditions import Cond
 
 Position = tuple[int, int]
 """(word of the rewritten function, position in the original)."""
 
 
-class Edge(NamedTuple):
+class LockstepEdge(NamedTuple):
     """An edge leads from a step of the lockstep to a node, the next step."""
 
     target: Position  #: position of the node
@@ -30,7 +30,7 @@ class Edge(NamedTuple):
 
 
 @dataclass(slots=True)
-class Node:
+class LockstepNode:
     """A node is a step of the lockstep."""
 
     #: "insert" (n alone), "skip" (added branch around a guarded call at m), "move" (both only move values), "match"
@@ -39,14 +39,14 @@ class Node:
     n: int  #: word of the rewritten function
     m: int  #: position in the original
     passed: tuple[int, ...] = ()  #: original positions executed alone before the step
-    edges: list[Edge] = field(default_factory=list)  #: where the step may lead
+    edges: list[LockstepEdge] = field(default_factory=list)  #: where the step may lead
 
 
 @dataclass(slots=True)
 class NodeBlock:
     """A block is nodes executed one after the other."""
 
-    nodes: list[Node]  #: its nodes; the last one's edges leave the block
+    nodes: list[LockstepNode]  #: its nodes; the last one's edges leave the block
 
 
 class Lockstep:
@@ -55,8 +55,8 @@ class Lockstep:
     entry: edge to the first step. reconvergence: for every matched branch its points (new, old).
     """
 
-    def __init__(self, old: Original, new: Code) -> None:
+    def __init__(self, old: OriginalFunction, new: FunctionCode) -> None:
         self.old, self.new = old, new
-        self.nodes: dict[Position, Node] = {}
-        self.entry: Edge | None = None
+        self.nodes: dict[Position, LockstepNode] = {}
+        self.entry: LockstepEdge | None = None
         self.reconvergence: list[tuple[int, int]] = []

@@ -1,9 +1,8 @@
 """This module shows an original function to the lockstep: its words in the proposed order, its values by name.
 
-Needs its `Code` and `Webs`, and an order that `order.py` has found to do the same. Positions count in that order. Words
-move inside blocks alone, and branches, calls and ends never move, so the positions that a branch or a reconvergence
-point names stay right.
-"""
+Needs its `FunctionCode` and `NamedWebs`, and an order that `order.py` has found to do the same. Positions count in that
+order. Words move inside blocks alone, and branches, calls and ends never move, so the positions that a branch or a
+reconvergence point names stay right. """
 
 from __future__ import annotations
 
@@ -12,20 +11,20 @@ from collections.abc import Callable, Sequence
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Flow
 from binalloc.verify.reading.blocks import Blocks
-from binalloc.verify.reading.code import Code, LocalAccess, text
+from binalloc.verify.reading.code import FunctionCode, LocalAccess, text
 from binalloc.verify.reading.names import ZERO, Names, is_place
 from binalloc.verify.reading.order import Order
-from binalloc.verify.reading.webs import Webs
+from binalloc.verify.reading.webs import NamedWebs
 from binalloc.verify.values.conditions import Cond
 
-# attributes of `Code` with one entry per word
+# attributes of `FunctionCode` with one entry per word
 _BY_WORD = (
     "instrs", "views", "copies", "adds", "packs", "unpacks", "faulting", "special", "zeros", "nops", "locals",
     "truths", "tests",
 )  # fmt: skip
 
 
-class Original(Code):
+class OriginalFunction(FunctionCode):
     """An original is a function of the original binary, in the proposed order and with names for its values.
 
     numbers: for each position the word there. uses, defs: names of the operands' units, in order. guards: the guard's
@@ -33,7 +32,7 @@ class Original(Code):
     """
 
     def __init__(
-        self, code: Code, blocks: Blocks, webs: Webs, names: Names, order: Order | None = None
+        self, code: FunctionCode, blocks: Blocks, webs: NamedWebs, names: Names, order: Order | None = None
     ) -> None:
         vars(self).update(vars(code))
         self.blocks, self.webs, self.names = blocks, webs, names

@@ -1,10 +1,10 @@
 """This module builds the lockstep of one rewritten function with its original: the pairs of positions executed
 together.
 
-Needs two `Code`s and the instruction map as a hint. Leaves a graph whose nodes are pairs (new index n, old index m):
-"the rewritten program is about to execute n, the original is about to execute m". A node either *inserts* (n has no
-counterpart, the original waits), or *matches* n with m. Where m has no counterpart here the original continues alone:
-edges carry the positions that it passes so. Nothing here needs knowledge of values:
+Needs two `FunctionCode`s and the instruction map as a hint. Leaves a graph whose nodes are pairs (new index n, old
+index m): "the rewritten program is about to execute n, the original is about to execute m". A node either *inserts* (n
+has no counterpart, the original waits), or *matches* n with m. Where m has no counterpart here the original continues
+alone: edges carry the positions that it passes so. Nothing here needs knowledge of values:
 
 - Both programs start at their first word. A matched branch leads to a pair of targets, and every reachable pair must
   match again, so that the rewritten execution follows the original one step by step, in order. It leaves out only
@@ -22,10 +22,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from binalloc.isa.kinds import ENDS, LEAVES, Flow
-from binalloc.verify.lockstep import Edge, Lockstep, Node, NodeBlock, Position
-from binalloc.verify.original import Original
+from binalloc.verify.lockstep import Lockstep, LockstepEdge, LockstepNode, NodeBlock, Position
+from binalloc.verify.original import OriginalFunction
 from binalloc.verify.reading.blocks import Places
-from binalloc.verify.reading.code import Code, text
+from binalloc.verify.reading.code import FunctionCode, text
 from binalloc.verify.reading.exchanges import find_exchanges
 from binalloc.verify.reading.order import Home, find_homes
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
@@ -40,16 +40,16 @@ class Product(Lockstep):
     origin: the hint, in old's positions. places: new's blocks.
     """
 
-    old: Original
+    old: OriginalFunction
 
-    def __init__(self, old: Original, new: Code, places: Places, origin: list[int]) -> None:
+    def __init__(self, old: OriginalFunction, new: FunctionCode, places: Places, origin: list[int]) -> None:
         super().__init__(old, new)
         self.places, self.origin = places, origin
         self.findings: list[Finding] = []
         self.image = set(origin)
         self.silent_locals: set[int] = set()
         self.matched: set[int] = set()
-        self.calls: list[Node] = []
+        self.calls: list[LockstepNode] = []
         self.remade: set[tuple[object, ...]] = set()
         self.exchanges = find_exchanges(new, origin)
         self.limit = 4 * len(new) + 256
@@ -87,13 +87,13 @@ class Product(Lockstep):
         self.silent_locals.update(i for i in passed if old.locals[i] is not None)
         return m, tuple(passed)
 
-    def _edge(self, n: int, m: int, condition: Cond | None = None, before: tuple[int, ...] = ()) -> Edge | None:
+    def _edge(self, n: int, m: int, condition: Cond | None = None, before: tuple[int, ...] = ()) -> LockstepEdge | None:
         """Return an edge to (n, m), from where the original goes on alone; None, with a finding, if it cannot."""
         at = self._alone(m, None)
         if at is None:
             self._fail("control", "the original runs off its code or in circles where instructions were left out", n, m)
             return None
-        return Edge((n, at[0]), before + at[1], condition)
+        return LockstepEdge((n, at[0]), before + at[1], condition)
 
     # -- building
 
@@ -113,7 +113,7 @@ class Product(Lockstep):
             self.nodes[at] = node
             work.extend(e.target for e in reversed(node.edges))
 
-    def _node(self, n: int, m: int) -> Node | None:
+    def _node(self, n: int, m: int) -> LockstepNode | None:
         """Return the step at (n, m); None if there is a finding."""
         if not 0 <= n < len(self.new):
             return self._fail("control", "execution leaves the function's code", n, m)
@@ -147,7 +147,7 @@ class Product(Lockstep):
     def _homes(self) -> dict[int, Home]:
         return find_homes(self.old, self.old.blocks, self.old, self.new, self.places, self.origin)
 
-    def _lost(self, n: int, m: int, k: int) -> Node | None:
+    def _lost(self, n: int, m: int, k: int) -> LockstepNode | None:
         """Record that the next counterpart cannot be reached: name the original instruction that was left out or
         overtaken."""
         at = self._alone(m, None) or (m, ())
@@ -164,20 +164,20 @@ class Product(Lockstep):
             found=f"a counterpart of {self.old.name}+{self.old.number(k)}",
         )
 
-    def _insert(self, n: int, m: int) -> Node | None:
+    def _insert(self, n: int, m: int) -> LockstepNode | None:
         """Return the step of an instruction that the rewritten program executes alone."""
         new = self.new
         if new.views[n].control == Flow.BRANCH:
             if new.jump(n):
-                return Node("insert", n, m, (), [Edge((new.fn.target(n), m))])
+                return LockstepNode("insert", n, m, (), [LockstepEdge((new.fn.target(n), m))])
             return self._skip(n, m)
         if not new.insertable(n):
             return self._fail("inserted", "an instruction was added that does more than move values", n, m)
         if new.views[n].pure and not new.transparent(n):
             self.remade.add(new.views[n].signature)
-        return Node("insert", n, m, (), [Edge((n + 1, m))])
+        return LockstepNode("insert", n, m, (), [LockstepEdge((n + 1, m))])
 
-    def _skip(self, n: int, m: int) -> Node | None:
+    def _skip(self, n: int, m: int) -> LockstepNode | None:
         """Return the step of an added conditional branch, which must lead around one guarded call, and reconverge
         behind it."""
         new, old = self.new, self.old
@@ -204,7 +204,7 @@ class Product(Lockstep):
         around = self._edge(end, call + 1, (condition[0], not condition[1]), (call,))
         if around is None:
             return None
-        return Node("skip", n, call, way[1], [Edge((n + 1, call), (), condition), around])
+        return LockstepNode("skip", n, call, way[1], [LockstepEdge((n + 1, call), (), condition), around])
 
     def _entered(self, n: int, end: int) -> bool:
         """Return whether a branch other than the one at n leads between n and end."""
@@ -214,7 +214,7 @@ class Product(Lockstep):
                 return True
         return False
 
-    def _match(self, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
+    def _match(self, n: int, k: int, passed: tuple[int, ...]) -> LockstepNode | None:
         """Return the step in which n and k are executed together."""
         new, old = self.new, self.old
         if new.transparent(n) and (old.transparent(k) or old.locals[k] is not None):
@@ -230,7 +230,7 @@ class Product(Lockstep):
         elif nv.control == Flow.BRANCH:
             return self._branch(n, k, passed)
         elif nv.control in LEAVES:
-            node = Node("end", n, k, passed)
+            node = LockstepNode("end", n, k, passed)
             condition = old.condition(k)
             if condition is not None:
                 edge = self._edge(n + 1, k + 1, (condition[0], not condition[1]))
@@ -258,16 +258,16 @@ class Product(Lockstep):
             return self.old.views[k].control not in ENDS
         return ng[1] == og[1] or self.old.views[k].control == Flow.BRANCH
 
-    def _step(self, kind: str, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
+    def _step(self, kind: str, n: int, k: int, passed: tuple[int, ...]) -> LockstepNode | None:
         edge = self._edge(n + 1, k + 1)
         if edge is None:
             return None
-        node = Node(kind, n, k, passed, [edge])
+        node = LockstepNode(kind, n, k, passed, [edge])
         if kind == "call":
             self.calls.append(node)
         return node
 
-    def _branch(self, n: int, k: int, passed: tuple[int, ...]) -> Node | None:
+    def _branch(self, n: int, k: int, passed: tuple[int, ...]) -> LockstepNode | None:
         new, old = self.new, self.old
         rn, ro = new.fn.reconvergence(n), old.fn.reconvergence(k)
         if rn is not None and ro is not None:
@@ -281,7 +281,7 @@ class Product(Lockstep):
             if self._inverted(n, k):
                 taken, falls = falls, taken
             edges = [self._edge(taken, old.fn.target(k), condition), self._edge(falls, k + 1, otherwise)]
-        return Node("branch", n, k, passed, [e for e in edges if e is not None])
+        return LockstepNode("branch", n, k, passed, [e for e in edges if e is not None])
 
     def _inverted(self, n: int, k: int) -> bool:
         """Return whether the branch jumps exactly where the original's does not.
@@ -315,7 +315,9 @@ class Product(Lockstep):
             blocks.append(NodeBlock(nodes))
         return blocks, index
 
-    def _fail(self, kind: str, message: str, n: int, m: int, expected: str = "", found: str = "") -> Node | None:
+    def _fail(
+        self, kind: str, message: str, n: int, m: int, expected: str = "", found: str = ""
+    ) -> LockstepNode | None:
         """Record a finding, and return None, so that a caller may return the result."""
         words = text(self.new.fn, n)
         at = self.old.number(m)
@@ -323,7 +325,7 @@ class Product(Lockstep):
         return None
 
 
-def _reverse_postorder(root: Position, nodes: dict[Position, Node]) -> list[Position]:
+def _reverse_postorder(root: Position, nodes: dict[Position, LockstepNode]) -> list[Position]:
     out: list[Position] = []
     seen = {root}
     stack = [(root, iter(nodes[root].edges))]

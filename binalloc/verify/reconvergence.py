@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from binalloc.verify.lockstep import Edge, Lockstep, Node, Position
+from binalloc.verify.lockstep import Lockstep, LockstepEdge, LockstepNode, Position
 
 Pair = tuple[int, int]
 """(reconvergence point of the rewritten branch, of the original one)."""
@@ -28,7 +28,7 @@ _MATCHED = frozenset(("move", "match", "branch", "call", "end"))  # steps in whi
 
 
 @dataclass(frozen=True)
-class Way:
+class MatchedWay:
     """A way leads from one matched step to the next."""
 
     source: Position | None  #: the step it starts from; None: the entry
@@ -41,7 +41,7 @@ class Disagreement(Exception):
     """`Disagreement` is raised where `node` is reached with different stacks, or the added instructions before it form
     a loop."""
 
-    def __init__(self, node: Node, message: str, expected: str = "", found: str = "") -> None:
+    def __init__(self, node: LockstepNode, message: str, expected: str = "", found: str = "") -> None:
         super().__init__(message)
         self.node, self.message, self.expected, self.found = node, message, expected, found
 
@@ -50,7 +50,7 @@ def compare_stacks(product: Lockstep) -> None:
     """Raise Disagreement unless the stacks of both programs agree at every step."""
     points_new = {rn for rn, _ in product.reconvergence}
     points_old = {ro for _, ro in product.reconvergence}
-    ways: dict[Position | None, list[Way]] = {}
+    ways: dict[Position | None, list[MatchedWay]] = {}
     assert product.entry is not None
     ways[None] = list(_ways(product, None, product.entry, points_new, points_old))
     for at, node in product.nodes.items():
@@ -60,9 +60,11 @@ def compare_stacks(product: Lockstep) -> None:
         _enumerate(product, ways)
 
 
-def _ways(product: Lockstep, source: Position | None, edge: Edge, new: set[int], old: set[int]) -> Iterator[Way]:
+def _ways(
+    product: Lockstep, source: Position | None, edge: LockstepEdge, new: set[int], old: set[int]
+) -> Iterator[MatchedWay]:
     """Yield the ways from a step along an edge."""
-    work: list[tuple[Edge, tuple[int, ...], tuple[int, ...], int]] = [(edge, (), (), 0)]
+    work: list[tuple[LockstepEdge, tuple[int, ...], tuple[int, ...], int]] = [(edge, (), (), 0)]
     while work:
         e, seen_new, seen_old, length = work.pop()
         node = product.nodes[e.target]
@@ -73,14 +75,14 @@ def _ways(product: Lockstep, source: Position | None, edge: Edge, new: set[int],
         if node.n in new:
             seen_new += (node.n,)
         if matched:
-            yield Way(source, e.target, seen_new, seen_old)
+            yield MatchedWay(source, e.target, seen_new, seen_old)
         elif length > len(product.nodes):
             raise Disagreement(node, "added instructions go round in a loop")
         else:
             work.extend((x, seen_new, seen_old, length + 1) for x in node.edges)
 
 
-def _same_order(product: Lockstep, ways: dict[Position | None, list[Way]]) -> bool:
+def _same_order(product: Lockstep, ways: dict[Position | None, list[MatchedWay]]) -> bool:
     """Return whether both programs pass the same pairs in the same order on all ways."""
     to_new: dict[int, int] = {}
     to_old: dict[int, int] = {}
@@ -90,7 +92,7 @@ def _same_order(product: Lockstep, ways: dict[Position | None, list[Way]]) -> bo
     return all(tuple(to_new[p] for p in w.old) == w.new for group in ways.values() for w in group)
 
 
-def _enumerate(product: Lockstep, ways: dict[Position | None, list[Way]]) -> None:
+def _enumerate(product: Lockstep, ways: dict[Position | None, list[MatchedWay]]) -> None:
     """Compare all possible stacks of both programs."""
     reached: dict[Position, set[Stack]] = {}
     work: list[tuple[Position | None, Stack]] = [(None, ())]

@@ -23,7 +23,7 @@ from collections.abc import Collection
 from itertools import islice, product
 from typing import TypeVar
 
-from binalloc.verify.original import Original
+from binalloc.verify.original import OriginalFunction
 from binalloc.verify.reading.names import const_of, copy_key, is_token
 from binalloc.verify.values.conditions import NONE
 from binalloc.verify.values.lattice import State
@@ -39,7 +39,7 @@ Signature = tuple[object, ...]  # an operation with its modifiers, without opera
 T = TypeVar("T")
 
 
-def told_by(old: Original, remade: Collection[Signature]) -> frozenset[int]:
+def told_by(old: OriginalFunction, remade: Collection[Signature]) -> frozenset[int]:
     """Return the values read by the original's operations of these signatures, and the sources of copies to them."""
     if not remade:
         return NONE

@@ -1,6 +1,6 @@
 """This module checks resources and layout: what a rewrite must leave unchanged, and what its declared sizes must cover.
 
-Needs the two modules and the reachable functions' `Code`; returns findings and changes nothing.
+Needs the two modules and the reachable functions' `FunctionCode`; returns findings and changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Space
 from binalloc.isa.source_facts import LOOM, SourceFacts
 from binalloc.verify.product import Product
-from binalloc.verify.reading.code import Code, at_fixed_place, text
+from binalloc.verify.reading.code import FunctionCode, at_fixed_place, text
 from binalloc.verify.report import Finding
 
 REGISTER_UNIT = 8
@@ -118,7 +118,7 @@ def check_callee(old: Function, new: Function, views: list[View], kernel: Functi
 
 
 def check_reserved(
-    codes: list[Code], rows: int, old: FunctionInfo, new: FunctionInfo, follow: bool
+    codes: list[FunctionCode], rows: int, old: FunctionInfo, new: FunctionInfo, follow: bool
 ) -> list[Finding]:
     """Check that the kernel reserves no more than it uses: the reserve decides how many blocks run at once.
 
@@ -179,7 +179,7 @@ def _misaligned(view: View) -> Ref | None:
     return None
 
 
-def check_accesses(codes: list[Code], info: FunctionInfo) -> list[Finding]:
+def check_accesses(codes: list[FunctionCode], info: FunctionInfo) -> list[Finding]:
     """Check that every register named is among those that the kernel reserves, and aligned."""
     out = []
     seen: set[int] = set()

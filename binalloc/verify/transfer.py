@@ -1,6 +1,6 @@
 """This module has the transfer functions: what a step of the lockstep does to the facts, and what it needs proven.
 
-Needs a state of `lattice.py` and two `Code`s. The transfer functions, for an unguarded step:
+Needs a state of `lattice.py` and two `FunctionCode`s. The transfer functions, for an unguarded step:
 
 - *Original alone* (`alone`): a copy makes its destination's column equal to the source's; a constant makes it equal to
   the constant's token; a load or store of fixed local words is a copy between columns; any other operation empties the
@@ -28,8 +28,8 @@ from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, WORD
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Access, Flow, Space
-from binalloc.verify.original import Original
-from binalloc.verify.reading.code import Code, ref_keys, text, word_keys
+from binalloc.verify.original import OriginalFunction
+from binalloc.verify.reading.code import FunctionCode, ref_keys, text, word_keys
 from binalloc.verify.reading.names import (
     TRUTH,
     UNWRITTEN,
@@ -68,7 +68,7 @@ class Effects:
         self.settled |= other.settled
 
 
-class Steps:
+class TransferFunctions:
     """The steps of a pair (old, new) are its transfer functions. kernel: slot pointers are set up here. pointer: the
     slot pointer's register, NO_REGISTER for none. volatile: special registers that differ between the programs.
     slot_base: the special register with the first slot's address. spill: bytes [from, to) of spill memory. remade:
@@ -78,8 +78,8 @@ class Steps:
     def __init__(
         self,
         names: Names,
-        old: Original,
-        new: Code,
+        old: OriginalFunction,
+        new: FunctionCode,
         *,
         kernel: bool,
         pointer: int,
@@ -233,7 +233,7 @@ class Steps:
                 state.equate(x, token)
         return state
 
-    def _constants(self, code: Code, i: int, side: str) -> list[int]:
+    def _constants(self, code: FunctionCode, i: int, side: str) -> list[int]:
         """Return tokens of a constant's results by unit. side: for registers that differ between the programs."""
         view = code.views[i]
         if code.zeros[i]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from binalloc import colour_exactly
 from binalloc.bitset import bits
-from binalloc.models.allocation.exact_colouring import Proof
+from binalloc.models.allocation.exact_colouring import ColourProof
 from binalloc.report.table import table
 
 
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
         return 2
     rows = [row(file) for file in files]
     print(table(["graph", "vertices", "edges", "colours", "clique", "proof", "CPU s"], rows), end="")
-    return int(any(r[5] == Proof.NONE for r in rows))
+    return int(any(r[5] == ColourProof.NONE for r in rows))
 
 
 if __name__ == "__main__":

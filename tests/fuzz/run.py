@@ -27,7 +27,7 @@ from binalloc.errors import BinallocError, LimitHit
 from binalloc.isa.instruction import Instr, Module, make
 from binalloc.isa.loom.view import view
 from binalloc.isa.sets.files import load, read_module, write_module
-from binalloc.launch.types import Argument, Field, Init, Launch, Texture
+from binalloc.launch.types import Argument, CellField, Init, Launch, Texture
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
@@ -102,7 +102,7 @@ def random_case(rng: random.Random) -> tuple[Module, str, Launch]:
             value = hostile_word(rng) % (1 << 8 * p.size)
             arguments.append(Argument(p.name, "scalar", f"u{8 * p.size}", (), value))
         else:
-            fields = (Field(0, "u8", tuple(rng.randbytes(p.size))),)
+            fields = (CellField(0, "u8", tuple(rng.randbytes(p.size))),)
             arguments.append(Argument(p.name, "struct", "u8", size=p.size, fields=fields))
     x, y, z = kernel.info.block
     block = (x, y, z) if x else (rng.choice((1, 32, 100, 256)), 1, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from binalloc.emulator.runs.run import run
 from binalloc.frontend.importer import Imported, import_ptx
-from binalloc.laboratory.papers.unified import BENCHMARKS, BLOCK, MACHINES, STATED, Measured
+from binalloc.laboratory.papers.unified import BENCHMARKS, BLOCK, MACHINES, STATED, Table1Figures
 from binalloc.launch.file import check_against, compare, load_launch, reference_outputs
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.original import baseline
@@ -25,7 +25,9 @@ def imported(sample: str, machine: str) -> Imported:
 
 
 @pytest.mark.parametrize(("kernel", "machine", "row"), ROWS, ids=IDS)
-def test_shared_bytes_are_table_1s_and_registers_within_15_percent(kernel: str, machine: str, row: Measured) -> None:
+def test_shared_bytes_are_table_1s_and_registers_within_15_percent(
+    kernel: str, machine: str, row: Table1Figures
+) -> None:
     found = imported(row.sample, machine)
     launch = load_launch(sample_file(f"{row.sample}.toml"))
     info = found.module.function(kernel).info

@@ -45,7 +45,7 @@ def literal(guard: tuple[int, bool] | None) -> int:
 
 
 @dataclass
-class Rows:
+class FlowRows:
     """The solver sees a function as rows, one for each instruction. Sets are ints over places; the problem chooses
     their numbers."""
 
@@ -57,7 +57,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class BlockOrder:
+class FlowBlocks:
     """A block order is the control flow between blocks of rows."""
 
     spans: list[tuple[int, int]]  #: rows of each block, first and one past the last
@@ -138,7 +138,7 @@ class BackwardSolver:
     long as sets of uses only grow and definitions stay. everything: the set of all places.
     """
 
-    def __init__(self, flow: BlockOrder, rows: Rows, everything: int) -> None:
+    def __init__(self, flow: FlowBlocks, rows: FlowRows, everything: int) -> None:
         self.flow = flow
         self.rows = rows
         self.everything = everything

@@ -25,7 +25,7 @@ NO_BLOCK = BlockNumber(-1)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BasicBlock:
     """A block is instructions start..end-1 of the function (word indices)."""
 
     start: int  #: first instruction
@@ -41,7 +41,7 @@ class Cfg:
 
     fn: Function  #: the function
     views: list[View]  #: the `View` of each instruction
-    blocks: list[Block]  #: the blocks
+    blocks: list[BasicBlock]  #: the blocks
     #: successors, ascending, without duplicates; edges out of unreachable blocks are kept
     succs: list[list[BlockNumber]]
     preds: list[list[BlockNumber]]  #: predecessors, likewise
@@ -81,7 +81,7 @@ def build_cfg(fn: Function) -> Cfg:
     views = [view(i) for i in fn.instrs]
     leaders, targets, points = _leaders(fn, views)
     starts = sorted(leaders)
-    blocks = [Block(a, b) for a, b in zip(starts, [*starts[1:], n], strict=True)]
+    blocks = [BasicBlock(a, b) for a, b in zip(starts, [*starts[1:], n], strict=True)]
     numbers = [BlockNumber(k) for k in range(len(blocks))]
     block_at = dict(zip(starts, numbers, strict=True))
     block_of = [k for k, b in zip(numbers, blocks, strict=True) for _ in range(len(b))]

@@ -24,7 +24,7 @@ from binalloc.cli.options import (
     own_machine_option,
     size_option,
 )
-from binalloc.cli.request_options import Wanted, request_options
+from binalloc.cli.request_options import GivenRequest, request_options
 from binalloc.cli.tables import ALLOCATOR_NAMES
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 
@@ -73,7 +73,7 @@ def compare(
     as_json: bool,
     registers: tuple[int, ...],
     slots: tuple[int, ...] | None,
-    wanted: Wanted,
+    wanted: GivenRequest,
     allocators: tuple[str, ...] | None,
 ) -> None:
     """Compare the allocators at several budgets: the spill code of each, its cost, and how far that is from optimal.

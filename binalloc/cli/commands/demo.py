@@ -35,10 +35,10 @@ def demo(
     """Rewrite the samples, kernels and programs alike, and print what each gains. `make demo` runs this command."""
     from binalloc.laboratory.demo.facts import demo_json
     from binalloc.laboratory.demo.records import Demo
-    from binalloc.laboratory.demo.run import Asked, run_demo
+    from binalloc.laboratory.demo.run import DemoOptions, run_demo
     from binalloc.laboratory.demo.text import render_demo
 
-    asked = Asked(replace(options, machine=machine_model(machine)), size)
+    asked = DemoOptions(replace(options, machine=machine_model(machine)), size)
     done = Demo(machine, options.scheduler)
     code = 0
     with progress(False) as show:

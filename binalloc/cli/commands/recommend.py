@@ -31,7 +31,7 @@ from binalloc.cli.options import (
     page_option,
     size_option,
 )
-from binalloc.cli.request_options import Wanted, request_options
+from binalloc.cli.request_options import GivenRequest, request_options
 from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import Refused
@@ -58,7 +58,7 @@ def recommend(
     launch: str | None,
     size: str | None,
     as_json: bool,
-    wanted: Wanted,
+    wanted: GivenRequest,
     options: RunOptions,
     whole: bool,
     certify: bool,

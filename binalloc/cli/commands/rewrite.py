@@ -18,9 +18,9 @@ from binalloc.cli.inputs import (
 )
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import json_option, output_option, refuse_for_one_launch
-from binalloc.cli.request_options import Wanted, request_options
+from binalloc.cli.request_options import GivenRequest, request_options
 from binalloc.cli.run_options import run_options
-from binalloc.cli.source import Source, source_options
+from binalloc.cli.source import GivenSource, source_options
 from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import UsageError
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "profile", "inline", "explain", "emulate",
 )
 @run_options("skews", "host_steps")
-def rewrite(source: Source, output: str | None, as_json: bool, wanted: Wanted, options: RunOptions) -> None:
+def rewrite(source: GivenSource, output: str | None, as_json: bool, wanted: GivenRequest, options: RunOptions) -> None:
     """Rewrite a kernel for a register budget, for a number of blocks, or for the best number; prove and measure it. If
     the launch file has a sequence of launches, rewrite each of its kernels, or only the one that --kernel names.
 

@@ -11,8 +11,8 @@ from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, sa
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
-    from binalloc.cli.request_options import Wanted
-    from binalloc.cli.source import Source
+    from binalloc.cli.request_options import GivenRequest
+    from binalloc.cli.source import GivenSource
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.launch.program.types import Program
     from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson
@@ -37,7 +37,13 @@ def refuse_for_program(given: dict[str, Any], program: Program) -> None:
 
 
 def rewrite_a_program(
-    source: Source, program: Program, wanted: Wanted, options: RunOptions, output: str | None, *, as_json: bool
+    source: GivenSource,
+    program: Program,
+    wanted: GivenRequest,
+    options: RunOptions,
+    output: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Rewrite the program, write the binary if its results are the same, and print the report."""
     from binalloc.emulator.runs.program import require_leave

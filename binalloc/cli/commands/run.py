@@ -18,7 +18,7 @@ from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED, Observed, observe_options, refuse_alone
 from binalloc.cli.options import integer, json_option, refuse_for_one_launch
 from binalloc.cli.run_options import run_options
-from binalloc.cli.source import Source, source_options
+from binalloc.cli.source import GivenSource, source_options
 from binalloc.cli.terminal import SCHEMA_VERSION, Ended, note, print_json, progress, say
 from binalloc.errors import KernelFault
 from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.launch.program.types import Program
     from binalloc.launch.types import Launch
-    from binalloc.pipeline.running.observed import Wanted
+    from binalloc.pipeline.running.observed import Observation
     from binalloc.pipeline.running.run import KernelRun, MakeRecorder
     from binalloc.report.runs.facts import Annotate
     from binalloc.report.runs.files import Files
@@ -153,7 +153,7 @@ class Shown:
     step: int | None
     timeline: int | None
 
-    def check(self, source: Source, trace: str | None) -> None:
+    def check(self, source: GivenSource, trace: str | None) -> None:
         """Raise UsageError if an output cannot be written, or would overwrite an input or another output."""
         _check_series(self.series)
         if self.profile is not None:
@@ -198,7 +198,7 @@ class Shown:
 @run_options("skews", "sms", "check", "race", "host_steps")
 @gathered("shown", Shown, *_SHOWN)
 @observe_options
-def run(source: Source, as_json: bool, options: RunOptions, shown: Shown, observed: Observed) -> None:
+def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, observed: Observed) -> None:
     """Run a kernel, or a sequence of launches, on the SM emulator. Only the files asked for are written. PTX is
     imported in memory first.
 
@@ -233,7 +233,7 @@ def run(source: Source, as_json: bool, options: RunOptions, shown: Shown, observ
 
 
 def _run_alone(
-    module: Module, kernel: str | None, launch: Launch, options: RunOptions, wanted: Wanted, shown: Shown,
+    module: Module, kernel: str | None, launch: Launch, options: RunOptions, wanted: Observation, shown: Shown,
     progress: Callable[[str], None],
 ) -> KernelRun:  # fmt: skip
     from binalloc.pipeline.running.run import run_kernel
@@ -245,7 +245,7 @@ def _run_alone(
 
 
 def _run_one_of_many(
-    module: Module, program: Program, options: RunOptions, number: int, wanted: Wanted, shown: Shown,
+    module: Module, program: Program, options: RunOptions, number: int, wanted: Observation, shown: Shown,
     progress: Callable[[str], None],
 ) -> KernelRun:  # fmt: skip
     from binalloc.pipeline.running.program import run_step

@@ -14,7 +14,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, Ended, print_json, progress, s
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
-    from binalloc.cli.source import Source
+    from binalloc.cli.source import GivenSource
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.launch.program.types import Program
@@ -50,7 +50,7 @@ def refuse_for_program(context: click.Context, program: Program, step: int | Non
         raise UsageError("--reference compares what all launches leave", expected="no --step")
 
 
-def ready(source: Source, program: Program, options: RunOptions) -> tuple[Module, OnMachine, RunOptions]:
+def ready(source: GivenSource, program: Program, options: RunOptions) -> tuple[Module, OnMachine, RunOptions]:
     """Return the binary with the program's kernels, the JSON fields on its machine, and the options with that machine.
 
     Raise UsageError if the program has host steps and --host-steps does not permit them.

@@ -13,7 +13,7 @@ from binalloc.cli.group import EXIT_INTERRUPTED
 from binalloc.cli.inputs import optional_launch, require_machine, told_machine
 from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
-    Numbers,
+    NumberList,
     all_of,
     block_of,
     block_option,
@@ -45,7 +45,7 @@ def _limits() -> tuple[int, int]:
     return figure["low"], figure["high"]
 
 
-class LevelList(Numbers):
+class LevelList(NumberList):
     """The option type reads `all`, `upwards`, or numbers of blocks such as `4,6-8`."""
 
     name = "levels"

@@ -76,7 +76,7 @@ def verify(
     """
     from binalloc.emulator.runs.program import require_leave
     from binalloc.launch.program.types import Program
-    from binalloc.pipeline.proving.limits import Limits
+    from binalloc.pipeline.proving.limits import VerifyLimits
     from binalloc.pipeline.proving.verify import verify_rewrite
     from binalloc.report.verify import render_verification, verification_json
 
@@ -92,7 +92,7 @@ def verify(
         first = None if loaded is None else loaded.kernel
     old, new = load_two(original, rewritten, machine, first if kernel is None else kernel)
     ran_on = machine_of(new, first if kernel is None else kernel, machine, runs=loaded is not None)
-    limits = Limits(max_slowdown, max_local_bytes)
+    limits = VerifyLimits(max_slowdown, max_local_bytes)
     with progress(as_json) as show:
         done = verify_rewrite(old, new, kernel, loaded, replace(options, machine=ran_on), show, limits)
     found: VerifyJson = {"schema_version": SCHEMA_VERSION, **verification_json(done)}

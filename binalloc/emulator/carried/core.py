@@ -47,7 +47,7 @@ _LABEL_LIMIT = 64 << 10  # bytes read of a label at most: a label is far shorter
 
 
 @dataclass(frozen=True)
-class Label:
+class CoreLabel:
     """A label says what a core was made from and for."""
 
     build: str  #: name of the build, as `engine.name_of_build` returns it
@@ -66,7 +66,7 @@ class Label:
         return json.dumps({"label": self.text(), "sha256": hashlib.sha256(library).hexdigest()}, indent=1) + "\n"
 
     @classmethod
-    def here(cls, build: str, cpu: str, arrays: Sequence[str]) -> Label:
+    def here(cls, build: str, cpu: str, arrays: Sequence[str]) -> CoreLabel:
         """Return the label of a core that is made from these sources on a machine like this one."""
         return cls(build, device_hash(), sys.platform, platform.machine(), cpu, tuple(arrays))
 
@@ -74,7 +74,7 @@ class Label:
 class Core:
     """A core is one loaded library."""
 
-    def __init__(self, label: Label, library: ctypes.CDLL) -> None:
+    def __init__(self, label: CoreLabel, library: ctypes.CDLL) -> None:
         self.label = label
         self._entry = getattr(library, ENTRY)
         self._entry.restype, self._entry.argtypes = ctypes.c_int64, [ctypes.c_void_p]
@@ -139,7 +139,7 @@ def _read_label(path: Path) -> tuple[str, str]:
     return found["label"], found["sha256"]
 
 
-def _parse(text: str) -> Label:
+def _parse(text: str) -> CoreLabel:
     """Return the label with this text. Raises ValueError or TypeError where it is no label of this format."""
     fields = json.loads(text)
     if not isinstance(fields, dict) or fields.pop("format", None) != _FORMAT:
@@ -147,10 +147,10 @@ def _parse(text: str) -> Label:
     arrays = fields.pop("arrays", None)
     if not isinstance(arrays, list) or not all(isinstance(value, str) for value in (*fields.values(), *arrays)):
         raise ValueError
-    return Label(**fields, arrays=tuple(arrays))
+    return CoreLabel(**fields, arrays=tuple(arrays))
 
 
-def _unfit(label: Label, build: str) -> str:
+def _unfit(label: CoreLabel, build: str) -> str:
     """Return why a core with this label cannot be used here, or an empty text where it can."""
     if (label.system, label.machine) != (sys.platform, platform.machine()):
         return f"made for {label.system} on {label.machine}"
@@ -163,7 +163,7 @@ def _unfit(label: Label, build: str) -> str:
     return ""
 
 
-def _load(label: Label, path: Path) -> Core | str:
+def _load(label: CoreLabel, path: Path) -> Core | str:
     """Return the loaded core if the library contains this label, else a text that says why not."""
     try:
         library = ctypes.CDLL(str(path))

@@ -37,7 +37,7 @@ from binalloc.emulator.state.layout import (
     Column,
     Fault,
     Fixed,
-    Hazard,
+    HazardColumn,
 )
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -51,12 +51,12 @@ def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
         keep = 0
         for i in range(s.var_count[w]):
             r = s.var_list[w, i]
-            left = hazard[row, r, Hazard.VAR] & ~mask
-            hazard[row, r, Hazard.VAR] = left
+            left = hazard[row, r, HazardColumn.VAR] & ~mask
+            hazard[row, r, HazardColumn.VAR] = left
             if left:
                 s.var_list[w, keep] = r
                 keep += 1
-            elif hazard[row, r, Hazard.READ] == 0:
+            elif hazard[row, r, HazardColumn.READ] == 0:
                 s.fixed[w, r, Fixed.SOON] &= ~PENDING
         s.var_count[w] = keep
         s.var_any[w] &= ~mask
@@ -65,12 +65,12 @@ def waited(g: Gpu, s: Sm, hazard: Cube, w: int, mask: int) -> None:
         keep = 0
         for i in range(s.read_count[w]):
             r = s.read_list[w, i]
-            left = hazard[row, r, Hazard.READ] & ~clear
-            hazard[row, r, Hazard.READ] = left
+            left = hazard[row, r, HazardColumn.READ] & ~clear
+            hazard[row, r, HazardColumn.READ] = left
             if left:
                 s.read_list[w, keep] = r
                 keep += 1
-            elif hazard[row, r, Hazard.VAR] == 0:
+            elif hazard[row, r, HazardColumn.VAR] == 0:
                 s.fixed[w, r, Fixed.SOON] &= ~PENDING
         s.read_count[w] = keep
         s.read_any[w] &= ~clear
@@ -103,8 +103,8 @@ def check_read(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int) 
     late = time_of(s, w, r) - s.vclock[w]
     if late > 0 and lanes_of(s, w, r) & mask:
         set_fault(g, s, Fault.RAW, w, pc, r, s.fixed[w, r, Fixed.WHOSE] >> 32, late, 0)
-    if hazard[row, r, Hazard.VAR] != 0 and hazard[row, r, Hazard.VAR_MASK] & mask:
-        set_fault(g, s, Fault.RAW, w, pc, r, hazard[row, r, Hazard.VAR_PC], 0, hazard[row, r, Hazard.VAR])
+    if hazard[row, r, HazardColumn.VAR] != 0 and hazard[row, r, HazardColumn.VAR_MASK] & mask:
+        set_fault(g, s, Fault.RAW, w, pc, r, hazard[row, r, HazardColumn.VAR_PC], 0, hazard[row, r, HazardColumn.VAR])
 
 
 @device(apart=True)
@@ -115,10 +115,10 @@ def check_write(g: Gpu, s: Sm, hazard: Cube, w: int, pc: int, r: int, mask: int,
     late = time_of(s, w, r) - done
     if late >= 0 and lanes_of(s, w, r) & mask:
         set_fault(g, s, Fault.WAW, w, pc, r, s.fixed[w, r, Fixed.WHOSE] >> 32, late, 0)
-    if hazard[row, r, Hazard.VAR] != 0 and hazard[row, r, Hazard.VAR_MASK] & mask:
-        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, Hazard.VAR_PC], 0, hazard[row, r, Hazard.VAR])
-    if hazard[row, r, Hazard.READ] != 0:
-        set_fault(g, s, Fault.WAR, w, pc, r, hazard[row, r, Hazard.READ_PC], 0, 0)
+    if hazard[row, r, HazardColumn.VAR] != 0 and hazard[row, r, HazardColumn.VAR_MASK] & mask:
+        set_fault(g, s, Fault.WAW, w, pc, r, hazard[row, r, HazardColumn.VAR_PC], 0, hazard[row, r, HazardColumn.VAR])
+    if hazard[row, r, HazardColumn.READ] != 0:
+        set_fault(g, s, Fault.WAR, w, pc, r, hazard[row, r, HazardColumn.READ_PC], 0, 0)
 
 
 @device(apart=True)
@@ -180,15 +180,15 @@ def mark_variable(s: Sm, program: Grid, hazard: Cube, w: int, pc: int, mask: int
     bit = 1 << program[pc, Column.WBAR]
     for i in range(program[pc, Column.N_DEFS]):
         r = program[pc, FIRST_DEF + i]
-        old = hazard[row, r, Hazard.VAR]
+        old = hazard[row, r, HazardColumn.VAR]
         if old == 0:
             s.var_list[w, s.var_count[w]] = r
             s.var_count[w] += 1
-            hazard[row, r, Hazard.VAR_MASK] = mask
+            hazard[row, r, HazardColumn.VAR_MASK] = mask
         else:
-            hazard[row, r, Hazard.VAR_MASK] |= mask
-        hazard[row, r, Hazard.VAR] = old | bit
-        hazard[row, r, Hazard.VAR_PC] = pc
+            hazard[row, r, HazardColumn.VAR_MASK] |= mask
+        hazard[row, r, HazardColumn.VAR] = old | bit
+        hazard[row, r, HazardColumn.VAR_PC] = pc
         s.fixed[w, r, Fixed.SOON] |= PENDING
     s.var_any[w] |= bit
 
@@ -200,11 +200,11 @@ def mark_late(s: Sm, program: Grid, hazard: Cube, w: int, pc: int) -> None:
     pair = program[pc, Column.LATE]  # bit of (rbar, wbar)
     for i in range(program[pc, Column.N_LATE]):
         r = program[pc, FIRST_USE + i]
-        if hazard[row, r, Hazard.READ] == 0:
+        if hazard[row, r, HazardColumn.READ] == 0:
             s.read_list[w, s.read_count[w]] = r
             s.read_count[w] += 1
-        hazard[row, r, Hazard.READ] |= pair
-        hazard[row, r, Hazard.READ_PC] = pc
+        hazard[row, r, HazardColumn.READ] |= pair
+        hazard[row, r, HazardColumn.READ_PC] = pc
         s.fixed[w, r, Fixed.SOON] |= PENDING
     s.read_any[w] |= pair
 
@@ -293,8 +293,8 @@ def forget(s: Sm, hazard: Cube, w: int) -> None:
     row = s.warp_base + w
     for r in range(ROWS):
         s.fixed[w, r, Fixed.SOON] = 0
-        hazard[row, r, Hazard.VAR] = 0
-        hazard[row, r, Hazard.READ] = 0
+        hazard[row, r, HazardColumn.VAR] = 0
+        hazard[row, r, HazardColumn.READ] = 0
     s.var_count[w] = 0
     s.var_any[w] = 0
     s.read_count[w] = 0

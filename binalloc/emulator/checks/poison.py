@@ -33,7 +33,7 @@ from binalloc.emulator.state.layout import (
     Column,
     ExecGroup,
     Fault,
-    Space,
+    SpaceCode,
     Taint,
 )
 from binalloc.emulator.state.records import Gpu, Sm
@@ -93,45 +93,56 @@ def poison_before(g: Gpu, s: Sm, program: Grid, w: int, pc: int, active: int, ma
         poison_fault(g, s, w, pc, base & mask & giving_lanes(program[pc, Column.MATRICES]), Sink.ADDRESS)
         if program[pc, Column.ACCESS] != AccessCode.LOAD:
             poison_fault(g, s, w, pc, guard, Sink.GUARD)
-            if program[pc, Column.SPACE] == Space.GLOBAL:
+            if program[pc, Column.SPACE] == SpaceCode.GLOBAL:
                 poison_fault(g, s, w, pc, taint & mask, Sink.DATA)
 
 
 @device
-def memory_word(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int) -> int:
+def memory_word(
+    g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int
+) -> int:
     """Return 1 if word k of lane t's access in shared or local memory is poisoned, else 0."""
     space = program[pc, Column.SPACE]
     address = s.addr[t]
-    if space == Space.GENERIC:
+    if space == SpaceCode.GENERIC:
         if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
-            space, address = Space.SHARED, address - SHARED_WINDOW
+            space, address = SpaceCode.SHARED, address - SHARED_WINDOW
         elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
-            space, address = Space.LOCAL, address - LOCAL_WINDOW
+            space, address = SpaceCode.LOCAL, address - LOCAL_WINDOW
     value = 0
-    if space == Space.SHARED:
+    if space == SpaceCode.SHARED:
         value = shadow[s.id, s.shared_first[s.block_of[w]] + (address >> 2) + k]
-    elif space == Space.LOCAL:
+    elif space == SpaceCode.LOCAL:
         value = (shadow_local[s.warp_base + w, (address >> 2) + k] >> t) & 1
     return value
 
 
 @device
 def poison_store(
-    g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, t: int, k: int, value: int
+    g: Gpu,
+    s: Sm,
+    program: Grid,
+    shadow: Grid,
+    shadow_local: Grid,
+    w: int,
+    pc: int,
+    t: int,
+    k: int,
+    value: int,
 ) -> None:
     """Give word k of lane t's store the poison `value`. Poison for global memory behind a generic address is a
     fault."""
     space = program[pc, Column.SPACE]
     address = s.addr[t]
-    if space == Space.GENERIC:
-        space = Space.GLOBAL
+    if space == SpaceCode.GENERIC:
+        space = SpaceCode.GLOBAL
         if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE:
-            space, address = Space.SHARED, address - SHARED_WINDOW
+            space, address = SpaceCode.SHARED, address - SHARED_WINDOW
         elif LOCAL_WINDOW <= address < LOCAL_WINDOW + WINDOW_SIZE:
-            space, address = Space.LOCAL, address - LOCAL_WINDOW
-    if space == Space.SHARED:
+            space, address = SpaceCode.LOCAL, address - LOCAL_WINDOW
+    if space == SpaceCode.SHARED:
         shadow[s.id, s.shared_first[s.block_of[w]] + (address >> 2) + k] = value
-    elif space == Space.LOCAL:
+    elif space == SpaceCode.LOCAL:
         old = shadow_local[s.warp_base + w, (address >> 2) + k]
         shadow_local[s.warp_base + w, (address >> 2) + k] = (old & ~(1 << t)) | (value << t)
     elif value:
@@ -146,7 +157,9 @@ def set_poison(s: Sm, w: int, row: int, bits: int, mask: int) -> None:
 
 
 @device
-def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
+def poison_memory(
+    g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int
+) -> None:
     """Move poison between registers and shared or local words, for a memory instruction that has executed."""
     access = program[pc, Column.ACCESS]
     rd = program[pc, Column.RD]
@@ -156,8 +169,8 @@ def poison_memory(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid
         for t in range(g.lanes):
             if (
                 (mask >> t) & 1
-                and program[pc, Column.SPACE] != Space.GLOBAL
-                and program[pc, Column.SPACE] != Space.CONST
+                and program[pc, Column.SPACE] != SpaceCode.GLOBAL
+                and program[pc, Column.SPACE] != SpaceCode.CONST
             ):
                 if access != AccessCode.STORE:
                     loaded |= memory_word(g, s, program, shadow, shadow_local, w, pc, t, k) << t
@@ -189,7 +202,9 @@ def poison_matrices(g: Gpu, s: Sm, program: Grid, shadow: Grid, w: int, pc: int,
 
 
 @device
-def poison_after(g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int) -> None:
+def poison_after(
+    g: Gpu, s: Sm, program: Grid, shadow: Grid, shadow_local: Grid, w: int, pc: int, mask: int
+) -> None:
     """Set the poison of all that the instruction at `pc` wrote in lanes `mask`."""
     if program[pc, Column.MATRICES]:
         poison_matrices(g, s, program, shadow, w, pc, mask)

@@ -23,7 +23,7 @@ from binalloc.emulator.state.layout import (
     AccessCode,
     Column,
     Fault,
-    Space,
+    SpaceCode,
 )
 from binalloc.emulator.state.records import Gpu, Sm
 
@@ -156,7 +156,7 @@ def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask
     for t in range(g.lanes):
         address = s.addr[t]
         inside = 1
-        if space == Space.GENERIC:
+        if space == SpaceCode.GENERIC:
             inside = 1 if SHARED_WINDOW <= address < SHARED_WINDOW + WINDOW_SIZE else 0
             address -= SHARED_WINDOW
         if (asking >> t) & inside:
@@ -172,7 +172,7 @@ def race_places(g: Gpu, s: Sm, program: Grid, races: Cube, w: int, pc: int, mask
 def race_access(g: Gpu, s: Sm, program: Grid, regs: Cube, races: Cube, w: int, pc: int, mask: int) -> None:
     """Check a memory instruction that has executed in lanes `mask`."""
     space = program[pc, Column.SPACE]
-    if program[pc, Column.SPILL] or (space != Space.SHARED and space != Space.GENERIC):
+    if program[pc, Column.SPILL] or (space != SpaceCode.SHARED and space != SpaceCode.GENERIC):
         return
     if g.race == RaceModel.PTX:
         race_places(g, s, program, races, w, pc, mask, 1)

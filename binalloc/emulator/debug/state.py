@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.waits import SAYS
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.context import StoppedContext
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class WarpState:
 
 def stopped_warp(device: LaunchedDevice) -> WarpState:
     """Return the state of the warp that a `Stopped` run is about."""
-    c = Context(device)
+    c = StoppedContext(device)
     sm, w, pc = c.of("fault_sm"), c.of("fault_warp"), c.of("fault_pc")
     block_slot = int(c.at(sm, "block_of")[w])
     row = int(c.at(sm, "warp_base")) + w
@@ -83,13 +83,15 @@ def _entry(row: NDArray[np.int64]) -> ReconvergenceEntry:
     return ReconvergenceEntry(kind, int(row[L.StackColumn.PC]), None if rpc < 0 else rpc, int(row[L.StackColumn.MASK]))
 
 
-def _memory(c: Context, sm: int, w: int, pc: int, mask: int) -> tuple[str | None, dict[int, int], dict[int, list[int]]]:
+def _memory(
+    c: StoppedContext, sm: int, w: int, pc: int, mask: int
+) -> tuple[str | None, dict[int, int], dict[int, list[int]]]:
     """Return (space, addresses by lane, words at them by lane). A lane has no words where its address is outside of
     memory."""
     instruction = c.program.table[pc]
     if instruction[L.Column.GROUP] != L.ExecGroup.MEM:
         return None, {}, {}
-    space = L.Space.names[instruction[L.Column.SPACE]]
+    space = L.SpaceCode.names[instruction[L.Column.SPACE]]
     at = c.at(sm, "addr")
     addresses = {t: int(at[t]) for t in range(L.LANES) if mask >> t & 1}
     size = int(instruction[L.Column.SIZE])
@@ -98,7 +100,7 @@ def _memory(c: Context, sm: int, w: int, pc: int, mask: int) -> tuple[str | None
     return space, addresses, words
 
 
-def _words(c: Context, sm: int, w: int, lane: int, space: str, bank: int, address: int, size: int) -> list[int]:
+def _words(c: StoppedContext, sm: int, w: int, lane: int, space: str, bank: int, address: int, size: int) -> list[int]:
     """Return the words that hold `size` bytes from `address` on."""
     mem = c.device.memories
     if space == "generic":
@@ -125,7 +127,7 @@ def _words(c: Context, sm: int, w: int, lane: int, space: str, bank: int, addres
     return [int(array[i]) for i in range(address // L.WORD, (address + size - 1) // L.WORD + 1)]
 
 
-def _others(c: Context, sm: int, block_slot: int, stopped: int) -> list[Standing]:
+def _others(c: StoppedContext, sm: int, block_slot: int, stopped: int) -> list[Standing]:
     """Return the other warps of the block."""
     each = c.of("warps_per_block")
     state, sp, stack, at = (c.at(sm, name) for name in ("state", "sp", "stack", "at"))

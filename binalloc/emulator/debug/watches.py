@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from binalloc.emulator.host.device import LaunchedDevice
-from binalloc.emulator.runs.watch import Span
+from binalloc.emulator.runs.watch import ByteSpan
 from binalloc.errors import Hint, UsageError
 from binalloc.launch.file import variable_name
 
@@ -29,7 +29,7 @@ def element_of(device: LaunchedDevice, name: str) -> np.dtype[np.generic]:
     return device.host[name].dtype if name in device.host else np.dtype("<u4")
 
 
-def span_of(device: LaunchedDevice, text: str) -> Span:
+def span_of(device: LaunchedDevice, text: str) -> ByteSpan:
     """Return the bytes that `text` means. Without a size it is one element, or all of the buffer where no offset is
     given either. UsageError where it means none, or bytes outside of one buffer."""
     places = known_places(device)
@@ -44,21 +44,21 @@ def span_of(device: LaunchedDevice, text: str) -> Span:
             length = int(rest[2], 0) if rest[2] else element if rest[1] else size
             if length < 1 or offset + length > size:
                 raise _refused("the bytes are not in the buffer", text, f"bytes 0 to {size - 1} of {name}")
-            return Span(name, start + offset, offset, length)
+            return ByteSpan(name, start + offset, offset, length)
     raise _unknown(device, places, text)
 
 
-def joined(spans: Sequence[Span]) -> list[Span]:
+def joined(spans: Sequence[ByteSpan]) -> list[ByteSpan]:
     """Return the same bytes, none of them twice. Spans of one buffer that overlap become one, in the place of the
     first."""
-    out: list[Span] = []
+    out: list[ByteSpan] = []
     for span in spans:
         over = [each for each in out if each.name == span.name and each.start < span.end and span.start < each.end]
         place = out.index(over[0]) if over else len(out)
         one = span
         for each in over:
             first = min(one.start, each.start)
-            one = Span(one.name, first, min(one.offset, each.offset), max(one.end, each.end) - first)
+            one = ByteSpan(one.name, first, min(one.offset, each.offset), max(one.end, each.end) - first)
         out = [each for each in out if each not in over]
         out.insert(place, one)
     return out
@@ -66,13 +66,13 @@ def joined(spans: Sequence[Span]) -> list[Span]:
 
 def _by_address(
     device: LaunchedDevice, places: dict[str, tuple[int, int]], text: str, address: int, given: str | None
-) -> Span:
+) -> ByteSpan:
     for name, (start, size) in places.items():
         if start <= address < start + size:
             length = int(given, 0) if given else min(element_of(device, name).itemsize, start + size - address)
             if length < 1 or address + length > start + size:
                 raise _refused("the bytes are not in one buffer", text, f"bytes up to {start + size - 1:#x} of {name}")
-            return Span(name, address, address - start, length)
+            return ByteSpan(name, address, address - start, length)
     expected = ", ".join(f"{name} {start:#x} to {start + size - 1:#x}" for name, (start, size) in places.items())
     raise _refused("no buffer is at that address", text, expected or "a launch with buffers")
 

@@ -12,7 +12,7 @@ from binalloc.emulator.execute.counting import buffer_of
 from binalloc.emulator.execute.operands import first_row
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, RZ, SLOT_ROW, WORD, Column, Space
+from binalloc.emulator.state.layout import FULL, LANES, LANES_SHIFT, RZ, SLOT_ROW, WORD, Column, SpaceCode
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import count_bits, lowest_bit
 
@@ -24,7 +24,7 @@ FAR = 1 << 56
 @device(inline=True)
 def has_pair(space: int) -> int:
     """Return 1 if addresses of the space are 64 bits in two registers, signed, else 0: they are 32 bits and wrap."""
-    return 1 if space == Space.GLOBAL or space == Space.GENERIC else 0
+    return 1 if space == SpaceCode.GLOBAL or space == SpaceCode.GENERIC else 0
 
 
 @device(inline=True)
@@ -42,16 +42,16 @@ def reach(g: Gpu, s: Sm, program: Grid, w: int, pc: int, start: int) -> tuple[in
     space = program[pc, Column.SPACE]
     spill = program[pc, Column.SPILL]
     low = 0
-    if space == Space.SHARED:
+    if space == SpaceCode.SHARED:
         high = s.shared_limit[s.block_of[w]]
         if spill:
             low = g.slot_base + s.in_block[w] * g.slot_bytes
             high = low + g.slot_bytes
-    elif space == Space.LOCAL:
+    elif space == SpaceCode.LOCAL:
         high = g.local_user
         if spill:
             low, high = g.local_user, g.local_total
-    elif space == Space.CONST:
+    elif space == SpaceCode.CONST:
         high = g.const_size[program[pc, Column.CBANK]]
     else:
         b = buffer_of(g, start)
@@ -115,7 +115,7 @@ def find_addresses(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, ma
         return each_address(g, s, program, pc, mask, low, last)
     end = origin + step * highest_lane(mask)
     s.inside = 1 if min(start, end) >= low and max(start, end) <= last else 0
-    if program[pc, Column.SPILL] and program[pc, Column.SPACE] == Space.SHARED:
+    if program[pc, Column.SPILL] and program[pc, Column.SPACE] == SpaceCode.SHARED:
         own = step == WORD and size == WORD and (origin - low) & (SLOT_ROW - 1) == 0  # its word of its warp's rows
         s.inside &= 1 if own else 0
     s.even = s.inside
@@ -133,6 +133,6 @@ def each_address(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, low: int, las
         bits |= s.addr[t] & take
         outside |= ((s.addr[t] - low) | (last - s.addr[t])) & take
     s.inside = 1 if outside >= 0 else 0
-    if program[pc, Column.SPILL] and program[pc, Column.SPACE] == Space.SHARED:
+    if program[pc, Column.SPILL] and program[pc, Column.SPACE] == SpaceCode.SHARED:
         s.inside = 0  # where each lane has its own word, they are even
     return bits & (program[pc, Column.SIZE] - 1)

@@ -19,7 +19,7 @@ from binalloc.emulator.memory.l1 import wait_for_stores
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import CodeWord, Column, EntryKind, Fault, StackColumn
+from binalloc.emulator.state.layout import CodeKind, Column, EntryKind, Fault, StackColumn
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import MODIFIERS
@@ -100,7 +100,7 @@ def branch(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int)
 def enter(g: Gpu, s: Sm, program: Grid, w: int, pc: int, target: int, mask: int, most: int) -> None:
     """Let lanes `mask`, not empty, of the call at `pc` enter the function at `target`. It is checked that there is one.
     most: CodeWord.REWRITTEN if a rewritten function is allowed, else CodeWord.FUNCTION."""
-    if target < 0 or target >= g.code_words or not CodeWord.FUNCTION <= program[target, Column.VALID] <= most:
+    if target < 0 or target >= g.code_words or not CodeKind.FUNCTION <= program[target, Column.VALID] <= most:
         set_fault(g, s, Fault.CALL_TARGET, w, pc, lowest_bit(mask), target, 0, 0)
         return
     push(g, s, w, EntryKind.CALL, target, -1, mask)
@@ -111,7 +111,7 @@ def call(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -
     """Execute CALL: its lanes enter the target; the others wait behind the call until it has returned."""
     s.stack[w, s.sp[w], StackColumn.PC] = pc + 1
     if mask != 0:
-        enter(g, s, program, w, pc, program[pc, Column.TARGET], mask, CodeWord.REWRITTEN)
+        enter(g, s, program, w, pc, program[pc, Column.TARGET], mask, CodeKind.REWRITTEN)
     settle(s, w)
 
 
@@ -128,7 +128,7 @@ def call_indirect(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mas
             if (mask >> t) & 1 and s.a[t] == s.a[lane]:
                 same |= 1 << t
         if (mask >> lane) & 1 and lowest_bit(same) == lane:
-            enter(g, s, program, w, pc, s.a[lane], same, CodeWord.FUNCTION)
+            enter(g, s, program, w, pc, s.a[lane], same, CodeKind.FUNCTION)
     settle(s, w)
 
 

@@ -35,7 +35,7 @@ from binalloc.emulator.state.layout import (
     AccessCode,
     Column,
     Fault,
-    Space,
+    SpaceCode,
 )
 from binalloc.emulator.state.memory_layout import CONSTANTS_BIT, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
@@ -155,7 +155,9 @@ def narrow(word: int, address: int, size: int, signed: int) -> int:
 
 
 @device
-def load_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+def load_flat(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int
+) -> None:
     """Load from a flat memory, which begins at address `base`, into rd and following registers."""
     rd = program[pc, Column.RD]
     size = program[pc, Column.SIZE]
@@ -185,7 +187,9 @@ def load_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, p
 
 
 @device
-def store_flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+def store_flat(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int
+) -> None:
     """Store to a flat memory, which begins at address `base`, from the data registers."""
     rb = program[pc, Column.DATA]
     size = program[pc, Column.SIZE]
@@ -224,7 +228,9 @@ def atomic_flat(g: Gpu, s: Sm, program: Grid, memory: Words, pc: int, mask: int,
 
 
 @device
-def flat(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int) -> None:
+def flat(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int, mask: int, base: int
+) -> None:
     """Do the access of the instruction at `pc` to a flat memory, which begins at address `base`, a multiple of 4."""
     access = program[pc, Column.ACCESS]
     if access == AccessCode.LOAD:
@@ -306,7 +312,9 @@ def in_global(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, w: int, 
 
 
 @device(inline=True)
-def in_shared(g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc: int, mask: int) -> None:
+def in_shared(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, shared: Grid, w: int, pc: int, mask: int
+) -> None:
     """Do the access of lanes `mask` to the block's shared memory."""
     access = program[pc, Column.ACCESS]
     size = program[pc, Column.SIZE]
@@ -400,7 +408,8 @@ def exec_mem(
     w: int, pc: int, executing: int,
 ) -> None:  # fmt: skip
     """Execute any memory instruction by the lanes `executing` (not empty). Atomics are staged. Opcodes' rows name the
-    space and access, as in `Space` and `Access`: a new space is a member, and a case here and in `addresses.reach`."""
+    space and access, as in `SpaceCode` and `Access`: a new space is a member, and a case here and in
+    `addresses.reach`."""
     access = program[pc, Column.ACCESS]
     space = program[pc, Column.SPACE]
     if access == AccessCode.ATOMIC and not atomic_legal(program[pc, Column.AOP], program[pc, Column.ATYP]):
@@ -416,13 +425,13 @@ def exec_mem(
         misaligned(g, s, w, pc, mask, program[pc, Column.SIZE])
         return
     # lanes that go to global, shared and local memory; generic addresses point to any of them
-    split = 1 if space == Space.GENERIC and s.inside == 0 else 0  # all that are inside are in one buffer
-    to_shared = mask if space == Space.SHARED else 0
-    to_local = mask if space == Space.LOCAL else 0
+    split = 1 if space == SpaceCode.GENERIC and s.inside == 0 else 0  # all that are inside are in one buffer
+    to_shared = mask if space == SpaceCode.SHARED else 0
+    to_local = mask if space == SpaceCode.LOCAL else 0
     if split:
         to_shared = lanes_within(g, s, mask, SHARED_WINDOW)
         to_local = lanes_within(g, s, mask, LOCAL_WINDOW)
-    if space == Space.CONST:
+    if space == SpaceCode.CONST:
         in_const(g, s, program, rows, const, w, pc, mask)
     elif mask & ~(to_shared | to_local):
         in_global(g, s, program, rows, global_, w, pc, mask & ~(to_shared | to_local))

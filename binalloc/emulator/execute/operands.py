@@ -196,7 +196,9 @@ def carries(g: Gpu, s: Sm, least: int) -> int:
 
 
 @device
-def finish_sum(g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, row: int, mask: int, both: int) -> None:
+def finish_sum(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, w: int, pc: int, row: int, mask: int, both: int
+) -> None:
     """Write the sums in `d`: carries to the predicate destinations, the rest, cut to 32 bits, to `row`."""
     if program[pc, Column.PD0] != PT:
         write_predicate(s, w, program[pc, Column.PD0], carries(g, s, 1), mask)

@@ -20,7 +20,7 @@ ExecutorInRows = Callable[[Gpu, Sm, Grid, Grid, int, int, int], None]
 """The same for a group that works on rows, which it takes in place of the registers."""
 
 
-class Result(Enum):
+class ResultKind(Enum):
     """The value that an operation's function returns is written in one of these ways."""
 
     WORD = auto()  #: to rd
@@ -46,12 +46,12 @@ class Operation:
 
     name: str  #: of `OPCODES`
     group: int  #: the device function that serves it, of `L.ExecGroup`
-    #: computes the result, see `Result`; sign modifiers of floats are applied before
+    #: computes the result, see `ResultKind`; sign modifiers of floats are applied before
     function: Callable[..., object] | None = None
     #: names of operands and fields, as in `isa.table.opcodes`; `b.lo b.hi` are the words of a pair, `preds` is P0 to P6
     #: of the lane; integer `neg` bits are arguments, predicate sources have their negation applied
     arguments: str = ""
-    result: Result = Result.WORD  #: where the result goes
+    result: ResultKind = ResultKind.WORD  #: where the result goes
     #: a faster function of the same arguments without those in `unless` and `ignored`, for instructions that `is_plain`
     plain: Callable[..., object] | None = None
     unless: str = ""  #: fields that must be 0 for `plain`
@@ -78,8 +78,8 @@ _LANE = {
 }  # fmt: skip
 _PREDICATES = {"ps0": (L.Column.PS0, L.Column.PS0_XOR), "ps1": (L.Column.PS1, L.Column.PS1_XOR)}
 """Columns of a predicate source and of its negation."""
-_WHOLE = (Result.WARP, Result.PREDICATES)  # results of functions for the whole warp
-_SUMS = (Result.SUM, Result.DOUBLE_SUM)
+_WHOLE = (ResultKind.WARP, ResultKind.PREDICATES)  # results of functions for the whole warp
+_SUMS = (ResultKind.SUM, ResultKind.DOUBLE_SUM)
 
 
 def in_rows(rows: Sequence[Operation]) -> bool:
@@ -124,11 +124,11 @@ def _find_rows() -> Iterator[str]:
 
 def _row_body(row: Operation) -> Iterator[str]:
     """Yield the code of one operation of a group that works on rows, up to its result's way to its destination."""
-    if row.result is Result.COMPARISON:
+    if row.result is ResultKind.COMPARISON:
         yield "bits = 0"
-    if row.result is Result.COMPARISONS:
+    if row.result is ResultKind.COMPARISONS:
         yield "bits, others = 0, 0"
-    if row.result is Result.PAIR:
+    if row.result is ResultKind.PAIR:
         yield f"d = {L.RESULT_ROW}"
     if row.result in _SUMS:
         word = f"rows[d, t] = {{}} & {L.FULL}"
@@ -136,13 +136,13 @@ def _row_body(row: Operation) -> Iterator[str]:
         return
     kept = _KEPT_IN_ROWS.get(row.result, "rows[d, t] = {}")
     yield from _choice(row, _plain(row, _IN_ROWS, kept), _full(row, _IN_ROWS, kept))
-    if row.result is Result.COMPARISON:
+    if row.result is ResultKind.COMPARISON:
         yield f"write_comparisons(g, s, program, w, pc, bits, bits ^ {L.FULL}, mask)"
         yield "return"
-    if row.result is Result.COMPARISONS:
+    if row.result is ResultKind.COMPARISONS:
         yield "write_comparisons(g, s, program, w, pc, bits, others, mask)"
         yield "return"
-    if row.result is Result.NONZERO:
+    if row.result is ResultKind.NONZERO:
         yield f"if program[pc, {L.Column.PLAIN}] == 0:"
         yield "    write_nonzero(g, s, program, rows, w, pc, d, mask)"
 
@@ -153,18 +153,18 @@ def _sum(row: Operation, word: str) -> Iterator[str]:
     assert row.function is not None
     arguments = row.arguments.split()
     yield from _fields(arguments)
-    second = f" and program[pc, {L.Column.PD1}] == {L.PT}" if row.result is Result.DOUBLE_SUM else ""
+    second = f" and program[pc, {L.Column.PD1}] == {L.PT}" if row.result is ResultKind.DOUBLE_SUM else ""
     yield f"if program[pc, {L.Column.PD0}] == {L.PT}{second}:"
     yield from _indented(_lanes(row, row.function.__name__, arguments, _IN_ROWS, word))
     yield "else:"
     yield from _indented(_lanes(row, row.function.__name__, arguments, _IN_ROWS, "s.d[t] = {}"))
-    yield f"    finish_sum(g, s, program, rows, w, pc, d, mask, {int(row.result is Result.DOUBLE_SUM)})"
+    yield f"    finish_sum(g, s, program, rows, w, pc, d, mask, {int(row.result is ResultKind.DOUBLE_SUM)})"
 
 
 _KEPT_IN_ROWS = {
-    Result.COMPARISON: "bits |= int({}) << t",
-    Result.COMPARISONS: "r = int({}); bits |= (r & 1) << t; others |= (r >> 1) << t",
-    Result.PAIR: "rows[d, t], rows[d + 1, t] = {}",
+    ResultKind.COMPARISON: "bits |= int({}) << t",
+    ResultKind.COMPARISONS: "r = int({}); bits |= (r & 1) << t; others |= (r >> 1) << t",
+    ResultKind.PAIR: "rows[d, t], rows[d + 1, t] = {}",
 }
 """The statement for the function's result, {}, where it is not one word."""
 
@@ -175,9 +175,9 @@ def _staged_body(row: Operation) -> Iterator[str]:
     if row.result in _WHOLE:
         yield f"{row.function.__name__}(g, s, program, w, pc, mask)"
     else:
-        assert row.result is Result.WORD, row.name
+        assert row.result is ResultKind.WORD, row.name
         yield from _choice(row, _plain(row, _STAGED, "s.d[t] = {}"), _full(row, _STAGED, "s.d[t] = {}"))
-    if row.result is Result.PREDICATES:
+    if row.result is ResultKind.PREDICATES:
         yield "return"
 
 
@@ -225,15 +225,14 @@ def is_plain(row: Operation, columns: Sequence[int]) -> bool:
     """Return whether the `plain` function suffices for an instruction of the opcode with these staged columns. It must
     write no predicate beside a word."""
     predicates = {
-        Result.SUM: (L.Column.PD0,), Result.NONZERO: (L.Column.PD0,), Result.DOUBLE_SUM: (L.Column.PD0, L.Column.PD1),
+        ResultKind.SUM: (L.Column.PD0,), ResultKind.NONZERO: (L.Column.PD0,),
+        ResultKind.DOUBLE_SUM: (L.Column.PD0, L.Column.PD1),
     }.get(row.result, ())  # fmt: skip
     modified = any(columns[L.FIELD_COLUMNS[name]] for name in row.unless.split())
     return not modified and all(columns[column] == L.PT for column in predicates)
 
 
-def _lanes(
-    row: Operation, function: str, arguments: list[str], sources: Mapping[str, str], kept: str
-) -> Iterator[str]:
+def _lanes(row: Operation, function: str, arguments: list[str], sources: Mapping[str, str], kept: str) -> Iterator[str]:
     """Yield the loop over the lanes."""
     places = {**sources, **_LANE}
     call = f"{function}({', '.join(places.get(name, 'f_' + name) for name in arguments)})"

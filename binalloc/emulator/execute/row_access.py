@@ -16,22 +16,24 @@ from binalloc.emulator.memory.l1 import make_access
 from binalloc.emulator.state.arrays import Grid, Words
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, LANES, RZ, SLOT_ROW, WORD, AccessCode, Column, Space
+from binalloc.emulator.state.layout import FULL, LANES, RZ, SLOT_ROW, WORD, AccessCode, Column, SpaceCode
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.records import Gpu, Sm
 
 
 @device(inline=True)
-def access_row(g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, w: int, pc: int) -> int:
+def access_row(
+    g: Gpu, s: Sm, program: Grid, rows: Grid, global_: Words, shared: Grid, w: int, pc: int
+) -> int:
     """Do the access of the instruction at `pc` by all lanes, or return 0 without effect if it is of another form."""
     if program[pc, Column.SIZE] != WORD or program[pc, Column.ACCESS] == AccessCode.ATOMIC:
         return 0
     if CHECKING and (g.check or g.race):
         return 0  # these checks need addresses lane by lane
     space = program[pc, Column.SPACE]
-    if space == Space.SHARED:
+    if space == SpaceCode.SHARED:
         return shared_row(g, s, program, rows, shared, w, pc)
-    if space == Space.GLOBAL or space == Space.GENERIC:
+    if space == SpaceCode.GLOBAL or space == SpaceCode.GENERIC:
         return global_row(g, s, program, rows, global_, w, pc)
     return 0
 

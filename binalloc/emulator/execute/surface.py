@@ -28,7 +28,7 @@ class Query(Codes, numbers={name.lower(): i for i, name in enumerate(TEXTURE_QUE
     KIND: int
 
 
-class Bound(Codes, numbers={name.lower(): i for i, name in enumerate(SURFACE_BOUNDS)}):
+class OutsideAccess(Codes, numbers={name.lower(): i for i, name in enumerate(SURFACE_BOUNDS)}):
     """An access outside of a surface is handled in one of these ways, where it is not left out."""
 
     TRAP: int  #: it is a fault
@@ -117,7 +117,7 @@ def surface_address(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) ->
                 surface_fault(g, s, w, pc, t, Amiss.GEOMETRY, dimensions + 4 * layers)
                 return
             at = offset_of(g, s, program, h, pc, t, size)
-            if at < 0 and (bound == Bound.TRAP or bound == Bound.CLAMP):
+            if at < 0 and (bound == OutsideAccess.TRAP or bound == OutsideAccess.CLAMP):
                 surface_fault(g, s, w, pc, t, Amiss.RANGE, size)
                 return
             if at >= 0:
@@ -132,7 +132,7 @@ def offset_of(g: Gpu, s: Sm, program: Grid, h: int, pc: int, t: int, size: int) 
     """Return the byte offset of lane t's `size` bytes in surface `h`, or -1 for none."""
     texel = g.texture[h, TextureColumn.CHANNELS] * g.texture[h, TextureColumn.BYTES]
     row = g.texture[h, TextureColumn.WIDTH] * texel
-    clamped = program[pc, Column.SBOUND] == Bound.CLAMP
+    clamped = program[pc, Column.SBOUND] == OutsideAccess.CLAMP
     at = 0
     for axis in range(program[pc, Column.TDIM], -1, -1):
         x = coordinate(s, t, axis)

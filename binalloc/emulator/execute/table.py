@@ -41,7 +41,7 @@ from binalloc.emulator.execute.operands import (
     write_nonzero,
     write_rows,
 )
-from binalloc.emulator.execute.operation import Executor, ExecutorInRows, Operation, Result, group_text
+from binalloc.emulator.execute.operation import Executor, ExecutorInRows, Operation, ResultKind, group_text
 from binalloc.emulator.execute.predicates import predicate_logic, register_to_predicates
 from binalloc.emulator.execute.surface import surface_address, texture_query
 from binalloc.emulator.execute.warp import match_lanes, read_special, shuffle, vote
@@ -57,17 +57,18 @@ _MEM, _CONTROL = L.ExecGroup.MEM, L.ExecGroup.CONTROL
 _ROWS = (
     # -- integer; the commonest first
     Operation(
-        "IADD3", _INT, iadd3, "a b c nega negb negc x ps0 ps1", Result.DOUBLE_SUM, sum3, unless="x", ignored="ps0 ps1"
+        "IADD3", _INT, iadd3, "a b c nega negb negc x ps0 ps1", ResultKind.DOUBLE_SUM, sum3, unless="x",
+        ignored="ps0 ps1",
     ),
     Operation("IMAD", _INT, imad, "a b c negc"),
     Operation("MOV", _INT, mov, "b"),
-    Operation("LOP3", _INT, lop3, "a b c lut", Result.NONZERO),
+    Operation("LOP3", _INT, lop3, "a b c lut", ResultKind.NONZERO),
     Operation("SHF", _INT, shf, "a b c dir stype hi wrap"),
-    Operation("ISETP", _INT, icompare, "a b icmp u32cmp ex ps1", Result.COMPARISON),
-    Operation("IMAD.WIDE", _INT, imad_wide, "a b c.lo c.hi u32", Result.PAIR),
+    Operation("ISETP", _INT, icompare, "a b icmp u32cmp ex ps1", ResultKind.COMPARISON),
+    Operation("IMAD.WIDE", _INT, imad_wide, "a b c.lo c.hi u32", ResultKind.PAIR),
     Operation("IMAD.HI", _INT, imad_hi, "a b c u32"),
-    Operation("LEA", _INT, lea, "a b shift nega x ps0", Result.SUM),
-    Operation("LEA.HI", _INT, lea_hi, "a b c shift x ps0", Result.SUM),
+    Operation("LEA", _INT, lea, "a b shift nega x ps0", ResultKind.SUM),
+    Operation("LEA.HI", _INT, lea_hi, "a b c shift x ps0", ResultKind.SUM),
     Operation("SEL", _INT, sel, "a b ps0", taint=L.Taint.CHOICE),
     Operation("IMNMX", _INT, imnmx, "a b ps0 u32"),
     Operation("POPC", _INT, popc, "b"),
@@ -79,43 +80,43 @@ _ROWS = (
     Operation("FADD", _F32, fadd, "a b rnd ftz sat", plain=fadd_rn, unless="rnd ftz sat"),
     Operation("FMUL", _F32, fmul, "a b rnd ftz sat", plain=fmul_rn, unless="rnd ftz sat"),
     Operation("FFMA", _F32, ffma, "a b c rnd ftz sat", plain=ffma_rn, unless="rnd ftz sat"),
-    Operation("FSETP", _F32, fcompare, "a b fcmp ftz", Result.COMPARISON),
+    Operation("FSETP", _F32, fcompare, "a b fcmp ftz", ResultKind.COMPARISON),
     Operation("FMNMX", _F32, fmnmx, "a b ps0 ftz"),
     Operation("MUFU", _F32, mufu, "b func", masked=True),
     # -- f64
-    Operation("DADD", _F64, dadd, "a.lo a.hi b.lo b.hi rnd", Result.PAIR, plain=dadd_rn, unless="rnd"),
-    Operation("DMUL", _F64, dmul, "a.lo a.hi b.lo b.hi rnd", Result.PAIR, plain=dmul_rn, unless="rnd"),
-    Operation("DFMA", _F64, dfma, "a.lo a.hi b.lo b.hi c.lo c.hi rnd", Result.PAIR, plain=dfma_rn, unless="rnd"),
-    Operation("DMNMX", _F64, dmnmx, "a.lo a.hi b.lo b.hi ps0", Result.PAIR),
-    Operation("DSETP", _F64, dcompare, "a.lo a.hi b.lo b.hi fcmp", Result.COMPARISON),
+    Operation("DADD", _F64, dadd, "a.lo a.hi b.lo b.hi rnd", ResultKind.PAIR, plain=dadd_rn, unless="rnd"),
+    Operation("DMUL", _F64, dmul, "a.lo a.hi b.lo b.hi rnd", ResultKind.PAIR, plain=dmul_rn, unless="rnd"),
+    Operation("DFMA", _F64, dfma, "a.lo a.hi b.lo b.hi c.lo c.hi rnd", ResultKind.PAIR, plain=dfma_rn, unless="rnd"),
+    Operation("DMNMX", _F64, dmnmx, "a.lo a.hi b.lo b.hi ps0", ResultKind.PAIR),
+    Operation("DSETP", _F64, dcompare, "a.lo a.hi b.lo b.hi fcmp", ResultKind.COMPARISON),
     # -- f16, bf16, and conversions to and from them
     Operation("HADD2", _HALF, hadd2, "a b hfmt ftz sat"),
     Operation("HMUL2", _HALF, hmul2, "a b hfmt ftz sat"),
     Operation("HFMA2", _HALF, hfma2, "a b c hfmt ftz sat relu"),
     Operation("HMNMX2", _HALF, hmnmx2, "a b ps0 hfmt ftz hnan xsign"),
-    Operation("HSETP2", _HALF, hcompare2, "a b fcmp hfmt ftz", Result.COMPARISONS),
+    Operation("HSETP2", _HALF, hcompare2, "a b fcmp hfmt ftz", ResultKind.COMPARISONS),
     Operation("F2H", _HALF, f2h, "b.lo b.hi ftyp hfmt rnd2 ftz sat2 relu"),
     Operation("F2H2", _HALF, f2h2, "a b hfmt rnd2 ftz sat2 relu"),
     Operation("H2F", _HALF, h2f, "b hfmt hsel"),
     Operation("I2H", _HALF, i2h, "b.lo b.hi hfmt ityp rnd2"),
     # -- conversions
-    Operation("I2F", _CONV, i2f, "b.lo b.hi ftyp ityp rnd2", Result.PAIR),
-    Operation("F2I", _CONV, f2i, "b.lo b.hi ityp ftyp rnd2 ftz", Result.PAIR),
-    Operation("F2F", _CONV, f2f, "b.lo b.hi ftyp_d ftyp_s rnd2 ftz", Result.PAIR),
-    Operation("FRND", _CONV, frnd, "b.lo b.hi ftyp rnd2 ftz", Result.PAIR),
+    Operation("I2F", _CONV, i2f, "b.lo b.hi ftyp ityp rnd2", ResultKind.PAIR),
+    Operation("F2I", _CONV, f2i, "b.lo b.hi ityp ftyp rnd2 ftz", ResultKind.PAIR),
+    Operation("F2F", _CONV, f2f, "b.lo b.hi ftyp_d ftyp_s rnd2 ftz", ResultKind.PAIR),
+    Operation("FRND", _CONV, frnd, "b.lo b.hi ftyp rnd2 ftz", ResultKind.PAIR),
     # -- predicates
-    Operation("PLOP3", _PRED, predicate_logic, result=Result.PREDICATES),
+    Operation("PLOP3", _PRED, predicate_logic, result=ResultKind.PREDICATES),
     Operation("P2R", _PRED, p2r, "a preds pmask"),
-    Operation("R2P", _PRED, register_to_predicates, result=Result.PREDICATES),
+    Operation("R2P", _PRED, register_to_predicates, result=ResultKind.PREDICATES),
     # -- warp
-    Operation("SHFL", _WARP, shuffle, result=Result.WARP, taint=L.Taint.LANE),
-    Operation("VOTE", _WARP, vote, result=Result.WARP, taint=L.Taint.ALL),
-    Operation("MATCH", _WARP, match_lanes, result=Result.WARP, taint=L.Taint.ALL),
-    Operation("S2R", _SPECIAL, read_special, result=Result.WARP),
-    Operation("CS2R", _SPECIAL, read_special, result=Result.WARP),
+    Operation("SHFL", _WARP, shuffle, result=ResultKind.WARP, taint=L.Taint.LANE),
+    Operation("VOTE", _WARP, vote, result=ResultKind.WARP, taint=L.Taint.ALL),
+    Operation("MATCH", _WARP, match_lanes, result=ResultKind.WARP, taint=L.Taint.ALL),
+    Operation("S2R", _SPECIAL, read_special, result=ResultKind.WARP),
+    Operation("CS2R", _SPECIAL, read_special, result=ResultKind.WARP),
     # -- textures and surfaces
-    Operation("TXQ", _WARP, texture_query, result=Result.WARP),
-    Operation("SUADDR", _WARP, surface_address, result=Result.WARP),
+    Operation("TXQ", _WARP, texture_query, result=ResultKind.WARP),
+    Operation("SUADDR", _WARP, surface_address, result=ResultKind.WARP),
     # -- memory: `exec_mem` by the columns space and access, `exec_tex`
     *(Operation(name, _MEM) for name in ("LDG", "STG", "LDS", "STS", "LDL", "STL", "LDC", "LD", "ST", "LDSM.16")),
     *(Operation(name, _MEM) for name in ("ATOMG", "ATOMS", "ATOM", "RED")),

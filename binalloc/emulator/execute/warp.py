@@ -14,11 +14,11 @@ from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 
-# special registers by the names in `Special`
+# special registers by the names in `SpecialRead`
 _SPECIAL = {name.removeprefix("SR_").replace(".", "_").lower(): i for i, name in enumerate(SPECIAL_REGISTERS)}
 
 
-class Special(Codes, numbers=_SPECIAL):
+class SpecialRead(Codes, numbers=_SPECIAL):
     """S2R and CS2R read these special registers as something else than zero."""
 
     TID_X: int
@@ -135,47 +135,47 @@ def launch_register(g: Gpu, s: Sm, w: int, sreg: int) -> int:
     """Return a special register that is the same for the whole warp."""
     block = s.block_id[s.block_of[w]]
     value = 0
-    if sreg == Special.NTID_X:
+    if sreg == SpecialRead.NTID_X:
         value = g.ntid_x
-    elif sreg == Special.NTID_Y:
+    elif sreg == SpecialRead.NTID_Y:
         value = g.ntid_y
-    elif sreg == Special.NTID_Z:
+    elif sreg == SpecialRead.NTID_Z:
         value = g.ntid_z
-    elif sreg == Special.CTAID_X:
+    elif sreg == SpecialRead.CTAID_X:
         value = block % g.nctaid_x
-    elif sreg == Special.CTAID_Y:
+    elif sreg == SpecialRead.CTAID_Y:
         value = block // g.nctaid_x % g.nctaid_y
-    elif sreg == Special.CTAID_Z:
+    elif sreg == SpecialRead.CTAID_Z:
         value = block // (g.nctaid_x * g.nctaid_y)
-    elif sreg == Special.NCTAID_X:
+    elif sreg == SpecialRead.NCTAID_X:
         value = g.nctaid_x
-    elif sreg == Special.NCTAID_Y:
+    elif sreg == SpecialRead.NCTAID_Y:
         value = g.nctaid_y
-    elif sreg == Special.NCTAID_Z:
+    elif sreg == SpecialRead.NCTAID_Z:
         value = g.nctaid_z
-    elif sreg == Special.WARPID:
+    elif sreg == SpecialRead.WARPID:
         value = s.in_block[w]
-    elif sreg == Special.NWARPID:
+    elif sreg == SpecialRead.NWARPID:
         value = g.warps_per_block
-    elif sreg == Special.SMID:
+    elif sreg == SpecialRead.SMID:
         value = s.id
-    elif sreg == Special.NSMID:
+    elif sreg == SpecialRead.NSMID:
         value = g.nsm_reported
-    elif sreg == Special.CLOCKLO:
+    elif sreg == SpecialRead.CLOCKLO:
         value = g.cycle & FULL
-    elif sreg == Special.CLOCKHI:
+    elif sreg == SpecialRead.CLOCKHI:
         value = (g.cycle >> 32) & FULL
-    elif sreg == Special.DYNAMIC_SMEM:
+    elif sreg == SpecialRead.DYNAMIC_SMEM:
         value = g.dynamic_shared
-    elif sreg == Special.TOTAL_SMEM:
+    elif sreg == SpecialRead.TOTAL_SMEM:
         value = g.shared_total
-    elif sreg == Special.SHARED_WINDOW:
+    elif sreg == SpecialRead.SHARED_WINDOW:
         value = SHARED_WINDOW
-    elif sreg == Special.LOCAL_WINDOW:
+    elif sreg == SpecialRead.LOCAL_WINDOW:
         value = LOCAL_WINDOW
-    elif sreg == Special.TIMERLO:
+    elif sreg == SpecialRead.TIMERLO:
         value = nanoseconds(g) & FULL
-    elif sreg == Special.TIMERHI:
+    elif sreg == SpecialRead.TIMERHI:
         value = (nanoseconds(g) >> 32) & FULL
     return value
 
@@ -185,25 +185,25 @@ def lane_register(g: Gpu, s: Sm, w: int, sreg: int, t: int) -> int:
     """Return a special register that differs from lane to lane."""
     thread = s.in_block[w] * LANES + t
     value = 0
-    if sreg == Special.TID_X:
+    if sreg == SpecialRead.TID_X:
         value = thread % g.ntid_x
-    elif sreg == Special.TID_Y:
+    elif sreg == SpecialRead.TID_Y:
         value = thread // g.ntid_x % g.ntid_y
-    elif sreg == Special.TID_Z:
+    elif sreg == SpecialRead.TID_Z:
         value = thread // (g.ntid_x * g.ntid_y)
-    elif sreg == Special.LANEID:
+    elif sreg == SpecialRead.LANEID:
         value = t
-    elif sreg == Special.EQMASK:
+    elif sreg == SpecialRead.EQMASK:
         value = 1 << t
-    elif sreg == Special.LTMASK:
+    elif sreg == SpecialRead.LTMASK:
         value = (1 << t) - 1
-    elif sreg == Special.LEMASK:
+    elif sreg == SpecialRead.LEMASK:
         value = (2 << t) - 1
-    elif sreg == Special.GTMASK:
+    elif sreg == SpecialRead.GTMASK:
         value = FULL & ~((2 << t) - 1)
-    elif sreg == Special.GEMASK:
+    elif sreg == SpecialRead.GEMASK:
         value = FULL & ~((1 << t) - 1)
-    elif sreg == Special.SLOTBASE:
+    elif sreg == SpecialRead.SLOTBASE:
         value = g.slot_base + s.in_block[w] * g.slot_bytes + WORD * t
     return value
 
@@ -213,8 +213,8 @@ def read_special(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> No
     """Execute S2R and CS2R. The 64-bit form adds the high word of the clock and of the timer, zero for the others."""
     sreg = program[pc, Column.SREG]
     if (
-        sreg <= Special.TID_Z or sreg == Special.LANEID or Special.EQMASK <= sreg <= Special.GEMASK
-        or sreg == Special.SLOTBASE
+        sreg <= SpecialRead.TID_Z or sreg == SpecialRead.LANEID or SpecialRead.EQMASK <= sreg <= SpecialRead.GEMASK
+        or sreg == SpecialRead.SLOTBASE
     ):  # fmt: skip
         for t in range(g.lanes):
             s.d[t] = lane_register(g, s, w, sreg, t)
@@ -223,7 +223,7 @@ def read_special(g: Gpu, s: Sm, program: Grid, w: int, pc: int, mask: int) -> No
         for t in range(g.lanes):
             s.d[t] = value
     high = 0
-    if (sreg == Special.CLOCKLO or sreg == Special.TIMERLO) and program[pc, Column.SRW]:
+    if (sreg == SpecialRead.CLOCKLO or sreg == SpecialRead.TIMERLO) and program[pc, Column.SRW]:
         high = launch_register(g, s, w, sreg + 1)
     for t in range(g.lanes):
         s.dh[t] = high

@@ -25,7 +25,7 @@ off."""
 
 
 @dataclass(frozen=True)
-class Directive:
+class FormatDirective:
     """A directive is one piece of a format: a conversion, or text without one."""
 
     text: str  #: its characters in the format
@@ -41,7 +41,7 @@ class Directive:
                                      or self.conversion in tuple("psn"))  # fmt: skip
 
 
-def directives(form: bytes) -> Iterator[Directive]:
+def directives(form: bytes) -> Iterator[FormatDirective]:
     """Yield the pieces of a format, in order."""
     at = 0
     while at < len(form):
@@ -49,7 +49,7 @@ def directives(form: bytes) -> Iterator[Directive]:
         if start < 0:
             start = len(form)
         if start > at:
-            yield Directive(form[at:start].decode("latin-1"), literal=True)
+            yield FormatDirective(form[at:start].decode("latin-1"), literal=True)
         if start == len(form):
             return
         end = start + 1
@@ -58,11 +58,11 @@ def directives(form: bytes) -> Iterator[Directive]:
         between = form[start + 1 : end]
         conversion = form[end : end + 1].decode("latin-1")
         wide = any(c in _WIDE for c in between)
-        yield Directive(form[start : end + 1].decode("latin-1"), conversion, between.count(b"*"), wide)
+        yield FormatDirective(form[start : end + 1].decode("latin-1"), conversion, between.count(b"*"), wide)
         at = end + 1
 
 
-def converted(directive: Directive, stars: Sequence[int], value: int | bytes | None) -> str:
+def converted(directive: FormatDirective, stars: Sequence[int], value: int | bytes | None) -> str:
     """Return the directive's text; characters stand for bytes.
 
     stars: its widths and precisions that are arguments, as 32 bits each. value: the argument, the bits of an integer or

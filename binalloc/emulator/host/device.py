@@ -12,13 +12,13 @@ from binalloc.emulator.arithmetic.integer import table_masks
 from binalloc.emulator.checks.history import HISTORY_COLUMNS, RaceModel
 from binalloc.emulator.checks.lane_races import CLOCK_ROWS
 from binalloc.emulator.host.engines.engine import Engine, Value
-from binalloc.emulator.host.figures.series import Series
+from binalloc.emulator.host.figures.series import CounterSeries
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.interrupts import whole_cycles
-from binalloc.emulator.host.kept import Kept
+from binalloc.emulator.host.kept import KeptDevice
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
 from binalloc.emulator.host.resources import Resources
-from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array, Memories
@@ -94,7 +94,7 @@ class LaunchedDevice:
         resident: int,
         sms: int,
         memory: GlobalMemory,
-        kept: Kept | None = None,
+        kept: KeptDevice | None = None,
     ) -> None:
         self.engine, self.launch, self.machine, self.module = engine, launch, machine, module
         self.kernel = kernel
@@ -105,14 +105,14 @@ class LaunchedDevice:
             raise UsageError(
                 "number of SMs out of range", place=Hint("{sms}"), found=sms, expected=f"1 to {machine.chip.sms}"
             )
-        self.series: Series | None = None
+        self.series: CounterSeries | None = None
         self.g = engine.records(Gpu, 1) if kept is None else kept.record(engine)
         self.sms = engine.records(Sm, sms)
         self.host, self.base = memory.host, memory.base
         if kept is None:
             banks = memory.symbols.banks(kernel, launch, memory.addresses, memory.handles)
             constants = Constants.build(banks)
-            self.program = Program(module, machine, constants)
+            self.program = StagedProgram(module, machine, constants)
         else:
             constants = Constants.build(memory.symbols.with_parameters(kept.parameters))
             self.program = kept.staged(module, machine, constants)
@@ -176,7 +176,7 @@ class LaunchedDevice:
             self.put(f"ntid_{axis}", n)
             self.put(f"nctaid_{axis}", m)
 
-    def _put_machine(self, kept: Kept | None) -> None:
+    def _put_machine(self, kept: KeptDevice | None) -> None:
         """Set the fields that follow from machine and module alone. A device that is kept has them from its first
         launch."""
         shape = self.need.use.warps, self.get("resident_limit")
@@ -297,7 +297,9 @@ class LaunchedDevice:
             mem.shadow_local = np.zeros(mem.local.shape[:2], np.int64)
         if race:
             table = mem.program
-            narrow = (table[:, L.Column.SPACE] == L.Space.SHARED) | (table[:, L.Column.SPACE] == L.Space.GENERIC)
+            narrow = (table[:, L.Column.SPACE] == L.SpaceCode.SHARED) | (
+                table[:, L.Column.SPACE] == L.SpaceCode.GENERIC
+            )
             narrow &= (table[:, L.Column.GROUP] == L.ExecGroup.MEM) & (table[:, L.Column.SIZE] < 4)
             shift = 0 if narrow.any() else 2
             self.put("race_shift", shift)
@@ -332,9 +334,9 @@ class LaunchedDevice:
             if status != AT_LIMIT or self.get("cycle") >= limit:
                 return GOES_ON if status == LOG_FULL else status
 
-    def sample(self, every: int) -> Series:
+    def sample(self, every: int) -> CounterSeries:
         """Have counters sampled every `every` cycles, from the first one on."""
-        self.series = Series(every, self.engine, self.g, self.sms, self.memories, self.machine)
+        self.series = CounterSeries(every, self.engine, self.g, self.sms, self.memories, self.machine)
         self.samplers.append(self.series)
         return self.series
 

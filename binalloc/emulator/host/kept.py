@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.emulator.host.engines.engine import Engine, Records, Value
-from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.state.memory_layout import (
@@ -76,7 +76,7 @@ def _small_fields() -> list[tuple[int, int]]:
     return spans
 
 
-class Kept:
+class KeptDevice:
     """Kept outlives launches.
 
     parameters: of the next launch. fields: of the device record, all that follow from machine and module. shapes: the
@@ -85,8 +85,8 @@ class Kept:
 
     def __init__(self) -> None:
         self.parameters = b""
-        self._first: Program | None = None
-        self._staged: dict[tuple[object, ...], Program] = {}
+        self._first: StagedProgram | None = None
+        self._staged: dict[tuple[object, ...], StagedProgram] = {}
         self.lines: dict[str, Array] = {}
         self.stamp = 0
         self.fields: dict[str, Value] = {}
@@ -99,14 +99,14 @@ class Kept:
         spare, self._spare = self._spare, None
         return engine.records(Gpu, 1) if spare is None else spare.wiped()
 
-    def staged(self, module: Module, machine: Machine, constants: Constants) -> Program:
+    def staged(self, module: Module, machine: Machine, constants: Constants) -> StagedProgram:
         """Return the module's code. What does not depend on constants is staged once, and the rest for the constants of
         the last few launches."""
         key = constants.words.tobytes(), tuple(constants.start), tuple(constants.size)
         found = self._staged.pop(key, None)
         if found is None:
             first = self._first
-            found = Program(module, machine, constants) if first is None else first.with_constants(constants)
+            found = StagedProgram(module, machine, constants) if first is None else first.with_constants(constants)
             self._first = first or found
         self._staged[key] = found  # the last one again
         if len(self._staged) > STAGED:

@@ -16,7 +16,7 @@ from binalloc.emulator.host.c_format import converted, directives
 from binalloc.emulator.state.memories import Array
 from binalloc.isa import runtime as isa
 from binalloc.isa.instruction import Module
-from binalloc.isa.runtime import ARGUMENT_BYTES, GRANULE, MAP_BYTES, STATE_MASK, VARIABLE, State
+from binalloc.isa.runtime import ARGUMENT_BYTES, GRANULE, MAP_BYTES, STATE_MASK, VARIABLE, GranuleState
 from binalloc.launch.placing import BUFFER_ALIGN, BUFFER_GAP
 from binalloc.launch.types import Launch
 from binalloc.printable import quoted
@@ -147,7 +147,7 @@ class Runtime:
         start, end = self.spans[HEAP]
         used = int(self.values(raw, base)["heap_used"])
         table = self.blocks(raw, base)[: used // GRANULE]
-        live = np.flatnonzero(table["state"] & STATE_MASK == State.LIVE)
+        live = np.flatnonzero(table["state"] & STATE_MASK == GranuleState.LIVE)
         order = np.lexsort((live, table["thread"][live], table["block"][live]))[:MOST_LEAKS]
         first = tuple(
             Leak(start + int(i) * GRANULE, *(int(table[name][i]) for name in ("size", "block", "thread")))

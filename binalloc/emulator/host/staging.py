@@ -76,7 +76,7 @@ class Constants:
         return [int(word) for word in self.words[first : first + words]]
 
 
-class Program:
+class StagedProgram:
     """A Program is the staged code of a module: `table`, int64 [word, column]. `place(word)` gives function and index
     of a word."""
 
@@ -98,13 +98,13 @@ class Program:
                 if row[L.Column.CONSTANT] or row[L.Column.GROUP] == L.ExecGroup.OUTSIDE:
                     self.with_operands.append((fn.address + index, instr))
             if fn.instrs and not fn.info.is_kernel:
-                self.table[fn.address, L.Column.VALID] = L.CodeWord.FUNCTION if fn.addressable else L.CodeWord.REWRITTEN
+                self.table[fn.address, L.Column.VALID] = L.CodeKind.FUNCTION if fn.addressable else L.CodeKind.REWRITTEN
         # a branch out of the code goes to the word behind the last, which is no instruction
         for column in (L.Column.TARGET, L.Column.RECONV):
             outside = (self.table[:, column] < 0) | (self.table[:, column] > words)
             self.table[outside, column] = words
 
-    def with_constants(self, constants: Constants) -> Program:
+    def with_constants(self, constants: Constants) -> StagedProgram:
         """Return the same code with other contents of constant banks. Only instructions with operands there are staged
         again: they do not branch, and their words are valid as before."""
         other = copy(self)
@@ -175,7 +175,7 @@ def stage_instruction(word: int, instr: Instr, machine: Machine, constants: Cons
     unit = L.UNIT_NAMES.index(op.unit)
     latency = machine.units[op.unit].latency
     guarded = by_scoreboard(op.variable, latency)
-    row[L.Column.VALID] = L.CodeWord.CODE
+    row[L.Column.VALID] = L.CodeKind.CODE
     operation = OPERATIONS[op.name]
     row[L.Column.OP], row[L.Column.GROUP], row[L.Column.TAINT] = NUMBERS[op.name], operation.group, operation.taint
     row[L.Column.UNIT] = unit
@@ -326,7 +326,7 @@ def stage_memory(row: list[int], instr: Instr) -> None:
     op, f = instr.op, instr.f
     if op.space == Space.TEXTURE:
         return
-    row[L.Column.SPACE] = L.Space.names.index(op.space)
+    row[L.Column.SPACE] = L.SpaceCode.names.index(op.space)
     row[L.Column.ACCESS] = L.AccessCode.names.index(op.access)
     row[L.Column.SPILL] = f.get("spill", 0)
     row[L.Column.PAST] = CACHE_OPS[f.get("cache", 0)] in PAST_L1

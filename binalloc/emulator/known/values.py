@@ -13,10 +13,10 @@ from itertools import compress, count
 from operator import ne
 
 from binalloc.emulator.arithmetic.integer import bool_op, plop3, table_masks
-from binalloc.emulator.execute.operation import Operation, Result
+from binalloc.emulator.execute.operation import Operation, ResultKind
 from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.emulator.execute.texture import along, layer_of, offset_on
-from binalloc.emulator.execute.warp import Special
+from binalloc.emulator.execute.warp import SpecialRead
 from binalloc.emulator.host.staging import Constants
 from binalloc.emulator.state import layout as L
 from binalloc.isa.instruction import Instr
@@ -70,7 +70,7 @@ def effect_of(instr: Instr, row: Row, constants: Constants) -> Effect:
         return _memory(instr, row, constants, forget)
     if instr.op.name in _OTHERS:
         return _OTHERS[instr.op.name](row, forget)
-    if operation.function is None or operation.result in (Result.WARP, Result.PREDICATES):
+    if operation.function is None or operation.result in (ResultKind.WARP, ResultKind.PREDICATES):
         return forget
     return _computed(operation, row, forget)
 
@@ -270,17 +270,17 @@ def _computed(operation: Operation, row: Row, forget: Effect) -> Effect:
             store(v, *found)
             return None
         assert isinstance(found, int)
-        if kind in (Result.COMPARISON, Result.COMPARISONS):
+        if kind in (ResultKind.COMPARISON, ResultKind.COMPARISONS):
             p, r = other(v), int(found)
             _set(v, pd0, _combined(r & 1, p, bop))
-            _set(v, pd1, _combined(r >> 1 if kind is Result.COMPARISONS else 1 - r, p, bop))
+            _set(v, pd1, _combined(r >> 1 if kind is ResultKind.COMPARISONS else 1 - r, p, bop))
         else:
             store(v, found, 0)
-            if kind is Result.NONZERO:
+            if kind is ResultKind.NONZERO:
                 _set(v, pd0, int(found != 0))
-            elif kind is not Result.WORD:
+            elif kind is not ResultKind.WORD:
                 _set(v, pd0, int(found >> _HIGH >= 1))
-                if kind is Result.DOUBLE_SUM:
+                if kind is ResultKind.DOUBLE_SUM:
                     _set(v, pd1, int(found >> _HIGH >= 2))
         return None
 
@@ -412,14 +412,14 @@ def special_values(thread: Three, block: Three | None, threads: Three, blocks: T
     number = x + threads[0] * (y + threads[1] * z)
     lane, warp = number % L.LANES, number // L.LANES
     warps = -(-threads[0] * threads[1] * threads[2] // L.LANES)
-    found = dict(zip((Special.TID_X, Special.TID_Y, Special.TID_Z), thread, strict=True))
+    found = dict(zip((SpecialRead.TID_X, SpecialRead.TID_Y, SpecialRead.TID_Z), thread, strict=True))
     if block is not None:
-        found |= zip((Special.CTAID_X, Special.CTAID_Y, Special.CTAID_Z), block, strict=True)
-    found |= zip((Special.NTID_X, Special.NTID_Y, Special.NTID_Z), threads, strict=True)
+        found |= zip((SpecialRead.CTAID_X, SpecialRead.CTAID_Y, SpecialRead.CTAID_Z), block, strict=True)
+    found |= zip((SpecialRead.NTID_X, SpecialRead.NTID_Y, SpecialRead.NTID_Z), threads, strict=True)
     if blocks is not None:
-        found |= zip((Special.NCTAID_X, Special.NCTAID_Y, Special.NCTAID_Z), blocks, strict=True)
+        found |= zip((SpecialRead.NCTAID_X, SpecialRead.NCTAID_Y, SpecialRead.NCTAID_Z), blocks, strict=True)
     return found | {
-        Special.SLOTBASE: _SLOTS, Special.LANEID: lane, Special.WARPID: warp, Special.NWARPID: warps,
-        Special.EQMASK: 1 << lane, Special.LTMASK: (1 << lane) - 1, Special.LEMASK: (2 << lane) - 1,
-        Special.GTMASK: L.FULL & ~((2 << lane) - 1), Special.GEMASK: L.FULL & ~((1 << lane) - 1),
+        SpecialRead.SLOTBASE: _SLOTS, SpecialRead.LANEID: lane, SpecialRead.WARPID: warp, SpecialRead.NWARPID: warps,
+        SpecialRead.EQMASK: 1 << lane, SpecialRead.LTMASK: (1 << lane) - 1, SpecialRead.LEMASK: (2 << lane) - 1,
+        SpecialRead.GTMASK: L.FULL & ~((2 << lane) - 1), SpecialRead.GEMASK: L.FULL & ~((1 << lane) - 1),
     }  # fmt: skip

@@ -13,7 +13,7 @@ from binalloc.emulator.memory.requests import make_request
 from binalloc.emulator.memory.sectors import sector_count
 from binalloc.emulator.pages.table import physical
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.memory_layout import SECTOR_BYTES, Kind, MemoryStat, Stage
+from binalloc.emulator.state.memory_layout import SECTOR_BYTES, MemoryStat, RequestKind, Stage
 from binalloc.emulator.state.records import Gpu
 from binalloc.emulator.state.scan import quotient
 
@@ -33,13 +33,13 @@ def data_bytes(words: int) -> int:
 @device
 def request_size(g: Gpu, r: int) -> int:
     """Return the bytes of the packet that takes request r to its slice. A load's has a header only."""
-    return g.header_bytes + (0 if g.kind[r] == Kind.LOAD else data_bytes(g.words[r]))
+    return g.header_bytes + (0 if g.kind[r] == RequestKind.LOAD else data_bytes(g.words[r]))
 
 
 @device
 def response_size(g: Gpu, r: int) -> int:
     """Return the bytes of the packet that answers request r. A store's has a header only: it acknowledges."""
-    return g.header_bytes + (0 if g.kind[r] == Kind.STORE else data_bytes(g.words[r]))
+    return g.header_bytes + (0 if g.kind[r] == RequestKind.STORE else data_bytes(g.words[r]))
 
 
 @device
@@ -48,7 +48,7 @@ def send(g: Gpu, kind: int, sm: int, line: int, words: int, link: int) -> None:
     r = make_request(g, kind, sm, line, words, link)
     g.home[r] = physical(g, sm, line)
     find_place(g, r)
-    if kind != Kind.LOAD:
+    if kind != RequestKind.LOAD:
         g.unfinished += 1
     g.request_free[sm] = max(g.request_free[sm], g.cycle) + packet_cycles(request_size(g, r), g.request_bytes)
     g.stage[r] = Stage.REACHES_SLICE
@@ -62,7 +62,7 @@ def leave_slice(g: Gpu, r: int) -> None:
     k = g.at_slice[r]
     size = response_size(g, r)
     g.memory_stat[MemoryStat.ANSWERS] += 1
-    if g.kind[r] != Kind.STORE:
+    if g.kind[r] != RequestKind.STORE:
         g.memory_stat[MemoryStat.ANSWER_SECTORS] += sector_count(g.words[r])
     start = max(g.slice_out[k], g.cycle)
     g.slice_out[k] = start + packet_cycles(size, g.l2_bytes)

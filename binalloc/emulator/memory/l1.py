@@ -18,7 +18,7 @@ from binalloc.emulator.memory.waiters import new_waiter, room_to_wait
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER
-from binalloc.emulator.state.memory_layout import CACHED, SERIAL_SHIFT, TEXEL, Kind, LinePolicy, Queue
+from binalloc.emulator.state.memory_layout import CACHED, SERIAL_SHIFT, TEXEL, LinePolicy, Queue, RequestKind
 from binalloc.emulator.state.records import Gpu, Sm
 
 
@@ -104,7 +104,7 @@ def take_way(g: Gpu, s: Sm, i: int, line: int) -> None:
         if s.l1_dirty[i]:
             store_leaves(g, s)
             s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(s.l1_dirty[i])
-            send(g, Kind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0)
+            send(g, RequestKind.STORE, s.id, s.l1_line[i] - 1, s.l1_dirty[i], 0)
     s.l1_line[i] = line + 1
     s.l1_valid[i] = 0
     s.l1_dirty[i] = 0
@@ -131,7 +131,7 @@ def ask(g: Gpu, s: Sm, policy: int, line: int, words: int, link: int) -> None:
         kind = Stat.TEXTURE_FILL_SECTORS
         link |= TEXEL
     s.stat[kind] += sector_count(words)
-    send(g, Kind.LOAD, s.id, line, words, link)
+    send(g, RequestKind.LOAD, s.id, line, words, link)
 
 
 @device
@@ -221,7 +221,7 @@ def store_line(g: Gpu, s: Sm, w: int, policy: int, line: int, words: int) -> int
     s.warp_stores[w] += 1
     if local:
         s.stat[Stat.LOCAL_WRITEBACK_SECTORS] += sector_count(words)
-    send(g, Kind.STORE, s.id, line, words, w + 1)
+    send(g, RequestKind.STORE, s.id, line, words, w + 1)
     return 1
 
 
@@ -238,7 +238,7 @@ def atomic_line(g: Gpu, s: Sm, a: int, line: int, words: int, serial: int) -> in
     load_leaves(g, s)
     s.missing[a] += 1
     s.warp_stores[s.access_warp[a]] += 1
-    send(g, Kind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT)
+    send(g, RequestKind.ATOMIC, s.id, line, words, a | serial << SERIAL_SHIFT)
     return 1
 
 

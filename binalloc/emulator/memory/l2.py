@@ -25,9 +25,9 @@ from binalloc.emulator.state.memory_layout import (
     MAX_BANKS_OF_DRAM,
     SERIAL_SHIFT,
     TEXEL,
-    Kind,
     MemoryStat,
     Queue,
+    RequestKind,
     Stage,
 )
 from binalloc.emulator.state.records import Gpu
@@ -96,7 +96,7 @@ def replace(g: Gpu, k: int, i: int, line: int) -> None:
     if g.l2_line[i]:
         g.memory_stat[MemoryStat.L2_EVICTIONS] += 1
         if g.l2_dirty[i]:
-            r = make_request(g, Kind.EVICTION, k, g.l2_line[i] - 1, g.l2_dirty[i], i)
+            r = make_request(g, RequestKind.EVICTION, k, g.l2_line[i] - 1, g.l2_dirty[i], i)
             write_dram(g, r, k)
     g.l2_line[i] = line + 1
     g.l2_valid[i] = 0
@@ -125,7 +125,7 @@ def to_dram(g: Gpu, r: int, k: int) -> None:
 def serve(g: Gpu, r: int, k: int) -> int:
     """Let slice k take request r, or return 0 if it cannot yet. If the reason is the channel, `slice_wants` is the
     number of places there that it lacks. What was found out then is still true, unless `fill_line` has reset it."""
-    if g.l2_data == 0 and (g.kind[r] != Kind.LOAD or g.link[r] & CACHED == 0):
+    if g.l2_data == 0 and (g.kind[r] != RequestKind.LOAD or g.link[r] & CACHED == 0):
         return serve_past(g, r, k)
     room = g.slice_wants[k]
     if room:
@@ -138,7 +138,7 @@ def serve(g: Gpu, r: int, k: int) -> int:
     words = g.words[r]
     i = find_line(g, r)
     lacking = 0
-    if kind != Kind.STORE:
+    if kind != RequestKind.STORE:
         lacking = words if i < 0 else words & ~g.l2_valid[i]
     fetch = 0
     if lacking:
@@ -175,13 +175,13 @@ def take_request(g: Gpu, r: int, k: int, i: int, lacking: int, fetch: int) -> No
     if fetch:
         g.l2_coming[i] |= fetch
         hold_mshr(g, k)
-        ask_dram(g, make_request(g, Kind.FILL, k, line, fetch, i), k)
+        ask_dram(g, make_request(g, RequestKind.FILL, k, line, fetch, i), k)
     g.l2_age[i] = g.age[r] | (BUSY if g.l2_coming[i] else 0)
     if lacking:
         wait_for_line(g, r, i)
         take_turn(g, k, 1)
         return
-    if g.kind[r] == Kind.STORE:
+    if g.kind[r] == RequestKind.STORE:
         g.l2_valid[i] |= g.words[r]
         g.l2_dirty[i] |= g.words[r]
     answer(g, r, k, i)
@@ -227,11 +227,11 @@ def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
     """Count request r, which a slice takes."""
     kind = g.kind[r]
     sectors = sector_count(g.words[r])
-    if kind == Kind.STORE:
+    if kind == RequestKind.STORE:
         g.memory_stat[MemoryStat.L2_STORES] += 1
         g.memory_stat[MemoryStat.L2_STORE_SECTORS] += sectors
         return
-    if kind == Kind.ATOMIC:
+    if kind == RequestKind.ATOMIC:
         g.memory_stat[MemoryStat.L2_ATOMICS] += 1
         g.memory_stat[MemoryStat.L2_ATOMIC_SECTORS] += sectors
     else:
@@ -239,7 +239,7 @@ def count(g: Gpu, r: int, lacking: int, fetch: int) -> None:
     g.memory_stat[MemoryStat.L2_MISSES if lacking else MemoryStat.L2_HITS] += 1
     if g.line[r] >= FIRST_LOCAL_LINE:
         count_apart(g, r, 1 if lacking else 0)
-    elif kind == Kind.LOAD and g.link[r] & TEXEL:
+    elif kind == RequestKind.LOAD and g.link[r] & TEXEL:
         g.memory_stat[MemoryStat.L2_TEXTURE_MISSES if lacking else MemoryStat.L2_TEXTURE_HITS] += 1
     if lacking and not fetch:
         g.memory_stat[MemoryStat.L2_MERGES] += 1
@@ -271,7 +271,7 @@ def answer(g: Gpu, r: int, k: int, i: int) -> None:
     """Let request r leave its slice once it has passed the pipeline. Its words are in line i, or have bypassed all
     lines (-1)."""
     cycles = 1
-    if g.kind[r] == Kind.ATOMIC:
+    if g.kind[r] == RequestKind.ATOMIC:
         cycles = max(g.l2_atomic * (g.link[r] >> SERIAL_SHIFT), 1)
         if i >= 0:
             g.l2_dirty[i] |= g.words[r]
@@ -326,19 +326,19 @@ def serve_past(g: Gpu, r: int, k: int) -> int:
     """Hand request r on to DRAM past slice k, which caches textures alone, or return 0 if the channel has no room.
     MSHRs belong to the slice's lines: what bypasses them takes none."""
     kind = g.kind[r]
-    room = 2 if kind == Kind.ATOMIC else 1
+    room = 2 if kind == RequestKind.ATOMIC else 1
     g.slice_wants[k] = 0
     if has_room(g, channel_of(g, k), room) == 0:
         g.slice_wants[k] = room
         return 0
-    if kind == Kind.STORE:
+    if kind == RequestKind.STORE:
         count(g, r, 0, 0)
-        write_dram(g, make_request(g, Kind.EVICTION, k, g.home[r], g.words[r], -1), k)
+        write_dram(g, make_request(g, RequestKind.EVICTION, k, g.home[r], g.words[r], -1), k)
         answer(g, r, k, -1)
         return 1
     count(g, r, g.words[r], g.words[r])
     g.stage[r] = Stage.WAITS_FOR_LINE
-    ask_dram(g, make_request(g, Kind.FILL, k, g.home[r], whole_sectors(g.words[r]), -1 - r), k)
+    ask_dram(g, make_request(g, RequestKind.FILL, k, g.home[r], whole_sectors(g.words[r]), -1 - r), k)
     take_turn(g, k, 1)
     return 1
 
@@ -350,7 +350,7 @@ def come_past(g: Gpu, fill: int) -> None:
     k = g.source[fill]
     r = -1 - g.link[fill]
     drop_request(g, fill)
-    if g.kind[r] == Kind.ATOMIC:
-        write_dram(g, make_request(g, Kind.EVICTION, k, g.home[r], g.words[r], -1), k)
+    if g.kind[r] == RequestKind.ATOMIC:
+        write_dram(g, make_request(g, RequestKind.EVICTION, k, g.home[r], g.words[r], -1), k)
     answer(g, r, k, -1)
     go_on(g, k)

@@ -25,7 +25,7 @@ from binalloc.emulator.state.memory_layout import (
     LINE_SHIFT,
     MAX_TAGGED_LINES,
     SECTOR_BYTES,
-    Kind,
+    RequestKind,
     Tagged,
     TaggedStat,
 )
@@ -93,7 +93,7 @@ def ask_for(g: Gpu, s: Sm, cache: int, line: int, fresh: int) -> int:
     sectors = (1 << shift) // SECTOR_BYTES
     s.tagged_stat[TaggedStat.CONSTANT_FILL_SECTORS if cache else TaggedStat.INSTRUCTION_FILL_SECTORS] += sectors
     base = FIRST_CONSTANT_LINE if cache else FIRST_CODE_LINE
-    send(g, Kind.LOAD, s.id, base + (at >> LINE_SHIFT), words, (CONSTANT_ROW if cache else CODE_ROW) | i)
+    send(g, RequestKind.LOAD, s.id, base + (at >> LINE_SHIFT), words, (CONSTANT_ROW if cache else CODE_ROW) | i)
     return i
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from binalloc.emulator.carried.core import ENTRY, FAILED, FOLDER, IDENTITY, NEEDS, Label, kind_of
+from binalloc.emulator.carried.core import ENTRY, FAILED, FOLDER, IDENTITY, NEEDS, CoreLabel, kind_of
 from binalloc.emulator.host.engines.compile_costs import Untyped, replace
 from binalloc.emulator.host.engines.compiling import one_program
 from binalloc.emulator.host.engines.engine import build, name_of_build
@@ -64,16 +64,16 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def compiled(checking: bool, cpu: str) -> tuple[Label, bytes]:
+def compiled(checking: bool, cpu: str) -> tuple[CoreLabel, bytes]:
     """Compile the device functions to an object file, and return it with the label that it contains."""
     gpus, sms = np.zeros(1, dtype_of(Gpu)), np.zeros(1, dtype_of(Sm))
     arrays = Memories(np.zeros((1, 1), np.int64)).arguments()
     kinds = [kind_of(np.asarray(each)) for each in (gpus, sms, *arrays)]
-    label = Label.here(name_of_build(checking, False), cpu, kinds)
+    label = CoreLabel.here(name_of_build(checking, False), cpu, kinds)
     return label, object_file(build(checking=checking, cache=False), gpus, sms, arrays, label)
 
 
-def object_file(dispatcher: Untyped, gpus: Untyped, sms: Untyped, arrays: Untyped, label: Label) -> bytes:
+def object_file(dispatcher: Untyped, gpus: Untyped, sms: Untyped, arrays: Untyped, label: CoreLabel) -> bytes:
     """Compile the program with the entry `dispatcher` to an object file, for the label's CPU.
 
     gpus, sms, arrays: values of the types of its arguments, which two integers follow.
@@ -90,7 +90,7 @@ def object_file(dispatcher: Untyped, gpus: Untyped, sms: Untyped, arrays: Untype
     return _emitted(libraries[-1]._final_module, label.cpu)
 
 
-def _entry_for_c(stack: ExitStack, label: Label) -> None:
+def _entry_for_c(stack: ExitStack, label: CoreLabel) -> None:
     """Replace Numba's function for Python by one that takes words. Nothing calls the new one here."""
     cpu = import_module("numba.core.cpu")
     maker = import_module("numba._dynfunc")

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.state.policy import Policy
+from binalloc.emulator.state.policy import SmPolicy
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu
 
 
 @dataclass(frozen=True)
-class PagePolicy(Policy):
+class PagePolicy(SmPolicy):
     """A page policy chooses the line of L2 and DRAM that a line of an SM is. One object of each policy is in
     `table`."""
 

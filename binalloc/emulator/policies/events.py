@@ -17,16 +17,16 @@ from binalloc.emulator.policies.listeners.table import LISTENERS
 from binalloc.emulator.policies.placements.table import PLACEMENTS
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.state.device import define
-from binalloc.emulator.state.policy import EVENTS, Policy
+from binalloc.emulator.state.policy import EVENTS, SmPolicy
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
 
-class Kind(NamedTuple):
+class PolicyKind(NamedTuple):
     """A kind is a table of policies with the field of the device's record that selects its rows."""
 
-    rows: Mapping[str, Policy]  #: the table
+    rows: Mapping[str, SmPolicy]  #: the table
     field: str  #: the field says which rows are in force
     bits: bool = False  #: whether the field has a bit for each row; otherwise it is the number of one row
 
@@ -34,22 +34,22 @@ class Kind(NamedTuple):
         """Return the condition, in device code, under which the row of a number is in force."""
         return f"(g.{self.field} >> {number}) & 1" if self.bits else f"g.{self.field} == {number}"
 
-    def in_force(self, chosen: int) -> list[Policy]:
+    def in_force(self, chosen: int) -> list[SmPolicy]:
         """Return the rows that a value of the field puts in force."""
         return [row for n, row in enumerate(self.rows.values()) if (chosen >> n & 1 if self.bits else chosen == n)]
 
 
 KINDS = (
-    Kind(SCHEDULERS, "policy"),
-    Kind(DISPATCHERS, "dispatcher"),
-    Kind(PLACEMENTS, "placement"),
-    Kind(PAGES, "pages"),
-    Kind(GATES, "gates", bits=True),
-    Kind(LISTENERS, "listening", bits=True),
+    PolicyKind(SCHEDULERS, "policy"),
+    PolicyKind(DISPATCHERS, "dispatcher"),
+    PolicyKind(PLACEMENTS, "placement"),
+    PolicyKind(PAGES, "pages"),
+    PolicyKind(GATES, "gates", bits=True),
+    PolicyKind(LISTENERS, "listening", bits=True),
 )
 
 
-def event_text(event: str, kinds: tuple[Kind, ...] = KINDS) -> tuple[str, dict[str, Callable[..., None]]]:
+def event_text(event: str, kinds: tuple[PolicyKind, ...] = KINDS) -> tuple[str, dict[str, Callable[..., None]]]:
     """Return the text of an event's device function, and the listeners that it calls, by their names in the text."""
     lines, uses = [f"def {event}({EVENTS[event]}):"], {}
     for k, kind in enumerate(kinds):

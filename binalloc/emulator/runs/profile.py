@@ -17,7 +17,7 @@ REASONS = tuple(name for i, name in enumerate(STALL_NAMES) if i != Stall.NO_WARP
 
 
 @dataclass(frozen=True)
-class Profile:
+class InstructionProfile:
     """A profile has arrays with an entry for each instruction of a function, summed over the SMs."""
 
     #: lost issue slots held against the instruction, by reason; over all instructions of a module they add up to the
@@ -30,13 +30,13 @@ class Profile:
     latency_max: Array  #: the most cycles of one of them
 
 
-def collect_profile(device: LaunchedDevice) -> dict[str, Profile]:
+def collect_profile(device: LaunchedDevice) -> dict[str, InstructionProfile]:
     """Return the profile of each function of the module. Needs a device with `profile` on."""
     table = device.memories.program
     out = {}
     for fn in device.module.functions:
         rows = table[fn.address : fn.address + len(fn.instrs)].copy()
-        out[fn.name] = Profile(
+        out[fn.name] = InstructionProfile(
             {name: rows[:, P.FIRST_STALL + STALL_NAMES.index(name)] for name in REASONS},
             {name: rows[:, P.FIRST_COUNT + Stat.names.index(name)] for name in COUNTED},
             rows[:, P.LATENCIES], rows[:, P.LATENCY_SUM], rows[:, P.LATENCY_MAX],

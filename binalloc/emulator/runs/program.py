@@ -22,7 +22,7 @@ from binalloc.launch.file import complete
 from binalloc.launch.program.binding import bind_step
 from binalloc.launch.program.expressions import Number, Scope
 from binalloc.launch.program.types import LaunchStep, Program
-from binalloc.launch.program.walk import Walk
+from binalloc.launch.program.walk import ProgramWalk
 from binalloc.launch.types import Launch
 from binalloc.printable import count
 
@@ -118,8 +118,8 @@ class Ran:
         )
 
 
-class Reached(Exception):
-    """`Reached` is raised in front of the launch that was asked for, with its session and parameters."""
+class LaunchReached(Exception):
+    """`LaunchReached` is raised in front of the launch that was asked for, with its session and parameters."""
 
     def __init__(self, session: Session, launch: Launch, parameters: bytes) -> None:
         super().__init__(launch.kernel)
@@ -149,7 +149,7 @@ def run_steps(
         stop_at: raise Reached in front of the launch of that number.
         progress: called now and then.
 
-    Raises the errors of `run_launch` and of `Walk`. LimitHit, Interrupted and KernelFault have the Ran so far in
+    Raises the errors of `run_launch` and of `ProgramWalk`. LimitHit, Interrupted and KernelFault have the Ran so far in
     `partial`.
     """
     require_leave(program, options.host_steps)
@@ -158,7 +158,7 @@ def run_steps(
     session = Session(module, program.held, contents, program.held.make_textures(), options)
     ran = Ran(options.machine.name, options.engine, options.scheduler, options.policies, options.sms)
     runner = _Runner(session, ran, kernels, stop_at, progress)
-    walk = Walk(program, runner)
+    walk = ProgramWalk(program, runner)
     try:
         walk.run()
     except (BinallocError, Interrupted) as error:
@@ -224,7 +224,7 @@ class _Runner:
             step, fn.info, fn.name, session.held, scope, session.addresses(), session.module.path or None
         )
         if self.stop_at == session.launched:
-            raise Reached(session, launch, parameters)
+            raise LaunchReached(session, launch, parameters)
         try:
             asked = replace(session.options, max_cycles=self._left(), progress=self._tell(fn.name))
             result = session.launch(launch, parameters, asked)

@@ -32,10 +32,10 @@ from binalloc.emulator.policies.listeners.table import listening
 from binalloc.emulator.policies.placements.table import PLACEMENTS, placement_number
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS, policy_number
 from binalloc.emulator.runs.options import RunOptions
-from binalloc.emulator.runs.profile import Profile, collect_profile
+from binalloc.emulator.runs.profile import InstructionProfile, collect_profile
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
-from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.faults import kernel_fault
 from binalloc.emulator.stops.spin import find_spin
 from binalloc.emulator.stops.stopped import Stopped, take_back
@@ -83,7 +83,7 @@ class Result:
     blocks_ended: int = 0  #: how many of them have ended
     partial: bool = False  #: whether the run was stopped before its end
     #: per function, the counts of single instructions, if they were asked for
-    profile: dict[str, Profile] = field(default_factory=dict)
+    profile: dict[str, InstructionProfile] = field(default_factory=dict)
     series: list[Stats] = field(default_factory=list)  #: what each interval of cycles added, see `series.intervals`
     #: first cycle of the last interval, where that has all the rest of too long a run
     series_full_at: int | None = None
@@ -269,7 +269,7 @@ def drive(device: LaunchedDevice, options: RunOptions) -> None:
     if status == FAULTED and device.get("fault") == L.Fault.BREAK:
         raise Stopped(device)
     if status == FAULTED:
-        fault = kernel_fault(Context(device))
+        fault = kernel_fault(StoppedContext(device))
         fault.printed = device.memory.printed().text
         raise fault.at(device.module.path) if device.module.path else fault
     if status == AT_LIMIT:

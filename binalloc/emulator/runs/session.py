@@ -14,7 +14,7 @@ import numpy as np
 
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.global_memory import GlobalMemory
-from binalloc.emulator.host.kept import Kept
+from binalloc.emulator.host.kept import KeptDevice
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result, engine_of, find_function, registers_of, run_device
@@ -42,7 +42,7 @@ class Session:
         host = {k: copied(v) for k, v in buffers.items()}
         self.memory = GlobalMemory(held, module, host, {k: np.ascontiguousarray(v) for k, v in textures.items()})
         self.launched = 0
-        self._kept = Kept()
+        self._kept = KeptDevice()
         self._registers: dict[str, int] = {}
         self._needs: dict[Shape, tuple[Resources, int]] = {}
 

@@ -28,11 +28,11 @@ from binalloc.launch.file import variable_name
 from binalloc.launch.types import Launch
 
 _WIDEST = 16  # bytes of the widest access: one that is that far in front of a span may touch it
-_SPACES = (L.Space.GLOBAL, L.Space.GENERIC)
+_SPACES = (L.SpaceCode.GLOBAL, L.SpaceCode.GENERIC)
 
 
 @dataclass(frozen=True)
-class Span:
+class ByteSpan:
     """A span is a range of watched bytes."""
 
     name: str  #: name of the buffer or variable
@@ -46,10 +46,10 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Touch:
+class WatchedTouch:
     """A touch is an access of one lane to a span."""
 
-    span: Span
+    span: ByteSpan
     cycle: int
     sm: int
     block: int
@@ -70,7 +70,11 @@ class Watch:
     """
 
     def __init__(
-        self, find: Callable[[LaunchedDevice], Sequence[Span]], tell: Callable[[Touch], None], *, stop: bool = False
+        self,
+        find: Callable[[LaunchedDevice], Sequence[ByteSpan]],
+        tell: Callable[[WatchedTouch], None],
+        *,
+        stop: bool = False,
     ) -> None:
         self._find, self._tell, self._stop = find, tell, stop
         self._device: LaunchedDevice | None = None
@@ -142,7 +146,7 @@ class Watch:
                 for known in self._known:
                     touched = known.access(instruction, int(addresses[lane]), data[:, lane].tolist())
                     if touched is not None:
-                        self._tell(Touch(known.span, cycle, sm, block, in_block, lane, pc, access, *touched))
+                        self._tell(WatchedTouch(known.span, cycle, sm, block, in_block, lane, pc, access, *touched))
 
 
 @dataclass
@@ -150,13 +154,13 @@ class _Known:
     """The known bytes of a span include the bytes around it that an atomic operation on the span may access: from `low`
     up to `high`."""
 
-    span: Span
+    span: ByteSpan
     low: int
     high: int
     data: bytearray
 
     @staticmethod
-    def of(span: Span, device: LaunchedDevice) -> _Known:
+    def of(span: ByteSpan, device: LaunchedDevice) -> _Known:
         low, high = span.start & -ATOM_BYTES, -(-span.end // ATOM_BYTES) * ATOM_BYTES
         return _Known(span, low, high, bytearray(_bytes(device, low, high - low)))
 
@@ -226,13 +230,13 @@ def first_store(
     """Return the first store to the bytes offset to offset + size - 1 of `buffer` (for a variable, its
     `variable_name`). Where a load comes before it, return the first store that changes them. Return None where there is
     none."""
-    touches: list[Touch] = []
+    touches: list[WatchedTouch] = []
 
-    def find(device: LaunchedDevice) -> list[Span]:
+    def find(device: LaunchedDevice) -> list[ByteSpan]:
         names = (buffer, variable_name(buffer))  # the launch may name a variable of the binary
-        return [Span(buffer, start + offset, offset, size) for name, start, _ in device.places() if name in names]
+        return [ByteSpan(buffer, start + offset, offset, size) for name, start, _ in device.places() if name in names]
 
-    def tell(touch: Touch) -> None:
+    def tell(touch: WatchedTouch) -> None:
         if touch.access != L.AccessCode.LOAD and (not touches or touch.before != touch.after):
             touches.append(touch)
             raise _Found

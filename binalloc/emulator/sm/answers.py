@@ -18,7 +18,7 @@ from binalloc.emulator.sm.profile import profile_access, settle
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import NO_BARRIER, SCOREBOARDS
-from binalloc.emulator.state.memory_layout import CACHED, CODE_ROW, CONSTANT_ROW, Kind, MemoryStat, Tagged
+from binalloc.emulator.state.memory_layout import CACHED, CODE_ROW, CONSTANT_ROW, MemoryStat, RequestKind, Tagged
 from binalloc.emulator.state.modes import CHECKING
 from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
@@ -83,25 +83,25 @@ def reach_sm(g: Gpu, s: Sm, program: Grid, r: int) -> None:
     g.memory_stat[MemoryStat.RESPONSE_BYTES] += response_size(g, r)
     kind = g.kind[r]
     link = g.link[r]
-    if kind == Kind.STORE:
+    if kind == RequestKind.STORE:
         store_answered(g, s)
         if link:
             store_came(g, s, program, link - 1)
     else:
-        if link & (CODE_ROW | CONSTANT_ROW) and kind == Kind.LOAD:
+        if link & (CODE_ROW | CONSTANT_ROW) and kind == RequestKind.LOAD:
             fill_row(g, s, program, 1 if link & CONSTANT_ROW else 0, link & (CACHED - 1))
             drop_request(g, r)
             return
         load_answered(g, s)
         a = link & (CACHED - 1)
-        if kind == Kind.ATOMIC:
+        if kind == RequestKind.ATOMIC:
             store_came(g, s, program, s.access_warp[a])
             line_came(g, s, program, a)
         elif link & CACHED:
             fill_way(g, s, program, a, g.words[r])
         else:
             line_came(g, s, program, a)
-    if kind != Kind.LOAD:
+    if kind != RequestKind.LOAD:
         g.unfinished -= 1
     drop_request(g, r)
     go_on_with_held(g, s, program)

@@ -58,7 +58,7 @@ from binalloc.emulator.state.layout import (
     NO_CONTROL,
     UNIT_LSU,
     WHEEL,
-    CodeWord,
+    CodeKind,
     Column,
     Fault,
     StackColumn,
@@ -74,7 +74,7 @@ from binalloc.emulator.state.scan import count_bits, lowest_bit
 @device
 def begin_issue(g: Gpu, s: Sm, program: Grid, hazard: Cube, counts: Words, w: int, pc: int) -> int:
     """Take the instruction at `pc` of a ready warp: check hazards and count it. Return the lanes that execute it."""
-    if program[pc, Column.VALID] == CodeWord.NONE:
+    if program[pc, Column.VALID] == CodeKind.NONE:
         set_fault(g, s, Fault.PC, w, s.at[w], -1, pc, 0, 0)
         return 0
     s.at[w] = pc
@@ -198,7 +198,7 @@ def may_pair(g: Gpu, s: Sm, program: Grid, w: int, first: int) -> int:
         return 0
     pc = s.stack[w, s.sp[w], StackColumn.PC]
     if (
-        program[pc, Column.VALID] == CodeWord.NONE
+        program[pc, Column.VALID] == CodeKind.NONE
         or program[pc, Column.CONTROL] != NO_CONTROL
         or s.busy[w] & program[pc, Column.WAIT]
     ):

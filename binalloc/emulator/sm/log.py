@@ -9,7 +9,7 @@ from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.addresses import find_addresses
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import LANES, RZ, AccessCode, Column, ExecGroup, Fault, Space, StackColumn
+from binalloc.emulator.state.layout import LANES, RZ, AccessCode, Column, ExecGroup, Fault, SpaceCode, StackColumn
 from binalloc.emulator.state.parts.log import ATOM_BYTES, DATA_WORDS, Keep, LogColumn, LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
@@ -60,7 +60,7 @@ def watched_lanes(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, around: int)
     bytes. `around` is a power of two."""
     found = 0
     space = program[pc, Column.SPACE]
-    if space == Space.GLOBAL or space == Space.GENERIC:  # the windows have no address of global memory
+    if space == SpaceCode.GLOBAL or space == SpaceCode.GENERIC:  # the windows have no address of global memory
         size = program[pc, Column.SIZE]
         for k in range(g.watches):
             low, high = g.watch_from[k] & -around, (g.watch_to[k] + around - 1) & -around

@@ -77,7 +77,7 @@ FIXED_COLUMNS = len(Fixed.names)
 PENDING = 1 << 62  # bit of SOON, beyond all times: a variable result or a late reader is in flight
 
 
-class Hazard(Codes):
+class HazardColumn(Codes):
     """The table of variable results and late readers in flight has these columns, see `checks.hazards`."""
 
     VAR: int  #: scoreboards of the variable results
@@ -96,7 +96,7 @@ class Aside(Codes):
     PC: int  #: instruction that writes it
 
 
-HAZARD_COLUMNS = len(Hazard.names)
+HAZARD_COLUMNS = len(HazardColumn.names)
 ASIDE_COLUMNS = len(Aside.names)
 ASIDE = 128  # results set aside per warp; when all are taken, the lanes share the later time. Chosen by hand
 
@@ -248,7 +248,7 @@ class Fault(Codes):
 
 
 # -- memory accesses, as the table of opcodes names them
-class Space(Codes):
+class SpaceCode(Codes):
     """A memory instruction accesses one of these memories."""
 
     GLOBAL: int
@@ -286,7 +286,7 @@ class ExecGroup(Codes):
     OUTSIDE: int
 
 
-class CodeWord(Codes):
+class CodeKind(Codes):
     """A code word is of one of these kinds. Calls enter FUNCTION; direct calls also enter REWRITTEN. Both are first
     words of a function."""
 

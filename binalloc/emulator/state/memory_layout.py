@@ -48,7 +48,7 @@ LINE_WORDS = 32
 SECTOR_BYTES = 32  # sectors, too
 
 
-class Kind(Codes):
+class RequestKind(Codes):
     """A request asks for one of these. Loads, stores and atomics come from an SM. A slice of L2 makes the others."""
 
     LOAD: int

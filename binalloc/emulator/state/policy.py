@@ -32,7 +32,7 @@ comes then. Where `s.board_open[w, board]` is not 0, `waits` is for a result of 
 
 
 @dataclass(frozen=True)
-class Policy:
+class SmPolicy:
     """A policy is a row of a table from which users choose by name."""
 
     name: str  #: the name on the command line

@@ -8,7 +8,7 @@ from binalloc.emulator.state.memories import Array
 from binalloc.isa.text.disassembler import format_instr
 
 
-class Context:
+class StoppedContext:
     """A context is a device that has stopped, with its instructions and threads in words."""
 
     def __init__(self, device: LaunchedDevice) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from binalloc.emulator.policies.gates.table import GATES
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
-from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.context import StoppedContext
 from binalloc.errors import KernelFault
 
 MOST_LINES = 8
@@ -28,7 +28,7 @@ _SPINNING = (L.Warp.READY, L.Warp.STALL, L.Warp.BRANCH)
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingWarp:
     """A waiting warp is a warp of a block that does not go on."""
 
     warp: int  #: number of the warp in its block
@@ -50,24 +50,24 @@ class Barrier:
 
 
 @dataclass(frozen=True)
-class Block:
+class StuckBlock:
     """A resident block is described by its waiting warps and its closed barriers."""
 
     number: int
     sm: int
-    warps: tuple[Waiting, ...]
+    warps: tuple[WaitingWarp, ...]
     barriers: dict[int, Barrier]  #: the barriers that have not opened, by number
 
 
-def explain(c: Context) -> KernelFault:
+def explain(c: StoppedContext) -> KernelFault:
     """Return the fault of a device that cannot go on: the likely cause, then the waits of its warps."""
     blocks = _blocks(c)
     return KernelFault(f"deadlock: {_cause(c, blocks)}", found=standing(c, blocks), remedy=REMEDY)
 
 
-def standing(c: Context, blocks: list[Block] | None = None) -> str:
+def standing(c: StoppedContext, blocks: list[StuckBlock] | None = None) -> str:
     """Describe where the warps of the resident blocks are, in at most `MOST_LINES` groups."""
-    lines: dict[tuple[str, ...], list[Block]] = {}
+    lines: dict[tuple[str, ...], list[StuckBlock]] = {}
     for block in _blocks(c) if blocks is None else blocks:
         lines.setdefault(tuple(_groups(c, block)), []).append(block)
     told, left, out = 0, 0, []
@@ -86,7 +86,7 @@ def standing(c: Context, blocks: list[Block] | None = None) -> str:
     return "; ".join(out)
 
 
-def _blocks(c: Context) -> list[Block]:
+def _blocks(c: StoppedContext) -> list[StuckBlock]:
     """Return the resident blocks in the order of their numbers."""
     found = []
     for sm in range(c.of("sms")):
@@ -95,7 +95,7 @@ def _blocks(c: Context) -> list[Block]:
     return sorted(found, key=lambda block: block.number)
 
 
-def _block(c: Context, sm: int, f: Fields, slot: int) -> Block:
+def _block(c: StoppedContext, sm: int, f: Fields, slot: int) -> StuckBlock:
     """Return the block in a slot of an SM."""
     each = c.of("warps_per_block")
     slots = range(slot * each, (slot + 1) * each)
@@ -105,10 +105,10 @@ def _block(c: Context, sm: int, f: Fields, slot: int) -> Block:
         arrived = int(f["bar_arrived"][slot, b])
         if arrived:
             barriers[b] = Barrier(b, arrived, int(f["bar_expected"][slot, b]) or alive)
-    return Block(int(f["block_id"][slot]), sm, tuple(_warp(c, f, w) for w in slots), barriers)
+    return StuckBlock(int(f["block_id"][slot]), sm, tuple(_warp(c, f, w) for w in slots), barriers)
 
 
-def _warp(c: Context, f: Fields, w: int) -> Waiting:
+def _warp(c: StoppedContext, f: Fields, w: int) -> WaitingWarp:
     """Return the warp in a slot."""
     state, sp = int(f["state"][w]), int(f["sp"][w])
     barrier, word, behind, wanted = -1, int(f["at"][w]), 0, 0
@@ -121,10 +121,10 @@ def _warp(c: Context, f: Fields, w: int) -> Waiting:
         wanted = int(f["busy"][w]) & int(c.program.table[word, L.Column.WAIT])
     boards = tuple(b for b in range(L.SCOREBOARDS) if wanted >> b & 1)
     unanswered = any(f["board_open"][w, b] for b in boards)
-    return Waiting(int(f["in_block"][w]), state, barrier, word, behind, boards, unanswered)
+    return WaitingWarp(int(f["in_block"][w]), state, barrier, word, behind, boards, unanswered)
 
 
-def _groups(c: Context, block: Block) -> list[str]:
+def _groups(c: StoppedContext, block: StuckBlock) -> list[str]:
     """Describe the warps of a block, with warps in the same situation together."""
     groups: dict[str, list[int]] = {}
     for waiting in block.warps:
@@ -132,7 +132,7 @@ def _groups(c: Context, block: Block) -> list[str]:
     return [f"{_numbers('warp', warps)} {doing}" for doing, warps in groups.items()]
 
 
-def _doing(c: Context, block: Block, waiting: Waiting) -> str:
+def _doing(c: StoppedContext, block: StuckBlock, waiting: WaitingWarp) -> str:
     """Describe what a warp does or waits for, and where."""
     where = c.where(waiting.word)
     if waiting.barrier >= 0:
@@ -152,7 +152,7 @@ def _doing(c: Context, block: Block, waiting: Waiting) -> str:
     return f"behind a barrier at {where}"
 
 
-def _cause(c: Context, blocks: list[Block]) -> str:
+def _cause(c: StoppedContext, blocks: list[StuckBlock]) -> str:
     """Describe the most likely cause, from the first block that shows one."""
     for found in (_lanes, _at_barriers):
         for block in blocks:
@@ -167,7 +167,7 @@ def _cause(c: Context, blocks: list[Block]) -> str:
     return "results that warps wait for never come"
 
 
-def _lanes(block: Block) -> str:
+def _lanes(block: StuckBlock) -> str:
     """Describe the lanes that spin while other lanes of their warp wait behind them, "" for none."""
     for w in block.warps:
         if w.state in _SPINNING and w.behind:
@@ -176,7 +176,7 @@ def _lanes(block: Block) -> str:
     return ""
 
 
-def _at_barriers(block: Block) -> str:
+def _at_barriers(block: StuckBlock) -> str:
     """Describe why a barrier of the block stays closed, "" if none does."""
     for b in sorted(block.barriers):
         barrier = block.barriers[b]

@@ -7,7 +7,7 @@ from binalloc.emulator.checks.history import Before
 from binalloc.emulator.checks.poison import Sink
 from binalloc.emulator.execute.surface import Amiss
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.deadlock import explain
 from binalloc.emulator.stops.recursion import is_overflow, overflow_fault, too_many_entries
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, null_of_malloc, stop_fault
@@ -69,7 +69,7 @@ def row_name(row: int) -> str:
     return f"P{row - L.PRED_ROW}" if row >= L.PRED_ROW else f"R{row}"
 
 
-def kernel_fault(c: Context) -> KernelFault:
+def kernel_fault(c: StoppedContext) -> KernelFault:
     """Return the KernelFault for the fault in the state."""
     code, sm, w, pc, lane = (c.of(n) for n in ("fault", "fault_sm", "fault_warp", "fault_pc", "fault_lane"))
     a, b, d = c.of("fault_a"), c.of("fault_b"), c.of("fault_c")
@@ -89,7 +89,9 @@ def kernel_fault(c: Context) -> KernelFault:
     return KernelFault(_NAMES[code], place=place, found=found, expected=expected, remedy=remedy)
 
 
-def detail(c: Context, code: int, lane: int, a: int, b: int, d: int) -> tuple[str | None, str | None, str | None]:
+def detail(
+    c: StoppedContext, code: int, lane: int, a: int, b: int, d: int
+) -> tuple[str | None, str | None, str | None]:
     """Return (found, expected, remedy) of a fault, from its three detail words. Addresses are shown unsigned."""
     if code in (L.Fault.RAW, L.Fault.WAW, L.Fault.WAR):
         return hazard(c, code, lane, a, b, d)
@@ -168,7 +170,7 @@ def atomic(aop: int, atyp: int) -> tuple[str | None, str | None, str | None]:
     return f"{ATOMIC_OPS[aop]} on {types[atyp]}", f"{ATOMIC_OPS[aop]} on {' or '.join(legal)}", None
 
 
-def surface(c: Context, a: int, b: int, d: int) -> tuple[str, str, str | None]:
+def surface(c: StoppedContext, a: int, b: int, d: int) -> tuple[str, str, str | None]:
     """Return (found, expected, remedy) of a surface access.
 
     `a` has the handle and the kind of error, an `Amiss`. `b` and `d` have the coordinates and what was wanted.
@@ -192,7 +194,7 @@ def surface(c: Context, a: int, b: int, d: int) -> tuple[str, str, str | None]:
 _MEETING = "a barrier or a WARPSYNC (bar.warp.sync)"
 
 
-def race(c: Context, address: int, word: int, before: int) -> tuple[str, str, None]:
+def race(c: StoppedContext, address: int, word: int, before: int) -> tuple[str, str, None]:
     """Return (found, expected, remedy) of a race on `address` with an earlier access by the instruction at `word`."""
     if before == Before.LANE:
         found = f"address {address:#x} is written by another lane with another value"
@@ -203,7 +205,7 @@ def race(c: Context, address: int, word: int, before: int) -> tuple[str, str, No
     return found, f"{between} between the two accesses", None
 
 
-def called(c: Context, word: int) -> str:
+def called(c: StoppedContext, word: int) -> str:
     """Describe the target of a call that enters no function."""
     place = c.program.place(word)
     if place is None or place[1]:
@@ -222,7 +224,7 @@ def barrier_count(lane: int, a: int, b: int, d: int) -> tuple[str, str, str | No
     return f"{a} threads at barrier {d}", f"a multiple of 32, {b} threads", None
 
 
-def hazard(c: Context, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:
+def hazard(c: StoppedContext, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:
     """Return (found, expected, remedy) of a hazard: the other instruction, and what is missing."""
     if code == L.Fault.WAR:
         found = f"{row_name(row)} is still to be read by {c.where(a)}"

@@ -4,14 +4,14 @@ frame, or the reconvergence stack none for another call."""
 from __future__ import annotations
 
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.context import StoppedContext
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.runtime import STACK_TRAP
 from binalloc.isa.table.fields import RZ
 from binalloc.printable import count
 
 
-def is_overflow(c: Context, word: int) -> bool:
+def is_overflow(c: StoppedContext, word: int) -> bool:
     """Return whether the instruction at a code word is the trap of a function whose frame does not fit."""
     place = c.program.place(word)
     assert place is not None
@@ -19,7 +19,7 @@ def is_overflow(c: Context, word: int) -> bool:
     return instr.op.name == "ST" and (instr.f["ra"], instr.f["moff"]) == (RZ, STACK_TRAP)
 
 
-def overflow_fault(c: Context, place: str) -> KernelFault:
+def overflow_fault(c: StoppedContext, place: str) -> KernelFault:
     """Return the fault of a function that found no room for its frame."""
     function = c.program.place(c.of("fault_pc"))
     assert function is not None
@@ -31,13 +31,13 @@ def overflow_fault(c: Context, place: str) -> KernelFault:
     return KernelFault("stack overflow", place=place, found=found, expected=expected, remedy=remedy)
 
 
-def too_many_entries(c: Context, entries: int) -> tuple[str, str, str]:
+def too_many_entries(c: StoppedContext, entries: int) -> tuple[str, str, str]:
     """Return (found, expected, remedy) of a full reconvergence stack."""
     found = f"more than {entries} entries, {calls_deep(c)} deep"
     return found, f"at most {entries}", "Recursion or divergence nests too deep: does it end?"
 
 
-def calls_deep(c: Context) -> str:
+def calls_deep(c: StoppedContext) -> str:
     """Return in words how many calls the faulting warp is in."""
     sm, w = c.of("fault_sm"), c.of("fault_warp")
     entries = c.at(sm, "stack")[w, : int(c.at(sm, "sp")[w]) + 1]

@@ -7,9 +7,9 @@ import numpy as np
 
 from binalloc.emulator.host.runtime import HEAP
 from binalloc.emulator.state.memories import Array
-from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.context import StoppedContext
 from binalloc.errors import KernelFault
-from binalloc.isa.runtime import GRANULE, GRID, MALLOC, PRINTF, STATE_MASK, State, Stop
+from binalloc.isa.runtime import GRANULE, GRID, MALLOC, PRINTF, STATE_MASK, GranuleState, RuntimeStop
 from binalloc.isa.table.fields import RZ
 from binalloc.printable import count
 
@@ -20,7 +20,7 @@ MOST_TEXT = 1024
 """Characters that a message shows of a text in device memory. Chosen by hand."""
 
 
-def is_trap(c: Context, word: int) -> bool:
+def is_trap(c: StoppedContext, word: int) -> bool:
     """Return whether the instruction at a code word is a trap: a generic store to address 0, whatever the registers
     hold."""
     place = c.program.place(word)
@@ -29,13 +29,13 @@ def is_trap(c: Context, word: int) -> bool:
     return instr.op.name == "ST" and (instr.f["ra"], instr.f["moff"]) == (RZ, 0)
 
 
-def in_printf(c: Context, word: int) -> bool:
+def in_printf(c: StoppedContext, word: int) -> bool:
     """Return whether the instruction at a code word belongs to printf."""
     place = c.program.place(word)
     return place is not None and place[0].name == PRINTF and c.device.memory.runtime is not None
 
 
-def null_of_malloc(c: Context, address: int) -> str | None:
+def null_of_malloc(c: StoppedContext, address: int) -> str | None:
     """Return the advice for an access near address 0 by a program that allocates, None in other cases."""
     runtime = c.device.memory.runtime
     if runtime is None or address >= NEAR_NULL or all(fn.name != MALLOC for fn in c.device.module.functions):
@@ -45,39 +45,39 @@ def null_of_malloc(c: Context, address: int) -> str | None:
     return f"{room}: is it one? `heap` in the launch file makes it larger."
 
 
-def stop_fault(c: Context, place: str) -> KernelFault:
+def stop_fault(c: StoppedContext, place: str) -> KernelFault:
     """Return the fault of a kernel that trapped, by itself or because the runtime stopped it."""
     runtime = c.device.memory.runtime
     if runtime is None:
         return _trapped(c, place)
     raw = c.device.memories.global_.view(np.uint8)
     values = runtime.values(raw, c.device.memory.base)
-    why = Stop(int(values["stopped"]))
-    if why == Stop.NONE:
+    why = RuntimeStop(int(values["stopped"]))
+    if why == RuntimeStop.NONE:
         return _trapped(c, place)
     block, thread = int(values["block"]), int(values["thread"])
     who = f"kernel {c.device.kernel.name}, {c.numbers(block, thread)}"
     stop = [int(word) for word in values["stop"]]
-    if why == Stop.ASSERTION:
+    if why == RuntimeStop.ASSERTION:
         message, file, function = (_text(c, raw, address) for address in stop)
         return KernelFault(f"assertion failed: {message}", place=f"{file}:{int(values['line'])}, {function}, {who}")
-    if why == Stop.NOT_ALLOCATED:
+    if why == RuntimeStop.NOT_ALLOCATED:
         found = f"address {stop[0]:#x}{c.nearest(stop[0])}"
         expected = "an address that malloc gave"
         return KernelFault("what is freed was not allocated", place=who, found=found, expected=expected)
-    assert why == Stop.FREED_TWICE
+    assert why == RuntimeStop.FREED_TWICE
     found = heap_access(c, stop[0], 0)
     return KernelFault("a block is freed twice", place=who, found=found, expected="one free for each malloc")
 
 
-def _trapped(c: Context, place: str) -> KernelFault:
+def _trapped(c: StoppedContext, place: str) -> KernelFault:
     """Return the fault of the program's own trap. A grid that meets without a cooperative launch traps, too."""
     meets = any(v.name == GRID for v in c.device.module.globals) and not c.device.launch.cooperative
     remedy = "If it is grid.sync() that trapped: launch it with cooperative = true." if meets else None
     return KernelFault("the kernel trapped", place=place, remedy=remedy)
 
 
-def heap_access(c: Context, address: int, size: int) -> str:
+def heap_access(c: StoppedContext, address: int, size: int) -> str:
     """Describe an address in the heap, and the nearest block in front of it."""
     runtime = c.device.memory.runtime
     assert runtime is not None
@@ -92,14 +92,14 @@ def heap_access(c: Context, address: int, size: int) -> str:
     entry = table[known[-1]]
     first, length = start + int(known[-1]) * GRANULE, int(entry["size"])
     who = c.numbers(int(entry["block"]), int(entry["thread"]))
-    freed = int(entry["state"]) & STATE_MASK == State.FREED
+    freed = int(entry["state"]) & STATE_MASK == GranuleState.FREED
     block = f"a block of {count(length, 'byte')}, {'freed' if freed else 'allocated'} by {who}"
     if address < first + length:
         return f"{text}, byte {address - first:,} of {block}"
     return f"{text}, {count(address - first - length, 'byte')} behind the end of {block}"
 
 
-def _text(c: Context, raw: Array, address: int) -> str:
+def _text(c: StoppedContext, raw: Array, address: int) -> str:
     """Return the text at an address of global memory, up to its end."""
     at = address - c.device.memory.base
     if not 0 <= at < len(raw):

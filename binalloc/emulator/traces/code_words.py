@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state import layout as L
-from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.traces.event_file import Fragment, fragment
 
 
@@ -27,7 +27,7 @@ class CodeWords:
     """The code words of a device's program are a mapping by number. Each is made when it is first asked for."""
 
     def __init__(self, device: LaunchedDevice) -> None:
-        self._device, self._context = device, Context(device)
+        self._device, self._context = device, StoppedContext(device)
         self._latency = device.engine.view(device.g, 0, "unit_latency")
         self._known: dict[int, CodeWord] = {}
 

@@ -14,7 +14,7 @@ from binalloc.emulator.traces.event_file import CYCLE, EventFile
 Values = dict[str, int | float]
 
 
-class Series:
+class TraceSeries:
     """A series takes a sample in front of every `interval`-th cycle: levels at that time, and rates over the cycles
     since the last sample. A counter is written when its values change."""
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.issue_log import Batch, Listener
 from binalloc.emulator.traces.event_file import EventFile
-from binalloc.emulator.traces.series import Series, described
+from binalloc.emulator.traces.series import TraceSeries, described
 from binalloc.emulator.traces.timeline import Timeline
 from binalloc.emulator.traces.windows import Windows
 from binalloc.version import VERSION
@@ -63,7 +63,7 @@ class Trace:
         self._file = EventFile(write, options.limit)
         self._device: LaunchedDevice | None = None
         self._timeline: Timeline | None = None
-        self._series: Series | None = None
+        self._series: TraceSeries | None = None
 
     def listener(self) -> Listener:
         """Return the listener for an `IssueLog`."""
@@ -86,7 +86,7 @@ class Trace:
 
     def _begin(self, device: LaunchedDevice) -> None:
         self._device = device
-        self._series = Series(device, self._file, self._options.interval)
+        self._series = TraceSeries(device, self._file, self._options.interval)
         self._timeline = Timeline(device, self._file, self._options.windows)
         device.samplers.append(self._series)
 

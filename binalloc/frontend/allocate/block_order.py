@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from binalloc.dominance import NONE, dominator_tree
-from binalloc.frontend.ir import Block, Routine
+from binalloc.frontend.ir import Routine, RoutineBlock
 
 
 @dataclass
 class BlockOrder:
     """A block order has the blocks of a routine in their final order, with the meeting points of branches."""
 
-    blocks: list[Block]  #: in code order
+    blocks: list[RoutineBlock]  #: in code order
     forward: dict[int, int]  #: removed block -> the block that replaces it
     #: number of a block that ends in a guarded branch -> number of the block where its lanes meet, or -1 if only at the
     #: end
@@ -69,7 +69,7 @@ def _drop_unreachable(routine: Routine) -> None:
 def _skip_empty(routine: Routine) -> dict[int, int]:
     """Remove blocks without nodes and return removed block -> the block behind it. The last block stays."""
     forward: dict[int, int] = {}
-    kept: list[Block] = []
+    kept: list[RoutineBlock] = []
     waiting: list[int] = []
     for block in routine.blocks:
         if not block.nodes and block is not routine.blocks[-1]:

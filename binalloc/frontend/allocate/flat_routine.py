@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from binalloc.analysis.flow.backward import ALWAYS, literal
 from binalloc.bitset import mask_from
-from binalloc.frontend.ir import FIRST_REGISTER, Node, Routine, indices
+from binalloc.frontend.ir import FIRST_REGISTER, Routine, VirtualNode, indices
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.kinds import File
 from binalloc.transform.virtual.flat import Flat
@@ -54,7 +54,7 @@ def flat_routine(routine: Routine, file: File) -> Flat:
     return flat
 
 
-def _accesses(routine: Routine, node: Node, file: File) -> tuple[Sequence[int], Sequence[int]]:
+def _accesses(routine: Routine, node: VirtualNode, file: File) -> tuple[Sequence[int], Sequence[int]]:
     view = node.view
     if file == PRED and view.guard is None and not any(ref.file == PRED for ref in (*view.defs, *view.uses)):
         return (), ()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from binalloc.frontend.allocate.block_order import BlockOrder
-from binalloc.frontend.ir import FIRST_PREDICATE, Node, Routine
+from binalloc.frontend.ir import FIRST_PREDICATE, Routine, VirtualNode
 from binalloc.isa.instruction import Function, Instr, make
 from binalloc.isa.kinds import LEAVES
 from binalloc.isa.loom.view import rename
@@ -25,7 +25,7 @@ class LaidOut:
     """A laid-out routine is one sequence of instructions."""
 
     function: Function  #: see the module docstring
-    calls: dict[int, Node]  #: word -> the CALL's node
+    calls: dict[int, VirtualNode]  #: word -> the CALL's node
 
 
 def lay_out(
@@ -39,8 +39,8 @@ def lay_out(
     locs: list[int] = []
     starts: dict[int, int] = {}
     labels: dict[int, str] = {}
-    calls: dict[int, Node] = {}
-    branches: list[tuple[int, Node, int]] = []
+    calls: dict[int, VirtualNode] = {}
+    branches: list[tuple[int, VirtualNode, int]] = []
     for block in order.blocks:
         starts[block.number] = len(instrs)
         if block.label:

@@ -15,8 +15,8 @@ import numpy as np
 
 from binalloc.bitset import lowest
 from binalloc.frontend.allocate.flat_routine import FIRST_LINE, flat_routine
-from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, Routine
-from binalloc.frontend.opt.facts import Facts
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Routine, VirtualNode
+from binalloc.frontend.opt.facts import UnitFacts
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import ALL_PREDICATES, PRED, PREDICATES, REG
 from binalloc.isa.table.opcodes import FORM_IMM, ICMPS
@@ -87,21 +87,23 @@ class _Spiller:
         self.routine = routine
         self.chosen = chosen  #: the predicates to be split
         self.short = short  #: predicates whose live ranges are short already
-        self.definition: dict[int, Node | None] = {}  #: predicate -> its definition if it may be recomputed, else None
+        self.definition: dict[
+            int, VirtualNode | None
+        ] = {}  #: predicate -> its definition if it may be recomputed, else None
         self.original: dict[int, Instr] = {}  #: predicate -> its definition before it is renamed
         self.word: dict[int, int] = {}  #: predicate -> the unit that keeps it
 
     def run(self) -> None:
         self._definitions()
         for block in self.routine.blocks:
-            nodes: list[Node] = []
+            nodes: list[VirtualNode] = []
             for node in block.nodes:
                 self._node(node, nodes)
             block.nodes = nodes
 
     def _definitions(self) -> None:
         """Find the definition of each predicate that may be recomputed; None for the others."""
-        facts = Facts(self.routine)
+        facts = UnitFacts(self.routine)
         for node in self.routine.nodes():
             for ref in node.view.defs:
                 if ref.file == PRED and ref.index in self.chosen:
@@ -126,7 +128,7 @@ class _Spiller:
                 ):
                     self.definition[p] = None
 
-    def _cheap(self, node: Node, facts: Facts) -> bool:
+    def _cheap(self, node: VirtualNode, facts: UnitFacts) -> bool:
         """Return whether a node is a comparison of stable units, with no other result.
 
         Its result is the same at every read of its predicate, as that is stable, too.
@@ -136,7 +138,7 @@ class _Spiller:
             return False
         return all(ref.file == REG and all(facts.is_stable(unit) for unit in ref.registers()) for ref in view.uses)
 
-    def _node(self, node: Node, out: list[Node]) -> None:
+    def _node(self, node: VirtualNode, out: list[VirtualNode]) -> None:
         names = {p: self._fetch(p, node, out) for p in dict.fromkeys(_read(node)) if p in self.chosen}
         made = {r.index: self._fresh() for r in node.view.defs if r.file == PRED and r.index in self.chosen}
         guard = (names.get(node.instr.guard, node.instr.guard), node.instr.guard_neg)
@@ -149,9 +151,9 @@ class _Spiller:
             if self.definition.get(p) is not node:
                 word = self._word(p)
                 select = make("SEL", form=FORM_IMM, rd=word, ra=RZ, imm=_ALL_ONES, ps0=fresh, ps0n=1, guard=guard)
-                out.append(Node(select, node.loc))
+                out.append(VirtualNode(select, node.loc))
 
-    def _fetch(self, p: int, node: Node, out: list[Node]) -> int:
+    def _fetch(self, p: int, node: VirtualNode, out: list[VirtualNode]) -> int:
         """Return a fresh predicate with the value of `p`, set just before `node`."""
         fresh = self._fresh()
         definition = self.definition.get(p)
@@ -159,7 +161,7 @@ class _Spiller:
             made = _renamed(self.original[p], (PT, False), {}, {p: fresh}, drop=True)
         else:
             made = make("ISETP", pd0=fresh, pd1=PT, ra=self._word(p), rb=RZ, icmp=_NE, ps0=PT)
-        out.append(Node(made, node.loc))
+        out.append(VirtualNode(made, node.loc))
         return fresh
 
     def _fresh(self) -> int:
@@ -173,7 +175,7 @@ class _Spiller:
         return self.word[p]
 
 
-def _read(node: Node) -> list[int]:
+def _read(node: VirtualNode) -> list[int]:
     """Return the predicates that a node reads, its guard included."""
     read = [r.index for r in node.view.uses if r.file == PRED]
     if node.view.guard is not None:

@@ -21,14 +21,19 @@ from binalloc.frontend.allocate.layout import lay_out
 from binalloc.frontend.allocate.predicates import allocate_predicates
 from binalloc.frontend.allocate.recursion import use_stack
 from binalloc.frontend.allocate.virtualise import virtualise
-from binalloc.frontend.ir import Program, Routine
+from binalloc.frontend.ir import Routine, VirtualProgram
 from binalloc.isa.instruction import WORD, Function, Module
 from binalloc.isa.interface.places import ALL_PREDICATES
 from binalloc.isa.loom.view import recall, rename
 from binalloc.isa.sets.loom import LOOM
 from binalloc.models.allocation.homes import Homes
-from binalloc.models.allocation.regions import Choice, choose
-from binalloc.transform.allocate.functions.registers import Infeasible, RegisterAllocation, Spilling, allocate_fewest
+from binalloc.models.allocation.regions import RegionChoice, choose
+from binalloc.transform.allocate.functions.registers import (
+    Infeasible,
+    RegisterAllocation,
+    SpillOptions,
+    allocate_fewest,
+)
 from binalloc.transform.rewrite.emit import Emitted, MemoryPlan, emit
 from binalloc.transform.rewrite.normalise import Normalised
 from binalloc.transform.spill.prices import LOCAL_COST, Prices
@@ -65,7 +70,7 @@ class NoRoom(Refused):
     callees: dict[str, set[str]]  #: routine -> its direct callees
 
 
-def allocate(program: Program, registers: int = LOOM.limits.registers) -> Allocated:
+def allocate(program: VirtualProgram, registers: int = LOOM.limits.registers) -> Allocated:
     """Allocate registers for every routine of `program`, and return the Loom module. The routines must not be used
     afterwards.
 
@@ -81,7 +86,7 @@ def allocate(program: Program, registers: int = LOOM.limits.registers) -> Alloca
     return Allocated(work.module(), work.figures, bool(work.recursive))
 
 
-def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> RegionChoice:
     """Choose whole values for memory, not single regions of values. There are far fewer of them, and a rewrite chooses
     anew when it knows the budget."""
     regions = homes.slot
@@ -90,7 +95,7 @@ def _choose_values(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[
     return choose(replace(regions, families=whole), pressure, capacity)
 
 
-def _below_recursion(program: Program, callees: Mapping[str, set[str]]) -> list[str]:
+def _below_recursion(program: VirtualProgram, callees: Mapping[str, set[str]]) -> list[str]:
     """Return the kernels whose call graphs have a cycle, and all functions in these call graphs."""
     reaching: set[str] = set()
     for name, routine in program.routines.items():  # callees come first, cycles side by side
@@ -115,13 +120,13 @@ def _forget(routine: Routine, laid: Function) -> None:
         instr.seen = None
 
 
-_SPILLING = Spilling(Prices(LOCAL_COST), _choose_values)  # spills to local memory, chosen by whole values
+_SPILLING = SpillOptions(Prices(LOCAL_COST), _choose_values)  # spills to local memory, chosen by whole values
 
 
 class _Work:
     """`_Work` walks over the routines and keeps what is known of those done so far."""
 
-    def __init__(self, program: Program, registers: int) -> None:
+    def __init__(self, program: VirtualProgram, registers: int) -> None:
         self.program = program
         #: routine -> its direct callees
         self.callees = {name: {n.callee for n in r.nodes() if n.callee} for name, r in program.routines.items()}

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from binalloc.frontend.allocate.flat_routine import FIRST_LINE, flat_routine
 from binalloc.frontend.emitter import Emitter, Guard, imm
-from binalloc.frontend.ir import FIRST_REGISTER, RZ, Block, Node, Routine, Stack
+from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine, RoutineBlock, Stack, VirtualNode
 from binalloc.isa.instruction import WORD
 from binalloc.isa.interface.places import REG
 from binalloc.isa.kinds import Flow
@@ -64,7 +64,7 @@ class _Work:
             self.size = -(-(self.kept + WORD * most) // align) * align
             routine.info.local_frame = self.size
         for block in routine.blocks:
-            self.emitter.block = Block(block.number, label=block.label)
+            self.emitter.block = RoutineBlock(block.number, label=block.label)
             for node in block.nodes:
                 self._node(node)
             block.nodes = self.emitter.block.nodes
@@ -88,7 +88,7 @@ class _Work:
     def _begin(self, kernel: bool) -> None:
         """Add a block in front. No branch goes to it."""
         routine, emitter = self.routine, self.emitter
-        first = Block(max(block.number for block in routine.blocks) + 1)
+        first = RoutineBlock(max(block.number for block in routine.blocks) + 1)
         emitter.block, emitter.loc = first, routine.nodes()[0].loc
         routine.blocks.insert(0, first)
         if kernel:
@@ -105,7 +105,7 @@ class _Work:
         for k, unit in enumerate(arguments):
             self._load(unit, frame, WORD * k)
 
-    def _node(self, node: Node) -> None:
+    def _node(self, node: VirtualNode) -> None:
         self.emitter.loc = node.loc
         nodes = self.emitter.block.nodes
         if node.callee in self.routine.cycle:
@@ -120,7 +120,7 @@ class _Work:
                 self._store(RZ, self.stack.pointer, self.routine.frame, guard)
             nodes.append(node)
 
-    def _call(self, node: Node) -> None:
+    def _call(self, node: VirtualNode) -> None:
         """Emit a call from outside of the callee's cycle. Values that are live across it may be in registers."""
         emitter = self.emitter
         if node.args:
@@ -128,13 +128,13 @@ class _Work:
             self._load(there, RZ, self.stack.pointer)
             for k, unit in enumerate(node.args):
                 self._store(there, WORD * k, unit)
-        emitter.block.nodes.append(Node(node.instr, node.loc, callee=node.callee))
+        emitter.block.nodes.append(VirtualNode(node.instr, node.loc, callee=node.callee))
         if node.results:
             there = emitter.new()
             self._load(there, RZ, self.stack.pointer)
             self._take(node, there, 0)
 
-    def _call_back(self, node: Node) -> None:
+    def _call_back(self, node: VirtualNode) -> None:
         """Emit a call within the cycle of this routine."""
         emitter, frame = self.emitter, self.routine.frame
         saved = self.saved[id(node)]
@@ -142,14 +142,14 @@ class _Work:
             self._store(frame, self.kept + WORD * k, unit)
         for k, unit in enumerate(node.args):
             self._store(frame, self.size + WORD * k, unit)
-        emitter.block.nodes.append(Node(node.instr, node.loc, callee=node.callee))
+        emitter.block.nodes.append(VirtualNode(node.instr, node.loc, callee=node.callee))
         self._load(frame, RZ, self.stack.pointer)
         emitter.emit("IADD3", rd=frame, a=frame, b=imm(-self.size), c=RZ)
         self._take(node, frame, self.size)
         for k, unit in enumerate(saved):
             self._load(unit, frame, self.kept + WORD * k)
 
-    def _take(self, node: Node, base: int, offset: int) -> None:
+    def _take(self, node: VirtualNode, base: int, offset: int) -> None:
         """Load results from the words that begin at base + offset."""
         for k, unit in enumerate(node.results):
             if unit != RZ:

@@ -14,7 +14,7 @@ from binalloc.analysis.flow.loops import find_loops
 from binalloc.analysis.locations import Location
 from binalloc.bitset import mask_from
 from binalloc.frontend.allocate.layout import LaidOut
-from binalloc.frontend.ir import FIRST_REGISTER, RZ, Node, Routine
+from binalloc.frontend.ir import FIRST_REGISTER, RZ, Routine, VirtualNode
 from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.interface.places import PRED, REG
 from binalloc.isa.interface.view import Ref, View
@@ -122,7 +122,7 @@ class _Virtualising:
                 found.append(operand)
         return tuple(found)
 
-    def _call(self, i: int, node: Node, weight: float, out: list[Item]) -> None:
+    def _call(self, i: int, node: VirtualNode, weight: float, out: list[Item]) -> None:
         contract = self.contracts[node.callee]
         uses = tuple(
             VOperand("", (self._argument(unit, weight, out),), contract.arguments[Location(k)])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.files import FILE_LIMIT, text_of
 from binalloc.frontend.fatbin.entries import FatbinEntry
-from binalloc.frontend.units import Unit
+from binalloc.frontend.units import TranslationUnit
 
 _ARCHITECTURE = re.compile(r"(?:sm_|compute_)?([0-9]{2,3}[af]?)")
 """An architecture as users write it: `sm_90a`, `compute_75` or `75`."""
@@ -21,7 +21,7 @@ _CODE = b".text."
 class Chosen:
     """A choice names the PTX that is imported from a file."""
 
-    units: list[Unit]  #: the PTX that is imported
+    units: list[TranslationUnit]  #: the PTX that is imported
     entries: list[FatbinEntry]  #: the entries that hold it
     notes: list[str]  #: what the user should know of code that is not imported, in words
 
@@ -74,9 +74,9 @@ def _age(architecture: str) -> tuple[int, str]:
     return int(digits), architecture
 
 
-def _units(chosen: Sequence[FatbinEntry], path: str) -> list[Unit]:
+def _units(chosen: Sequence[FatbinEntry], path: str) -> list[TranslationUnit]:
     """Return the texts as units, each once. Raises MalformedInput where they are larger than one file may be."""
-    out: dict[str, Unit] = {}
+    out: dict[str, TranslationUnit] = {}
     total = 0
     for entry in chosen:
         total += entry.unpacked
@@ -87,7 +87,7 @@ def _units(chosen: Sequence[FatbinEntry], path: str) -> list[Unit]:
             text = text_of(data)
         except UnicodeDecodeError as error:
             entry.code.fail("not UTF-8 text", at=error.start, found=error.reason)
-        out.setdefault(text, Unit(text, label(path, entry), whole=not entry.linked))
+        out.setdefault(text, TranslationUnit(text, label(path, entry), whole=not entry.linked))
     return list(out.values())
 
 

@@ -13,7 +13,7 @@ _REMEDY = "The file is truncated or damaged."  # the remedy of every error that 
 
 
 @dataclass(frozen=True)
-class Piece:
+class FilePiece:
     """A piece is a part of a file."""
 
     data: bytes
@@ -34,7 +34,7 @@ class Piece:
         size = what.sizeof()
         return what.parse(self.part(at, size, name).data)
 
-    def part(self, at: int, size: int, name: str, place: str = "") -> Piece:
+    def part(self, at: int, size: int, name: str, place: str = "") -> FilePiece:
         """Return `size` bytes from byte `at` on, as a piece.
 
         name: what they are, for the message where the piece is too short. place: the place of the part; this piece's
@@ -43,4 +43,4 @@ class Piece:
         if at < 0 or size < 0 or at + size > len(self.data):
             found = f"{size} bytes at byte {at}"
             self.fail(f"{name} does not lie within", found=found, expected=f"at most {len(self.data)} bytes together")
-        return Piece(self.data[at : at + size], self.path, place or self.place)
+        return FilePiece(self.data[at : at + size], self.path, place or self.place)

@@ -11,7 +11,7 @@ from typing import Any
 
 from binalloc.errors import MalformedInput
 from binalloc.files import FILE_LIMIT
-from binalloc.frontend.fatbin.damage import Piece
+from binalloc.frontend.fatbin.damage import FilePiece
 from binalloc.frontend.fatbin.objects import Holder, holders
 from binalloc.frontend.fatbin.records import (
     CONTAINER,
@@ -56,7 +56,7 @@ class FatbinEntry:
     name: str  #: name of the translation unit, or empty
     options: str  #: options of ptxas to compile it with
     debug: bool  #: whether it was compiled for a debugger
-    code: Piece = field(repr=False)  #: the bytes in the file
+    code: FilePiece = field(repr=False)  #: the bytes in the file
 
     @property
     def linked(self) -> bool:
@@ -87,7 +87,7 @@ def entries(data: bytes, path: str) -> list[FatbinEntry]:
         )  # fmt: skip
     out: list[FatbinEntry] = []
     unit = containers = 0
-    for holder in holders(Piece(data, path)):
+    for holder in holders(FilePiece(data, path)):
         for container in _containers(holder.piece):
             containers += 1
             found = list(_of_container(container, holder, unit + 1, len(out)))
@@ -98,7 +98,7 @@ def entries(data: bytes, path: str) -> list[FatbinEntry]:
     return out
 
 
-def _containers(piece: Piece) -> Iterator[Piece]:
+def _containers(piece: FilePiece) -> Iterator[FilePiece]:
     """Yield the bodies of the containers of a section. Zeros between containers are padding."""
     at = 0
     data = piece.data
@@ -119,7 +119,7 @@ def _containers(piece: Piece) -> Iterator[Piece]:
         at = start + header.bytes
 
 
-def _of_container(container: Piece, holder: Holder, unit: int, before: int) -> Iterator[FatbinEntry]:
+def _of_container(container: FilePiece, holder: Holder, unit: int, before: int) -> Iterator[FatbinEntry]:
     """Yield the entries of a container. before: the number of entries before it in the file."""
     at = 0
     number = before
@@ -152,12 +152,12 @@ def _compression(flags: int) -> str:
     return {0: "none", LZ4: "lz4", ZSTD: "zstd"}.get(flags & (LZ4 | ZSTD), "unknown")
 
 
-def _name(header: Piece, record: Any) -> str:
+def _name(header: FilePiece, record: Any) -> str:
     at, size = record.name_at, record.name_bytes
     return _text(header.part(at, size, "the name of an entry")) if size else ""
 
 
-def _options(header: Piece, record: Any) -> str:
+def _options(header: FilePiece, record: Any) -> str:
     """Return the options as text. A cubin may have a table of another kind there: its options are left out."""
     at = record.options_at
     if not at or record.kind == CUBIN:
@@ -166,5 +166,5 @@ def _options(header: Piece, record: Any) -> str:
     return _text(header.part(where.text_at, where.text_bytes, "the options of an entry"))
 
 
-def _text(piece: Piece) -> str:
+def _text(piece: FilePiece) -> str:
     return piece.data.rstrip(b"\0").decode("utf-8", "replace").strip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from binalloc.frontend.fatbin.damage import Piece
+from binalloc.frontend.fatbin.damage import FilePiece
 from binalloc.frontend.fatbin.records import (
     ARCHIVE,
     BEGINNING,
@@ -32,7 +32,7 @@ _MOST_MEMBERS = 1 << 16  # it bounds the time for a damaged archive; chosen by h
 class Holder:
     """A holder is a range of bytes with containers."""
 
-    piece: Piece
+    piece: FilePiece
     member: str = ""  #: name of the archive's member, or empty
     section: str = ""  #: name of the ELF section, or empty
     linked: bool = False  #: whether the section is the one for code that is to be linked
@@ -56,7 +56,7 @@ def _machine(data: bytes) -> int | None:
     return int.from_bytes(data[18:20], "little") if data.startswith(ELF) else None
 
 
-def holders(file: Piece, member: str = "") -> Iterator[Holder]:
+def holders(file: FilePiece, member: str = "") -> Iterator[Holder]:
     """Yield all parts of a file that hold containers. Raises MalformedInput where the file is damaged."""
     data = file.data
     if data.startswith(BEGINNING):
@@ -70,7 +70,7 @@ def holders(file: Piece, member: str = "") -> Iterator[Holder]:
             yield from holders(inner, name)
 
 
-def _of_elf(file: Piece, member: str) -> Iterator[Holder]:
+def _of_elf(file: FilePiece, member: str) -> Iterator[Holder]:
     """Yield the sections of an ELF file that hold containers. Raises MalformedInput where the file is damaged."""
     if file.data[4:6] != ELF_64_LITTLE:
         found = f"class and byte order {file.data[4:6].hex(' ')}"
@@ -98,7 +98,7 @@ def _of_elf(file: Piece, member: str) -> Iterator[Holder]:
             yield Holder(piece, member, name, SECTIONS[name])
 
 
-def _members(archive: Piece) -> Iterator[tuple[str, Piece]]:
+def _members(archive: FilePiece) -> Iterator[tuple[str, FilePiece]]:
     """Yield the names and bytes of an archive's members. Members that are tables of the archive are left out."""
     at = len(ARCHIVE)
     long_names = b""
@@ -122,7 +122,7 @@ def _members(archive: Piece) -> Iterator[tuple[str, Piece]]:
             yield name, body.part(skipped, size - skipped, "a member", name)
 
 
-def _member_name(raw: bytes, long_names: bytes, body: Piece) -> tuple[str, int]:
+def _member_name(raw: bytes, long_names: bytes, body: FilePiece) -> tuple[str, int]:
     """Return the name of a member and the number of its first bytes that are the name (as BSD writes long names)."""
     skipped = 0
     if raw.startswith(b"/") and raw[1:].isdigit():

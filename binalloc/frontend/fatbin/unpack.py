@@ -8,10 +8,10 @@ from typing import Any
 
 from binalloc.errors import UsageError
 from binalloc.files import FILE_LIMIT
-from binalloc.frontend.fatbin.damage import Piece
+from binalloc.frontend.fatbin.damage import FilePiece
 
 
-def unpack(code: Piece, compression: str, size: int) -> bytes:
+def unpack(code: FilePiece, compression: str, size: int) -> bytes:
     """Unpack `size` bytes of code.
 
     Raises MalformedInput where the code has another size, or more bytes than a file may have. Raises UsageError where
@@ -28,7 +28,7 @@ def unpack(code: Piece, compression: str, size: int) -> bytes:
     return _zstd(code, size)
 
 
-def _lz4(code: Piece, size: int) -> bytes:
+def _lz4(code: FilePiece, size: int) -> bytes:
     try:
         block: Any = import_module("lz4.block")
     except ModuleNotFoundError as error:
@@ -40,7 +40,7 @@ def _lz4(code: Piece, size: int) -> bytes:
     return _of_size(code, found, size)
 
 
-def _zstd(code: Piece, size: int) -> bytes:
+def _zstd(code: FilePiece, size: int) -> bytes:
     try:
         import zstandard
     except ModuleNotFoundError as error:
@@ -54,14 +54,14 @@ def _zstd(code: Piece, size: int) -> bytes:
     return _of_size(code, found, size)
 
 
-def _of_size(code: Piece, found: bytes, size: int) -> bytes:
+def _of_size(code: FilePiece, found: bytes, size: int) -> bytes:
     if len(found) != size:
         length = f"{len(found)} bytes" if len(found) < size else "more"
         code.fail("unpacks to another size", found=length, expected=f"{size} bytes, as its header says")
     return found
 
 
-def _missing(package: str, code: Piece) -> UsageError:
+def _missing(package: str, code: FilePiece) -> UsageError:
     return UsageError(
         f"{package} is not installed, which unpacks this file's PTX", file=code.path or None, place=code.place or None,
         remedy=f"Install {package}, or compile with nvcc -compress-mode=none.",

@@ -6,16 +6,16 @@ registers.
 
 from __future__ import annotations
 
-from binalloc.frontend.ptx.ast import TYPE_BYTES, Function, Variable
+from binalloc.frontend.ptx.ast import TYPE_BYTES, PtxFunction, Variable
 
-Item = Function | Variable
+Item = PtxFunction | Variable
 
 
 def difference(one: Item, other: Item) -> tuple[str, str] | None:
     """Return the property in which two declarations differ, as each of them has it, in words; None where they agree."""
     if isinstance(one, Variable) and isinstance(other, Variable):
         return _of_variables(one, other)
-    if isinstance(one, Function) and isinstance(other, Function):
+    if isinstance(one, PtxFunction) and isinstance(other, PtxFunction):
         return _of_functions(one, other)
     return kind(one), kind(other)
 
@@ -38,7 +38,7 @@ def _of_variables(one: Variable, other: Variable) -> tuple[str, str] | None:
     return None if _same_type(one.type, other.type) else (f".{one.type}", f".{other.type}")
 
 
-def _of_functions(one: Function, other: Function) -> tuple[str, str] | None:
+def _of_functions(one: PtxFunction, other: PtxFunction) -> tuple[str, str] | None:
     if one.is_entry != other.is_entry:
         return kind(one), kind(other)
     for what, first, second in (

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from binalloc.errors import MalformedInput
 from binalloc.frontend.link.problems import NotLinkable
 from binalloc.frontend.link.rename import rename, renumber
-from binalloc.frontend.link.symbols import Symbol, check, collect, items, shared
-from binalloc.frontend.ptx.ast import Function, Module, Variable
+from binalloc.frontend.link.symbols import LinkedName, check, collect, items, shared
+from binalloc.frontend.ptx.ast import PtxFunction, PtxModule, Variable
 
 _NAMED = 3  # a message names at most so many files, so that it stays one line; chosen by hand
 
 
-def link(modules: Sequence[Module], whole: Sequence[bool] = ()) -> Module:
+def link(modules: Sequence[PtxModule], whole: Sequence[bool] = ()) -> PtxModule:
     """Link all modules to one, in their order. The modules are changed: do not use them afterwards.
 
     whole: which modules were compiled as whole programs (none by default). Other files see no names of a whole program
@@ -38,7 +38,7 @@ def link(modules: Sequence[Module], whole: Sequence[bool] = ()) -> Module:
     names = _names(files, apart, symbols)
     first = files[0]
     newest = max(files, key=lambda f: int(re.sub(r"\D", "", f.target)))
-    out = Module(max(f.version for f in files), newest.target, first.address_size, samplers=first.samplers)
+    out = PtxModule(max(f.version for f in files), newest.target, first.address_size, samplers=first.samplers)
     out.path, out.inputs = _path(files), tuple(f.path for f in files)
     out.lines = sum(f.lines for f in files)
     out.ignored = [told for f in files for told in f.ignored]
@@ -51,13 +51,13 @@ def link(modules: Sequence[Module], whole: Sequence[bool] = ()) -> Module:
     return out
 
 
-def _path(files: list[Module]) -> str:
+def _path(files: list[PtxModule]) -> str:
     """Return the paths of the files in one text, for messages."""
     named = [f.path for f in files if f.path]
     return ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
 
 
-def _check_alike(files: list[Module]) -> None:
+def _check_alike(files: list[PtxModule]) -> None:
     """Check the properties that all files of a program must share. Raises NotLinkable."""
     first = files[0]
     problems: list[MalformedInput] = []
@@ -77,11 +77,11 @@ def _check_alike(files: list[Module]) -> None:
         raise NotLinkable(problems)
 
 
-def _texture_mode(module: Module) -> str:
+def _texture_mode(module: PtxModule) -> str:
     return "texmode_independent" if module.samplers else "texmode_unified"
 
 
-def _names(files: list[Module], whole: list[bool], symbols: dict[str, Symbol]) -> list[dict[str, str]]:
+def _names(files: list[PtxModule], whole: list[bool], symbols: dict[str, LinkedName]) -> list[dict[str, str]]:
     """Return, for each file, a map from each of its names to the name in the program.
 
     A name that is local to a file is kept where no other file has it. Otherwise it gets the file's number: `name$2`.
@@ -113,7 +113,7 @@ def _names(files: list[Module], whole: list[bool], symbols: dict[str, Symbol]) -
     return out
 
 
-def _add(out: Module, module: Module, names: dict[str, str], symbols: dict[str, Symbol]) -> None:
+def _add(out: PtxModule, module: PtxModule, names: dict[str, str], symbols: dict[str, LinkedName]) -> None:
     """Add to `out` the items of a file that are part of the program.
 
     These are its local items, and each shared item that no earlier file has mentioned.
@@ -131,7 +131,7 @@ def _add(out: Module, module: Module, names: dict[str, str], symbols: dict[str, 
         elif name in module.aliases:
             continue
         found.name = names[name]
-        if isinstance(found, Function):
+        if isinstance(found, PtxFunction):
             out.functions.setdefault(found.name, found)
         else:
             out.variables.setdefault(found.name, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.ptx.ast import Function, Variable
+from binalloc.frontend.ptx.ast import PtxFunction, Variable
 
 _NAMED = 8
 """The message quotes at most so many further problems and counts the others, so that it stays readable; chosen by
@@ -36,7 +36,7 @@ def _short(error: MalformedInput) -> str:
     return ": ".join(part for part in (error.file, error.place, error.message) if part)
 
 
-def problem(item: Function | Variable, message: str, found: object, expected: object, remedy: str) -> MalformedInput:
+def problem(item: PtxFunction | Variable, message: str, found: object, expected: object, remedy: str) -> MalformedInput:
     """Return one problem, located at a declaration."""
     return MalformedInput(
         message, file=item.path or None, place=place_of(item), found=found, expected=expected,
@@ -44,10 +44,10 @@ def problem(item: Function | Variable, message: str, found: object, expected: ob
     )  # fmt: skip
 
 
-def place_of(item: Function | Variable) -> str:
+def place_of(item: PtxFunction | Variable) -> str:
     return f"line {item.place.line}, column {item.place.column}"
 
 
-def where(item: Function | Variable) -> str:
+def where(item: PtxFunction | Variable) -> str:
     """Return file and place of a declaration, for a message about another one."""
     return f"{item.path}, {place_of(item)}" if item.path else place_of(item)

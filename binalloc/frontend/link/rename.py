@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 from binalloc.frontend.ptx.ast import (
     Address,
-    Function,
     Instruction,
     Label,
-    Module,
     Operand,
+    PtxFunction,
+    PtxModule,
     Symbol,
-    Texture,
+    TextureAddress,
     Variable,
     Vector,
 )
@@ -24,7 +24,7 @@ from binalloc.frontend.ptx.ast import (
 Loc = tuple[int, int]
 
 
-def rename(module: Module, names: Mapping[str, str]) -> None:
+def rename(module: PtxModule, names: Mapping[str, str]) -> None:
     """Replace each module-scope name in `names` wherever the file uses it. Declarations keep their names."""
     if not names:
         return
@@ -36,7 +36,7 @@ def rename(module: Module, names: Mapping[str, str]) -> None:
         _in_body(function, names)
 
 
-def renumber(module: Module, files: dict[int, str]) -> None:
+def renumber(module: PtxModule, files: dict[int, str]) -> None:
     """Renumber the `.file`s of a module as in `files`. A file that `files` does not have is added to it."""
     numbers = {name: number for number, name in reversed(files.items())}
     new: dict[int, int] = {}
@@ -66,7 +66,7 @@ def _in_initialiser(variable: Variable, names: Mapping[str, str]) -> None:
     variable.relocations = tuple([r._replace(name=names.get(r.name, r.name)) for r in found])
 
 
-def _in_body(function: Function, names: Mapping[str, str]) -> None:
+def _in_body(function: PtxFunction, names: Mapping[str, str]) -> None:
     """Replace the names that a body uses. A name that the function declares itself hides the module's."""
     own = {*function.variables, *(v.name for v in (*function.parameters, *function.results)), *function.branch_targets}
     own.update(s.name for s in function.body or () if isinstance(s, Label))
@@ -101,10 +101,10 @@ def _operand(operand: Operand, names: Mapping[str, str]) -> Operand:
     elif isinstance(operand, Vector):
         items = _all(operand.items, names)
         return operand if items is operand.items else Vector(items)
-    elif isinstance(operand, Texture):
+    elif isinstance(operand, TextureAddress):
         named = [_symbol(o, names) if isinstance(o, Symbol) else o for o in (operand.texture, operand.sampler)]
         if named[0] is not operand.texture or named[1] is not operand.sampler:
             texture, sampler = named
             assert texture is not None
-            return Texture(texture, sampler, operand.coordinates)
+            return TextureAddress(texture, sampler, operand.coordinates)
     return operand

@@ -1,8 +1,7 @@
 """This module decides which of several files' declarations a name means: the rules of a linker (PTX ISA, section 11.6).
 
-It reads parsed modules and changes nothing. The result is one `Symbol` for each name that files share. A name that is
-local to its file has no symbol.
-"""
+It reads parsed modules and changes nothing. The result is one `LinkedName` for each name that files share. A name that
+is local to its file has no symbol. """
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from binalloc.errors import MalformedInput
 from binalloc.frontend.link.agreement import Item, difference, kind
 from binalloc.frontend.link.problems import problem, where
-from binalloc.frontend.ptx.ast import Function, Module, Variable
+from binalloc.frontend.ptx.ast import PtxFunction, PtxModule, Variable
 
 _STRENGTH = {"weak": 1, "common": 2, "visible": 3}
 """A stronger definition is preferred to weaker ones. Of equally strong ones the first is taken. Two of the strongest
@@ -31,7 +30,7 @@ class Occurrence:
 
 
 @dataclass(slots=True)
-class Symbol:
+class LinkedName:
     """A symbol is a name that files share."""
 
     name: str
@@ -57,20 +56,20 @@ def size_of(occurrence: Occurrence) -> int:
     return occurrence.item.size if isinstance(occurrence.item, Variable) else 0
 
 
-def items(module: Module) -> Iterator[tuple[str, Item]]:
+def items(module: PtxModule) -> Iterator[tuple[str, Item]]:
     """Yield functions, then variables, in the order of the text."""
     yield from module.functions.items()
     yield from module.variables.items()
 
 
-def shared(module: Module, name: str, item: Item, *, whole: bool) -> int | None:
+def shared(module: PtxModule, name: str, item: Item, *, whole: bool) -> int | None:
     """Return the strength of a file's declaration of a shared name, as `Occurrence.strength`; None where the name is
     local.
 
     whole: the file was compiled as a whole program, which shares nothing but kernels. The host calls kernels by name,
     so the first of several is taken, as it is with the host's code for them.
     """
-    if isinstance(item, Function):
+    if isinstance(item, PtxFunction):
         if item.body is None and name not in module.aliases:
             return 0
         if whole:
@@ -83,19 +82,19 @@ def shared(module: Module, name: str, item: Item, *, whole: bool) -> int | None:
     return _STRENGTH.get(item.linkage)
 
 
-def collect(modules: list[Module], whole: list[bool]) -> dict[str, Symbol]:
+def collect(modules: list[PtxModule], whole: list[bool]) -> dict[str, LinkedName]:
     """Return all names that the files share."""
-    out: dict[str, Symbol] = {}
+    out: dict[str, LinkedName] = {}
     for file, module in enumerate(modules):
         for name, item in items(module):
             strength = shared(module, name, item, whole=whole[file])
             if strength is not None:
                 aliased = module.aliases[name][0] if name in module.aliases else ""
-                out.setdefault(name, Symbol(name)).occurrences.append(Occurrence(file, item, strength, aliased))
+                out.setdefault(name, LinkedName(name)).occurrences.append(Occurrence(file, item, strength, aliased))
     return out
 
 
-def check(symbol: Symbol) -> list[MalformedInput]:
+def check(symbol: LinkedName) -> list[MalformedInput]:
     """Return the contradictions of a symbol: too many definitions, and declarations that differ from the chosen one."""
     chosen = symbol.chosen
     out: list[MalformedInput] = []

@@ -1,19 +1,18 @@
 """This module walks forward over a routine once: it propagates copies and constants, removes common subexpressions and
 selects instructions.
 
-It only changes reads of stable units (see `facts`). `Known` remembers the expression of each unit. A later node that
-reads the unit may be made anew from that expression: `rules_integer` and `rules_logic` have the patterns. The node of
-the expression stays in its place; if it has no readers any more, dead-code removal deletes it. An expression with
-several readers is only folded where that costs nothing (copies, constants, address offsets).
-"""
+It only changes reads of stable units (see `facts`). `KnownFacts` remembers the expression of each unit. A later node
+that reads the unit may be made anew from that expression: `rules_integer` and `rules_logic` have the patterns. The node
+of the expression stays in its place; if it has no readers any more, dead-code removal deletes it. An expression with
+several readers is only folded where that costs nothing (copies, constants, address offsets). """
 
 from __future__ import annotations
 
-from binalloc.frontend.emitter import COMMUTATIVE, Const, Source
-from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
+from binalloc.frontend.emitter import COMMUTATIVE, BankConst, Source
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Routine, VirtualNode
 from binalloc.frontend.opt import operands as ops
-from binalloc.frontend.opt.facts import Facts
-from binalloc.frontend.opt.known import Known
+from binalloc.frontend.opt.facts import UnitFacts
+from binalloc.frontend.opt.known import KnownFacts
 from binalloc.frontend.opt.rules_integer import RULES as INTEGER
 from binalloc.frontend.opt.rules_logic import RULES as LOGIC
 from binalloc.isa.instruction import Instr, make
@@ -35,20 +34,20 @@ class _Walk:
 
     def __init__(self, routine: Routine) -> None:
         self.routine = routine
-        self.facts = Facts(routine)
-        self.known = Known(routine, self.facts)
+        self.facts = UnitFacts(routine)
+        self.known = KnownFacts(routine, self.facts)
         #: expression -> (position of the block, node) that computed it last
-        self.seen: dict[tuple[object, ...], tuple[int, Node]] = {}
+        self.seen: dict[tuple[object, ...], tuple[int, VirtualNode]] = {}
 
     def run(self) -> None:
         for k, block in enumerate(self.routine.blocks):
-            out: list[Node] = []
+            out: list[VirtualNode] = []
             self.known.out, self.known.block = out, k
             for node in block.nodes:
                 self._node(node, k)
             block.nodes = out
 
-    def _node(self, node: Node, block: int) -> None:
+    def _node(self, node: VirtualNode, block: int) -> None:
         self._substitute(node)
         rule = _RULES.get(node.instr.op.name)
         if rule is not None:
@@ -60,7 +59,7 @@ class _Walk:
 
     # -- substitution
 
-    def _substitute(self, node: Node) -> None:
+    def _substitute(self, node: VirtualNode) -> None:
         """Replace the values that a node reads by their copies' sources: arguments, guard, operands, predicates."""
         known = self.known
         if node.callee:
@@ -119,7 +118,7 @@ class _Walk:
 
     # -- common subexpressions
 
-    def _repeated(self, node: Node, block: int) -> bool:
+    def _repeated(self, node: VirtualNode, block: int) -> bool:
         """Return whether an equal node dominates this one. If so, its results are copied."""
         view = node.view
         if not view.pure or view.guard is not None or not view.defs or view.copy or node.instr.op.name == "MOV":
@@ -146,12 +145,12 @@ class _Walk:
                 self._copy(make("PLOP3", pd0=new.index, ps0=old.index, lut_b=0xF0), node)
         return True
 
-    def _copy(self, instr: Instr, node: Node) -> None:
-        copy = Node(instr, node.loc)
+    def _copy(self, instr: Instr, node: VirtualNode) -> None:
+        copy = VirtualNode(instr, node.loc)
         self.known.out.append(copy)
         self.known.learn(copy)
 
-    def _reaches(self, before: tuple[int, Node], block: int, unit: str) -> bool:
+    def _reaches(self, before: tuple[int, VirtualNode], block: int, unit: str) -> bool:
         if before[0] == block:
             return True
         return unit in _GLOBAL_UNITS and self.facts.dominates(before[0], block)
@@ -165,7 +164,7 @@ def _choices(
     If both could leave the registers but only one has a form, the wider one, a constant pair, is preferred.
     """
     both = [(new_b, new_c)]
-    if isinstance(new_c, Const):
+    if isinstance(new_c, BankConst):
         return [*both, (b, new_c), (new_b, c), (b, c)]
     return [*both, (new_b, c), (b, new_c), (b, c)]
 

@@ -7,9 +7,9 @@ a long range costs occupancy. Each block, and each window of nodes within it, ma
 from __future__ import annotations
 
 from binalloc.frontend.emitter import Source
-from binalloc.frontend.ir import Node, Routine
+from binalloc.frontend.ir import Routine, VirtualNode
 from binalloc.frontend.opt import operands as ops
-from binalloc.frontend.opt.facts import Facts
+from binalloc.frontend.opt.facts import UnitFacts
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import REG
 
@@ -20,7 +20,7 @@ registers; chosen by hand."""
 
 def rematerialise(routine: Routine) -> None:
     """Replace reads of units that MOV sets to constants by reads of fresh units, set just before the read."""
-    facts = Facts(routine)
+    facts = UnitFacts(routine)
     constant: dict[int, Source] = {}
     for node in routine.nodes():
         instr = node.instr
@@ -41,9 +41,9 @@ class _Block:
         self.constant = constant  #: unit -> its constant
         #: constants -> (the first unit that holds them in this block, index of its last use)
         self.made: dict[tuple[Source, ...], tuple[int, int]] = {}
-        self.out: list[Node] = []
+        self.out: list[VirtualNode] = []
 
-    def run(self, nodes: list[Node]) -> list[Node]:
+    def run(self, nodes: list[VirtualNode]) -> list[VirtualNode]:
         for place, node in enumerate(nodes):
             instr = node.instr
             if instr.op.name == "MOV" and instr.f["rd"] in self.constant:
@@ -61,7 +61,7 @@ class _Block:
             self.out.append(node)
         return self.out
 
-    def _here(self, unit: int, units: int, place: int, node: Node) -> int:
+    def _here(self, unit: int, units: int, place: int, node: VirtualNode) -> int:
         """Return the first unit of a group, made in this block, that holds the same constants."""
         wanted = tuple(self.constant[unit + k] for k in range(units))
         known = self.made.get(wanted)
@@ -72,7 +72,7 @@ class _Block:
         for k, source in enumerate(wanted):
             move = ops.rebuild(make("MOV", rd=fresh + k), ops.Operands(None, source, None, frozenset()))
             assert move is not None
-            self.out.append(Node(move, node.loc))
+            self.out.append(VirtualNode(move, node.loc))
             self.made[(source,)] = (fresh + k, place)
         self.made[wanted] = (fresh, place)
         return fresh

@@ -5,14 +5,14 @@ A load without readers is dead, too, unless it is volatile: its removal can only
 
 from __future__ import annotations
 
-from binalloc.frontend.ir import Node, Routine, indices
+from binalloc.frontend.ir import Routine, VirtualNode, indices
 from binalloc.isa.kinds import Access
 from binalloc.isa.table.opcodes import CACHE_OPS
 
 _VOLATILE = CACHE_OPS.index("CV")  # PTX's volatile loads have this cache operator
 
 
-def removable(node: Node) -> bool:
+def removable(node: VirtualNode) -> bool:
     """Return whether a node has no effect but its results."""
     view = node.view
     if node.callee or view.control or view.convergent:
@@ -27,9 +27,9 @@ def remove_dead(routine: Routine) -> None:
 
     It marks the needed nodes, beginning from the effects, in linear time.
     """
-    writers: dict[int, list[Node]] = {}
+    writers: dict[int, list[VirtualNode]] = {}
     reads: dict[int, list[int]] = {}
-    needed: list[Node] = []
+    needed: list[VirtualNode] = []
     marked: set[int] = set()
     for node in routine.nodes():
         defined, reads[id(node)] = indices(routine, node)

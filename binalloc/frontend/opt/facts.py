@@ -13,7 +13,7 @@ from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, RZ, Routine, i
 _MANY = 1 << 30  # greater than any block position: marks unreachable blocks
 
 
-class Facts:
+class UnitFacts:
     """The facts of a routine are tables by index. A unit's index is its number - FIRST_REGISTER; `predicate` gives a
     predicate's."""
 

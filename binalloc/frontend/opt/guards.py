@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Node, Routine
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, Routine, VirtualNode
 from binalloc.frontend.opt.dead import removable
-from binalloc.frontend.opt.facts import Facts
+from binalloc.frontend.opt.facts import UnitFacts
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED
 
@@ -12,9 +12,9 @@ from binalloc.isa.interface.places import PRED
 def merge_guarded_moves(routine: Routine) -> None:
     """Merge `x = op ...; @p MOV y, x` into `@p y = op ...`. The two must be neighbours, and x must have no other
     reader."""
-    facts = Facts(routine)
+    facts = UnitFacts(routine)
     for block in routine.blocks:
-        out: list[Node] = []
+        out: list[VirtualNode] = []
         for node in block.nodes:
             if not (out and _mergeable(out[-1], node, facts)):
                 out.append(node)
@@ -25,7 +25,7 @@ def merge_guarded_moves(routine: Routine) -> None:
         block.nodes = out
 
 
-def _mergeable(first: Node, second: Node, facts: Facts) -> bool:
+def _mergeable(first: VirtualNode, second: VirtualNode, facts: UnitFacts) -> bool:
     one, two = first.instr, second.instr
     if two.op.name != "MOV" or not two.guarded or two.f.get("form") or one.guarded or not removable(first):
         return False

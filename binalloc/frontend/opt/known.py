@@ -6,10 +6,10 @@ of the unit that they are about.
 
 from __future__ import annotations
 
-from binalloc.frontend.emitter import FLOAT, Const, Imm, Source
-from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Node, Routine
+from binalloc.frontend.emitter import FLOAT, BankConst, Imm, Source
+from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Routine, VirtualNode
 from binalloc.frontend.opt import operands as ops
-from binalloc.frontend.opt.facts import Facts
+from binalloc.frontend.opt.facts import UnitFacts
 from binalloc.frontend.opt.products import summed_products
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import REG
@@ -19,24 +19,24 @@ WidePair = tuple[tuple[Source, Source], tuple[Source, Source]]
 """The two summands of a 64-bit sum, each (low word, high word)."""
 
 
-class Known:
+class KnownFacts:
     """Known facts are the ones found so far on the walk over a routine."""
 
-    def __init__(self, routine: Routine, facts: Facts) -> None:
+    def __init__(self, routine: Routine, facts: UnitFacts) -> None:
         self.routine = routine
         self.facts = facts
         self.copy: dict[int, Source] = {}  #: unit -> the source that MOV set it to
         #: predicate -> (the predicate whose copy it is, whether negated)
         self.predicate_copy: dict[int, tuple[int, bool]] = {}
-        self.node_of: dict[int, Node] = {}  #: unit -> the node that computes it
-        self.test_of: dict[int, Node] = {}  #: predicate -> the node that computes it
+        self.node_of: dict[int, VirtualNode] = {}  #: unit -> the node that computes it
+        self.test_of: dict[int, VirtualNode] = {}  #: predicate -> the node that computes it
         self.sum64: dict[int, WidePair] = {}  #: first unit of a pair that is a sum -> its two summands
         #: ids of nodes that a rule has removed; another node writes their main result, and nothing their carry
         self.gone: set[int] = set()
-        self.out: list[Node] = []  #: the nodes of the current block so far
+        self.out: list[VirtualNode] = []  #: the nodes of the current block so far
         self.block = 0  #: position of the current block
         #: constant pair -> aligned pairs with its value, each with the position of its block
-        self.pairs_of: dict[Const, list[tuple[int, int]]] = {}
+        self.pairs_of: dict[BankConst, list[tuple[int, int]]] = {}
         self.summed = summed_products(routine, facts)  #: see `summed_products`
 
     # -- questions
@@ -71,7 +71,7 @@ class Known:
         start, width = self.routine.registers.group(base)
         return base if (base - start) % units == 0 and width >= units else first
 
-    def held(self, constant: Const) -> int | None:
+    def held(self, constant: BankConst) -> int | None:
         """Return an aligned pair that holds the constant pair here, if one was made."""
         for pair, block in self.pairs_of.get(constant, ()):
             if self.facts.dominates(block, self.block):
@@ -85,7 +85,7 @@ class Known:
         if units != 2:
             return self.group(unit, units)
         low, high = self.source(unit), self.source(unit + 1)
-        if isinstance(low, Const) and isinstance(high, Const):
+        if isinstance(low, BankConst) and isinstance(high, BankConst):
             if low.bank == high.bank and high.offset == low.offset + 4 and low.offset % 8 == 0:
                 return low
         elif isinstance(low, Imm) and isinstance(high, Imm):
@@ -112,7 +112,7 @@ class Known:
 
     # -- learning
 
-    def learn(self, node: Node) -> None:
+    def learn(self, node: VirtualNode) -> None:
         """Remember the expression of an unguarded node with stable results and stable operands."""
         view = node.view
         if view.guard is not None or node.callee or not view.pure:
@@ -133,7 +133,7 @@ class Known:
                 self.test_of[ref.index] = node
         self._copies(node)
 
-    def _copies(self, node: Node) -> None:
+    def _copies(self, node: VirtualNode) -> None:
         instr = node.instr
         name = instr.op.name
         if name == "MOV":
@@ -141,7 +141,7 @@ class Known:
                 source = ops.read(instr).b
                 assert source is not None
                 self.copy[instr.f["rd"]] = Imm(0) if source == RZ else source
-                if isinstance(source, Const):
+                if isinstance(source, BankConst):
                     self._constant_pair(instr.f["rd"], source)
         elif name == "PLOP3":
             f = instr.f
@@ -151,9 +151,9 @@ class Known:
             if f["lut_b"] in (0xF0, 0x0F):
                 self.predicate_copy[target] = f["ps0"], bool(f["ps0n"]) != (f["lut_b"] == 0x0F)
 
-    def _constant_pair(self, unit: int, high: Const) -> None:
+    def _constant_pair(self, unit: int, high: BankConst) -> None:
         """Remember the pair whose high word was just set to a constant, if its low word holds the one before."""
         start, width = self.routine.registers.group(unit)
-        low = Const(high.bank, high.offset - 4)
+        low = BankConst(high.bank, high.offset - 4)
         if width > 1 and (unit - start) % 2 and self.copy.get(unit - 1) == low:
             self.pairs_of.setdefault(low, []).append((unit - 1, self.block))

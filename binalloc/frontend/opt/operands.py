@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binalloc.frontend.emitter import Const, Imm, Source, signed, template
+from binalloc.frontend.emitter import BankConst, Imm, Source, signed, template
 from binalloc.frontend.ir import RZ
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import FORM_C_CONST, FORM_C_IMM, FORM_CONST, FORM_IMM, FORM_REG, OpSpec
@@ -38,11 +38,17 @@ def read(instr: Instr) -> Operands:
     if form == FORM_IMM:
         b = Imm(f["imm"])
     elif form == FORM_CONST:
-        b = Const(f["cbank"], f["coff"])
+        b = BankConst(f["cbank"], f["coff"])
     else:
         b = f["rc"] if form in (FORM_C_IMM, FORM_C_CONST) else f["rb"]
     if "c" in op.operand:
-        c = Imm(f["imm"]) if form == FORM_C_IMM else Const(f["cbank"], f["coff"]) if form == FORM_C_CONST else f["rc"]
+        c = (
+            Imm(f["imm"])
+            if form == FORM_C_IMM
+            else BankConst(f["cbank"], f["coff"])
+            if form == FORM_C_CONST
+            else f["rc"]
+        )
     return Operands(f["ra"] if "ra" in op.operand else None, b, c, frozenset(m for m in MARKS if f.get(m)))
 
 
@@ -100,7 +106,7 @@ def rebuild(instr: Instr, operands: Operands, **fields: int) -> Instr | None:
         if isinstance(source, Imm):
             f["imm"] = signed(op, source.bits, negative, absolute, bool(f.get("x")))
             continue
-        if isinstance(source, Const):
+        if isinstance(source, BankConst):
             f["cbank"], f["coff"] = source.bank, source.offset
         elif name == "b":
             f["rc" if form in (FORM_C_IMM, FORM_C_CONST) else "rb"] = source

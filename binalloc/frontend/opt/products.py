@@ -9,13 +9,13 @@ register, is kept instead of the pair.
 from __future__ import annotations
 
 from binalloc.frontend.emitter import Imm
-from binalloc.frontend.ir import FIRST_REGISTER, PT, RZ, Node, Routine
+from binalloc.frontend.ir import FIRST_REGISTER, PT, RZ, Routine, VirtualNode
 from binalloc.frontend.opt import operands as ops
-from binalloc.frontend.opt.facts import Facts
+from binalloc.frontend.opt.facts import UnitFacts
 from binalloc.isa.interface.places import REG
 
 
-def summed_products(routine: Routine, facts: Facts) -> set[int]:
+def summed_products(routine: Routine, facts: UnitFacts) -> set[int]:
     """Return the first units of wide products without addend, if all their readers are halves of sums that may merge
     them."""
     left: dict[int, int] = {}
@@ -32,7 +32,7 @@ def summed_products(routine: Routine, facts: Facts) -> set[int]:
     return {unit for unit, others in left.items() if not others and left.get(unit + 1) == 0}
 
 
-def _half(node: Node, facts: Facts) -> bool:
+def _half(node: VirtualNode, facts: UnitFacts) -> bool:
     """Return whether a node is half of a 64-bit sum of two values in registers or in constant memory."""
     instr = node.instr
     if instr.op.name != "IADD3" or instr.guarded or not facts.is_stable(instr.f["rd"]):

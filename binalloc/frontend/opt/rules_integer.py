@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binalloc.frontend.emitter import Const, Imm, Source, imm
-from binalloc.frontend.ir import FIRST_REGISTER, PT, RZ, Node
+from binalloc.frontend.emitter import BankConst, Imm, Source, imm
+from binalloc.frontend.ir import FIRST_REGISTER, PT, RZ, VirtualNode
 from binalloc.frontend.opt import operands as ops
-from binalloc.frontend.opt.known import Known
+from binalloc.frontend.opt.known import KnownFacts
 from binalloc.isa.instruction import Instr, make
 from binalloc.isa.table.opcodes import FORM_IMM
 
-Rule = Callable[[Node, Known], None]  # changes a node in place, if one of its patterns matches
+Rule = Callable[[VirtualNode, KnownFacts], None]  # changes a node in place, if one of its patterns matches
 Term = tuple[Source, bool]  # A signed term of a sum: (source, whether it is negated).
 _LEFT, _RIGHT = 0, 1  # SHF's directions
 _MASK = 0xFFFFFFFF  # the bits of a 32-bit word
@@ -50,7 +50,7 @@ def _constant(terms: list[Term]) -> tuple[list[Term], int]:
     return rest, total & _MASK
 
 
-def _make_sum(node: Node, terms: list[Term], constant: int) -> bool:
+def _make_sum(node: VirtualNode, terms: list[Term], constant: int) -> bool:
     """Replace `node` by an IADD3 (or MOV) of these terms, if one has a form for them. Return whether it has."""
     sources = [*terms, *([(Imm(constant), False)] if constant else [])]
     if len(sources) > 3:
@@ -74,7 +74,7 @@ def _make_sum(node: Node, terms: list[Term], constant: int) -> bool:
     return True
 
 
-def _iadd3(node: Node, known: Known) -> None:
+def _iadd3(node: VirtualNode, known: KnownFacts) -> None:
     if node.instr.f["x"]:
         _wide_sum(node, known)
         return
@@ -103,7 +103,7 @@ def _at_most_one_fixed(terms: list[Term], constant: int) -> bool:
     return sum(not isinstance(s, int) for s, _ in terms) + bool(constant) <= 1
 
 
-def _lea(node: Node, known: Known) -> None:
+def _lea(node: VirtualNode, known: KnownFacts) -> None:
     """Select LEA for (a << n) + b."""
     terms = plain_sum(node.instr)
     if terms is None or len(terms) != 2:
@@ -134,7 +134,7 @@ def left_shift(instr: Instr) -> tuple[int, int] | None:
     return f["ra"], f["imm"]
 
 
-def _imad(node: Node, known: Known) -> None:
+def _imad(node: VirtualNode, known: KnownFacts) -> None:
     """Replace a product with a power of two by a shift (LEA with an addend), and a product with 1 by a sum."""
     o = ops.read(node.instr)
     if not isinstance(o.b, Imm) or o.marks or not isinstance(o.c, int) or o.a is None:
@@ -156,7 +156,7 @@ def _imad(node: Node, known: Known) -> None:
 # 64-bit sums: IADD3 with a carry out, directly followed by IADD3.X of the high words.
 
 
-def _wide_sum(node: Node, known: Known) -> None:
+def _wide_sum(node: VirtualNode, known: KnownFacts) -> None:
     low = known.out[-1] if known.out else None
     if low is None or not _carries(low, node, known):
         return
@@ -177,7 +177,7 @@ def _wide_sum(node: Node, known: Known) -> None:
         known.sum64[first] = pairs
 
 
-def _constant_sum(first: int, low: tuple[Source, Source], high: tuple[Source, Source], known: Known) -> None:
+def _constant_sum(first: int, low: tuple[Source, Source], high: tuple[Source, Source], known: KnownFacts) -> None:
     """Remember a sum of constant memory and an immediate: one of them is in a form's operand, the other in a
     register."""
     pairs = _pairs(_resolved(low, known), _resolved(high, known))
@@ -185,18 +185,18 @@ def _constant_sum(first: int, low: tuple[Source, Source], high: tuple[Source, So
         return
     for k in range(2):
         base, number = pairs[k][0], pairs[1 - k][0]
-        if isinstance(base, Const) and isinstance(number, Imm):
+        if isinstance(base, BankConst) and isinstance(number, Imm):
             pair = known.held(base)
             if pair is not None:
                 known.sum64[first] = (pair, pair + 1), pairs[1 - k]
 
 
-def _resolved(sources: tuple[Source, Source], known: Known) -> tuple[Source, Source]:
+def _resolved(sources: tuple[Source, Source], known: KnownFacts) -> tuple[Source, Source]:
     a, b = (known.source(s) if isinstance(s, int) else s for s in sources)
     return RZ if a == Imm(0) else a, RZ if b == Imm(0) else b
 
 
-def _carries(low: Node, high: Node, known: Known) -> bool:
+def _carries(low: VirtualNode, high: VirtualNode, known: KnownFacts) -> bool:
     """Return whether `low` and `high` are the halves of one sum, and nothing else reads the carry."""
     one, two = low.instr, high.instr
     if one.op.name != "IADD3" or one.f["x"] or one.guarded or two.guarded:
@@ -232,15 +232,15 @@ def _pairs(
 def _belong(low: Source, high: Source) -> bool:
     if isinstance(low, Imm):
         return isinstance(high, Imm) or high == RZ
-    if isinstance(low, Const):
-        return isinstance(high, Const) and high.bank == low.bank and high.offset == low.offset + 4
+    if isinstance(low, BankConst):
+        return isinstance(high, BankConst) and high.bank == low.bank and high.offset == low.offset + 4
     if low == RZ:
         return isinstance(high, Imm) or high == RZ
     return isinstance(high, int) and high != RZ and high == low + 1
 
 
 def _product_sum(
-    node: Node, pairs: tuple[tuple[Source, Source], tuple[Source, Source]], first: int, known: Known
+    node: VirtualNode, pairs: tuple[tuple[Source, Source], tuple[Source, Source]], first: int, known: KnownFacts
 ) -> bool:
     """Merge a wide product and a pair into one IMAD.WIDE. Return whether there is one.
 
@@ -259,7 +259,7 @@ def _product_sum(
         made = ops.rebuild(base, ops.Operands(a, b, addend, frozenset()))
         if made is None and isinstance(b, Imm):
             fresh = known.routine.registers.new()
-            mov = Node(make("MOV", form=FORM_IMM, rd=fresh, imm=b.bits), node.loc)
+            mov = VirtualNode(make("MOV", form=FORM_IMM, rd=fresh, imm=b.bits), node.loc)
             made = ops.rebuild(base, ops.Operands(a, fresh, addend, frozenset()))
             known.gone.add(id(known.out[-1]))
             known.out[-1:] = [mov]
@@ -272,9 +272,9 @@ def _product_sum(
     return False
 
 
-def _addend(pair: tuple[Source, Source], known: Known) -> Source | None:
+def _addend(pair: tuple[Source, Source], known: KnownFacts) -> Source | None:
     low, high = pair
-    if isinstance(low, Const):
+    if isinstance(low, BankConst):
         return low if low.offset % 8 == 0 else None
     if isinstance(low, int) and low >= FIRST_REGISTER and isinstance(high, int):
         start, width = known.routine.registers.group(low)
@@ -282,7 +282,7 @@ def _addend(pair: tuple[Source, Source], known: Known) -> Source | None:
     return None
 
 
-def wide_product(unit: Source, known: Known) -> tuple[int, Source, bool] | None:
+def wide_product(unit: Source, known: KnownFacts) -> tuple[int, Source, bool] | None:
     """Return (a, b, unsigned) if the pair at `unit` is a wide product, or None.
 
     All readers of the product must be sums that can merge it.
@@ -298,12 +298,12 @@ def wide_product(unit: Source, known: Known) -> tuple[int, Source, bool] | None:
     return _shifted(unit, known)
 
 
-def _joins(unit: int, known: Known) -> bool:
+def _joins(unit: int, known: KnownFacts) -> bool:
     """Return whether the product at `unit` dies when its readers merge it."""
     return unit in known.summed or (known.facts.only_read(unit) and known.facts.only_read(unit + 1))
 
 
-def _shifted(unit: int, known: Known) -> tuple[int, Source, bool] | None:
+def _shifted(unit: int, known: KnownFacts) -> tuple[int, Source, bool] | None:
     """Return (a, b, unsigned) if the pair is one word, sign- or zero-extended, shifted left by a constant."""
     low, high = known.single(unit, "SHF"), known.single(unit + 1, "SHF")
     if low is None or high is None:
@@ -340,7 +340,7 @@ def is_sign_of(instr: Instr, unit: int) -> bool:
 # Addresses.
 
 
-def _address(node: Node, known: Known) -> None:
+def _address(node: VirtualNode, known: KnownFacts) -> None:
     f = node.instr.f
     if "moff" not in f:
         return
@@ -361,7 +361,7 @@ def _address(node: Node, known: Known) -> None:
         node.instr = Instr(old.op, changed, old.guard, old.guard_neg, old.ctrl)
 
 
-def _wide_step(base: int, known: Known) -> tuple[int, int] | None:
+def _wide_step(base: int, known: KnownFacts) -> tuple[int, int] | None:
     """Return (pair, constant) if the pair at `base` is their sum."""
     pairs = known.sum64.get(base)
     if pairs is None:
@@ -376,7 +376,7 @@ def _wide_step(base: int, known: Known) -> tuple[int, int] | None:
     return None
 
 
-def _narrow_step(base: int, known: Known) -> tuple[int, int] | None:
+def _narrow_step(base: int, known: KnownFacts) -> tuple[int, int] | None:
     node = known.node_of.get(base)
     terms = plain_sum(node.instr) if node is not None else None
     if terms is None:

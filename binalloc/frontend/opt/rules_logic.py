@@ -8,9 +8,9 @@ combination (ISETP.LT.AND), if nothing else reads the comparison.
 from __future__ import annotations
 
 from binalloc.frontend.emitter import Source
-from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, Node
+from binalloc.frontend.ir import FIRST_PREDICATE, PT, RZ, VirtualNode
 from binalloc.frontend.opt import operands as ops
-from binalloc.frontend.opt.known import Known
+from binalloc.frontend.opt.known import KnownFacts
 from binalloc.frontend.opt.rules_integer import Rule
 from binalloc.isa.instruction import Instr, make
 
@@ -18,7 +18,7 @@ _A, _B, _C = 0xF0, 0xCC, 0xAA  # truth tables of the first, second and third sou
 _SETPS = ("ISETP", "FSETP", "DSETP")  # comparisons that can be combined with another predicate
 
 
-def _lop3(node: Node, known: Known) -> None:
+def _lop3(node: VirtualNode, known: KnownFacts) -> None:
     """Merge one inner LOP3 after the other, as long as there are at most three inputs."""
     for _ in range(4):
         if node.instr.f["pd0"] != PT or not _merge(node, known):
@@ -33,7 +33,7 @@ def _inputs(instr: Instr) -> list[Source]:
     return [o.a, o.b, o.c]
 
 
-def _merge(node: Node, known: Known) -> bool:
+def _merge(node: VirtualNode, known: KnownFacts) -> bool:
     outer = node.instr
     sources = _inputs(outer)
     for k, source in enumerate(sources):
@@ -75,7 +75,7 @@ def _build(outer: Instr, inputs: list[Source], lut: int) -> Instr | None:
     return ops.rebuild(base, ops.Operands(first, padded[1], padded[2], frozenset()))
 
 
-def _plop3(node: Node, known: Known) -> None:
+def _plop3(node: VirtualNode, known: KnownFacts) -> None:
     f = node.instr.f
     if f["pd1"] != PT or f["ps2"] != PT or f["pd0"] == PT:
         return
@@ -97,7 +97,7 @@ def _exchange(lut: int) -> int:
     return sum((lut >> (row & 1 | (row & 2) << 1 | (row & 4) >> 1) & 1) << row for row in range(8))
 
 
-def _single_test(node: Node, predicate: int, known: Known) -> bool:
+def _single_test(node: VirtualNode, predicate: int, known: KnownFacts) -> bool:
     instr = node.instr
     f = instr.f
     if instr.op.name not in _SETPS or f["pd0"] != predicate or f["pd1"] != PT or f.get("ex"):

@@ -124,7 +124,7 @@ class Discard:
 
 
 @dataclass(frozen=True, slots=True)
-class Texture:
+class TextureAddress:
     """A texture operand is the address of tex: `[t, {x, y}]` or `[t, s, {x, y}]`."""
 
     texture: Register | Symbol
@@ -134,7 +134,7 @@ class Texture:
 
 Operand = (
     Register | Special | Integer | Float | Symbol | Negated | Selected | Negative | Address | Vector | Dual | Discard
-    | Texture
+    | TextureAddress
 )  # fmt: skip
 
 
@@ -213,7 +213,7 @@ class Variable:
 
 
 @dataclass(slots=True)
-class Function:
+class PtxFunction:
     """A function is an `.entry` or `.func`.
 
     Parameters and results have space "param", or "reg" where a `.func` declares them as registers. The latter are in
@@ -252,7 +252,7 @@ class Function:
 
 
 @dataclass(slots=True)
-class Module:
+class PtxModule:
     """A module is the syntax tree of a PTX file, or of several files that are linked."""
 
     version: tuple[int, int]  #: (8, 0)
@@ -260,7 +260,7 @@ class Module:
     address_size: int  #: 32 or 64
     variables: dict[str, Variable] = field(default_factory=dict)  #: module-scope variables, in order
     #: in order of first mention; a definition replaces its declaration in the same place
-    functions: dict[str, Function] = field(default_factory=dict)
+    functions: dict[str, PtxFunction] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)  #: index of a `.file` -> name
     path: str = ""  #: for messages
     lines: int = 0  #: number of text lines

@@ -14,15 +14,15 @@ import re
 from typing import NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.ptx.ast import Function, Instruction, Label, Operand, Register, Symbol, Variable
+from binalloc.frontend.ptx.ast import Instruction, Label, Operand, PtxFunction, Register, Symbol, Variable
 from binalloc.frontend.ptx.computed import Computed
 from binalloc.frontend.ptx.declarations import SPACES
-from binalloc.frontend.ptx.lexer import COMMENT, NAME, SKIP, Source, Tokens
+from binalloc.frontend.ptx.lexer import COMMENT, NAME, SKIP, PtxSource, TokenCursor
 from binalloc.frontend.ptx.literals import integer
 from binalloc.frontend.ptx.operands import OperandReader, undeclared
 from binalloc.frontend.ptx.pragmas import take_pragma
-from binalloc.frontend.ptx.scopes import Label as ScopeLabel
-from binalloc.frontend.ptx.scopes import Scope
+from binalloc.frontend.ptx.scopes import PtxScope
+from binalloc.frontend.ptx.scopes import ScopeLabel as ScopeLabel
 from binalloc.frontend.ptx.variables import ModuleNames, declare_label, declare_variables
 
 _OPCODE = r"[a-z]\w*+(?>(?:\.\w++(?>(?:::\w++)*))*)"  # an opcode with its modifiers, without blanks
@@ -63,7 +63,7 @@ class _OperandTable(dict[str, Operand]):
     An operand that may be a label of an inner scope is not kept: each of its uses must be in `pending`.
     """
 
-    def __init__(self, reader: OperandReader, source: Source) -> None:
+    def __init__(self, reader: OperandReader, source: PtxSource) -> None:
         super().__init__()
         self.reader = reader
         self.source = source
@@ -75,7 +75,7 @@ class _OperandTable(dict[str, Operand]):
             self[text] = found
             return found
         pending = len(scope.pending)
-        tokens = Tokens(Source(text, self.source.path), 0)
+        tokens = TokenCursor(PtxSource(text, self.source.path), 0)
         operand = self.reader.operand(tokens)
         if tokens.kind != "end":
             tokens.unexpected("the end of the operand")
@@ -101,7 +101,7 @@ class BodyParser:
     """
 
     def __init__(
-        self, source: Source, names: ModuleNames, function: Function, scope: Scope, loc: tuple[int, int] | None
+        self, source: PtxSource, names: ModuleNames, function: PtxFunction, scope: PtxScope, loc: tuple[int, int] | None
     ) -> None:
         self.source = source
         self.names = names
@@ -204,7 +204,7 @@ class BodyParser:
         start = m.start(3)
         condition = self._guard(m) if m[2] else None
         op, *mods = "".join(_COMMENTS.sub("", m[3]).split()).split(".")
-        tokens = Tokens(source, m.end())
+        tokens = TokenCursor(source, m.end())
         instruction = Instruction(op, tuple(mods), (), source.place(start), condition, self.loc)
         pending = len(self.scope.pending)
         self.computed.begin(instruction)
@@ -234,7 +234,7 @@ class BodyParser:
             self.source.fail(m.start(2), "the guard is not a predicate", found=m[2], expected="a .pred register")
         return found.name, m[1] == "!"
 
-    def _call(self, tokens: Tokens, reader: OperandReader, out: Instruction) -> None:
+    def _call(self, tokens: TokenCursor, reader: OperandReader, out: Instruction) -> None:
         """Take `(results), callee, (arguments), prototype` of a call. Only the callee must be there."""
         if tokens.value == "(":
             out.results = reader.call_list(tokens)
@@ -264,10 +264,10 @@ class BodyParser:
         elif out.prototype is None:
             self.source.fail(at, "indirect call without a prototype", expected="a .callprototype or .calltargets")
 
-    def _prototype(self, tokens: Tokens) -> str:
+    def _prototype(self, tokens: TokenCursor) -> str:
         at = tokens.at
         name = tokens.name("the name of a .callprototype or .calltargets")
-        scope: Scope | None = self.scope
+        scope: PtxScope | None = self.scope
         while scope is not None:
             if name + scope.suffix in self.function.prototypes:
                 return name + scope.suffix
@@ -276,7 +276,7 @@ class BodyParser:
             undeclared(self.source, at, name)
         return name
 
-    def _check_call(self, callee: Function, call: Instruction, at: int, arguments_at: int) -> None:
+    def _check_call(self, callee: PtxFunction, call: Instruction, at: int, arguments_at: int) -> None:
         source = self.source
         if callee.is_entry:
             source.fail(at, "call of a kernel", found=callee.name, expected="a .func")
@@ -299,7 +299,7 @@ class BodyParser:
         source = self.source
         skipped = _SPACES.match(source.text, at)
         assert skipped is not None
-        tokens = Tokens(source, skipped.end())
+        tokens = TokenCursor(source, skipped.end())
         if tokens.kind == "directive":
             return self._directive(tokens)
         if tokens.kind == "end":
@@ -307,12 +307,12 @@ class BodyParser:
                 tokens.at, "the body of a function has no end", found="", expected=f"'}}' of {self.function.name!r}"
             )
         if tokens.kind == "name":
-            probe = Tokens(source, tokens.at + len(tokens.value))
+            probe = TokenCursor(source, tokens.at + len(tokens.value))
             if probe.value == ":":
                 return self._targets(tokens)
         return self._slow_instruction(at)
 
-    def _directive(self, tokens: Tokens) -> int:
+    def _directive(self, tokens: TokenCursor) -> int:
         word = tokens.value
         extern = word == ".extern"
         if extern:
@@ -334,7 +334,7 @@ class BodyParser:
             tokens.unexpected("an instruction, or one of .reg, .param, .shared, .local, .pragma and .loc")
         return take_pragma(tokens, self.function)
 
-    def _targets(self, tokens: Tokens) -> int:
+    def _targets(self, tokens: TokenCursor) -> int:
         """Take `name: .callprototype ...;`, `.calltargets` or `.branchtargets`. Return the offset behind it."""
         source, at = self.source, tokens.at
         name = tokens.take()
@@ -356,7 +356,7 @@ class BodyParser:
             tokens.unexpected("';'")
         return tokens.at + 1
 
-    def _branch_targets(self, tokens: Tokens, unique: str) -> tuple[str, ...]:
+    def _branch_targets(self, tokens: TokenCursor, unique: str) -> tuple[str, ...]:
         out = []
         while True:
             at = tokens.at
@@ -371,10 +371,10 @@ class BodyParser:
         self.depth += 1
         if self.depth > _MAX_SCOPES:
             self.source.fail(at, "scopes nested too deeply", expected=f"at most {_MAX_SCOPES}")
-        self.scope = Scope(self.scope, f".{self.scopes}", at, self.function.registers)
+        self.scope = PtxScope(self.scope, f".{self.scopes}", at, self.function.registers)
         self._push(self.scope)
 
-    def _push(self, scope: Scope) -> None:
+    def _push(self, scope: PtxScope) -> None:
         reader = OperandReader(scope, self.names, self._variable, self.computed)
         self.tables.append(_OperandTable(reader, self.source))
 
@@ -423,7 +423,7 @@ class BodyParser:
     def _fail_statement(self, at: int) -> NoReturn:
         skipped = _SPACES.match(self.source.text, at)
         assert skipped is not None
-        tokens = Tokens(self.source, skipped.end())
+        tokens = TokenCursor(self.source, skipped.end())
         if tokens.value == "@":
             tokens.advance()
             tokens.accept("!")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Variable
 from binalloc.frontend.ptx.initialisers import initialiser
-from binalloc.frontend.ptx.lexer import Tokens
+from binalloc.frontend.ptx.lexer import TokenCursor
 from binalloc.frontend.ptx.literals import integer, integer_expression
 
 SPACES = (".reg", ".param", ".shared", ".local", ".global", ".const", ".tex")  # `.tex` is a space of PTX before 1.5
@@ -40,7 +40,7 @@ class Head:
         return TYPE_BYTES[self.type] * (self.width or 1)
 
 
-def head(tokens: Tokens) -> Head:
+def head(tokens: TokenCursor) -> Head:
     """Take the space, and in any order alignment, attributes, vector and type."""
     at = tokens.at
     space = tokens.take()[1:]
@@ -79,7 +79,7 @@ def head(tokens: Tokens) -> Head:
     return out
 
 
-def _check_head(tokens: Tokens, out: Head) -> None:
+def _check_head(tokens: TokenCursor, out: Head) -> None:
     if out.type == "pred" and (out.space != "reg" or out.width):
         tokens.source.fail(out.at, "predicates live in registers", found=".pred", expected=".reg .pred")
     if out.type in _OPAQUE and (out.space not in ("global", "param", "reg") or out.width):
@@ -90,7 +90,7 @@ def _check_head(tokens: Tokens, out: Head) -> None:
         tokens.source.fail(out.at, "alignment of a register", expected="no .align")
 
 
-def _alignment(tokens: Tokens) -> int:
+def _alignment(tokens: TokenCursor) -> int:
     tokens.advance()
     at = tokens.at
     value = integer(tokens, "an alignment")
@@ -99,7 +99,7 @@ def _alignment(tokens: Tokens) -> int:
     return value
 
 
-def _attribute(tokens: Tokens) -> None:
+def _attribute(tokens: TokenCursor) -> None:
     """Skip `.attribute(.managed)` or `.attribute(.unified(1, 2))`. They concern placement by the host, not the code."""
     tokens.source.ignore(tokens.at, "placement", ".attribute")
     tokens.advance()
@@ -118,7 +118,7 @@ def _attribute(tokens: Tokens) -> None:
     tokens.expect(")", "after the attributes")
 
 
-def _pointer(tokens: Tokens) -> None:
+def _pointer(tokens: TokenCursor) -> None:
     """Skip `.ptr .global .align 4` or `.ptr .texref`: a promise about a kernel's pointer that is not used."""
     tokens.source.ignore(tokens.at, "pointer", ".ptr")
     tokens.advance()
@@ -128,7 +128,7 @@ def _pointer(tokens: Tokens) -> None:
         _alignment(tokens)
 
 
-def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols: Container[str]) -> Variable:
+def variable(tokens: TokenCursor, of: Head, name: str, at: int, linkage: str, symbols: Container[str]) -> Variable:
     """Take shape and initialiser of a variable. The cursor must be behind its name.
 
     Args:
@@ -177,7 +177,7 @@ def variable(tokens: Tokens, of: Head, name: str, at: int, linkage: str, symbols
     return out
 
 
-def _texture_state(tokens: Tokens) -> None:
+def _texture_state(tokens: TokenCursor) -> None:
     """Skip `= {filter_mode = nearest, addr_mode_0 = wrap}`: the launch states filter and addressing instead."""
     at = tokens.at
     tokens.advance()
@@ -195,7 +195,7 @@ def _texture_state(tokens: Tokens) -> None:
     tokens.expect("}", "after the fields")
 
 
-def _dimensions(tokens: Tokens) -> list[int | None]:
+def _dimensions(tokens: TokenCursor) -> list[int | None]:
     out: list[int | None] = []
     while tokens.value == "[" and tokens.kind == "punct":
         tokens.advance()

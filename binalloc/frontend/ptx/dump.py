@@ -13,19 +13,19 @@ from binalloc.frontend.ptx.ast import (
     Discard,
     Dual,
     Float,
-    Function,
     Instruction,
     Integer,
     Label,
-    Module,
     Negated,
     Negative,
     Operand,
+    PtxFunction,
+    PtxModule,
     Register,
     Selected,
     Special,
     Symbol,
-    Texture,
+    TextureAddress,
     Variable,
     Vector,
 )
@@ -33,7 +33,7 @@ from binalloc.frontend.ptx.ast import (
 _PER_LINE = 16  # registers in one declaration, so that lines stay readable; chosen by hand
 
 
-def format_module(module: Module) -> str:
+def format_module(module: PtxModule) -> str:
     """Return the module as PTX text, ending in a newline."""
     major, minor = module.version
     out = [f".version {major}.{minor}", f".target {module.target}", f".address_size {module.address_size}"]
@@ -48,7 +48,7 @@ def format_module(module: Module) -> str:
     return "\n".join(out) + "\n"
 
 
-def format_function(function: Function) -> list[str]:
+def format_function(function: PtxFunction) -> list[str]:
     """Return a function with its body, line by line."""
     out = [_linkage(function) + _header(function), "{"]
     own = {v.name for v in [*function.results, *function.parameters] if v.space == "reg"}
@@ -125,7 +125,7 @@ def format_operand(operand: Operand) -> str:
             return f"{format_operand(first)}|{format_operand(second)}"
         case Discard():
             return "_"
-        case Texture(texture, sampler, coordinates):
+        case TextureAddress(texture, sampler, coordinates):
             middle = f"{format_operand(sampler)}, " if sampler is not None else ""
             return f"[{format_operand(texture)}, {middle}{format_operand(Vector(coordinates))}]"
 
@@ -142,7 +142,7 @@ def format_variable(variable: Variable) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _announced(module: Module) -> list[Variable]:
+def _announced(module: PtxModule) -> list[Variable]:
     """Return the variables that need an `.extern` declaration first.
 
     These are all variables, in order, where an initialiser names a later one; else none.
@@ -154,7 +154,7 @@ def _announced(module: Module) -> list[Variable]:
     return []
 
 
-def _linkage(item: Function | Variable) -> str:
+def _linkage(item: PtxFunction | Variable) -> str:
     return f".{item.linkage} " if item.linkage else ""
 
 
@@ -204,7 +204,7 @@ def _number(type_: str, data: bytes) -> str:
     return str(value)
 
 
-def _header(function: Function) -> str:
+def _header(function: PtxFunction) -> str:
     """Return `.entry` or `.func` with its parameters and bounds."""
     words = [".entry" if function.is_entry else ".func"]
     if function.results:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from binalloc.frontend.ptx.ast import Function, Symbol, Variable
+from binalloc.frontend.ptx.ast import PtxFunction, Symbol, Variable
 from binalloc.frontend.ptx.declarations import head, variable
-from binalloc.frontend.ptx.lexer import Source, Tokens
+from binalloc.frontend.ptx.lexer import PtxSource, TokenCursor
 from binalloc.frontend.ptx.literals import integer
 from binalloc.frontend.ptx.pragmas import take_pragma
-from binalloc.frontend.ptx.scopes import Scope
+from binalloc.frontend.ptx.scopes import PtxScope
 from binalloc.frontend.ptx.variables import ModuleNames, duplicate
 
 MAX_THREADS = 1024
@@ -35,7 +35,7 @@ _CLUSTERS = (".reqnctapercluster", ".explicitcluster", ".blocksareclusters")
 """Directives that are refused because there are no clusters of blocks."""
 
 
-def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tuple[str, int]]]:
+def header(tokens: TokenCursor, names: ModuleNames) -> tuple[PtxFunction, int, list[tuple[str, int]]]:
     """Take the header of a function.
 
     The cursor must be on `.entry` or `.func`; it is left on `{` or `;`. Returns the function without its body, the
@@ -54,7 +54,7 @@ def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tupl
     at = tokens.at
     name = tokens.name("the name of the function")
     names.check(source, at, name)
-    out = Function(name, is_entry, source.place(at), results=results, path=source.path)
+    out = PtxFunction(name, is_entry, source.place(at), results=results, path=source.path)
     if tokens.value == "(":
         out.parameters = _parameters(tokens, names, declared, is_entry)
     while tokens.kind == "directive" and (is_entry or tokens.value not in MODULE_DIRECTIVES):
@@ -66,9 +66,11 @@ def header(tokens: Tokens, names: ModuleNames) -> tuple[Function, int, list[tupl
     return out, at, declared
 
 
-def open_scope(source: Source, names: ModuleNames, function: Function, declared: list[tuple[str, int]]) -> Scope:
+def open_scope(
+    source: PtxSource, names: ModuleNames, function: PtxFunction, declared: list[tuple[str, int]]
+) -> PtxScope:
     """Return the outermost scope of a body, with results and parameters in it."""
-    scope = Scope(None, "", 0, function.registers, names.registers.of_function(function.registers))
+    scope = PtxScope(None, "", 0, function.registers, names.registers.of_function(function.registers))
     for item, (name, at) in zip([*function.results, *function.parameters], declared, strict=True):
         if name == "_":
             continue
@@ -81,7 +83,9 @@ def open_scope(source: Source, names: ModuleNames, function: Function, declared:
     return scope
 
 
-def _parameters(tokens: Tokens, names: ModuleNames, declared: list[tuple[str, int]], is_entry: bool) -> list[Variable]:
+def _parameters(
+    tokens: TokenCursor, names: ModuleNames, declared: list[tuple[str, int]], is_entry: bool
+) -> list[Variable]:
     """Take `(.param .b32 a, .param .align 8 .b8 b[24])`."""
     source = tokens.source
     tokens.expect("(")
@@ -109,7 +113,7 @@ def _parameters(tokens: Tokens, names: ModuleNames, declared: list[tuple[str, in
     return out
 
 
-def _directive(tokens: Tokens, out: Function) -> None:
+def _directive(tokens: TokenCursor, out: PtxFunction) -> None:
     """Take one directive between the parameters and the body."""
     source, at, word = tokens.source, tokens.at, tokens.value
     if word in (".maxntid", ".reqntid"):
@@ -143,7 +147,7 @@ def _directive(tokens: Tokens, out: Function) -> None:
         tokens.unexpected("'{', ';' or a directive such as .maxntid, .reqntid, .minnctapersm and .noreturn")
 
 
-def _bound(tokens: Tokens, out: Function, word: str) -> None:
+def _bound(tokens: TokenCursor, out: PtxFunction, word: str) -> None:
     """Take `.maxnreg N` or `.minnctapersm N`. The last of several counts."""
     at = tokens.at
     tokens.advance()
@@ -159,7 +163,7 @@ def _bound(tokens: Tokens, out: Function, word: str) -> None:
         out.min_blocks = number
 
 
-def _number(tokens: Tokens, what: str) -> int:
+def _number(tokens: TokenCursor, what: str) -> int:
     at = tokens.at
     number = integer(tokens, what)
     if not 0 <= number <= _MAX_NUMBER:
@@ -167,7 +171,7 @@ def _number(tokens: Tokens, what: str) -> int:
     return number
 
 
-def _sizes(tokens: Tokens, at: int, word: str) -> tuple[int, int, int]:
+def _sizes(tokens: TokenCursor, at: int, word: str) -> tuple[int, int, int]:
     sizes = [_number(tokens, "threads of the block")]
     while tokens.accept(","):
         sizes.append(_number(tokens, "threads of the block"))
@@ -183,7 +187,7 @@ def _written(word: str, sizes: Sequence[int]) -> str:
     return f"{word} {', '.join(map(str, sizes))}"
 
 
-def _check_bounds(source: Source, at: int, out: Function) -> None:
+def _check_bounds(source: PtxSource, at: int, out: PtxFunction) -> None:
     if out.maxntid is None or out.reqntid is None:
         return
     if prod(out.reqntid) > prod(out.maxntid):

@@ -13,7 +13,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from binalloc.frontend.ptx.ast import TYPE_BYTES, Float, Relocation
-from binalloc.frontend.ptx.lexer import Tokens
+from binalloc.frontend.ptx.lexer import TokenCursor
 from binalloc.frontend.ptx.literals import Const, expression, float_value, integer_expression
 
 _MAX_BYTES = 1 << 32
@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"\{\s*+(?:0|[1-9]\d{0,18}+)(?>(?:\s*+,\s*+(?:0|[1-9]\d{0,18
 
 
 @dataclass(slots=True)
-class Written:
+class WrittenInitialiser:
     """A written initialiser is bytes, and addresses to be put into them."""
 
     size: int  #: bytes of the whole variable
@@ -39,7 +39,7 @@ class Written:
 class _Writer:
     """A writer collects the bytes and addresses of an initialiser while it is read."""
 
-    tokens: Tokens
+    tokens: TokenCursor
     type: str  #: type of an item
     bytes: int  #: bytes of an item
     symbols: Container[str]  #: names whose address may be taken
@@ -47,7 +47,7 @@ class _Writer:
     relocations: list[Relocation] = field(default_factory=list)
 
 
-def initialiser(tokens: Tokens, type_: str, shape: list[int], symbols: Container[str]) -> Written:
+def initialiser(tokens: TokenCursor, type_: str, shape: list[int], symbols: Container[str]) -> WrittenInitialiser:
     """Take the initialiser behind '='.
 
     Args:
@@ -80,7 +80,7 @@ def initialiser(tokens: Tokens, type_: str, shape: list[int], symbols: Container
         _value(writer, 0)
         if braces:
             tokens.expect("}", "after the value")
-    return Written(size, bytes(writer.data.rstrip(b"\0")), tuple(_joined(sorted(writer.relocations))))
+    return WrittenInitialiser(size, bytes(writer.data.rstrip(b"\0")), tuple(_joined(sorted(writer.relocations))))
 
 
 def _plain(writer: _Writer, size: int) -> int:

@@ -1,7 +1,7 @@
 """This module splits a PTX text into tokens, and raises errors that point into the text.
 
-It needs the whole text in memory. `Source` turns offsets into positions and raises every error of the parser. `Tokens`
-is a cursor over the text with one token of lookahead. Whatever the input is, the only exception raised is
+It needs the whole text in memory. `PtxSource` turns offsets into positions and raises every error of the parser.
+`TokenCursor` is a cursor over the text with one token of lookahead. Whatever the input is, the only exception raised is
 MalformedInput.
 
 body.py reads the regular statements of a function body by itself, without this module.
@@ -57,7 +57,7 @@ _LINE_SHOWN = 100  # an error quotes at most so many characters of the text line
 _FOUND_SHOWN = 60  # and at most so many of the word that was found
 
 
-class Source:
+class PtxSource:
     """A source is a text with its path.
 
     Args:
@@ -139,7 +139,7 @@ class Source:
         )
 
 
-class Tokens:
+class TokenCursor:
     """A cursor reads the tokens of a source. `kind`, `value` and `at` (an offset) describe the next token, not yet
     taken.
 
@@ -149,7 +149,7 @@ class Tokens:
 
     __slots__ = ("_next", "at", "kind", "source", "value")
 
-    def __init__(self, source: Source, at: int) -> None:
+    def __init__(self, source: PtxSource, at: int) -> None:
         self.source = source
         self._next = at
         self.advance()

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from binalloc.frontend.ptx.ast import Float, Integer
-from binalloc.frontend.ptx.lexer import Tokens
+from binalloc.frontend.ptx.lexer import TokenCursor
 from binalloc.isa.instruction import LANES
 
 _MASK = (1 << 64) - 1  # the low 64 bits
@@ -57,7 +57,7 @@ def float_value(literal: Float) -> float:
     return double
 
 
-def literal(tokens: Tokens) -> Const | Float:
+def literal(tokens: TokenCursor) -> Const | Float:
     """Take one number token."""
     text, at = tokens.value, tokens.at
     if len(text) > _MAX_DIGITS:
@@ -88,7 +88,7 @@ def literal(tokens: Tokens) -> Const | Float:
     return Const(value, text[-1] == "U" or whole >> 63 != 0)
 
 
-def integer(tokens: Tokens, what: str) -> int:
+def integer(tokens: TokenCursor, what: str) -> int:
     """Take one literal that is an integer, without sign."""
     if tokens.kind != "number":
         tokens.unexpected(what)
@@ -99,12 +99,12 @@ def integer(tokens: Tokens, what: str) -> int:
     return value.value
 
 
-def expression(tokens: Tokens) -> Const | Float:
+def expression(tokens: TokenCursor) -> Const | Float:
     """Take one constant expression. Raises MalformedInput where it is not one, or divides by zero."""
     return _conditional(tokens, 0)
 
 
-def integer_expression(tokens: Tokens, what: str) -> int:
+def integer_expression(tokens: TokenCursor, what: str) -> int:
     """Take a constant expression whose value is an integer."""
     at = tokens.at
     value = expression(tokens)
@@ -113,7 +113,7 @@ def integer_expression(tokens: Tokens, what: str) -> int:
     return value.value
 
 
-def operand_constant(tokens: Tokens) -> Integer | Float:
+def operand_constant(tokens: TokenCursor) -> Integer | Float:
     """Take a constant expression as an instruction's operand."""
     value = expression(tokens)
     return value if isinstance(value, Float) else Integer(value.value)
@@ -155,7 +155,7 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def _conditional(tokens: Tokens, depth: int) -> Const | Float:
+def _conditional(tokens: TokenCursor, depth: int) -> Const | Float:
     if depth > _MAX_DEPTH:
         tokens.source.fail(tokens.at, "expression nested too deeply", expected=f"at most {_MAX_DEPTH} levels")
     at = tokens.at
@@ -174,7 +174,7 @@ def _conditional(tokens: Tokens, depth: int) -> Const | Float:
     return wrap(chosen.value, yes.unsigned or no.unsigned)
 
 
-def _binary(tokens: Tokens, lowest: int, depth: int) -> Const | Float:
+def _binary(tokens: TokenCursor, lowest: int, depth: int) -> Const | Float:
     left = _unary(tokens, depth)
     while tokens.kind == "punct":
         operator, at = tokens.value, tokens.at
@@ -187,7 +187,7 @@ def _binary(tokens: Tokens, lowest: int, depth: int) -> Const | Float:
     return left
 
 
-def _unary(tokens: Tokens, depth: int) -> Const | Float:
+def _unary(tokens: TokenCursor, depth: int) -> Const | Float:
     """Take a literal, WARP_SZ, an expression in parentheses, a cast, or a unary operator with its operand."""
     if depth > _MAX_DEPTH:
         tokens.source.fail(tokens.at, "expression nested too deeply", expected=f"at most {_MAX_DEPTH} levels")
@@ -218,7 +218,7 @@ def _unary(tokens: Tokens, depth: int) -> Const | Float:
     return _apply_unary(tokens, at, value, _unary(tokens, depth + 1), direct)
 
 
-def _apply_unary(tokens: Tokens, at: int, operator: str, operand: Const | Float, direct: bool) -> Const | Float:
+def _apply_unary(tokens: TokenCursor, at: int, operator: str, operand: Const | Float, direct: bool) -> Const | Float:
     if isinstance(operand, Float):
         if operator == "-":
             return Float(operand.bits ^ 1 << operand.width - 1, operand.width)
@@ -236,7 +236,7 @@ def _apply_unary(tokens: Tokens, at: int, operator: str, operand: Const | Float,
     return operand
 
 
-def _apply(tokens: Tokens, at: int, operator: str, left: Const | Float, right: Const | Float) -> Const | Float:
+def _apply(tokens: TokenCursor, at: int, operator: str, left: Const | Float, right: Const | Float) -> Const | Float:
     if isinstance(left, Float) or isinstance(right, Float):
         return _apply_float(tokens, at, operator, left, right)
     if operator in ("<<", ">>"):
@@ -257,7 +257,9 @@ def _apply(tokens: Tokens, at: int, operator: str, left: Const | Float, right: C
     return wrap(quotient if operator == "/" else a - b * quotient, unsigned)
 
 
-def _apply_float(tokens: Tokens, at: int, operator: str, left: Const | Float, right: Const | Float) -> Const | Float:
+def _apply_float(
+    tokens: TokenCursor, at: int, operator: str, left: Const | Float, right: Const | Float
+) -> Const | Float:
     doubles = isinstance(left, Float) and isinstance(right, Float) and left.width == right.width == 64
     if not doubles or operator not in (*_COMPARE, "+", "-", "*", "/"):
         tokens.source.fail(at, f"operands of '{operator}' do not fit", expected="two integers, or two 64-bit floats")

@@ -22,14 +22,14 @@ from binalloc.frontend.ptx.ast import (
     Selected,
     Special,
     Symbol,
-    Texture,
+    TextureAddress,
     Variable,
     Vector,
 )
 from binalloc.frontend.ptx.computed import Computed
-from binalloc.frontend.ptx.lexer import Source, Tokens
+from binalloc.frontend.ptx.lexer import PtxSource, TokenCursor
 from binalloc.frontend.ptx.literals import integer_expression, operand_constant
-from binalloc.frontend.ptx.scopes import Label, Scope
+from binalloc.frontend.ptx.scopes import PtxScope, ScopeLabel
 
 _MAX_ITEMS = 256  # most items of one vector operand: mma and tcgen05 have the longest, 128
 
@@ -51,7 +51,11 @@ class OperandReader:
     __slots__ = ("computed", "module_names", "scope", "variable", "where")
 
     def __init__(
-        self, scope: Scope, module_names: Container[str], variable: Callable[[str], Variable | None], computed: Computed
+        self,
+        scope: PtxScope,
+        module_names: Container[str],
+        variable: Callable[[str], Variable | None],
+        computed: Computed,
     ) -> None:
         self.scope = scope
         self.variable = variable
@@ -59,7 +63,7 @@ class OperandReader:
         self.module_names = module_names
         self.where = 0
 
-    def operands(self, tokens: Tokens) -> tuple[Operand, ...]:
+    def operands(self, tokens: TokenCursor) -> tuple[Operand, ...]:
         """Take operands up to the semicolon, which stays."""
         if tokens.value == ";":
             return ()
@@ -70,7 +74,7 @@ class OperandReader:
             out.append(self.operand(tokens))
         return tuple(out)
 
-    def operand(self, tokens: Tokens) -> Operand:
+    def operand(self, tokens: TokenCursor) -> Operand:
         """Take one operand."""
         value = tokens.value
         if tokens.kind == "name" and value != "WARP_SZ":
@@ -94,7 +98,7 @@ class OperandReader:
                 tokens.source.fail(at, "'!' of a floating constant", expected="an integer")
             return Integer(int(not constant.value))
         if value == "-" and tokens.kind == "punct":
-            probe = Tokens(tokens.source, tokens.at + 1)
+            probe = TokenCursor(tokens.source, tokens.at + 1)
             if probe.kind == "name" and probe.value != "WARP_SZ":
                 tokens.advance()
                 return self._negative(tokens)
@@ -102,7 +106,7 @@ class OperandReader:
             tokens.unexpected("an operand: a register, constant, symbol, [address] or {vector}")
         return operand_constant(tokens)
 
-    def call_list(self, tokens: Tokens) -> tuple[Operand, ...]:
+    def call_list(self, tokens: TokenCursor) -> tuple[Operand, ...]:
         """Take `(a, b)`."""
         tokens.expect("(")
         if tokens.accept(")"):
@@ -115,12 +119,12 @@ class OperandReader:
 
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _resolve(self, tokens: Tokens) -> Operand:
+    def _resolve(self, tokens: TokenCursor) -> Operand:
         """Take a name and return the operand that it means; a Symbol where it may be a label."""
         name, at = tokens.value, tokens.at
         tokens.advance()
         found = self.scope.find(name)
-        if found is None or isinstance(found, Label):
+        if found is None or isinstance(found, ScopeLabel):
             branches = self.computed.ins is not None and self.computed.ins.op == "bra"
             if name[0] == "%" and found is None and name not in self.module_names and not branches:
                 undeclared(tokens.source, at, name)  # only a branch may name a label with a percent sign
@@ -130,7 +134,7 @@ class OperandReader:
             return Symbol(name)
         return found
 
-    def _named(self, tokens: Tokens) -> Operand:
+    def _named(self, tokens: TokenCursor) -> Operand:
         at = tokens.at
         if tokens.value == "_":
             tokens.advance()
@@ -147,7 +151,7 @@ class OperandReader:
             return self._sum(tokens, at, base)
         return base
 
-    def _sum(self, tokens: Tokens, at: int, base: Register) -> Register:
+    def _sum(self, tokens: TokenCursor, at: int, base: Register) -> Register:
         """Take `+4` behind a register and return the register that holds the sum."""
         found = None
         if self.computed.is_source and tokens.value == "+":
@@ -157,7 +161,7 @@ class OperandReader:
             tokens.source.fail(at, "offset outside of an address", expected=expected)
         return found
 
-    def _indexed(self, tokens: Tokens, name: str) -> Operand:
+    def _indexed(self, tokens: TokenCursor, name: str) -> Operand:
         """Take `[3]` or `[register+3]` behind a variable's name. Return the element's address, or its memory for an
         access."""
         at = tokens.at
@@ -185,14 +189,14 @@ class OperandReader:
             ins.mods = (found.space, *ins.mods)  # a generic access by name is an access in the variable's space
         return Address(address)
 
-    def _negative(self, tokens: Tokens) -> Negative:
+    def _negative(self, tokens: TokenCursor) -> Negative:
         at = tokens.at
         base = self._resolve(tokens)
         if not isinstance(base, Register | Selected):
             tokens.source.fail(at, "only a register can be negated", expected="a register, or a part of it, after '-'")
         return Negative(base)
 
-    def _dual(self, tokens: Tokens, first: Register | Vector | Discard) -> Dual:
+    def _dual(self, tokens: TokenCursor, first: Register | Vector | Discard) -> Dual:
         tokens.advance()
         at = tokens.at
         if tokens.value == "_":
@@ -205,7 +209,7 @@ class OperandReader:
             tokens.source.fail(at, "not a register", expected="a register after '|'")
         return Dual(first, second)
 
-    def _vector(self, tokens: Tokens) -> Vector:
+    def _vector(self, tokens: TokenCursor) -> Vector:
         at = tokens.at
         self.computed.position = -1
         tokens.expect("{")
@@ -223,7 +227,7 @@ class OperandReader:
         tokens.expect("}", "after the items of the vector")
         return Vector(tuple(items))
 
-    def _address(self, tokens: Tokens) -> Address | Texture:
+    def _address(self, tokens: TokenCursor) -> Address | TextureAddress:
         self.computed.position = -1
         tokens.expect("[")
         if tokens.kind != "name" or tokens.value == "WARP_SZ":
@@ -240,16 +244,16 @@ class OperandReader:
         tokens.accept(".unified")  # a promise about the address that Loom has no use for
         return Address(base, offset)
 
-    def _base(self, tokens: Tokens) -> Register | Symbol:
+    def _base(self, tokens: TokenCursor) -> Register | Symbol:
         at = tokens.at
         base = self._resolve(tokens)
         if not isinstance(base, Register | Symbol):
             tokens.source.fail(at, "not an address", expected="a register, variable or constant")
         return base
 
-    def _offset(self, tokens: Tokens, sign: int) -> int:
+    def _offset(self, tokens: TokenCursor, sign: int) -> int:
         # A constant expression would read `+%r1` as a sign before a name: a better message says what is wrong.
-        probe = Tokens(tokens.source, sign + 1)
+        probe = TokenCursor(tokens.source, sign + 1)
         if probe.kind == "name" and probe.value != "WARP_SZ":
             tokens.source.fail(
                 probe.at,
@@ -260,7 +264,7 @@ class OperandReader:
             )
         return integer_expression(tokens, "a constant offset")
 
-    def _texture(self, tokens: Tokens, texture: Register | Symbol) -> Texture:
+    def _texture(self, tokens: TokenCursor, texture: Register | Symbol) -> TextureAddress:
         tokens.expect(",")
         sampler: Register | Symbol | None = None
         if tokens.value != "{":
@@ -270,17 +274,17 @@ class OperandReader:
                 if not isinstance(item, Register | Integer | Float):
                     tokens.source.fail(at, "not a coordinate", expected="a register, constant or {vector}")
                 tokens.advance()
-                return Texture(texture, None, (item,))
+                return TextureAddress(texture, None, (item,))
             if not isinstance(item, Register | Symbol):
                 tokens.source.fail(at, "not a sampler", expected="a register or variable")
             sampler = item
             tokens.expect(",", "after the sampler")
         coordinates = self._vector(tokens).items
         tokens.expect("]", "after the coordinates")
-        return Texture(texture, sampler, coordinates)
+        return TextureAddress(texture, sampler, coordinates)
 
 
-def undeclared(source: Source, at: int, name: str) -> NoReturn:
+def undeclared(source: PtxSource, at: int, name: str) -> NoReturn:
     """Raise MalformedInput for a name that nothing declares."""
     what = "undeclared register" if name.startswith("%") else "undeclared name"
     expected = (

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 
 from binalloc.frontend.ignored import summed
-from binalloc.frontend.ptx.ast import Function, Instruction, Module
+from binalloc.frontend.ptx.ast import Instruction, PtxFunction, PtxModule
 from binalloc.frontend.ptx.body import BodyParser
 from binalloc.frontend.ptx.functions import header, open_scope
-from binalloc.frontend.ptx.lexer import COMMENT, SKIP, Source, Tokens
+from binalloc.frontend.ptx.lexer import COMMENT, SKIP, PtxSource, TokenCursor
 from binalloc.frontend.ptx.literals import integer
 from binalloc.frontend.ptx.operands import undeclared
 from binalloc.frontend.ptx.pragmas import take_pragma
-from binalloc.frontend.ptx.scopes import Scope
+from binalloc.frontend.ptx.scopes import PtxScope
 from binalloc.frontend.ptx.variables import ModuleNames, declare_module_variables
 
 _LINKAGE = (".visible", ".extern", ".weak", ".common")  # directives that begin a declaration and set its linkage
@@ -25,7 +25,7 @@ _SECTION = re.compile(rf'\.section\s++[\w.$]++{SKIP}\{{(?>(?:[^{{}}"/]++|"[^"\n]
 """This pattern matches a whole section of debug data."""
 
 
-def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
+def parse(text: str, path: str = "", *, flattened: bool = False) -> PtxModule:
     """Parse a PTX module.
 
     Args:
@@ -37,24 +37,24 @@ def parse(text: str, path: str = "", *, flattened: bool = False) -> Module:
         MalformedInput: with line and column, wherever the text is not PTX, uses a name that is not declared, declares
             one twice, or contradicts itself.
     """
-    return _ModuleParser(Source(text.removeprefix("\ufeff").rstrip("\0"), path), flattened).parse()
+    return _ModuleParser(PtxSource(text.removeprefix("\ufeff").rstrip("\0"), path), flattened).parse()
 
 
 class _ModuleParser:
     """A module parser reads the text of one module."""
 
-    def __init__(self, source: Source, flattened: bool) -> None:
+    def __init__(self, source: PtxSource, flattened: bool) -> None:
         self.source = source
         text = source.text
         lines = len(source.starts) - (1 if text.endswith("\n") or not text else 0)
-        self.module = Module((0, 0), "", 32, path=source.path, lines=lines)
+        self.module = PtxModule((0, 0), "", 32, path=source.path, lines=lines)
         self.names = ModuleNames(self.module, flattened)
         self.loc: tuple[int, int] | None = None  #: the last `.loc`
         self.has_address_size = False
         self.narrowed = -1  #: offset of the option map_f64_to_f32, or -1
 
-    def parse(self) -> Module:
-        tokens = Tokens(self.source, 0)
+    def parse(self) -> PtxModule:
+        tokens = TokenCursor(self.source, 0)
         self._version(tokens)
         while tokens.kind != "end":
             self._item(tokens)
@@ -79,7 +79,7 @@ class _ModuleParser:
 
     # -----------------------------------------------------------------------------------------------------------------
 
-    def _version(self, tokens: Tokens) -> None:
+    def _version(self, tokens: TokenCursor) -> None:
         if tokens.value != ".version":
             tokens.unexpected(".version, which every PTX module begins with")
         tokens.advance()
@@ -89,7 +89,7 @@ class _ModuleParser:
         self.module.version = int(m[1]), int(m[2])
         tokens.advance()
 
-    def _item(self, tokens: Tokens) -> None:
+    def _item(self, tokens: TokenCursor) -> None:
         """Take one item of module scope."""
         word, at = tokens.value, tokens.at
         if tokens.kind != "directive":
@@ -119,7 +119,7 @@ class _ModuleParser:
         else:
             self._declaration(tokens)
 
-    def _target(self, tokens: Tokens) -> None:
+    def _target(self, tokens: TokenCursor) -> None:
         tokens.advance()
         while True:
             at = tokens.at
@@ -141,7 +141,7 @@ class _ModuleParser:
         if not self.module.target:
             tokens.unexpected("a target, such as sm_75")
 
-    def _file(self, tokens: Tokens) -> None:
+    def _file(self, tokens: TokenCursor) -> None:
         tokens.advance()
         index = integer(tokens, "the number of the file")
         if tokens.kind != "string":
@@ -150,7 +150,7 @@ class _ModuleParser:
         while tokens.accept(","):  # time and size of the file
             integer(tokens, "a number")
 
-    def _loc(self, tokens: Tokens) -> None:
+    def _loc(self, tokens: TokenCursor) -> None:
         tokens.advance()
         file = integer(tokens, "the number of a file")
         line = integer(tokens, "the number of a line")
@@ -168,7 +168,7 @@ class _ModuleParser:
             else:
                 tokens.unexpected("function_name or inlined_at")
 
-    def _section(self, tokens: Tokens) -> None:
+    def _section(self, tokens: TokenCursor) -> None:
         """Skip a section of debug data as a whole."""
         m = _SECTION.match(self.source.text, tokens.at)
         if m is None:
@@ -177,7 +177,7 @@ class _ModuleParser:
         self.source.ignore(tokens.at, "section", m[0].split("{")[0].strip())
         tokens.jump(m.end())
 
-    def _alias(self, tokens: Tokens) -> None:
+    def _alias(self, tokens: TokenCursor) -> None:
         """Take `.alias g, f;`: from here on the declared g is another name of f (PTX ISA, section 11.6.6)."""
         tokens.advance()
         at = tokens.at
@@ -192,7 +192,7 @@ class _ModuleParser:
         if self.module.aliases.setdefault(alias.name, (function.name, self.source.place(at)))[0] != function.name:
             self.source.fail(at, "alias of two functions", found=alias.name, expected="one .alias of each name")
 
-    def _aliased(self, tokens: Tokens, has_body: bool) -> Function:
+    def _aliased(self, tokens: TokenCursor, has_body: bool) -> PtxFunction:
         """Take the name of a function that was declared or defined before."""
         at = tokens.at
         name = tokens.name("the name of a function")
@@ -204,7 +204,7 @@ class _ModuleParser:
             self.source.fail(at, "alias of a function", found=name, expected=expected)
         return function
 
-    def _declaration(self, tokens: Tokens) -> None:
+    def _declaration(self, tokens: TokenCursor) -> None:
         linkage = ""
         start = tokens.at
         while tokens.value in _LINKAGE:
@@ -219,7 +219,7 @@ class _ModuleParser:
         else:
             tokens.unexpected(".entry, .func or a variable")
 
-    def _function(self, tokens: Tokens, linkage: str) -> None:
+    def _function(self, tokens: TokenCursor, linkage: str) -> None:
         if not self.module.target:
             self.source.fail(tokens.at, "no .target before the first function", expected=".target")
         function, at, declared = header(tokens, self.names)
@@ -236,7 +236,7 @@ class _ModuleParser:
         self.loc = None
         tokens.jump(end)
 
-    def _enter(self, function: Function, at: int, has_body: bool) -> Function:
+    def _enter(self, function: PtxFunction, at: int, has_body: bool) -> PtxFunction:
         """Enter a function. A definition replaces its declaration."""
         name = function.name
         if name in self.module.variables or self.names.registers.taken(name):
@@ -256,12 +256,12 @@ class _ModuleParser:
             self.module.functions[name] = function
         return function
 
-    def _body(self, function: Function, scope: Scope, at: int) -> int:
+    def _body(self, function: PtxFunction, scope: PtxScope, at: int) -> int:
         function.body = []  # the function has a body already when its own body calls it
         return BodyParser(self.source, self.names, function, scope, self.loc).parse(at)
 
 
-def _shape(function: Function) -> object:
+def _shape(function: PtxFunction) -> object:
     """Return the properties in which all declarations of a function must agree."""
     return (
         function.is_entry,
@@ -270,7 +270,7 @@ def _shape(function: Function) -> object:
     )
 
 
-def _merge(declaration: Function, definition: Function) -> None:
+def _merge(declaration: PtxFunction, definition: PtxFunction) -> None:
     """Copy the bounds of a declaration to the definition, where the definition has none."""
     definition.maxntid = definition.maxntid or declaration.maxntid
     definition.reqntid = definition.reqntid or declaration.reqntid

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from binalloc.frontend.ptx.ast import Function
-from binalloc.frontend.ptx.lexer import Tokens
+from binalloc.frontend.ptx.ast import PtxFunction
+from binalloc.frontend.ptx.lexer import TokenCursor
 
 SMEM_SPILLING = "enable_smem_spilling"  # the pragma that is kept: ptxas then spills registers to shared memory
 _PRAGMAS = ("nounroll", "frequency", "used_bytes_mask")  # pragmas that are keys of `ignored.FORMS`
 
 
-def take_pragma(tokens: Tokens, function: Function | None = None) -> int:
+def take_pragma(tokens: TokenCursor, function: PtxFunction | None = None) -> int:
     """Take `.pragma`, its strings and the semicolon. Return the offset behind the semicolon.
 
     function: the function whose body has the pragma; None outside of bodies.

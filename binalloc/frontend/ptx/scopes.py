@@ -1,9 +1,8 @@
 """This module resolves the names in a function body: scopes, parametrised register sets, special registers.
 
-A `Scope` is one `{ }`. Names of inner scopes get the scope's number as a suffix (`temp.1`). No PTX identifier can end
-so, so that flattening needs no search for a free name. A label may be used before its declaration in the text. A name
-that is no register or variable yet is therefore kept in `pending` until its scope closes.
-"""
+A `PtxScope` is one `{ }`. Names of inner scopes get the scope's number as a suffix (`temp.1`). No PTX identifier can
+end so, so that flattening needs no search for a free name. A label may be used before its declaration in the text. A
+name that is no register or variable yet is therefore kept in `pending` until its scope closes. """
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ class RegisterSet:
         self.width = width  #: components of a vector register, 0 for none
 
 
-class Label:
+class ScopeLabel:
     """A label is entered in a scope's table with its name in the function."""
 
     __slots__ = ("unique",)
@@ -77,21 +76,21 @@ class Label:
         self.unique = unique  #: its name in the function
 
 
-class Scope:
+class PtxScope:
     """A scope holds the names declared in one `{ }`."""
 
     __slots__ = ("at", "lowest", "names", "outside", "parent", "pending", "registers", "sets", "suffix")
 
     def __init__(
-        self, parent: Scope | None, suffix: str, at: int, registers: dict[str, str], outside: Scope | None = None
+        self, parent: PtxScope | None, suffix: str, at: int, registers: dict[str, str], outside: PtxScope | None = None
     ) -> None:
         self.parent = parent
         #: registers declared outside of functions; every function has its own copy of them
-        self.outside: Scope | None = parent.outside if parent is not None else outside
+        self.outside: PtxScope | None = parent.outside if parent is not None else outside
         self.suffix = suffix  #: suffix of the scope's names in the tree
         self.at = at  #: offset of the scope in the text
         self.registers = registers  #: the function's, name -> type, shared by its scopes
-        self.names: dict[str, Operand | Label] = {}  #: name -> its operand, or Label
+        self.names: dict[str, Operand | ScopeLabel] = {}  #: name -> its operand, or Label
         self.sets: dict[str, RegisterSet] = {}  #: prefix -> register set
         #: prefix -> the least number behind it in a declared name: shows whether a new set overlaps with an earlier
         #: declaration
@@ -114,7 +113,7 @@ class Scope:
             if number or count > 1
         )
 
-    def declare(self, name: str, operand: Operand | Label) -> None:
+    def declare(self, name: str, operand: Operand | ScopeLabel) -> None:
         """Enter a name that is not taken."""
         self.names[name] = operand
         for prefix, number in number_splits(name):
@@ -133,12 +132,12 @@ class Scope:
             if first < self.lowest.get(p, MAX_SET):
                 self.lowest[p] = first
 
-    def of_function(self, registers: dict[str, str]) -> Scope:
+    def of_function(self, registers: dict[str, str]) -> PtxScope:
         """Return a copy of this scope, which holds registers outside of functions, for one function.
 
         The registers are entered in `registers` when the function names them.
         """
-        out = Scope(None, self.suffix, self.at, registers)
+        out = PtxScope(None, self.suffix, self.at, registers)
         out.sets = self.sets
         for name, operand in self.names.items():
             items = operand.items if isinstance(operand, Vector) else (operand,)
@@ -146,9 +145,9 @@ class Scope:
             out.names[name] = operand
         return out
 
-    def find(self, name: str) -> Operand | Label | None:
+    def find(self, name: str) -> Operand | ScopeLabel | None:
         """Return the operand that a name means here, innermost scope first; None where nothing declares it yet."""
-        scope: Scope | None = self
+        scope: PtxScope | None = self
         while scope is not None:
             found = scope.names.get(name)
             if found is not None:

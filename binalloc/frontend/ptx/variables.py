@@ -3,11 +3,11 @@ scopes."""
 
 from __future__ import annotations
 
-from binalloc.frontend.ptx.ast import Function, Module, Symbol, Variable
+from binalloc.frontend.ptx.ast import PtxFunction, PtxModule, Symbol, Variable
 from binalloc.frontend.ptx.declarations import SPACES, Head, head, variable
-from binalloc.frontend.ptx.lexer import Source, Tokens
+from binalloc.frontend.ptx.lexer import PtxSource, TokenCursor
 from binalloc.frontend.ptx.literals import integer
-from binalloc.frontend.ptx.scopes import MAX_SET, SPECIALS, Label, RegisterSet, Scope
+from binalloc.frontend.ptx.scopes import MAX_SET, SPECIALS, PtxScope, RegisterSet, ScopeLabel
 from binalloc.isa.interface.names import NAME_LIMIT
 
 _COMPOSED = 4
@@ -25,19 +25,19 @@ class ModuleNames:
 
     __slots__ = ("flattened", "functions", "prototypes", "registers", "variables")
 
-    def __init__(self, module: Module, flattened: bool) -> None:
+    def __init__(self, module: PtxModule, flattened: bool) -> None:
         self.variables = module.variables
         self.functions = module.functions
         self.prototypes: dict[str, str] = {}  #: name of a `.callprototype` or `.calltargets` -> its text
         #: whether the text is a dump of this package, so that names may have scope numbers and components
         self.flattened = flattened
         #: registers declared so far outside of functions; PTX before 3.0, and compilers of its time, have them
-        self.registers = Scope(None, OUTSIDE, 0, {})
+        self.registers = PtxScope(None, OUTSIDE, 0, {})
 
     def __contains__(self, name: object) -> bool:
         return name in self.variables or name in self.functions
 
-    def check(self, source: Source, at: int, name: str) -> None:
+    def check(self, source: PtxSource, at: int, name: str) -> None:
         """Raise MalformedInput where a name that is being declared is no identifier, too long, or reserved."""
         if "." in name and not self.flattened:
             source.fail(at, "not an identifier", found=name, expected="letters, digits, '_' and '$'")
@@ -50,7 +50,9 @@ class ModuleNames:
             source.fail(at, "reserved name", found=name, expected="a name that PTX does not define")
 
 
-def declare_variables(tokens: Tokens, names: ModuleNames, function: Function, scope: Scope, linkage: str) -> None:
+def declare_variables(
+    tokens: TokenCursor, names: ModuleNames, function: PtxFunction, scope: PtxScope, linkage: str
+) -> None:
     """Take one declaration in a body, from its space to the semicolon, and enter its names in the scope."""
     of = head(tokens)
     while True:
@@ -72,7 +74,7 @@ def declare_variables(tokens: Tokens, names: ModuleNames, function: Function, sc
     tokens.advance()
 
 
-def _declare_registers(tokens: Tokens, scope: Scope, of: Head, name: str, at: int) -> None:
+def _declare_registers(tokens: TokenCursor, scope: PtxScope, of: Head, name: str, at: int) -> None:
     source = tokens.source
     if of.width > 4 or of.width == 1:
         source.fail(at, "vector of registers", found=f".v{of.width}", expected=".v2 or .v4")
@@ -93,17 +95,17 @@ def _declare_registers(tokens: Tokens, scope: Scope, of: Head, name: str, at: in
     scope.declare_set(name, RegisterSet(of.type, count, of.width))
 
 
-def declare_label(source: Source, names: ModuleNames, scope: Scope, name: str, at: int) -> str:
+def declare_label(source: PtxSource, names: ModuleNames, scope: PtxScope, name: str, at: int) -> str:
     """Enter a label (or the name of a target list). Return its name in the function."""
     names.check(source, at, name)
     if scope.taken(name):
         duplicate(source, at, name)
     unique = name + scope.suffix
-    scope.declare(name, Label(unique))
+    scope.declare(name, ScopeLabel(unique))
     return unique
 
 
-def declare_module_variables(tokens: Tokens, names: ModuleNames, linkage: str) -> None:
+def declare_module_variables(tokens: TokenCursor, names: ModuleNames, linkage: str) -> None:
     """Take one declaration at module scope, from its space to the semicolon."""
     source = tokens.source
     if tokens.value not in SPACES:
@@ -135,7 +137,7 @@ def declare_module_variables(tokens: Tokens, names: ModuleNames, linkage: str) -
     tokens.advance()
 
 
-def _enter(source: Source, names: ModuleNames, declared: Variable, at: int) -> None:
+def _enter(source: PtxSource, names: ModuleNames, declared: Variable, at: int) -> None:
     """Enter a variable. A definition replaces an external declaration, and must agree with it."""
     earlier = names.variables.get(declared.name)
     if earlier is None:
@@ -166,6 +168,6 @@ class _With:
         return name == self.name or name in self.names
 
 
-def duplicate(source: Source, at: int, name: str) -> None:
+def duplicate(source: PtxSource, at: int, name: str) -> None:
     """Raise MalformedInput for a name that is declared already."""
     source.fail(at, "declared twice", found=name, expected="a name that is not declared in this scope")

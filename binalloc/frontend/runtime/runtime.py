@@ -28,7 +28,7 @@ ENVIRONMENT = {"%envreg1": 4, "%envreg2": 0}
 load from our variable, at this byte offset."""
 
 
-def with_runtime(module: ast.Module) -> ast.Module:
+def with_runtime(module: ast.PtxModule) -> ast.PtxModule:
     """Return the module with bodies for the functions of PROVIDED that it declares and does not define.
 
     Moves from the registers of ENVIRONMENT become loads of a variable. The module itself is returned if it has neither.
@@ -37,7 +37,7 @@ def with_runtime(module: ast.Module) -> ast.Module:
     return _with_grid(_with_functions(module))
 
 
-def _with_grid(module: ast.Module) -> ast.Module:
+def _with_grid(module: ast.PtxModule) -> ast.PtxModule:
     functions = {name: _reads_variable(function) for name, function in module.functions.items()}
     if all(functions[name] is function for name, function in module.functions.items()):
         return module
@@ -46,7 +46,7 @@ def _with_grid(module: ast.Module) -> ast.Module:
     return replace(module, functions=functions, variables=module.variables | {GRID: grid})
 
 
-def _reads_variable(function: ast.Function) -> ast.Function:
+def _reads_variable(function: ast.PtxFunction) -> ast.PtxFunction:
     """Return the function with loads in place of moves from the registers of ENVIRONMENT; itself if it has none."""
     body = function.body
     if body is None or not any(_register_of(ins) for ins in body):
@@ -67,7 +67,7 @@ def _load(ins: ast.Instruction) -> ast.Instruction:
     return replace(ins, op="ld", mods=("global", *ins.mods), operands=(ins.operands[0], address))
 
 
-def _require_free(module: ast.Module, names: Iterable[str]) -> None:
+def _require_free(module: ast.PtxModule, names: Iterable[str]) -> None:
     """Raise MalformedInput where the module has one of the names."""
     taken = {*names} & (module.functions | module.variables).keys()
     if taken:
@@ -77,7 +77,7 @@ def _require_free(module: ast.Module, names: Iterable[str]) -> None:
         )  # fmt: skip
 
 
-def _with_functions(module: ast.Module) -> ast.Module:
+def _with_functions(module: ast.PtxModule) -> ast.PtxModule:
     missing = [name for name in PROVIDED if name in module.functions and module.functions[name].body is None]
     if not missing:
         return module
@@ -92,7 +92,7 @@ def _with_functions(module: ast.Module) -> ast.Module:
 
 
 @cache
-def _runtime() -> ast.Module:
+def _runtime() -> ast.PtxModule:
     from importlib.resources import files
 
     text = files("binalloc.frontend.runtime").joinpath("runtime.ptx").read_text(encoding="utf-8")

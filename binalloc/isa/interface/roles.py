@@ -35,7 +35,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ReadOperand:
     """A taken operand is one that the instruction reads: a register, constant memory or an immediate."""
 
     what: Ref | ConstantRead | int
@@ -64,7 +64,7 @@ class Roles:
     """An instruction's roles give the type of its result, and the type and way of each operand that it reads."""
 
     result: Number  #: type that it writes into registers
-    taken: tuple[Taken, ...]
+    taken: tuple[ReadOperand, ...]
     compares: bool = False  #: the operands are compared with each other
     data: Number = Number.BITS  #: of a memory access: the type of the words that it moves
     fetch: Fetch | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from binalloc.isa.instruction import Instr
-from binalloc.isa.interface.roles import Fetch, Number, Roles, Taken, Way
+from binalloc.isa.interface.roles import Fetch, Number, ReadOperand, Roles, Way
 from binalloc.isa.interface.view import ConstantRead, Ref
 from binalloc.isa.kinds import Access, Space
 from binalloc.isa.loom.view import constant_reads, view
@@ -68,7 +68,7 @@ def roles(instr: Instr) -> Roles:
     result, *operands = _ROWS.get(op.name, ["."])
     sign = _sign(op.name, f)
     half = _N.BFLOAT if f.get("hfmt") == HTYPES.index("BF16") else _N.HALF
-    taken: list[Taken] = []
+    taken: list[ReadOperand] = []
     carries = bool(f.get("x") or f.get("ex"))
     for text in operands:
         name, kind = text.split(":")
@@ -78,15 +78,15 @@ def roles(instr: Instr) -> Roles:
             way = _W.SUM
         wide = carries or instr.op.operand[name].width(f) > 1
         times = _times(instr, name)
-        taken += [Taken(what, number, way, wide, times) for what in _operand(instr, name)]
+        taken += [ReadOperand(what, number, way, wide, times) for what in _operand(instr, name)]
     written = sign if result == "s" else half if result == "h" else _NUMBERS[result]
     fetch = _fetch(f) if op.space == Space.TEXTURE else _element(f) if "ssize" in f else None
     if fetch is not None and fetch.whole:
-        taken = [t if t.number == _N.HANDLE else Taken(t.what, _N.SIGNED, t.way) for t in taken]
+        taken = [t if t.number == _N.HANDLE else ReadOperand(t.what, _N.SIGNED, t.way) for t in taken]
     if op.name == "PRMT" and _extends(instr):
-        taken = [Taken(t.what, _N.NARROW, t.way) for t in taken]
+        taken = [ReadOperand(t.what, _N.NARROW, t.way) for t in taken]
     if op.name == "MUFU" and MUFU_FUNCS[f["func"]].endswith("64H"):
-        taken, written = [Taken(t.what, _N.BITS, t.way) for t in taken], _N.BITS
+        taken, written = [ReadOperand(t.what, _N.BITS, t.way) for t in taken], _N.BITS
     return Roles(written, tuple(taken), compares=op.name == "ISETP", fetch=fetch)
 
 
@@ -151,14 +151,14 @@ def _of_access(instr: Instr) -> Roles:
     memory = seen.memory
     assert memory is not None
     constant = memory.space == Space.CONST
-    taken: list[Taken] = []
+    taken: list[ReadOperand] = []
     if constant:
-        taken = [Taken(c, _N.BITS, _W.NONE if c.indexed else _W.WHOLE) for c in constant_reads(instr)]
+        taken = [ReadOperand(c, _N.BITS, _W.NONE if c.indexed else _W.WHOLE) for c in constant_reads(instr)]
     data = _moved(f)
     moved = memory.data(seen.uses)
     if memory.base is not None:
-        taken.append(Taken(memory.base, _N.INTEGER, _W.NONE))
-    taken += [Taken(ref, data, _W.NONE, "atyp" in f and ref.units > 1) for ref in moved]
+        taken.append(ReadOperand(memory.base, _N.INTEGER, _W.NONE))
+    taken += [ReadOperand(ref, data, _W.NONE, "atyp" in f and ref.units > 1) for ref in moved]
     writes = memory.access == Access.STORE
     return Roles(_N.BITS if writes else data, tuple(taken), data=data)
 

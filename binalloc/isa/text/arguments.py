@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from binalloc.isa.text.lexer import AssemblyPlace
-from binalloc.isa.text.line import PREDICATES, REGISTERS, Line
+from binalloc.isa.text.line import PREDICATES, REGISTERS, LineCursor
 
 
 class Arg(NamedTuple):
@@ -52,7 +52,7 @@ def float_bits(value: float, wide: bool, place: AssemblyPlace, column: int) -> i
     return bits
 
 
-def parse_arg(line: Line) -> Arg:
+def parse_arg(line: LineCursor) -> Arg:
     """Return the operand at the cursor."""
     tok = line.toks[line.at]
     kind, text, column = tok
@@ -101,7 +101,7 @@ def parse_arg(line: Line) -> Arg:
     return Arg("imm", line.integer(), column)
 
 
-def _constant(line: Line, column: int) -> Arg:
+def _constant(line: LineCursor, column: int) -> Arg:
     """Return the operand `c[bank][address]` at the cursor."""
     line.at += 1
     line.need("[")
@@ -113,7 +113,7 @@ def _constant(line: Line, column: int) -> Arg:
     return Arg("const", offset, column, base=base, bank=bank)
 
 
-def _signed(line: Line, column: int) -> Arg | None:
+def _signed(line: LineCursor, column: int) -> Arg | None:
     """Return -R1, |R1|, -|R1|, the same of constants, or a negated float; None for a negated integer."""
     start = line.at
     neg = line.take("-")
@@ -138,7 +138,7 @@ def _signed(line: Line, column: int) -> Arg | None:
     return arg
 
 
-def parse_label(line: Line) -> Arg:
+def parse_label(line: LineCursor) -> Arg:
     """Return the label or function at the cursor. Any name is one, a register's too, because labels and functions have
     name spaces of their own."""
     tok = line.tok
@@ -148,7 +148,7 @@ def parse_label(line: Line) -> Arg:
     return Arg("name", tok.text, tok.column)
 
 
-def parse_args(line: Line, one: Callable[[Line], Arg] = parse_arg) -> list[Arg]:
+def parse_args(line: LineCursor, one: Callable[[LineCursor], Arg] = parse_arg) -> list[Arg]:
     """Return the comma-separated operands, each read by `one`, up to the control code or the end of the line."""
     tok = line.tok
     if tok.kind == "end" or tok.text == "{":

@@ -27,7 +27,7 @@ from binalloc.isa.text.body import Body, Pending, patch, resolve
 from binalloc.isa.text.data import DataBank
 from binalloc.isa.text.info_directives import InfoDirectives
 from binalloc.isa.text.lexer import AssemblyPlace, Token, tokens
-from binalloc.isa.text.line import Line
+from binalloc.isa.text.line import LineCursor
 from binalloc.isa.text.operands import UNIFORM
 from binalloc.isa.text.statement import parse_instruction
 from binalloc.isa.validate import GLOBAL_LIMIT, fill_resources, validate_module
@@ -101,10 +101,10 @@ class _Assembler(InfoDirectives):
         if first.kind == "end":
             return
         if self.bank is not None:
-            self._data(Line(toks, place, self.names))
+            self._data(LineCursor(toks, place, self.names))
             return
         names = self.body.names if self.body else self.names
-        line = Line(toks, place, names)
+        line = LineCursor(toks, place, names)
         while first.kind in ("name", "dot") and line.toks[line.at + 1].text == ":":
             self._label(first)
             line.at += 2
@@ -137,7 +137,7 @@ class _Assembler(InfoDirectives):
         if tok.kind == "name":
             body.fn.labels.setdefault(len(body.fn.instrs), tok.text)
 
-    def _instruction(self, line: Line, body: Body) -> None:
+    def _instruction(self, line: LineCursor, body: Body) -> None:
         """Add an instruction to the function, and note its labels and callees for later."""
         index = len(body.fn.instrs)
         ins, fixups = parse_instruction(line)
@@ -152,11 +152,13 @@ class _Assembler(InfoDirectives):
 
     # -- directives ----------------------------------------------------------------------------------------------
 
-    def _directive(self, line: Line) -> None:
+    def _directive(self, line: LineCursor) -> None:
         """Read a directive by its method."""
         tok = line.tok
         name = tok.text[1:]
-        handler: Callable[[Line], None] | None = getattr(self, f"_do_{name}", None) if name.isidentifier() else None
+        handler: Callable[[LineCursor], None] | None = (
+            getattr(self, f"_do_{name}", None) if name.isidentifier() else None
+        )
         if handler is None:
             known = sorted(n[4:] for n in dir(self) if n.startswith("_do_"))
             self.place.fail(
@@ -167,7 +169,7 @@ class _Assembler(InfoDirectives):
         handler(line)
         line.finish()
 
-    def _begin(self, line: Line, kind: str) -> None:
+    def _begin(self, line: LineCursor, kind: str) -> None:
         """Begin a function."""
         tok = self._name(line, "the function's name")
         if self.body is not None:
@@ -183,23 +185,23 @@ class _Assembler(InfoDirectives):
     def _info(self, kind: str) -> FunctionInfo:
         return FunctionInfo(kind=kind, machine=self.machine, target=self.target, memory_model=self.memory_model)
 
-    def _do_kernel(self, line: Line) -> None:
+    def _do_kernel(self, line: LineCursor) -> None:
         self._begin(line, "kernel")
 
-    def _do_func(self, line: Line) -> None:
+    def _do_func(self, line: LineCursor) -> None:
         self._begin(line, "function")
 
-    def _do_end(self, line: Line) -> None:
+    def _do_end(self, line: LineCursor) -> None:
         body = self._need_body()
         resolve(body, self.place)
         self.bodies.append(body)
         self.module.functions.append(body.fn)
         self.body = None
 
-    def _do_address(self, line: Line) -> None:
+    def _do_address(self, line: LineCursor) -> None:
         self._need_body().address = self._number(line)
 
-    def _do_param(self, line: Line) -> None:
+    def _do_param(self, line: LineCursor) -> None:
         body = self._need_body()
         tok = self._name(line, "the parameter's name")
         line.take(",")
@@ -212,7 +214,7 @@ class _Assembler(InfoDirectives):
         body.fn.info.params.append(Param(tok.text, offset, size))
         self._declare(tok, offset, body.names)
 
-    def _do_shared(self, line: Line) -> None:
+    def _do_shared(self, line: LineCursor) -> None:
         body = self._need_body()
         tok = self._name(line, "the shared variable's name")
         line.take(",")
@@ -225,32 +227,32 @@ class _Assembler(InfoDirectives):
         body.fn.shared.append(SharedVar(tok.text, offset, size, align))
         self._declare(tok, offset, body.names)
 
-    def _do_equ(self, line: Line) -> None:
+    def _do_equ(self, line: LineCursor) -> None:
         tok = self._name(line, "a name")
         line.take(",")
         self._declare(tok, line.integer(), self.body.names if self.body else self.names)
 
-    def _do_auto_reconv(self, line: Line) -> None:
+    def _do_auto_reconv(self, line: LineCursor) -> None:
         if self.body is not None:
             self.body.auto_reconv = True
         else:
             self.auto_reconv = True
 
-    def _do_file(self, line: Line) -> None:
+    def _do_file(self, line: LineCursor) -> None:
         self._need_body().file = self._string(line)
 
-    def _do_line(self, line: Line) -> None:
+    def _do_line(self, line: LineCursor) -> None:
         body = self._need_body()
         body.line = (body.file, self._number(line, 0, (1 << 31) - 1))
 
-    def _do_const(self, line: Line) -> None:
+    def _do_const(self, line: LineCursor) -> None:
         if self.body is not None:
             self.place.fail(1, "a constant bank inside a function", remedy="Move .const out of .kernel/.func ... .end.")
         number = self._number(line, 1, FIELDS["cbank"].maximum)
         line.need("{")
         self.bank = self.banks.setdefault(number, DataBank())
 
-    def _do_constant(self, line: Line) -> None:
+    def _do_constant(self, line: LineCursor) -> None:
         tok = self._name(line, "the variable's name")
         line.take(",")
         numbers = []
@@ -259,7 +261,7 @@ class _Assembler(InfoDirectives):
             line.take(",")
         self.module.constant_vars.append(ConstantVar(tok.text, *numbers))
 
-    def _do_global(self, line: Line) -> None:
+    def _do_global(self, line: LineCursor) -> None:
         """Read a global variable, and open its initial data."""
         if self.body is not None:
             self.place.fail(1, "a global variable inside a function", remedy="Move it out of .kernel/.func ... .end.")
@@ -282,7 +284,7 @@ class _Assembler(InfoDirectives):
         if line.take("{"):
             self.bank, self.variable = DataBank(size, "initial data"), variable
 
-    def _data(self, line: Line) -> None:
+    def _data(self, line: LineCursor) -> None:
         """Read a line between the braces of a constant bank or of initial data."""
         assert self.bank is not None
         if line.take("}"):

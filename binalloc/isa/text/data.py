@@ -7,7 +7,7 @@ import struct
 
 from binalloc.isa.text.arguments import float_bits, parse_float
 from binalloc.isa.text.lexer import Token
-from binalloc.isa.text.line import Line
+from binalloc.isa.text.line import LineCursor
 
 BANK_LIMIT = 1 << 16  # bytes of a constant bank: a constant's offset has 16 bits
 _SIZES = {"byte": 1, "half": 2, "word": 4, "quad": 8}  # bytes of an integer, by directive
@@ -23,7 +23,7 @@ class DataBank:
         self.limit = limit
         self.what = what
 
-    def statement(self, line: Line) -> list[tuple[Token, int]]:
+    def statement(self, line: LineCursor) -> list[tuple[Token, int]]:
         """Read one line; return the names that it declares with their offsets. Values are aligned to their size."""
         names: list[Token] = []
         while line.tok.kind == "name" and line.toks[line.at + 1].text == ":":
@@ -55,7 +55,7 @@ class DataBank:
             line.place.fail(1, f"{self.what} too large", found=f"{len(self.data)} bytes", expected=f"{self.limit}")
         return [(name, start) for name in names]
 
-    def _grow(self, line: Line, count: int, tok: Token) -> None:
+    def _grow(self, line: LineCursor, count: int, tok: Token) -> None:
         """Add `count` zeros. tok: the directive, for messages."""
         if not 0 <= count <= self.limit:
             line.place.fail(tok.column, "size out of range", found=count, expected=f"0..{self.limit}")
@@ -65,14 +65,14 @@ class DataBank:
         """Add zeros up to a multiple of `size`."""
         self.data += bytes(-len(self.data) % size)
 
-    def _values(self, line: Line, one: object) -> None:
+    def _values(self, line: LineCursor, one: object) -> None:
         """Add a list of values. one: reads one and returns its bytes."""
         assert callable(one)
         self.data += one()
         while line.take(","):
             self.data += one()
 
-    def _integer(self, line: Line, size: int) -> bytes:
+    def _integer(self, line: LineCursor, size: int) -> bytes:
         """Return the bytes of the integer at the cursor."""
         column = line.tok.column
         value = line.integer()
@@ -81,7 +81,7 @@ class DataBank:
             line.place.fail(column, "value out of range", found=value, expected=f"{bits} bits")
         return (value & ((1 << bits) - 1)).to_bytes(size, "little")
 
-    def _float(self, line: Line, size: int) -> bytes:
+    def _float(self, line: LineCursor, size: int) -> bytes:
         """Return the bytes of the number at the cursor as a float."""
         column = line.tok.column
         negative = line.tok.text == "-" and line.toks[line.at + 1].kind == "float"

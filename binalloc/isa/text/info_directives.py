@@ -13,7 +13,7 @@ from binalloc.isa.interface.names import NAME
 from binalloc.isa.source_facts import MEMORY_MODELS, MOST
 from binalloc.isa.text.body import Body
 from binalloc.isa.text.lexer import AssemblyPlace, Token
-from binalloc.isa.text.line import REGISTERS, Line
+from binalloc.isa.text.line import REGISTERS, LineCursor
 
 
 class InfoDirectives:
@@ -32,7 +32,7 @@ class InfoDirectives:
             self.place.fail(1, "this directive belongs inside a function", expected=".kernel NAME or .func NAME before")
         return self.body
 
-    def _name(self, line: Line, what: str) -> Token:
+    def _name(self, line: LineCursor, what: str) -> Token:
         """Return the name at the cursor. what: the meaning of the name, for messages."""
         tok = line.tok
         if tok.kind != "name" or not NAME.fullmatch(tok.text):
@@ -46,7 +46,7 @@ class InfoDirectives:
             self.place.fail(tok.column, "duplicate name", found=repr(tok.text), remedy="Rename one of the two.")
         names[tok.text] = value
 
-    def _number(self, line: Line, lo: int = 0, hi: int = (1 << 32) - 1) -> int:
+    def _number(self, line: LineCursor, lo: int = 0, hi: int = (1 << 32) - 1) -> int:
         """Return the number at the cursor, from `lo` to `hi`."""
         column = line.tok.column
         value = line.integer()
@@ -54,7 +54,7 @@ class InfoDirectives:
             self.place.fail(column, "number out of range", found=value, expected=f"{lo}..{hi}")
         return value
 
-    def _register(self, line: Line) -> int:
+    def _register(self, line: LineCursor) -> int:
         """Return the number of the register at the cursor."""
         tok = line.tok
         if tok.text not in REGISTERS or tok.text == "RZ":
@@ -62,7 +62,7 @@ class InfoDirectives:
         line.at += 1
         return REGISTERS[tok.text]
 
-    def _string(self, line: Line) -> str:
+    def _string(self, line: LineCursor) -> str:
         """Return the string at the cursor."""
         tok = line.tok
         if tok.kind != "string":
@@ -73,12 +73,12 @@ class InfoDirectives:
         except ValueError:
             self.place.fail(tok.column, "bad escape in a string", found=tok.text, expected="JSON's escapes")
 
-    def _do_registers(self, line: Line) -> None:
+    def _do_registers(self, line: LineCursor) -> None:
         body = self._need_body()
         body.fn.info.registers = self._number(line, 0, NO_REGISTER)
         body.registers_given = True
 
-    def _do_block(self, line: Line) -> None:
+    def _do_block(self, line: LineCursor) -> None:
         sizes = []
         for _ in range(3):
             sizes.append(self._number(line, 0, 1024))
@@ -88,34 +88,34 @@ class InfoDirectives:
         x, y, z = [*sizes, 1, 1][:3]
         self._need_body().fn.info.block = (x, y, z)
 
-    def _do_max_threads(self, line: Line) -> None:
+    def _do_max_threads(self, line: LineCursor) -> None:
         self._need_body().fn.info.max_threads = self._number(line, 0, 1024)
 
-    def _do_local_frame(self, line: Line) -> None:
+    def _do_local_frame(self, line: LineCursor) -> None:
         self._need_body().fn.info.local_frame = self._number(line)
 
-    def _do_local_bytes(self, line: Line) -> None:
+    def _do_local_bytes(self, line: LineCursor) -> None:
         self._need_body().fn.info.local_bytes = self._number(line)
 
-    def _do_spill_local(self, line: Line) -> None:
+    def _do_spill_local(self, line: LineCursor) -> None:
         self._need_body().fn.info.spill_local = self._number(line)
 
-    def _do_local_stack(self, line: Line) -> None:
+    def _do_local_stack(self, line: LineCursor) -> None:
         self._need_body().fn.info.local_stack = self._register(line)
 
-    def _do_shared_bytes(self, line: Line) -> None:
+    def _do_shared_bytes(self, line: LineCursor) -> None:
         body = self._need_body()
         body.fn.info.shared_bytes = self._number(line)
         body.shared_given = True
 
-    def _do_slots(self, line: Line) -> None:
+    def _do_slots(self, line: LineCursor) -> None:
         info = self._need_body().fn.info
         info.slot_bytes = self._number(line)
         line.take(",")
         if not line.done():
             info.slot_pointer = self._register(line)
 
-    def _do_machine(self, line: Line) -> None:
+    def _do_machine(self, line: LineCursor) -> None:
         tok = line.tok
         if tok.kind == "string":
             name = self._string(line)
@@ -126,14 +126,14 @@ class InfoDirectives:
         else:
             self.machine = name
 
-    def _do_target(self, line: Line) -> None:
+    def _do_target(self, line: LineCursor) -> None:
         name = self._string(line) if line.tok.kind == "string" else self._name(line, "a target, such as sm_80").text
         if self.body is not None:
             self.body.fn.info.target = name
         else:
             self.target = name
 
-    def _do_memory_model(self, line: Line) -> None:
+    def _do_memory_model(self, line: LineCursor) -> None:
         tok = line.tok
         if tok.text not in MEMORY_MODELS:
             line.unexpected(" or ".join(MEMORY_MODELS))
@@ -143,11 +143,11 @@ class InfoDirectives:
         else:
             self.memory_model = tok.text
 
-    def _do_max_registers(self, line: Line) -> None:
+    def _do_max_registers(self, line: LineCursor) -> None:
         self._need_body().fn.info.max_registers = self._number(line, 0, MOST)
 
-    def _do_min_blocks(self, line: Line) -> None:
+    def _do_min_blocks(self, line: LineCursor) -> None:
         self._need_body().fn.info.min_blocks = self._number(line, 0, MOST)
 
-    def _do_smem_spilling(self, _line: Line) -> None:
+    def _do_smem_spilling(self, _line: LineCursor) -> None:
         self._need_body().fn.info.smem_spilling = True

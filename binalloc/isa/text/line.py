@@ -11,7 +11,7 @@ REGISTERS = {f"R{i}": i for i in range(RZ)} | {"RZ": RZ}  # registers by the nam
 PREDICATES = {f"P{i}": i for i in range(PT)} | {"PT": PT}  # predicates likewise
 
 
-class Line:
+class LineCursor:
     """A line is read by a cursor over its tokens, with the names in scope."""
 
     __slots__ = ("at", "names", "place", "toks")

@@ -27,7 +27,7 @@ from binalloc.isa.table.opcodes import (
 )
 from binalloc.isa.table.rules import check_fields, shape_of
 from binalloc.isa.text.arguments import Arg, float_bits, parse_float
-from binalloc.isa.text.line import Line
+from binalloc.isa.text.line import LineCursor
 
 _SPECIAL = {name: i for i, name in enumerate(SPECIAL_REGISTERS)}  # numbers of special registers by name
 UNIFORM = "uniform"  # written as a reconvergence point: all lanes agree on the branch
@@ -47,12 +47,12 @@ def _template(code: int, form: int, flags: int) -> dict[str, int]:
     return default_fields(OPCODES[code], {"form": form, "limm": flags & 1, "cimm": flags >> 1})
 
 
-class Builder:
+class OperandBuilder:
     """A builder collects the fields of one instruction while its operands are matched."""
 
     __slots__ = ("columns", "f", "fixups", "form", "line", "op")
 
-    def __init__(self, op: OpSpec, modifiers: tuple[tuple[str, int], ...], line: Line) -> None:
+    def __init__(self, op: OpSpec, modifiers: tuple[tuple[str, int], ...], line: LineCursor) -> None:
         self.op = op
         self.line = line
         self.f = dict(modifiers)
@@ -251,26 +251,30 @@ class _Kind(NamedTuple):
 
     accepts: tuple[str, ...]  #: kinds of argument that fit
     expected: str  #: for messages where none fits
-    read: Callable[[Builder, Operand, Arg], None]  #: the method that takes the argument
+    read: Callable[[OperandBuilder, Operand, Arg], None]  #: the method that takes the argument
     shown: str = ""  #: text in signatures; without one, the operand's name
 
 
-_FLEXIBLE = ("reg", "imm", "float", "const", "func"), "a register, immediate or c[bank][offset]", Builder.flexible
-_LANE = _Kind(("reg", "imm"), "a register or immediate", Builder.lane)
-_NUMBER = _Kind(("imm",), "", Builder.number)
+_FLEXIBLE = (
+    ("reg", "imm", "float", "const", "func"),
+    "a register, immediate or c[bank][offset]",
+    OperandBuilder.flexible,
+)
+_LANE = _Kind(("reg", "imm"), "a register or immediate", OperandBuilder.lane)
+_NUMBER = _Kind(("imm",), "", OperandBuilder.number)
 _KINDS = {
-    "rd": _Kind(("reg",), "a register", Builder.register, "Rd"),
-    "reg": _Kind(("reg",), "a register", Builder.register),
-    "pd": _Kind(("pred",), "a predicate", Builder.number),
-    "ps": _Kind(("pred",), "a predicate, possibly negated", Builder.source_predicate),
+    "rd": _Kind(("reg",), "a register", OperandBuilder.register, "Rd"),
+    "reg": _Kind(("reg",), "a register", OperandBuilder.register),
+    "pd": _Kind(("pred",), "a predicate", OperandBuilder.number),
+    "ps": _Kind(("pred",), "a predicate, possibly negated", OperandBuilder.source_predicate),
     "b": _Kind(*_FLEXIBLE, "B"),
     "c": _Kind(*_FLEXIBLE, "C"),
-    "mem64": _Kind(("mem",), "an address [Rpair+offset]", Builder.memory, "[Ra+offset]"),
-    "mem32": _Kind(("mem",), "an address [R+offset]", Builder.memory, "[Ra+offset]"),
-    "cmem": _Kind(("const",), "c[bank][R+offset]", Builder.constant_memory, "c[bank][Ra+offset]"),
-    "target": _Kind(("name",), "a label", Builder.target, "label"),
-    "reconv": _Kind(("name",), "a label, or `uniform`", Builder.reconvergence, "label|uniform"),
-    "sreg": _Kind(("name",), "a special register SR_...", Builder.special_register, "SR"),
+    "mem64": _Kind(("mem",), "an address [Rpair+offset]", OperandBuilder.memory, "[Ra+offset]"),
+    "mem32": _Kind(("mem",), "an address [R+offset]", OperandBuilder.memory, "[Ra+offset]"),
+    "cmem": _Kind(("const",), "c[bank][R+offset]", OperandBuilder.constant_memory, "c[bank][Ra+offset]"),
+    "target": _Kind(("name",), "a label", OperandBuilder.target, "label"),
+    "reconv": _Kind(("name",), "a label, or `uniform`", OperandBuilder.reconvergence, "label|uniform"),
+    "sreg": _Kind(("name",), "a special register SR_...", OperandBuilder.special_register, "SR"),
     "lane": _LANE,
     "clamp": _LANE,
 }

@@ -6,14 +6,14 @@ from binalloc.isa.instruction import DEFAULT_CONTROL, Control, Instr
 from binalloc.isa.table.fields import NO_BARRIER, PT
 from binalloc.isa.table.mnemonics import BadMnemonic, parse_mnemonic
 from binalloc.isa.text.arguments import parse_arg, parse_args, parse_label
-from binalloc.isa.text.line import PREDICATES, Line
-from binalloc.isa.text.operands import Builder, Fixup
+from binalloc.isa.text.line import PREDICATES, LineCursor
+from binalloc.isa.text.operands import Fixup, OperandBuilder
 from binalloc.isa.timing import LONGEST_STALL, SCOREBOARDS
 
 _LAST = SCOREBOARDS - 1  # the last scoreboard
 
 
-def parse_control(line: Line) -> Control:
+def parse_control(line: LineCursor) -> Control:
     """Return the control code `{stall:4 yield wr:0 rd:1 wait:03 reuse:0}` at the cursor; the default without one."""
     if not line.take("{"):
         return DEFAULT_CONTROL
@@ -42,7 +42,7 @@ def parse_control(line: Line) -> Control:
     )  # fmt: skip
 
 
-def parse_instruction(line: Line) -> tuple[Instr, list[Fixup]]:
+def parse_instruction(line: LineCursor) -> tuple[Instr, list[Fixup]]:
     """Return the instruction at the cursor, up to the end of the line, and its fix-ups."""
     guard = (PT, False)
     if line.take("@"):
@@ -60,7 +60,7 @@ def parse_instruction(line: Line) -> tuple[Instr, list[Fixup]]:
         op, modifiers = parse_mnemonic(tok.text)
     except BadMnemonic as bad:
         line.place.fail(tok.column, bad.message, found=bad.found, expected=bad.expected, remedy=bad.remedy or None)
-    builder = Builder(op, modifiers, line)
+    builder = OperandBuilder(op, modifiers, line)
     builder.match(parse_args(line, parse_label if "target" in op.operand else parse_arg), line.tok.column)
     ctrl = parse_control(line)
     line.finish()

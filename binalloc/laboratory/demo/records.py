@@ -64,7 +64,7 @@ class ProgramDemo:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class UnrunSample:
     """A sample that was not run."""
 
     sample: str
@@ -79,10 +79,10 @@ class Demo:
     scheduler: str
     kernels: list[KernelDemo] = field(default_factory=list)
     programs: list[ProgramDemo] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[UnrunSample] = field(default_factory=list)
     partial: bool = False  #: it was interrupted
 
-    def add(self, found: KernelDemo | ProgramDemo | LeftOut) -> None:
+    def add(self, found: KernelDemo | ProgramDemo | UnrunSample) -> None:
         """Take a sample's record."""
         if isinstance(found, KernelDemo):
             self.kernels.append(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binalloc.files import text_of
-from binalloc.laboratory.demo.records import KernelDemo, LeftOut, ProgramDemo
+from binalloc.laboratory.demo.records import KernelDemo, ProgramDemo, UnrunSample
 from binalloc.laboratory.samples import beside, choose_samples, sources
 
 if TYPE_CHECKING:
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.models.machines.model import Machine
 
-Record = KernelDemo | ProgramDemo | LeftOut
+Record = KernelDemo | ProgramDemo | UnrunSample
 
 
 @dataclass(frozen=True)
-class Asked:
+class DemoOptions:
     """How all samples are run. Programs with host steps are left out where the options give them no leave."""
 
     options: RunOptions
     size: str | None  #: of the launch files that have it; None for the full one
 
 
-def run_demo(samples: str, names: list[str], asked: Asked, progress: Callable[[str], None]) -> Iterator[Record]:
+def run_demo(samples: str, names: list[str], asked: DemoOptions, progress: Callable[[str], None]) -> Iterator[Record]:
     """Yield the record of each sample (`choose_samples`), in their order."""
     stems = choose_samples(Path(samples), names, programs=True)
     workers = min(len(stems), os.cpu_count() or 1)
@@ -40,7 +40,7 @@ def run_demo(samples: str, names: list[str], asked: Asked, progress: Callable[[s
 def _in_parallel(
     stems: list[Path],
     workers: int,
-    asked: Asked,
+    asked: DemoOptions,
     progress: Callable[[str], None],
 ) -> Iterator[Record]:
     """One process per core; the emulator is compiled once, here, and read from its cache there. On Ctrl-C what has
@@ -84,7 +84,7 @@ def _silent(_: str) -> None:
     """Worker processes do not write to the terminal."""
 
 
-def _record(stem: Path, asked: Asked, progress: Callable[[str], None] = _silent) -> Record:
+def _record(stem: Path, asked: DemoOptions, progress: Callable[[str], None] = _silent) -> Record:
     from binalloc.laboratory.demo.kernels import kernel_record
     from binalloc.laboratory.demo.programs import program_record, why_left_out
     from binalloc.launch.program.file import load_either
@@ -97,7 +97,7 @@ def _record(stem: Path, asked: Asked, progress: Callable[[str], None] = _silent)
     if isinstance(launch, Program):
         reason = "" if options.host_steps else why_left_out(launch)
         if reason:
-            return LeftOut(stem.name, reason)
+            return UnrunSample(stem.name, reason)
         module, source = _module(stem, options.machine)
         return program_record(stem.name, module, source, launch, request)
     module, _ = _module(stem, options.machine)

@@ -13,12 +13,12 @@ from functools import cached_property
 
 from binalloc.emulator.runs.options import USUAL, RunOptions
 from binalloc.isa.instruction import Module
-from binalloc.laboratory.papers.unified import Benchmark, Claim, Measured, claims
+from binalloc.laboratory.papers.unified import Benchmark, Claim, Table1Figures, claims
 from binalloc.models.search.unified import PRINTED, Counted, Exhausted, Reading
 from binalloc.pipeline.advice.characterise import Character, characterise
 from binalloc.pipeline.pipeline import Outcome, rewrite_kernel
 from binalloc.pipeline.policies.model import Model
-from binalloc.pipeline.policies.unified import Unified
+from binalloc.pipeline.policies.unified import UnifiedPolicy
 from binalloc.pipeline.request import Progress, Request
 from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.steps.row import OK, Row
@@ -51,13 +51,13 @@ class Case:
     subject: Subject
 
     @property
-    def stated(self) -> Measured:
+    def stated(self) -> Table1Figures:
         """The paper's row of Table 1."""
         return self.benchmark.on[self.subject.machine.name]
 
 
 @dataclass(frozen=True)
-class Taken:
+class PolicyTaken:
     """What a policy takes. blocks: the level, None for the original. row: what that comes to, as in a sweep."""
 
     blocks: int | None
@@ -66,7 +66,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Point:
+class ReproducedCase:
     """What came of a case. demand: registers per thread. auto: by policy `model` and allocator `best`; at_auto: rows of
     all allocators at that level, by name. unified: by reading.
 
@@ -79,8 +79,8 @@ class Point:
     character: Character
     original: Row
     levels: list[Row]
-    auto: Taken
-    unified: dict[str, Taken]
+    auto: PolicyTaken
+    unified: dict[str, PolicyTaken]
 
     @property
     def at_auto(self) -> dict[str, Row]:
@@ -107,7 +107,7 @@ class Point:
         """The speedup of what policy `model` takes."""
         return self.gain(self.auto)
 
-    def gain(self, taken: Taken) -> float | None:
+    def gain(self, taken: PolicyTaken) -> float | None:
         """The speedup of what a policy takes; 1 where that is to leave it as it is."""
         if taken.blocks is None:
             return self.speedup(self.base)
@@ -134,7 +134,7 @@ def reproduce(
     progress: Progress = lambda _: None,
     tally: Tally | None = None,
     options: RunOptions = USUAL,
-) -> Iterator[Point]:
+) -> Iterator[ReproducedCase]:
     """The points of the cases, in their order. Raises as `sweep` and `rewrite_kernel` do."""
     asked = [
         list(configurations(case.module, case.subject, ALL, ALLOCATORS, (options.scheduler,), options))
@@ -146,19 +146,19 @@ def reproduce(
         yield _point(case, found[0], found[1:])
 
 
-def _point(case: Case, original: Row, levels: list[Row]) -> Point:
+def _point(case: Case, original: Row, levels: list[Row]) -> ReproducedCase:
     subject = case.subject
     request = Request(kernel=subject.kernel, machine=subject.machine, launch=subject.launch, emulate=False)
     request.prepared.versions = {}  # the readings look at the same levels
     use = kernel_use(case.module.function(subject.kernel), subject.launch)
 
-    def taken(asked: Request) -> tuple[Outcome, Taken]:
+    def taken(asked: Request) -> tuple[Outcome, PolicyTaken]:
         outcome = rewrite_kernel(case.module, asked)
         return outcome, _taken(outcome, asked.allocator, original, levels)
 
     outcome, auto = taken(replace(request, policy=Model.name, allocator=OURS))
-    paper = replace(request, policy=Unified.name, allocator=THEIRS)
-    return Point(
+    paper = replace(request, policy=UnifiedPolicy.name, allocator=THEIRS)
+    return ReproducedCase(
         case,
         use.registers,
         characterise(case.module, request, outcome.original, use),
@@ -169,17 +169,17 @@ def _point(case: Case, original: Row, levels: list[Row]) -> Point:
     )
 
 
-def _taken(outcome: Outcome, allocator: str, original: Row, levels: list[Row]) -> Taken:
+def _taken(outcome: Outcome, allocator: str, original: Row, levels: list[Row]) -> PolicyTaken:
     """The row of what was chosen."""
     if outcome.kept_original:
-        return Taken(None, original, outcome.reason)
+        return PolicyTaken(None, original, outcome.reason)
     chosen = outcome.rewritten.module
     blocks = next(t.budget.blocks for t in outcome.tried if t.version is not None and t.version.module is chosen)
     row = next(row for row in levels if row.blocks == blocks and row.allocator == allocator)
-    return Taken(blocks, row, outcome.reason)
+    return PolicyTaken(blocks, row, outcome.reason)
 
 
-def holds(claim: Claim, point: Point, elsewhere: Point | None) -> bool | None:
+def holds(claim: Claim, point: ReproducedCase, elsewhere: ReproducedCase | None) -> bool | None:
     """Whether what the paper's text says of a benchmark is so here, too. elsewhere: the same benchmark on the other
     machine. None where that cannot be said: something did not run."""
     auto, best = point.automatic, point.speedup(point.best)
@@ -197,7 +197,7 @@ def holds(claim: Claim, point: Point, elsewhere: Point | None) -> bool | None:
     return auto < other * (1 - SAME) if claim == Claim.LESS_THAN_ELSEWHERE else auto > other * (1 + SAME)
 
 
-def told(point: Point, elsewhere: Point | None) -> dict[Claim, bool | None]:
+def told(point: ReproducedCase, elsewhere: ReproducedCase | None) -> dict[Claim, bool | None]:
     """Of everything that the paper says of a benchmark on a machine, whether it is so here."""
     said = claims(point.case.subject.machine.name, point.case.benchmark.kernel)
     return {claim: holds(claim, point, elsewhere) for claim in said}

@@ -15,7 +15,7 @@ MACHINES = (KEPLER, FERMI)
 
 
 @dataclass(frozen=True)
-class Measured:
+class Table1Figures:
     """A row of Table 1 on one machine. sample: what stands in for the benchmark. demand: registers per thread without
     spilling. user_shared: bytes per thread. instruction_change: static instructions at the automatic occupancy over
     the original's. misses, misses_local: cache misses of a hundred accesses there, with spills to shared memory first
@@ -36,7 +36,7 @@ class Benchmark:
     kernel: str
     domain: str
     block: str
-    on: dict[str, Measured]
+    on: dict[str, Table1Figures]
 
 
 FIRM, INFERRED, CHOSEN = "firm", "inferred", "chosen"
@@ -50,50 +50,50 @@ BENCHMARKS = (
     Benchmark(
         "cfd", "Simulation", CHOSEN,
         {
-            FERMI: Measured("cfd_192", 61, 0.0, 1.00, 90.49, 90.49),
-            KEPLER: Measured("cfd_192", 63, 0.0, 1.12, 0.0, 83.68),
+            FERMI: Table1Figures("cfd_192", 61, 0.0, 1.00, 90.49, 90.49),
+            KEPLER: Table1Figures("cfd_192", 63, 0.0, 1.12, 0.0, 83.68),
         },
     ),
     Benchmark(
         "dxtc", "Imaging", FIRM,
         {
-            FERMI: Measured("dxtc_512", 43, 10.0, 1.03, 32.81, 54.39),
-            KEPLER: Measured("dxtc_256", 49, 12.0, 1.00, 0.0, 0.0),
+            FERMI: Table1Figures("dxtc_512", 43, 10.0, 1.03, 32.81, 54.39),
+            KEPLER: Table1Figures("dxtc_256", 49, 12.0, 1.00, 0.0, 0.0),
         },
     ),
     Benchmark(
         "FDTD3d", "Numerical Ana.", FIRM,
         {
-            FERMI: Measured("FDTD3d", 57, 7.5, 1.05, 0.0, 0.0),
-            KEPLER: Measured("FDTD3d_32x8", 48, 10.0, 1.10, 0.0, 0.0),
+            FERMI: Table1Figures("FDTD3d", 57, 7.5, 1.05, 0.0, 0.0),
+            KEPLER: Table1Figures("FDTD3d_32x8", 48, 10.0, 1.10, 0.0, 0.0),
         },
     ),
     Benchmark(
         "hotspot", "Simulation", CHOSEN,
         {
-            FERMI: Measured("hotspot_16x16", 36, 12.0, 1.03, 0.0, 48.26),
-            KEPLER: Measured("hotspot_16x16", 39, 12.0, 1.03, 0.0, 43.09),
+            FERMI: Table1Figures("hotspot_16x16", 36, 12.0, 1.03, 0.0, 48.26),
+            KEPLER: Table1Figures("hotspot_16x16", 39, 12.0, 1.03, 0.0, 43.09),
         },
     ),
     Benchmark(
         "imageDenoising", "Imaging", INFERRED,
         {
-            FERMI: Measured("imageDenoising_16x16", 63, 4.0, 1.29, 0.0, 72.99),
-            KEPLER: Measured("imageDenoising_16x16", 63, 4.0, 1.06, 0.0, 37.05),
+            FERMI: Table1Figures("imageDenoising_16x16", 63, 4.0, 1.29, 0.0, 72.99),
+            KEPLER: Table1Figures("imageDenoising_16x16", 63, 4.0, 1.06, 0.0, 37.05),
         },
     ),
     Benchmark(
         "particles", "Simulation", CHOSEN,
         {
-            FERMI: Measured("particles_256", 50, 0.0, 1.09, 0.0, 44.44),
-            KEPLER: Measured("particles_256", 52, 0.0, 1.12, 0.0, 43.41),
+            FERMI: Table1Figures("particles_256", 50, 0.0, 1.09, 0.0, 44.44),
+            KEPLER: Table1Figures("particles_256", 52, 0.0, 1.12, 0.0, 43.41),
         },
     ),
     Benchmark(
         "recursiveGaussian", "Imaging", FIRM,
         {
-            FERMI: Measured("recursiveGaussian_1024", 41, 0.0, 1.00, 0.0, 83.69),
-            KEPLER: Measured("recursiveGaussian_1024", 42, 0.0, 1.07, 72.77, 90.09),
+            FERMI: Table1Figures("recursiveGaussian_1024", 41, 0.0, 1.00, 0.0, 83.69),
+            KEPLER: Table1Figures("recursiveGaussian_1024", 42, 0.0, 1.07, 72.77, 90.09),
         },
     ),
 )  # fmt: skip

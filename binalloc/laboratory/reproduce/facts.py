@@ -7,7 +7,7 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from binalloc.laboratory.papers.by_registers import RegisterCurve
-from binalloc.laboratory.papers.reproduce import OURS, PLAIN, Point, Taken, told
+from binalloc.laboratory.papers.reproduce import OURS, PLAIN, PolicyTaken, ReproducedCase, told
 from binalloc.laboratory.papers.unified import FIGURE1_BEST
 from binalloc.pipeline.steps.row import Row, known
 from binalloc.pipeline.sweeping.sweep import Tally
@@ -29,7 +29,7 @@ _TOP = 2
 
 
 def reproduction_json(
-    points: Sequence[Point], curves: Sequence[RegisterCurve], tally: Tally, partial: bool, cache: str
+    points: Sequence[ReproducedCase], curves: Sequence[RegisterCurve], tally: Tally, partial: bool, cache: str
 ) -> ReproductionJson:
     """Return what `reproduce --json` prints."""
     return {
@@ -43,15 +43,15 @@ def reproduction_json(
     }
 
 
-def _machine(point: Point) -> str:
+def _machine(point: ReproducedCase) -> str:
     return point.case.subject.machine.name
 
 
-def _machines(points: Sequence[Point]) -> list[str]:
+def _machines(points: Sequence[ReproducedCase]) -> list[str]:
     return list(dict.fromkeys(_machine(point) for point in points))
 
 
-def _of_machine(name: str, points: Sequence[Point]) -> ReproducedMachine:
+def _of_machine(name: str, points: Sequence[ReproducedCase]) -> ReproducedMachine:
     """What the automatic choice reaches of the best level's speedup, over all kernels that ran."""
     shares = [auto / best for p in points if (auto := p.automatic) and (best := p.speedup(p.best))]
     return {
@@ -61,7 +61,7 @@ def _of_machine(name: str, points: Sequence[Point]) -> ReproducedMachine:
     }
 
 
-def _of_point(point: Point, points: Sequence[Point]) -> ReproducedKernel:
+def _of_point(point: ReproducedCase, points: Sequence[ReproducedCase]) -> ReproducedKernel:
     case, subject = point.case, point.case.subject
     best, worst = point.best, point.worst
     return {
@@ -141,17 +141,17 @@ def _curve_point(row: Row, time: float | None) -> CurvePoint:
     }
 
 
-def _taken(point: Point, taken: Taken) -> ReadingChoice:
+def _taken(point: ReproducedCase, taken: PolicyTaken) -> ReadingChoice:
     return {"blocks": taken.blocks, "speedup": point.gain(taken), "reason": taken.reason}
 
 
-def _elsewhere(point: Point, points: Sequence[Point]) -> Point | None:
+def _elsewhere(point: ReproducedCase, points: Sequence[ReproducedCase]) -> ReproducedCase | None:
     """The same benchmark on another machine."""
     others = [p for p in points if p.case.benchmark is point.case.benchmark and _machine(p) != _machine(point)]
     return others[0] if others else None
 
 
-def _table1(point: Point) -> Table1Row:
+def _table1(point: ReproducedCase) -> Table1Row:
     """Each column of Table 1: the paper's figure, and what it is here."""
     stated, subject = point.case.stated, point.case.subject
     at_auto = point.at_auto

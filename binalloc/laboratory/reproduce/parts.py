@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from binalloc.laboratory.papers.reproduce import OURS, PLAIN, READINGS, SAME
 from binalloc.laboratory.papers.unified import BLOCK
-from binalloc.report.table import Grid
+from binalloc.report.table import TextTable
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.laboratory import (
@@ -48,7 +48,7 @@ def of_machine(told: ReproductionJson, machine: str) -> list[ReproducedKernel]:
     return [kernel for kernel in told["kernels"] if kernel["machine"] == machine]
 
 
-def speedups(kernels: Sequence[ReproducedKernel]) -> Grid:
+def speedups(kernels: Sequence[ReproducedKernel]) -> TextTable:
     """The bars of a figure, and what the paper's search takes by each reading of it."""
     readings = list(READINGS)
     head = ["kernel", "blocks", *BARS, *(f"unified {n}" for n in range(1, len(readings) + 1))]
@@ -57,7 +57,7 @@ def speedups(kernels: Sequence[ReproducedKernel]) -> Grid:
          *(_speed(k["unified"][name]["speedup"], k["unified"][name]["blocks"]) for name in readings)]
         for k in kernels
     ]  # fmt: skip
-    return Grid(head, rows)
+    return TextTable(head, rows)
 
 
 def reached(machine: ReproducedMachine) -> str:
@@ -70,14 +70,14 @@ def reached(machine: ReproducedMachine) -> str:
     )
 
 
-def table1(kernels: Sequence[ReproducedKernel]) -> Grid:
+def table1(kernels: Sequence[ReproducedKernel]) -> TextTable:
     """The paper's figure / the one here."""
     rows = [[k["kernel"], *(f"{k['table1'][name]['paper']:g} / {_number(k['table1'][name]['here'])}"
                             for name in COLUMNS)] for k in kernels]  # fmt: skip
-    return Grid(["Table 1: paper / here", *COLUMNS.values()], rows)
+    return TextTable(["Table 1: paper / here", *COLUMNS.values()], rows)
 
 
-def figure1(curves: Sequence[Figure1Curve]) -> Grid:
+def figure1(curves: Sequence[Figure1Curve]) -> TextTable:
     """Milliseconds by registers per thread, and resident blocks."""
     by_registers: dict[int, dict[str, str]] = {}
     for curve in curves:
@@ -87,7 +87,7 @@ def figure1(curves: Sequence[Figure1Curve]) -> Grid:
             by_registers.setdefault(point["registers_allowed"], {})[curve["kernel"]] = cell
     kernels = [curve["kernel"] for curve in curves]
     rows = [[at, *(found.get(kernel) for kernel in kernels)] for at, found in sorted(by_registers.items())]
-    return Grid(["Fig. 1: registers", *kernels], rows)
+    return TextTable(["Fig. 1: registers", *kernels], rows)
 
 
 def fastest(curves: Sequence[Figure1Curve]) -> list[str]:

@@ -15,12 +15,12 @@ from itertools import product
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.errors import Hint, Refused
 from binalloc.isa.instruction import Module
-from binalloc.laboratory.smem_cost.kernel import Measured, kernel, measure, timed
+from binalloc.laboratory.smem_cost.kernel import ClockReads, kernel, measure, timed
 from binalloc.transform.schedule.schedule import schedule
 
 Progress = Callable[[str], None]
 PARTS = ("passes", "launch_skew", "gaps", "latency", "drain")
-"""What a run's cycles are made of, in order of time; see `Row`."""
+"""What a run's cycles are made of, in order of time; see `CostRow`."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Row:
+class CostRow:
     """One run. `cycles`, as the paper counts them, are the sum of these parts, all from the run itself:
 
     passes: cycles in which the banks served a load. launch_skew: in which they had nothing to do until the last warp
@@ -64,7 +64,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """y = x * c1 + c2 by least squares; r2: the share of y's variance that it explains. None where all x are one, r2
     where all y are."""
 
@@ -79,15 +79,15 @@ class Costs:
 
     sweep: Sweep
     clock: int
-    rows: tuple[Row, ...]
+    rows: tuple[CostRow, ...]
 
     @cached_property
-    def fit(self) -> Line:
+    def fit(self) -> FittedLine:
         """The paper's regression."""
         return self.line([row.cycles for row in self.rows])
 
     @cached_property
-    def parts(self) -> dict[str, Line]:
+    def parts(self) -> dict[str, FittedLine]:
         """The same regression of each part: their c1 add up to c1, their c2 to c2."""
         return {part: self.line([getattr(row, part) for row in self.rows]) for part in PARTS}
 
@@ -97,12 +97,12 @@ class Costs:
         wants in one."""
         return {row.k: row.passes // (row.w * row.l) for row in self.rows}
 
-    def line(self, values: Sequence[int]) -> Line:
+    def line(self, values: Sequence[int]) -> FittedLine:
         """The regression of one number of each row."""
         return fit([row.product for row in self.rows], values)
 
 
-def fit(xs: Sequence[int], ys: Sequence[int]) -> Line:
+def fit(xs: Sequence[int], ys: Sequence[int]) -> FittedLine:
     """The least-squares line through the points, in exact arithmetic up to the divisions."""
     n = len(xs)
     sx, sy = sum(xs), sum(ys)
@@ -110,8 +110,8 @@ def fit(xs: Sequence[int], ys: Sequence[int]) -> Line:
     sxy = n * sum(x * y for x, y in zip(xs, ys, strict=True)) - sx * sy
     syy = n * sum(y * y for y in ys) - sy * sy
     if sxx == 0:
-        return Line(None, None, None)
-    return Line(sxy / sxx, (sy * sxx - sxy * sx) / (n * sxx), sxy * sxy / (sxx * syy) if syy else None)
+        return FittedLine(None, None, None)
+    return FittedLine(sxy / sxx, (sy * sxx - sxy * sx) / (n * sxx), sxy * sxy / (sxx * syy) if syy else None)
 
 
 def costs(sweep: Sweep, progress: Progress) -> Costs:
@@ -147,17 +147,17 @@ class _Runs:
         machine = sweep.options.machine
         self.module: Module = timed(schedule(kernel(machine, loads), machine), loads)
 
-    def measure(self, w: int, k: int) -> Measured:
+    def measure(self, w: int, k: int) -> ClockReads:
         return measure(self.module, w, k, self.sweep.options)
 
-    def row(self, w: int, k: int, clock: int, latency: int | None) -> Row:
+    def row(self, w: int, k: int, clock: int, latency: int | None) -> CostRow:
         """One point of the sweep; latency None: it is the run that says what it is."""
         found = self.measure(w, k)
         start, end, times = found.start, found.end, found.times
         begun = found.last_start + clock  # from now on the last warp loads
         done = max(begun, max(cycle + passes for cycle, passes in times.accesses))
         latency = end - done if latency is None else latency
-        row = Row(
+        row = CostRow(
             w, self.loads, k,
             cycles=end - start - clock,
             passes=times.taken(start, end),

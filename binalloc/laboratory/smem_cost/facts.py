@@ -11,7 +11,7 @@ from binalloc.report.table import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from binalloc.laboratory.smem_cost.costs import Row, Sweep
+    from binalloc.laboratory.smem_cost.costs import CostRow, Sweep
     from binalloc.report.shapes.commands.laboratory import SmemCostFields, SmemCostPaper, SmemCostRow
 
 _Part = Literal["passes", "launch_skew", "gaps", "latency", "drain"]
@@ -59,7 +59,7 @@ def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> SmemCost
     }
 
 
-def _row(row: Row) -> SmemCostRow:
+def _row(row: CostRow) -> SmemCostRow:
     return {
         "w": row.w,
         "l": row.l,

@@ -62,7 +62,7 @@ _AFTER = """
 
 
 @dataclass(frozen=True)
-class Measured:
+class ClockReads:
     """A run's reads of the clock, over its warps, and when the banks worked."""
 
     start: int
@@ -110,7 +110,7 @@ def places(machine: Machine, k: int) -> Array:
     return ((lanes % k * shared.banks + lanes // k) * shared.bank_bytes).astype(np.uint32)
 
 
-def measure(module: Module, warps: int, k: int, options: RunOptions) -> Measured:
+def measure(module: Module, warps: int, k: int, options: RunOptions) -> ClockReads:
     """Run the kernel by one block of so many warps. Raises as `run_launch` does."""
     threads = warps * LANES
     buffers = {"place": places(options.machine, k)}
@@ -119,4 +119,4 @@ def measure(module: Module, warps: int, k: int, options: RunOptions) -> Measured
     launch = Launch(_NAME, (1, 1, 1), (threads, 1, 1), 0, arguments)
     times = BankTimes()
     found = run_launch(module, _NAME, launch, replace(options, observer=times), buffers=buffers).buffers
-    return Measured(int(found["start"].min()), int(found["start"].max()), int(found["end"].max()), times)
+    return ClockReads(int(found["start"].min()), int(found["start"].max()), int(found["end"].max()), times)

@@ -16,7 +16,7 @@ from binalloc.errors import MalformedInput
 from binalloc.launch.contents.ranges import held
 from binalloc.launch.contents.read import InputFile, read_input
 from binalloc.launch.dtypes import BF16, PART, POINTER, Array, Number, kind_of, rounded
-from binalloc.launch.elements.cells import Field, put
+from binalloc.launch.elements.cells import CellField, put
 from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
 from binalloc.launch.placing import Target
 
@@ -55,7 +55,7 @@ class Init:
     std: float = 1.0
     seed: int = 0
     file: InputFile | None = None  #: the file to read; its path is resolved against the launch file's folder
-    cells: tuple[Field, ...] = ()  #: values by their byte offsets in the whole buffer
+    cells: tuple[CellField, ...] = ()  #: values by their byte offsets in the whole buffer
     #: of structs: how each member is filled; of a file of structs: members that replace the file's
     parts: tuple[tuple[str, Init], ...] = ()
     #: of pointers: the buffer to whose elements they point, by the numbers that are made; negative ones are null
@@ -71,7 +71,7 @@ class Init:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ContentSetting:
     """A setting is what contents depend on beside their own record."""
 
     addresses: Mapping[str, int]  #: of buffers, and handles, by argument
@@ -80,14 +80,14 @@ class Setting:
     launch_path: str  #: the launch file, for messages
 
 
-def contents(init: Init, element: Element, shape: tuple[int, ...], setting: Setting) -> Array:
+def contents(init: Init, element: Element, shape: tuple[int, ...], setting: ContentSetting) -> Array:
     """Return fresh contents, in C order. Numbers beyond the dtype become infinite without a message. Raises
     MalformedInput for files that are missing, unreadable or of other contents, and for pointers beyond a buffer."""
     with np.errstate(all="ignore"):
         return _contents(init, element, shape, setting)
 
 
-def _contents(init: Init, element: Element, shape: tuple[int, ...], setting: Setting) -> Array:
+def _contents(init: Init, element: Element, shape: tuple[int, ...], setting: ContentSetting) -> Array:
     """Return contents of the kind that `init` names."""
     if init.kind == InitKind.VALUES:
         raw = np.zeros(math.prod(shape) * size_of(element), np.uint8)
@@ -107,7 +107,7 @@ def _contents(init: Init, element: Element, shape: tuple[int, ...], setting: Set
     return _numbers(init, element, shape)
 
 
-def _structs(init: Init, element: Struct, shape: tuple[int, ...], setting: Setting) -> Array:
+def _structs(init: Init, element: Struct, shape: tuple[int, ...], setting: ContentSetting) -> Array:
     """Return structs from a file, or of zeros, and then with the contents of single members."""
     out = np.zeros(shape, numpy_of(element))
     if init.file is not None:
@@ -127,7 +127,7 @@ def _structs(init: Init, element: Struct, shape: tuple[int, ...], setting: Setti
     return out
 
 
-def _pointers(init: Init, shape: tuple[int, ...], setting: Setting) -> Array:
+def _pointers(init: Init, shape: tuple[int, ...], setting: ContentSetting) -> Array:
     """Return addresses of elements of a buffer by their numbers, null for negative ones."""
     if init.kind == InitKind.FILE:
         assert init.file is not None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from binalloc.errors import MalformedInput
-from binalloc.launch.decimals import Written
+from binalloc.launch.decimals import WrittenFloat
 from binalloc.launch.dtypes import Array, Number, kind_of, rounded
 from binalloc.launch.values import At, a_value
 from binalloc.printable import quoted
@@ -72,7 +72,7 @@ def _number(text: str, dtype: str, line: int, column: int) -> Number:
         elif kind == "c":
             value = _complex(text)
         elif kind == "f" and _REAL.fullmatch(text):
-            value = Written(text)
+            value = WrittenFloat(text)
         elif kind in "iu" and _INTEGER.fullmatch(text):
             value = int(text)
         elif kind in "iu" and _HEXADECIMAL.fullmatch(text):
@@ -100,9 +100,9 @@ def _complex(text: str) -> list[float] | None:
         return None
     plain = text.strip("() \t")
     if plain[-1] not in "jJ":
-        return [Written(plain), 0.0]
+        return [WrittenFloat(plain), 0.0]
     plain = plain[:-1]
     between = [k for k, c in enumerate(plain) if c in "+-" and k > 0 and plain[k - 1] not in "eE"]
     split = between[-1] if between else 0
     real, imaginary = plain[:split], plain[split:]
-    return [Written(real or "0"), Written(f"{imaginary}1" if imaginary in ("", "+", "-") else imaginary)]
+    return [WrittenFloat(real or "0"), WrittenFloat(f"{imaginary}1" if imaginary in ("", "+", "-") else imaginary)]

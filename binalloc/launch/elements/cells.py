@@ -1,7 +1,7 @@
 """Single values at their places are read here: numbers and pointers of structs and buffers, as a launch file gives
 them.
 
-Needs layouts, and the possible targets of pointers. Leaves true: a `Field` fits its type, and a pointer points to a
+Needs layouts, and the possible targets of pointers. Leaves true: a `CellField` fits its type, and a pointer points to a
 byte of a buffer of the launch, or to the one behind its last.
 """
 
@@ -25,7 +25,7 @@ POINTER_WORDS = '0, a name, or a table { argument = "name", at = byte } or { arg
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CellField:
     """A field has values of one dtype at a byte offset, or an address or handle there."""
 
     offset: int
@@ -45,14 +45,14 @@ class Field:
             return rounded(self.values, self.dtype).tobytes()
 
 
-def put(fields: Iterable[Field], raw: Array, addresses: Mapping[str, int]) -> None:
+def put(fields: Iterable[CellField], raw: Array, addresses: Mapping[str, int]) -> None:
     """Put values at their places in bytes."""
     for field in fields:
         data = field.data(addresses)
         raw[field.offset : field.offset + len(data)] = np.frombuffer(data, np.uint8)
 
 
-def by_name(fields: Iterable[Field]) -> dict[str, Any]:
+def by_name(fields: Iterable[CellField]) -> dict[str, Any]:
     """Return the numbers of fields that have names as Python's, by these names; lists where the file gives lists, dicts
     for structs."""
     out: dict[Any, Any] = {}
@@ -74,10 +74,10 @@ def _lists(value: Any) -> Any:
     return list(items.values()) if all(isinstance(key, int) for key in items) else items
 
 
-def a_pointer(value: object, offset: int, targets: Mapping[str, Target], at: At, name: str = "") -> Field:
+def a_pointer(value: object, offset: int, targets: Mapping[str, Target], at: At, name: str = "") -> CellField:
     """Return a pointer in a file: null, the first byte of an argument's buffer, or another byte."""
     if value == 0 and not isinstance(value, bool | float):
-        return Field(offset, POINTER, name=name)
+        return CellField(offset, POINTER, name=name)
     if isinstance(value, str):
         value = {"argument": value}
     if not isinstance(value, dict):
@@ -91,7 +91,7 @@ def a_pointer(value: object, offset: int, targets: Mapping[str, Target], at: At,
         byte += at.sub("element").integer(value["element"], 0, count) * target.element_bytes
         if byte > target.bytes:
             at.sub("at").fail(f"beyond the end of {other}", byte, f"at most {target.bytes}")
-    return Field(offset, POINTER, argument=other, name=name, at=byte)
+    return CellField(offset, POINTER, argument=other, name=name, at=byte)
 
 
 def a_target(name: str, targets: Mapping[str, Target], at: At) -> Target:
@@ -108,13 +108,13 @@ def a_target(name: str, targets: Mapping[str, Target], at: At) -> Target:
 def cells(
     value: object, element: Element, shape: tuple[int, ...], offset: int, targets: Mapping[str, Target], at: At,
     path: tuple[str | int, ...] = (), name: str = "",
-) -> Iterator[Field]:  # fmt: skip
+) -> Iterator[CellField]:  # fmt: skip
     """Yield the values of an element, or of an array of them, at a byte offset. An element is a number, a pointer, or
     for a struct a table by members' names or a list of all members. Arrays are lists of these, in C order or nested as
     the array is."""
     if isinstance(element, str) and element != POINTER:
         values = tuple(a_value(v, element, where) for v, where in _spread(value, shape, at))
-        yield Field(offset, element, values, name=name, listed=bool(shape), path=path)
+        yield CellField(offset, element, values, name=name, listed=bool(shape), path=path)
         return
     for i, (item, where) in enumerate(_spread(value, shape, at)):
         place = offset + i * size_of(element)
@@ -127,7 +127,7 @@ def cells(
 
 def _members(
     value: object, element: Struct, offset: int, targets: Mapping[str, Target], at: At, path: tuple[str | int, ...]
-) -> Iterator[Field]:
+) -> Iterator[CellField]:
     """Yield the values of a struct."""
     if isinstance(value, list):
         if len(value) != len(element.members):

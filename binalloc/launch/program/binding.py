@@ -17,7 +17,7 @@ from binalloc.launch.file import check_against
 from binalloc.launch.program.expressions import Expression, Number, Scope
 from binalloc.launch.program.types import Given, LaunchStep
 from binalloc.launch.schema import BLOCK_LIMITS, GRID_LIMITS, MAX_DYNAMIC_SHARED, MAX_THREADS_PER_BLOCK
-from binalloc.launch.types import Argument, ArgumentKind, Field, Launch, parameter_bytes
+from binalloc.launch.types import Argument, ArgumentKind, CellField, Launch, parameter_bytes
 from binalloc.launch.values import At, a_value
 from binalloc.printable import quoted
 
@@ -117,7 +117,7 @@ def _argument(given: Given, param: Param, held: Launch, scope: Scope) -> Argumen
     assert given.value is not None
     if given.argument:
         byte = given.value.integer(scope, 0, held.argument(given.argument).bytes)
-        field = Field(0, argument=given.argument, at=byte)
+        field = CellField(0, argument=given.argument, at=byte)
         return Argument(param.name, ArgumentKind.STRUCT, "u8", size=POINTER_BYTES, fields=(field,))
     value = given.value.number(scope)
     dtype = given.dtype or _dtype(value, param, given)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from binalloc.errors import BinallocError
-from binalloc.launch.decimals import Written
+from binalloc.launch.decimals import WrittenFloat
 from binalloc.launch.dtypes import kind_of
 from binalloc.launch.elements.layout import Element
 from binalloc.launch.values import At
@@ -46,7 +46,7 @@ Code = Callable[[Scope], Number]  # a function that computes an expression
 
 
 @dataclass(frozen=True)
-class Names:
+class AllowedNames:
     """The names that an expression may use are numbers and arrays."""
 
     numbers: Collection[str] = ()  #: constants, scalars and loop variables
@@ -91,7 +91,7 @@ class Expression:
         return value
 
 
-def parse_expression(value: object, names: Names, at: At) -> Expression:
+def parse_expression(value: object, names: AllowedNames, at: At) -> Expression:
     """Return the expression at a key: a number of the file, or text. Raises MalformedInput for all else, and for names
     not in `names`."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -100,7 +100,7 @@ def parse_expression(value: object, names: Names, at: At) -> Expression:
         number = value
         if isinstance(number, int) and not LOW <= number <= HIGH:
             at.fail("out of range", number, f"an integer from {LOW} to {HIGH}")
-        if isinstance(number, Written) and number.beyond:
+        if isinstance(number, WrittenFloat) and number.beyond:
             at.fail("out of range", number.text, "a float of double precision")
         return Expression(at, str(value), lambda scope: number, number)
     if len(value) > MAX_LENGTH:
@@ -281,7 +281,7 @@ def _spelled(path: Iterable[str | tuple[int, ...]]) -> str:
 class _Compiler:
     """The compiler turns the tree of one expression into closures."""
 
-    def __init__(self, text: str, names: Names, at: At) -> None:
+    def __init__(self, text: str, names: AllowedNames, at: At) -> None:
         self.text, self.names, self.at = text, names, at
         self.varies = False  #: whether the expression names something that may change
 
@@ -436,7 +436,7 @@ _NODES: dict[type[ast.AST], Callable[..., Code]] = {
 
 
 @dataclass
-class Values:
+class NumberScope:
     """A scope of this kind knows numbers, and no elements of buffers."""
 
     numbers: dict[str, Number]

@@ -15,7 +15,14 @@ from binalloc.launch.arguments import parse_arguments
 from binalloc.launch.dtypes import NUMBERS, POINTER, kind_of
 from binalloc.launch.elements.cells import POINTER_WORDS
 from binalloc.launch.elements.layout import size_of
-from binalloc.launch.program.expressions import FUNCTIONS, Expression, Names, Number, Values, parse_expression
+from binalloc.launch.program.expressions import (
+    FUNCTIONS,
+    AllowedNames,
+    Expression,
+    Number,
+    NumberScope,
+    parse_expression,
+)
 from binalloc.launch.program.fields import parse_field
 from binalloc.launch.program.types import (
     Complex,
@@ -78,7 +85,7 @@ def _build(table: dict[str, Any], override: dict[str, Any], size: str, at: At) -
     if size:
         over_at.only_keys(override, _SIZE)
     constants = _constants(table, override, at, over_at)
-    numbers = Names(tuple(constants))
+    numbers = AllowedNames(tuple(constants))
     arguments = parse_arguments(
         table | {"argument": _computed_list(table.get("argument", []), numbers, constants, at.sub("argument"))},
         override | {"argument": _computed_table(override.get("argument", {}), numbers, constants, over_at)},
@@ -110,7 +117,9 @@ def _constants(table: dict[str, Any], override: dict[str, Any], at: At, over_at:
     for name in given:
         where = (over_at if name in changes else at).sub("constants").sub(name)
         _require_identifier(name, where)
-        out[name] = parse_expression(changes.get(name, given[name]), Names(tuple(out)), where).number(Values(out))
+        out[name] = parse_expression(changes.get(name, given[name]), AllowedNames(tuple(out)), where).number(
+            NumberScope(out)
+        )
     return out
 
 
@@ -125,14 +134,14 @@ _KEYWORDS = ("and", "or", "not", "if", "else", "is", "in", "lambda", "for", "Non
 """Words of Python that its parser does not read as names."""
 
 
-def _computed_list(entries: object, names: Names, constants: dict[str, Number], at: At) -> object:
+def _computed_list(entries: object, names: AllowedNames, constants: dict[str, Number], at: At) -> object:
     """Return `[[argument]]` tables with numbers in place of expressions of constants."""
     if not isinstance(entries, list):
         return entries
     return [_computed(entry, names, constants, At(at.file, f"{at.key}[{i}]")) for i, entry in enumerate(entries)]
 
 
-def _computed_table(changes: object, names: Names, constants: dict[str, Number], over_at: At) -> object:
+def _computed_table(changes: object, names: AllowedNames, constants: dict[str, Number], over_at: At) -> object:
     """Return a size's tables of arguments with numbers in place of expressions of constants."""
     if not isinstance(changes, dict):
         return changes
@@ -140,7 +149,7 @@ def _computed_table(changes: object, names: Names, constants: dict[str, Number],
     return {name: _computed(change, names, constants, at.sub(str(name))) for name, change in changes.items()}
 
 
-def _computed(entry: object, names: Names, constants: dict[str, Number], at: At) -> object:
+def _computed(entry: object, names: AllowedNames, constants: dict[str, Number], at: At) -> object:
     """Return an argument with numbers in place of expressions in its `value` and `shape`."""
     if not isinstance(entry, dict):
         return entry
@@ -148,7 +157,7 @@ def _computed(entry: object, names: Names, constants: dict[str, Number], at: At)
     def number(key: str, value: object) -> object:
         if not isinstance(value, str):
             return value
-        return parse_expression(value, names, at.sub(key)).number(Values(constants))
+        return parse_expression(value, names, at.sub(key)).number(NumberScope(constants))
 
     out = dict(entry)
     if "value" in out:
@@ -170,9 +179,9 @@ class _Steps:
         self.arrays = {a.name: len(a.shape) for a in arguments if a.has_contents}
         self.elements = {a.name: a.element for a in arguments if a.has_contents}
 
-    def names(self, variables: tuple[str, ...]) -> Names:
+    def names(self, variables: tuple[str, ...]) -> AllowedNames:
         """Return the names that expressions may use inside of loops with those variables."""
-        return Names((*variables, *self.constants, *self.scalars), self.arrays, self.elements)
+        return AllowedNames((*variables, *self.constants, *self.scalars), self.arrays, self.elements)
 
     def steps(self, value: object, variables: tuple[str, ...], at: At, depth: int) -> tuple[ProgramStep, ...]:
         """Return a list of steps inside of loops with those variables. depth: levels of loops that may still follow."""
@@ -232,7 +241,7 @@ _LISTED = ", ".join(_VERBS)
 class _Reader:
     """A reader reads the table of one step."""
 
-    def __init__(self, steps: _Steps, entry: dict[str, Any], names: Names, at: At) -> None:
+    def __init__(self, steps: _Steps, entry: dict[str, Any], names: AllowedNames, at: At) -> None:
         self.all, self.entry, self.names, self.at = steps, entry, names, at
 
     def expression(self, key: str, default: Number) -> Expression:
@@ -312,7 +321,7 @@ def _set(reader: _Reader, when: Expression | None) -> SetStep:
     if "field" in reader.entry:
         fields, element = parse_field(reader.entry["field"], element, at.sub("field"))
     if not isinstance(element, str):
-        at.sub("set").fail("a struct has many values", target.name, "one of its fields, `field = \"name\"`")
+        at.sub("set").fail("a struct has many values", target.name, 'one of its fields, `field = "name"`')
     if kind_of(element) == "c" and len(items) == 2 and not any(isinstance(v, list) for v in items):
         items = [items]
     values = tuple(_value(reader, v, element, at.sub("value")) for v in items)

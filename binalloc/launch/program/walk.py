@@ -54,7 +54,7 @@ class Runner(Protocol):
         """Run a launch to its end. rounds: of the loops around it, the outermost first."""
 
 
-class Walk:
+class ProgramWalk:
     """A walk executes the steps of one program. It is the scope of the program's expressions, too."""
 
     def __init__(self, program: Program, runner: Runner) -> None:

@@ -31,7 +31,7 @@ Lost = tuple[int, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NodeGroup:
     """Values that share one base register form a group."""
 
     members: tuple[tuple[Value, int], ...]  #: (value, offset from the base register) pairs
@@ -46,7 +46,7 @@ class ColouringProblem:
     """A colouring problem asks for a register for each of the values 0..len(adjacency)-1."""
 
     adjacency: list[int]  #: for each value the bitset of values that it interferes with
-    groups: list[Group]
+    groups: list[NodeGroup]
     available: int  #: bitset of usable registers
     forbidden: list[int]  #: for each value the bitset of registers that it may not take
     fixed: dict[Value, Register] = field(default_factory=dict)  #: register of each precoloured single value
@@ -156,7 +156,7 @@ class _GroupGraph:
             self._by_cardinality = self._search(problem.groups)
         return self._by_cardinality
 
-    def _search(self, groups: list[Group]) -> list[int]:
+    def _search(self, groups: list[NodeGroup]) -> list[int]:
         weight = [0] * len(groups)
         for f in sorted(self.fixed):
             for n in self.neighbours[f]:
@@ -191,7 +191,7 @@ def positions(mask: int) -> NDArray[np.int64]:
     return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
 
 
-def _clash(problem: ColouringProblem, group: Group) -> bool:
+def _clash(problem: ColouringProblem, group: NodeGroup) -> bool:
     """Return whether two members at one offset interfere."""
     at: dict[int, int] = {}
     for value, offset in group.members:
@@ -372,7 +372,7 @@ class _Assignment:
                 return True
         return False
 
-    def _blockers(self, group: Group, base: int) -> list[int] | None:
+    def _blockers(self, group: NodeGroup, base: int) -> list[int] | None:
         """Return the groups that must leave before `group` can lie at `base`; None where there are too many or one is
         precoloured."""
         found: set[int] = set()

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.models.allocation.regions import Choice
+from binalloc.models.allocation.regions import RegionChoice
 from binalloc.models.allocation.spills import NONE, Comeback, Spills
 from binalloc.models.allocation.stores import DEFINED
 
@@ -52,7 +52,7 @@ def solve(
     spills: Spills,
     pressure: NDArray[np.int32],
     capacity: NDArray[np.int32],
-    start: Choice | None = None,
+    start: RegionChoice | None = None,
     *,
     limit: float = 4.0,
     seed: int = 1,

@@ -21,7 +21,7 @@ from binalloc.bitset import bits, lowest
 from binalloc.models.allocation.stack.slot_colouring import search_order
 
 
-class Proof(StrEnum):
+class ColourProof(StrEnum):
     """A proof says why a colouring has the fewest colours."""
 
     CLIQUE = "clique"  #: a clique has as many vertices
@@ -35,7 +35,7 @@ class ExactColouring:
 
     colours: list[int]  #: colour of each vertex, from 0
     clique: list[int]  #: vertices that are all adjacent to one another, ascending
-    proof: Proof  #: proof that fewer colours are not enough; NONE where the limit was hit before
+    proof: ColourProof  #: proof that fewer colours are not enough; NONE where the limit was hit before
 
     @property
     def count(self) -> int:
@@ -45,7 +45,7 @@ class ExactColouring:
     @property
     def bound(self) -> int:
         """Return the proven lower bound on the number of colours."""
-        return len(self.clique) if self.proof == Proof.NONE else self.count
+        return len(self.clique) if self.proof == ColourProof.NONE else self.count
 
 
 def colour_exactly(adjacency: Sequence[int], *, limit: float = 60.0, seed: int = 1) -> ExactColouring:
@@ -63,11 +63,11 @@ def colour_exactly(adjacency: Sequence[int], *, limit: float = 60.0, seed: int =
         fewer, spent = _with(adjacency, clique, _count(colours) - 1, left, seed)
         left -= spent
         if fewer is None:
-            return ExactColouring(colours, clique, Proof.SOLVER)
+            return ExactColouring(colours, clique, ColourProof.SOLVER)
         if not fewer:
-            return ExactColouring(colours, clique, Proof.NONE)
+            return ExactColouring(colours, clique, ColourProof.NONE)
         colours = fewer
-    return ExactColouring(colours, clique, Proof.CLIQUE)
+    return ExactColouring(colours, clique, ColourProof.CLIQUE)
 
 
 def _require_graph(adjacency: Sequence[int]) -> None:

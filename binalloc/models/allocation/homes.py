@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.models.allocation.regions import Choice, Crossing, Regions, choose, chosen
+from binalloc.models.allocation.regions import Crossing, RegionChoice, Regions, choose, chosen
 from binalloc.models.allocation.spills import Spills
 from binalloc.models.allocation.terms import Interval
 
@@ -138,7 +138,7 @@ _PASSES = 4
 """Upper limit on rounds over the question which values have slots. Two rounds nearly always suffice."""
 
 
-def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> RegionChoice:
     """Choose regions to send to memory, as `regions.choose`, and the values that then find no slot.
 
     The first choice is made as if there were slots for all. If there are not, the values without a slot come back, and
@@ -148,13 +148,13 @@ def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np
     if not homes.slots:
         return choose(homes.slot, pressure, capacity)
     away, left = chosen(homes.slot, pressure, capacity)
-    best: Choice | None = None
+    best: RegionChoice | None = None
     for _ in range(_PASSES):
         local = frozenset() if homes.enough(away) else homes.without_slot(away)
         cost = homes.cost(away, local)
         if best is not None and cost >= best.cost:
             break
-        best = Choice(away, left, cost, local)
+        best = RegionChoice(away, left, cost, local)
         stored = {homes.slot.value[r] for r in away if homes.slot.stored[r]}
         if not local:
             break

@@ -172,7 +172,7 @@ class _Terms:
 
 
 @dataclass
-class Choice:
+class RegionChoice:
     """A choice names the regions to spill, with the cost and the pressure that is left."""
 
     away: list[int]  #: regions that go to memory, ascending
@@ -183,11 +183,11 @@ class Choice:
     kept: frozenset[int] | None = None
 
 
-def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> RegionChoice:
     """Choose regions to send to memory. Where even all of them are not enough, some points of `Choice.pressure` stay
     above capacity: the accesses alone need more registers there."""
     away, left = chosen(regions, pressure, capacity)
-    return Choice(away, left, regions.cost(away))
+    return RegionChoice(away, left, regions.cost(away))
 
 
 def chosen(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from binalloc.analysis.webs import UnionFind
 from binalloc.models.allocation.homes import Homes
-from binalloc.models.allocation.regions import NOBODY, Choice, Regions, chosen
+from binalloc.models.allocation.regions import NOBODY, RegionChoice, Regions, chosen
 
 MISSES = 3
 """Values that come back without gain, one after the other, before the search ends. Chosen by hand: a larger number
@@ -30,8 +30,8 @@ TRIES = 8
 
 
 def search(
-    homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32], first: Choice
-) -> Choice:
+    homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32], first: RegionChoice
+) -> RegionChoice:
     """Return the cheapest choice found; `first` where none costs less."""
     return _Search(homes, pressure, capacity, first).run()
 
@@ -43,7 +43,7 @@ class _Search:
     """
 
     def __init__(
-        self, homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32], first: Choice
+        self, homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32], first: RegionChoice
     ) -> None:
         self.homes, self.pressure, self.capacity, self.best = homes, pressure, capacity, first
         self.regions = homes.slot
@@ -51,7 +51,7 @@ class _Search:
             stored = {self.regions.value[r] for r in first.away if self.regions.stored[r]}
             self.regions = homes.holding(stored - first.local)
 
-    def run(self) -> Choice:
+    def run(self) -> RegionChoice:
         more = _met(self.regions) + _quiet(self.regions)
         if more:
             self._take(replace(self.regions, families=[*self.regions.families, *more]))
@@ -76,7 +76,7 @@ class _Search:
         cost = homes.cost(away, local)
         if cost >= self.best.cost:
             return False
-        self.best = Choice(away, left, cost, local)
+        self.best = RegionChoice(away, left, cost, local)
         return True
 
     def _dearest(self, tried: set[int]) -> int:

@@ -25,7 +25,7 @@ NONE = -1
 """Stands for no region, or no item; numbers of both begin at 0."""
 
 
-class Leaf(NamedTuple):
+class SpillLeaf(NamedTuple):
     """A leaf is a value that a recomputation reads."""
 
     value: int  #: number of the value
@@ -40,11 +40,11 @@ class Comeback(NamedTuple):
     to: int  #: NONE at an access; otherwise the next region, and the value comes back where that one is not spilled
     weight: float  #: how often it is executed
     again: float = inf  #: cost of recomputing the value, unweighted; infinite where that is impossible
-    leaves: tuple[Leaf, ...] = ()  #: values that the recomputation reads
+    leaves: tuple[SpillLeaf, ...] = ()  #: values that the recomputation reads
     item: int = NONE  #: index of the needless item that needs the value; NONE where no such item does
 
 
-class Way(NamedTuple):
+class RegionWay(NamedTuple):
     """A way leads into a region, and a store may be placed on it."""
 
     source: int  #: region that it comes from, or `stores.DEFINED` for the value's definition
@@ -83,7 +83,7 @@ class Spills:
     far: float = 1.0  #: cost of an access to local memory
     slots: int = 0  #: number of slots
     comebacks: list[Comeback] = field(default_factory=list)
-    ways: list[Way] = field(default_factory=list)
+    ways: list[RegionWay] = field(default_factory=list)
     needless: list[Needless] = field(default_factory=list)
     #: (region before, region behind) where part of a value is written: what memory holds behind has to be held before,
     #: where it is spilled

@@ -39,14 +39,14 @@ _CLOSE = 0.6
 
 
 @dataclass(frozen=True)
-class Named:
+class AliasedMachine:
     """An alias stands for one of the machines that come with the tool."""
 
     machine: str  #: name of a machine that comes with the tool
     why: str  #: how the machine follows from the alias, one clause; "" where that is plain
 
 
-def by_alias(text: str, machines: list[str]) -> Named | None:
+def by_alias(text: str, machines: list[str]) -> AliasedMachine | None:
     """Return the machine that `text` means as an alias; None where it means none. machines: names of all machines."""
     words = [word for word in re.split(r"[\s_\-]+", text.lower()) if word]
     said = "".join(words)
@@ -57,24 +57,24 @@ def by_alias(text: str, machines: list[str]) -> Named | None:
     names = {re.sub(r"[_\-]+", "", name): name for name in machines}
     for candidate in (said, *(series + plain for series in _SERIES)):
         if candidate in names:
-            return Named(names[candidate], "")
+            return AliasedMachine(names[candidate], "")
     return None
 
 
-def by_target(target: str) -> Named | None:
+def by_target(target: str) -> AliasedMachine | None:
     """Return the machine for PTX with target `target`, as `sm_90a`; None where it is no target similar to any
     machine's."""
     found = _ARCHITECTURE.fullmatch(target.lower().replace("_", ""))
     return None if found is None else _by_parts(found)
 
 
-def _by_parts(found: re.Match[str]) -> Named | None:
+def _by_parts(found: re.Match[str]) -> AliasedMachine | None:
     """Return the machine of a capability's two numbers, or of the nearest capability."""
     major, minor = int(found[1]), int(found[2])
     asked = f"{major}.{minor}"
     if asked in PREFERRED:
         others = " and ".join(name for name in SHARED.get(asked, ()) if name != PREFERRED[asked])
-        return Named(PREFERRED[asked], f"capability {asked}" + (f" ({others} has it, too)" if others else ""))
+        return AliasedMachine(PREFERRED[asked], f"capability {asked}" + (f" ({others} has it, too)" if others else ""))
     if not 1 <= major <= _NEWEST:
         return None
     own = [cc for cc in PREFERRED if int(cc.split(".")[0]) == major]
@@ -84,7 +84,7 @@ def _by_parts(found: re.Match[str]) -> Named | None:
         taken = ALIKE[major]
     else:
         taken = min(PREFERRED, key=lambda cc: (abs(float(cc) - float(asked)), -float(cc)))
-    return Named(PREFERRED[taken], f"capability {taken}, the nearest: no machine has {asked}")
+    return AliasedMachine(PREFERRED[taken], f"capability {taken}, the nearest: no machine has {asked}")
 
 
 def near(text: str, machines: list[str]) -> list[str]:

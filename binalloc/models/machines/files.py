@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from binalloc.plugins import entries
-from binalloc.plugins.entries import Entry
+from binalloc.plugins.entries import PluginEntry
 from binalloc.plugins.fault import PluginFault, blaming
 
 DEFAULT_MACHINE = "gtx680"
@@ -27,7 +27,7 @@ def built_in_machines() -> list[str]:
     return sorted(path.stem for path in _DIRECTORY.glob("*.toml"))
 
 
-def installed_machines() -> dict[str, Entry]:
+def installed_machines() -> dict[str, PluginEntry]:
     """Return the machines of other installed packages, by name."""
     return entries.entries(entries.MACHINES, frozenset(built_in_machines()))
 
@@ -37,7 +37,7 @@ def machine_file(name: str) -> Path:
     return _DIRECTORY / f"{name}.toml"
 
 
-def installed_file(entry: Entry) -> Path:
+def installed_file(entry: PluginEntry) -> Path:
     """Return the file of an installed package's machine.
 
     The entry point names a path, or a function that returns one. Raises PluginFault where it is no file.

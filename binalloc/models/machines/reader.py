@@ -33,7 +33,7 @@ from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
 from binalloc.models.machines.model import Figure, Machine, PortGroup, Unit, Units
 from binalloc.models.machines.occupancy import Rule
 from binalloc.models.machines.unloaded import MOST_TICKS, RATE_DENOMINATOR, closed_bank_cycles, link_cycles
-from binalloc.plugins.entries import Entry
+from binalloc.plugins.entries import PluginEntry
 from binalloc.plugins.fault import PluginFault
 from binalloc.printable import one_line, quoted
 from binalloc.toml_file import read_toml
@@ -123,7 +123,7 @@ def _tell_once(text: str) -> None:
     logging.getLogger("binalloc").info(text)
 
 
-def _installed(entry: Entry) -> Machine:
+def _installed(entry: PluginEntry) -> Machine:
     """Return the machine of an installed package."""
     path = installed_file(entry)
     try:

@@ -9,7 +9,7 @@ from binalloc.pipeline.pipeline import Outcome
 from binalloc.pipeline.steps.version import Tried
 
 
-class Reached(NamedTuple):
+class LevelSpeedup(NamedTuple):
     """An entry is the speedup of one level."""
 
     speedup: float  #: over the original
@@ -21,20 +21,20 @@ class Spread:
     """A spread has the worst and the best level, and the one chosen."""
 
     emulated: bool  #: whether speedups are by runs; otherwise they are by policy `model`'s estimate
-    auto: Reached  #: the version chosen
-    best: Reached  #: the best of the original and all levels whose speedup is known in the same way
-    worst: Reached  #: the worst of them
+    auto: LevelSpeedup  #: the version chosen
+    best: LevelSpeedup  #: the best of the original and all levels whose speedup is known in the same way
+    worst: LevelSpeedup  #: the worst of them
 
 
 def spread(outcome: Outcome) -> Spread | None:
     """Return the spread of the levels looked at; None if no level was run or estimated."""
-    original = Reached(1.0, outcome.original.blocks_per_sm)
+    original = LevelSpeedup(1.0, outcome.original.blocks_per_sm)
     emulated = any(_emulated(t, outcome) for t in outcome.tried)
-    by_module: dict[int, Reached] = {}
+    by_module: dict[int, LevelSpeedup] = {}
     for t in outcome.tried:
         gain = _emulated(t, outcome) if emulated else t.expected
         if gain is not None and t.version is not None:
-            by_module[id(t.version.module)] = Reached(gain, t.version.blocks_per_sm)
+            by_module[id(t.version.module)] = LevelSpeedup(gain, t.version.blocks_per_sm)
     if not by_module:
         return None
     every = [original, *by_module.values()]
@@ -48,5 +48,5 @@ def _emulated(tried: Tried, outcome: Outcome) -> float | None:
     return before / version.cycles if before and version is not None and version.cycles else None
 
 
-def _speedup(one: Reached) -> float:
+def _speedup(one: LevelSpeedup) -> float:
     return one.speedup

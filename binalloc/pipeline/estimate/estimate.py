@@ -15,10 +15,10 @@ from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.kinds import Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
 from binalloc.pipeline.estimate.contention import MOST_STEPS, WarpStep, throughput
-from binalloc.pipeline.estimate.steps import Steps
-from binalloc.pipeline.estimate.traffic import SCATTERED, Asked, Traffic
+from binalloc.pipeline.estimate.steps import StepMaker
+from binalloc.pipeline.estimate.traffic import SCATTERED, AccessDemand, Traffic
 from binalloc.pipeline.estimate.walk.repeats import Again, Going
-from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.setting import LaunchSetting
 from binalloc.pipeline.estimate.walk.thread import Walked
 from binalloc.pipeline.estimate.walk.warps import COMMON, look_at
 
@@ -52,8 +52,8 @@ class Followed:
     each: list[list[WarpStep]]  #: steps of each warp
     #: code words that each warp executes, and the share of its way that they are (see `_expanded`)
     words: list[tuple[list[int], float]]
-    setting: Setting
-    asked: Callable[[int, View], Asked]  #: gives the demand of the access at a code word
+    setting: LaunchSetting
+    asked: Callable[[int, View], AccessDemand]  #: gives the demand of the access at a code word
     passes: Callable[[int, Memory], float]  #: gives the cycles for which the access at a code word takes its port
     done: float  #: share of the kernel's work that the walks cover; below 1 if they were cut short
     share: float  #: share of the walked ways that `words` are, on average
@@ -71,7 +71,7 @@ class Estimates:
         self.module, self._request = module, request
         self._use = kernel_use(module.function(request.kernel), request.launch, request.block)
         self._block = request.block or _required(module.function(request.kernel))
-        self._last: Setting | None = None
+        self._last: LaunchSetting | None = None
         setting = self._setting(module)
         self._seen = look_at(setting)
         self._walked = setting.walk(*self._seen.threads[0])
@@ -136,12 +136,12 @@ class Estimates:
         machine, threads = self._request.machine, self._use.threads * blocks
         traffic = Traffic(machine, threads, version.local_bytes, streamed, self._seen.fresh, self._seen.first)
 
-        def asked(word: int, seen: View) -> Asked:
+        def asked(word: int, seen: View) -> AccessDemand:
             assert seen.memory is not None
             return traffic.asked(seen.memory, sectors[word], passes(word, seen.memory))
 
         passes = self._passes(setting)
-        made = Steps(machine, asked, passes)
+        made = StepMaker(machine, asked, passes)
         steps = {thread: made.along(_stretches(taken), setting.view) for thread, (taken, _) in expanded.items()}
         share = self._mean({thread: share for thread, (_, share) in expanded.items()})
         complete = self._walked.complete and all(walked.complete for walked in ways.values())
@@ -154,16 +154,16 @@ class Estimates:
         """Return the mean over the warps of a block. of: a value for each walked thread, which represents warps."""
         return sum(of[thread] for thread in self._seen.threads) / len(self._seen.threads)
 
-    def _setting(self, module: Module) -> Setting:
+    def _setting(self, module: Module) -> LaunchSetting:
         """Return the setting of a module. The last one is kept, since the next call often is for the same module."""
         if self._last is None or self._last.module is not module:
             request = self._request
-            self._last = Setting(
+            self._last = LaunchSetting(
                 module, request.kernel, request.launch, self._use.threads, request.machine, self._block
             )
         return self._last
 
-    def _passes(self, setting: Setting) -> Callable[[int, Memory], float]:
+    def _passes(self, setting: LaunchSetting) -> Callable[[int, Memory], float]:
         """Return a function that gives the cycles for which the access at a code word takes its port.
 
         They are the passes over the banks of shared memory, or the lines that the access touches.
@@ -201,7 +201,7 @@ def _required(kernel: Function) -> tuple[int, int, int] | None:
     return (x or 1, y or 1, z or 1) if x or y or z else None
 
 
-def _work(walked: Walked, setting: Setting) -> float:
+def _work(walked: Walked, setting: LaunchSetting) -> float:
     """Return the number of memory accesses of a walk without spills, at least 1.
 
     No rewrite changes this number, so it measures how far a walk came that was cut short.

@@ -17,7 +17,7 @@ from binalloc.pipeline.steps.counts import OFF_CHIP
 if TYPE_CHECKING:
     from binalloc.isa.interface.view import Memory, View
     from binalloc.models.machines.model import Machine
-    from binalloc.pipeline.estimate.traffic import Asked
+    from binalloc.pipeline.estimate.traffic import AccessDemand
 
 NO_SCOREBOARD = DEFAULT_CONTROL.wbar  # in control codes, the number for "none"
 QUEUES = ("answers", "requests", "dram")
@@ -29,11 +29,11 @@ IN_TURN = 4
 instruction, but a step for each instruction would cost too much time. Chosen by hand."""
 
 
-class Steps:
+class StepMaker:
     """This object makes the steps of warps on one machine."""
 
     def __init__(
-        self, machine: Machine, asked: Callable[[int, View], Asked], passes: Callable[[int, Memory], float]
+        self, machine: Machine, asked: Callable[[int, View], AccessDemand], passes: Callable[[int, Memory], float]
     ) -> None:
         """Compute the cycles that each unit takes for an instruction, and the bytes that each queue serves per cycle.
 

@@ -34,7 +34,7 @@ BETWEEN = 1 / 3
 
 
 @dataclass(frozen=True)
-class Asked:
+class AccessDemand:
     """This record is the demand of one access of a warp."""
 
     latency: float  #: cycles to its result
@@ -63,7 +63,7 @@ class Traffic:
         self._in_l1 = _share(l1.bytes, in_l1) if l1.caches_local else 0.0
         self._in_l2 = _share(l2.bytes / machine.chip.sms, local + passing) if l2.caches_data else 0.0
 
-    def asked(self, memory: Memory, sectors: float, lines: float = 1.0) -> Asked:
+    def asked(self, memory: Memory, sectors: float, lines: float = 1.0) -> AccessDemand:
         """Return the demand of an access to off-chip memory.
 
         sectors, lines: sectors and lines that it asks for, in memory shared by all threads.
@@ -73,22 +73,22 @@ class Traffic:
             return self._local(memory)
         asked = sectors * SECTOR_BYTES
         if memory.access == Access.STORE:
-            return Asked(m.dram.latency, 0.0, asked, asked * self._first)
+            return AccessDemand(m.dram.latency, 0.0, asked, asked * self._first)
         if memory.space != Space.TEXTURE and m.l1.caches_global and m.l1.fills_lines:
             asked = lines * m.l1.line_bytes
         cached = memory.space == Space.TEXTURE or m.l1.caches_global
         hits = (1 - self._fresh) * self._again if cached else 0.0
         latency = hits * m.l1.latency + self._first * m.dram.latency + (1 - self._first - hits) * m.l2.latency
-        return Asked(latency, asked * (1 - hits), 0.0, asked * self._first)
+        return AccessDemand(latency, asked * (1 - hits), 0.0, asked * self._first)
 
-    def _local(self, memory: Memory) -> Asked:
+    def _local(self, memory: Memory) -> AccessDemand:
         """Return the demand of an access to local memory."""
         m, missed = self._machine, (1 - self._in_l1) * memory.size * LANES
         beyond = self._in_l2 * m.l2.latency + (1 - self._in_l2) * m.dram.latency
         latency = self._in_l1 * m.l1.latency + (1 - self._in_l1) * beyond
         dram = missed * (1 - self._in_l2)
         stores = memory.access == Access.STORE
-        return Asked(latency, 0.0 if stores else missed, missed if stores else 0.0, dram)
+        return AccessDemand(latency, 0.0 if stores else missed, missed if stores else 0.0, dram)
 
 
 def _share(there: float, wanted: float) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
 from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.pipeline.policies.policy import Choice
-from binalloc.plugins.entries import Entry
+from binalloc.plugins.entries import PluginEntry
 from binalloc.plugins.fault import PluginFault, blaming
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class InstalledPolicy:
 
     #: names an object with `measures` and `search(module, request, original)`, or a class of such objects whose
     #: constructor takes no arguments
-    entry: Entry
+    entry: PluginEntry
 
     @property
     def name(self) -> str:
@@ -99,7 +99,7 @@ def _ours(version: Version, module: Module, request: Request) -> Version:
 
 
 @cache
-def _loaded(entry: Entry) -> Any:
+def _loaded(entry: PluginEntry) -> Any:
     """Return the object that an entry point names. Raises PluginFault if it is no policy."""
     found = entry.load()
     if isinstance(found, type):

@@ -38,7 +38,7 @@ OTHERS = 2
 """Programs that other allocators make at the level taken: two of the three of `OF_EVERY_LEVEL`."""
 
 
-class Measured:
+class MeasuredPolicy:
     """This policy looks at levels above and below the original's, and runs each program once."""
 
     name = "measured"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.version import Tried, Version
 
 
-class Unified:
+class UnifiedPolicy:
     """This policy judges levels by static counts alone; nothing is run."""
 
     name = "unified"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Proof:
+class SymbolicProof:
     """A proof is the checker's answer."""
 
     kernels: list[str]  #: kernels that were to be proven
@@ -30,10 +30,10 @@ class Proof:
         return None if self.unchanged == self.kernels and not self.findings else not self.findings
 
 
-def prove_kernels(old: Module, new: Module, names: list[str], *, whole: bool) -> Proof:
+def prove_kernels(old: Module, new: Module, names: list[str], *, whole: bool) -> SymbolicProof:
     """Check the named kernels of `new` against `old`. whole: whether both binaries should have no other kernels."""
     findings, notes, unchanged = _check(old, new, names, whole=whole)
-    return Proof(names, unchanged, findings, notes, _hint(old, new) if findings else None)
+    return SymbolicProof(names, unchanged, findings, notes, _hint(old, new) if findings else None)
 
 
 def kernels_to_prove(old: Module, new: Module, kernel: str | None) -> list[str]:

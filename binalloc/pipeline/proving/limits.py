@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Limits:
+class VerifyLimits:
     """Limits say what a rewritten kernel may take at most; None for no limit."""
 
     slowdown: Fraction | None = None  #: emulated cycles beyond the original's, as a share of them
@@ -53,7 +53,7 @@ def check_limits(
     kernels: list[str],
     ran: str,
     runs: ComparedRuns | None,
-    limits: Limits,
+    limits: VerifyLimits,
     machine: Machine,
 ) -> list[KeptLimit]:
     """Check `kernels`, which both binaries have, against the limits.
@@ -75,7 +75,7 @@ def check_limits(
     return [row if row.kept else replace(row, sentence=_sentence(row, limits)) for row in rows]
 
 
-def _sentence(row: KeptLimit, limits: Limits) -> str:
+def _sentence(row: KeptLimit, limits: VerifyLimits) -> str:
     """Return a sentence that says by how much a limit is exceeded."""
     if row.counter == "cycles" and limits.slowdown is not None:
         allowed = f"{row.limit:,}, {in_percent(limits.slowdown)} above it"

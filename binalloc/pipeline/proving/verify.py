@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from binalloc.pipeline.proving.check import Proof, kernel_to_run, kernels_to_prove, prove_kernels
+from binalloc.pipeline.proving.check import SymbolicProof, kernel_to_run, kernels_to_prove, prove_kernels
 from binalloc.pipeline.proving.control_codes import ControlCodes, check_control_codes
-from binalloc.pipeline.proving.limits import KeptLimit, Limits, check_limits
+from binalloc.pipeline.proving.limits import KeptLimit, VerifyLimits, check_limits
 from binalloc.pipeline.proving.runs import ComparedRuns, compare_launches, compare_programs
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Verification:
     """A verification is the result of `verify`."""
 
-    proof: Proof
+    proof: SymbolicProof
     control_codes: ControlCodes
     runs: ComparedRuns | None = None  #: None without a launch
     limits: list[KeptLimit] = field(default_factory=list)  #: one for each limit of each kernel
@@ -50,7 +50,7 @@ def verify_rewrite(
     launch: Launch | Program | None,
     options: RunOptions,
     progress: Callable[[str], None],
-    limits: Limits | None = None,
+    limits: VerifyLimits | None = None,
 ) -> Verification:
     """Verify `new` against `old`. Raises KernelFault if a run faults.
 

@@ -51,7 +51,7 @@ def _ignore(_: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Observation:
     """This record says what is to be observed of a run."""
 
     trace: TraceFile | None = None
@@ -64,7 +64,7 @@ class Wanted:
     file: Callable[[WrittenTrace], None] | None = None  #: is called with the written trace, even if the run fails
 
 
-class Seen(NamedTuple):
+class SeenRun(NamedTuple):
     """This record is the result of an observed run."""
 
     result: Result
@@ -74,7 +74,7 @@ class Seen(NamedTuple):
     error: LimitHit | Interrupted | None = None  #: error that ended the run early; a break is none
 
 
-def observed(start: Run, wanted: Wanted, recorder: Listener | None = None) -> Seen:
+def observed(start: Run, wanted: Observation, recorder: Listener | None = None) -> SeenRun:
     """Run and observe as wanted. recorder: another listener to the run's log.
 
     A kernel that faults, exceeds a limit or is interrupted leaves a trace up to then; any other error leaves no file.
@@ -86,7 +86,7 @@ def observed(start: Run, wanted: Wanted, recorder: Listener | None = None) -> Se
 class _Observed:
     """This object is one observed run."""
 
-    def __init__(self, wanted: Wanted, recorder: Listener | None) -> None:
+    def __init__(self, wanted: Observation, recorder: Listener | None) -> None:
         self._wanted, self._recorder = wanted, recorder
         self._touched = Touched(wanted.most, wanted.say, wanted.live)
         self._result: Result | None = None
@@ -94,7 +94,7 @@ class _Observed:
         self._error: LimitHit | Interrupted | None = None
         self._fault: KernelFault | None = None
 
-    def run(self, start: Run) -> Seen:
+    def run(self, start: Run) -> SeenRun:
         """Run and return what was seen; see `observed`."""
         watch = self._watch() if self._wanted.watches else None
         file = self._wanted.trace
@@ -115,7 +115,7 @@ class _Observed:
         assert self._result is not None
         watched = None if watch is None else self._touched.found
         device = None if self._stopped is None else self._stopped.device
-        return Seen(self._result, written, watched, device, self._error)
+        return SeenRun(self._result, written, watched, device, self._error)
 
     def _watch(self) -> Watch:
         """Make the watch of the wanted pieces of memory."""

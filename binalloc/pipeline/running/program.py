@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from binalloc.isa.instruction import Module
     from binalloc.launch.types import Launch
     from binalloc.models.machines.model import Machine
-    from binalloc.pipeline.running.observed import Wanted
+    from binalloc.pipeline.running.observed import Observation
 
 
 @dataclass
@@ -72,14 +72,14 @@ def run_step(
     step: int,
     *,
     progress: Callable[[str], None],
-    wanted: Wanted | None = None,
+    wanted: Observation | None = None,
     recorder: MakeRecorder | None = None,
 ) -> KernelRun:
     """Run a program up to its launch of number `step`, and return the record of this launch, as `run_kernel` does.
 
     options: for the launches before it and for itself. Raises UsageError if the program has no such launch.
     """
-    from binalloc.emulator.runs.program import Reached, run_steps
+    from binalloc.emulator.runs.program import LaunchReached, run_steps
 
     unseen = replace(options, every=None, profile=False)
     try:
@@ -87,7 +87,7 @@ def run_step(
             module, program, unseen, kernels=kernels_of(module, program), stop_at=step,
             progress=program_progress(progress),
         )
-    except Reached as there:
+    except LaunchReached as there:
         reached = there
     else:
         raise AssertionError(step)  # `run_steps` raises UsageError if there is no such launch

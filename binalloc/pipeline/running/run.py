@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from binalloc.emulator.host.figures.skew import skewed_cycles
 from binalloc.errors import Interrupted, LimitHit
 from binalloc.launch.file import check_against
-from binalloc.pipeline.running.observed import Wanted, observed
+from binalloc.pipeline.running.observed import Observation, observed
 from binalloc.pipeline.running.reference import AgainstReference, against_reference, require_reference
 from binalloc.pipeline.steps.kernels import find_kernel
 from binalloc.pipeline.steps.measure import run_progress
@@ -78,7 +78,7 @@ def run_kernel(
     options: RunOptions,
     *,
     progress: Callable[[str], None],
-    wanted: Wanted | None = None,
+    wanted: Observation | None = None,
     reference: bool = False,
     recorder: MakeRecorder | None = None,
     runner: Runner | None = None,
@@ -103,7 +103,7 @@ def run_kernel(
         return run(module, fn.name, launch, replace(options, log=log))
 
     with nullcontext() if recorder is None else recorder(module, fn, launch) as recording:
-        seen = observed(start, wanted or Wanted(), None if recording is None else recording.listener)
+        seen = observed(start, wanted or Observation(), None if recording is None else recording.listener)
         found = KernelRun(
             module, fn, launch, options, seen.result, seen.error, seen.trace, seen.watched,
             bool(wanted and wanted.breaks), seen.stopped_at,

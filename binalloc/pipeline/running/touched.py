@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from binalloc.emulator.host.device import LaunchedDevice
-    from binalloc.emulator.runs.watch import Span, Touch
+    from binalloc.emulator.runs.watch import ByteSpan, WatchedTouch
 
 _KINDS = ("load", "store", "atomic")  # by `AccessCode`
 
@@ -39,7 +39,7 @@ class WatchedAccess:
 class Watched:
     """This record has the accesses to watched memory in a run."""
 
-    spans: Sequence[Span] = ()  #: the watched pieces; overlapping pieces are joined
+    spans: Sequence[ByteSpan] = ()  #: the watched pieces; overlapping pieces are joined
     total: int = 0  #: accesses by lanes; an access to several pieces counts once for each
     accesses: list[WatchedAccess] = field(default_factory=list)  #: the first accesses, in the order of time
 
@@ -58,12 +58,12 @@ class Touched:
         self._device: LaunchedDevice | None = None
         self.found = Watched()
 
-    def begin(self, device: LaunchedDevice, spans: Sequence[Span]) -> Sequence[Span]:
+    def begin(self, device: LaunchedDevice, spans: Sequence[ByteSpan]) -> Sequence[ByteSpan]:
         """Take the device and the watched pieces of a run that begins."""
         self._device, self.found.spans = device, spans
         return spans
 
-    def add(self, touch: Touch) -> None:
+    def add(self, touch: WatchedTouch) -> None:
         """Count another access, and keep it while there is room."""
         self.found.total += 1
         if self.found.total > self._most:
@@ -79,13 +79,13 @@ class Touched:
             for access in self.found.accesses:
                 self._say(access)
 
-    def _describe(self, touch: Touch) -> WatchedAccess:
+    def _describe(self, touch: WatchedTouch) -> WatchedAccess:
         """Return an access of the log as a record."""
         from binalloc.emulator.state.layout import LANES
-        from binalloc.emulator.stops.context import Context
+        from binalloc.emulator.stops.context import StoppedContext
 
         assert self._device is not None
-        function, index, instruction, source = Context(self._device).parts(touch.pc)
+        function, index, instruction, source = StoppedContext(self._device).parts(touch.pc)
         loads = _KINDS[touch.access] == "load"
         before, after = (_values(self._device, touch, data) for data in (touch.before, touch.after))
         return WatchedAccess(
@@ -95,7 +95,7 @@ class Touched:
         )  # fmt: skip
 
 
-def _values(device: LaunchedDevice, touch: Touch, data: bytes) -> str:
+def _values(device: LaunchedDevice, touch: WatchedTouch, data: bytes) -> str:
     """Return the accessed data as text: whole elements and numbers in structs as numbers, anything else as bytes."""
     import numpy as np
 

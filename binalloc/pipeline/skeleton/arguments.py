@@ -8,24 +8,24 @@ from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
 from binalloc.launch.dtypes import DTYPES
 from binalloc.pipeline.skeleton.buffers import buffer_entry, texture_entry
-from binalloc.pipeline.skeleton.parameters.facts import POINTER, KernelFacts, Parameter, Piece
+from binalloc.pipeline.skeleton.parameters.facts import POINTER, KernelFacts, Parameter, ParameterPiece
 from binalloc.pipeline.skeleton.parameters.numbers import Element
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import Declared
 from binalloc.pipeline.skeleton.sizes import Sizes, number_for
-from binalloc.pipeline.skeleton.types import Entry, any_value, dtype_of, is_float
+from binalloc.pipeline.skeleton.types import ArgumentEntry, any_value, dtype_of, is_float
 
 _SCALARS = (1, 2, WORD, 2 * WORD)  # sizes in bytes of parameters that may be single numbers
 
 
 def entries_of(
     facts: KernelFacts, sizes: Sizes, names: list[str], declared: list[Declared] | None
-) -> list[Entry]:  # fmt: skip
+) -> list[ArgumentEntry]:  # fmt: skip
     """Return the entries of all arguments. A buffer that a struct points to follows the struct.
 
     names: of the arguments. declared: types by the kernel's C++ name; None if it has none.
     """
-    found: list[Entry] = []
+    found: list[ArgumentEntry] = []
     for k, parameter in enumerate(facts.parameters):
         told = None if declared is None else declared[k]
         made = _Maker(facts, sizes, names[k], parameter, told).entries()
@@ -52,7 +52,7 @@ class _Maker:
             return self.size == POINTER
         return not told.dtype or DTYPES[told.dtype].itemsize * told.count <= self.size
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ArgumentEntry]:
         """Return the entry of the parameter, then the entries of buffers and textures that it points to."""
         told, first = self.told, self.pieces[0] if self.pieces else None
         if first is not None and first.fetch is not None and self.size in (WORD, POINTER):
@@ -64,7 +64,7 @@ class _Maker:
             return [self._scalar(first)]
         return self._struct()
 
-    def _is_pointer(self, piece: Piece | None) -> bool:
+    def _is_pointer(self, piece: ParameterPiece | None) -> bool:
         """Return whether the parameter is a pointer, by its declared type, else by its use in the code."""
         if self.told is not None and (self.told.pointer or self.told.dtype):
             return self.told.pointer
@@ -74,14 +74,14 @@ class _Maker:
 
     # -- scalars
 
-    def _scalar(self, piece: Piece | None) -> Entry:
+    def _scalar(self, piece: ParameterPiece | None) -> ArgumentEntry:
         """Return the entry of a number. piece: its use in the code; None if there is none."""
         told = self.told
         element = Element(self.size, Number.INTEGER) if piece is None else piece.element
         dtype = told.dtype if told is not None else dtype_of(self.size, _signed(element.number))
         value, why = self._value(piece, dtype)
         keys: dict[str, Any] = {"name": self.name, "kind": "scalar", "dtype": dtype, "value": value}
-        entry = Entry(keys, known=told is not None or piece is not None)
+        entry = ArgumentEntry(keys, known=told is not None or piece is not None)
         if told is not None:
             entry.reasons.append(f"declared {told.text}")
         if piece is None:
@@ -94,7 +94,7 @@ class _Maker:
         entry.reasons.append(why)
         return entry
 
-    def _value(self, piece: Piece | None, dtype: str) -> tuple[int | float, str]:
+    def _value(self, piece: ParameterPiece | None, dtype: str) -> tuple[int | float, str]:
         """Return a value for a number, and the reason for it in words."""
         if is_float(dtype):
             return 1.0, "any number"
@@ -107,12 +107,14 @@ class _Maker:
 
     # -- structs
 
-    def _struct(self) -> list[Entry]:
+    def _struct(self) -> list[ArgumentEntry]:
         """Return the entry of a struct, then the entries of buffers and textures that its members point to."""
         fields: list[dict[str, Any]] = []
-        others: list[Entry] = []
+        others: list[ArgumentEntry] = []
         told = self.told
-        entry = Entry({"name": self.name, "kind": "struct", "fields": fields}, known=bool(self.pieces) or bool(told))
+        entry = ArgumentEntry(
+            {"name": self.name, "kind": "struct", "fields": fields}, known=bool(self.pieces) or bool(told)
+        )
         if told is not None and told.dtype:
             fields.append({"dtype": told.dtype, "value": [any_value(told.dtype)] * told.count})
             entry.reasons.append(f"declared {told.text}")
@@ -132,7 +134,7 @@ class _Maker:
         entry.keys["bytes"] = self.size
         return [entry, *others]
 
-    def _field(self, piece: Piece, others: list[Entry], entry: Entry) -> dict[str, Any]:
+    def _field(self, piece: ParameterPiece, others: list[ArgumentEntry], entry: ArgumentEntry) -> dict[str, Any]:
         """Return a member of a struct. The buffer of a pointer is put into `others`, reasons are put into `entry`."""
         name = f"{self.name}_{piece.offset}"
         at = where(self.values, piece.places)

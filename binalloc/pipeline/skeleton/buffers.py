@@ -10,13 +10,13 @@ from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
 from binalloc.launch.dtypes import DTYPES, POINTER
-from binalloc.pipeline.skeleton.parameters.facts import Piece, PointerAccess
+from binalloc.pipeline.skeleton.parameters.facts import ParameterPiece, PointerAccess
 from binalloc.pipeline.skeleton.parameters.numbers import Element
-from binalloc.pipeline.skeleton.parameters.values import Values
+from binalloc.pipeline.skeleton.parameters.values import ValueGraph
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import Declared
 from binalloc.pipeline.skeleton.sizes import Sizes, axes_of
-from binalloc.pipeline.skeleton.types import Entry, dtype_of, is_float
+from binalloc.pipeline.skeleton.types import ArgumentEntry, dtype_of, is_float
 from binalloc.printable import count
 
 TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
@@ -30,12 +30,12 @@ _LEVELS = 4
 """Levels of a mipmap, since code does not say how many. Chosen by hand, for the user to change."""
 
 
-def buffer_entry(name: str, piece: Piece | None, told: Declared | None, values: Values) -> Entry:
+def buffer_entry(name: str, piece: ParameterPiece | None, told: Declared | None, values: ValueGraph) -> ArgumentEntry:
     """Return the entry of a buffer. piece: the pointer, None if no code reads it. told: its declared type."""
     touches = [] if piece is None else piece.touches
     element, alike = element_of(touches)
     dtype = dtype_of(element.bytes, element.number)
-    entry = Entry({"name": name, "kind": "buffer", "dtype": dtype, "shape": 1})
+    entry = ArgumentEntry({"name": name, "kind": "buffer", "dtype": dtype, "shape": 1})
     entry.reads = any(t.access != Access.STORE for t in touches)
     entry.writes = any(t.access != Access.LOAD for t in touches)
     entry.places = tuple(t.place for t in touches)
@@ -83,7 +83,7 @@ def element_of(touches: list[PointerAccess]) -> tuple[Element, bool]:
     return chosen, len(floats) < 2 and len({e.bytes for e in every}) == 1
 
 
-def _accesses(touches: list[PointerAccess], values: Values, told: str) -> list[str]:
+def _accesses(touches: list[PointerAccess], values: ValueGraph, told: str) -> list[str]:
     """Return a sentence for each kind of access. told: the declared type of an element, "" if there is none."""
     found: list[str] = []
     for access, verb in ((Access.LOAD, "read"), (Access.STORE, "written"), (Access.ATOMIC, "changed by atomics")):
@@ -116,7 +116,7 @@ def _contents(dtype: str, index: bool) -> Any:
     return {"kind": "random", "distribution": "integers", "low": 0, "high": _HIGH.get(dtype, 256)}
 
 
-def texture_entry(name: str, fetch: Fetch, piece: Piece, places: str, sizes: Sizes) -> Entry:
+def texture_entry(name: str, fetch: Fetch, piece: ParameterPiece, places: str, sizes: Sizes) -> ArgumentEntry:
     """Return the entry of a texture or surface, as the code fetches from it or accesses it.
 
     piece: the handle, a part of a parameter. places: where it is used, in words.
@@ -145,10 +145,10 @@ def texture_entry(name: str, fetch: Fetch, piece: Piece, places: str, sizes: Siz
         reasons.append("fetches say their level: of a mipmap, whose coordinates run from 0 to 1")
     unknown = ["sizes", "filter", "address", *([] if "normalized" in keys else ["normalized"]), "read"]
     reasons.append(f"what the code does not tell: {', '.join(unknown)}")
-    return Entry(keys, reasons)
+    return ArgumentEntry(keys, reasons)
 
 
-def _surface_entry(name: str, fetch: Fetch, sides: list[tuple[int, int]], places: str, sizes: Sizes) -> Entry:
+def _surface_entry(name: str, fetch: Fetch, sides: list[tuple[int, int]], places: str, sizes: Sizes) -> ArgumentEntry:
     """Return the entry of a surface with elements of the accessed size, as large as the grid's threads reach.
 
     sides: for each coordinate the axes of the thread's position in it, and the constant added.
@@ -168,7 +168,7 @@ def _surface_entry(name: str, fetch: Fetch, sides: list[tuple[int, int]], places
     reasons = [f"accessed at {places}: {along}, {count(fetch.element, 'byte')} at once"]
     if any(axes for axes, _ in sides):
         reasons.append("as large as the threads of the grid reach")
-    return Entry(keys, [*reasons, "what the code does not tell: sizes, type of an element"])
+    return ArgumentEntry(keys, [*reasons, "what the code does not tell: sizes, type of an element"])
 
 
 def _reach(axes: int, added: int, sizes: Sizes) -> int:

@@ -14,7 +14,7 @@ from binalloc.isa.instruction import LANES, Module
 from binalloc.isa.kinds import Space
 from binalloc.launch.types import ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
-from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.setting import LaunchSetting
 from binalloc.pipeline.skeleton.parameters.values import CodePlace
 
 LONG = 64 << 20
@@ -55,7 +55,7 @@ def extents_of(module: Module, launch: Launch, machine: Machine) -> Extents:
     found = Extents()
     addresses = {a.name: longer.addresses[a.name] for a in longer.arguments if a.kind == ArgumentKind.BUFFER}
     try:
-        setting = Setting(module, launch.kernel, longer, prod(launch.block), machine)
+        setting = LaunchSetting(module, launch.kernel, longer, prod(launch.block), machine)
         for block, thread in _probes(launch):
             _look(setting, block, thread, addresses, found)
     except BinallocError:
@@ -71,7 +71,7 @@ def _probes(launch: Launch) -> Iterator[tuple[int, int]]:
             yield block, thread
 
 
-def _look(setting: Setting, block: int, thread: int, buffers: dict[str, int], found: Extents) -> None:
+def _look(setting: LaunchSetting, block: int, thread: int, buffers: dict[str, int], found: Extents) -> None:
     """Walk a thread and add its accesses to `found`. buffers: addresses by name."""
     walked = setting.walk(block, thread)
     found.complete &= walked.complete

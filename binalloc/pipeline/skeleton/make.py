@@ -21,7 +21,7 @@ from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, facts_of
 from binalloc.pipeline.skeleton.reasons import where
 from binalloc.pipeline.skeleton.signature import declared
 from binalloc.pipeline.skeleton.sizes import Sizes, block_of, grid_of, others
-from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
+from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton
 from binalloc.printable import count
 
 _ALIGN = 256
@@ -93,7 +93,7 @@ def _sized(
     return made, fits and all(high < _TOO_LONG for _, high in extents.buffers.values())
 
 
-def _shape(entries: Sequence[Entry], extents: Extents, sizes: Sizes) -> None:
+def _shape(entries: Sequence[ArgumentEntry], extents: Extents, sizes: Sizes) -> None:
     """Set the lengths of buffers: an element per thread of the grid, or more if accesses are known to reach further."""
     for entry in entries:
         if entry.is_buffer:
@@ -109,13 +109,13 @@ def _shape(entries: Sequence[Entry], extents: Extents, sizes: Sizes) -> None:
             entry.front = max(0, -low)
 
 
-def _with_fronts(entries: Sequence[Entry]) -> list[Entry]:
+def _with_fronts(entries: Sequence[ArgumentEntry]) -> list[ArgumentEntry]:
     """Return the entries, with room in front of buffers that need it.
 
     If accesses begin in front of a pointer's target, the pointer (a parameter or a struct's member) is made to point
     into a longer buffer.
     """
-    found: list[Entry] = []
+    found: list[ArgumentEntry] = []
     for entry in entries:
         margin = -(-entry.front // DTYPES[entry.keys["dtype"]].itemsize) if entry.front else 0
         if not margin:
@@ -127,7 +127,7 @@ def _with_fronts(entries: Sequence[Entry]) -> list[Entry]:
         entry.keys["shape"] += margin
         if entry.parameter:
             pointer = {"name": entry.name, "kind": "pointer", "argument": f"{entry.name}_memory", "at": at}
-            found.append(Entry(pointer, [f"{front}: it is into a longer buffer"], entry.parameter))
+            found.append(ArgumentEntry(pointer, [f"{front}: it is into a longer buffer"], entry.parameter))
             entry.keys["name"], entry.parameter = f"{entry.name}_memory", ""
         else:
             entry.reasons.append(f"{front}, {count(at, 'byte')} behind its beginning")
@@ -155,7 +155,7 @@ def _notes(module: Module, facts: KernelFacts) -> list[str]:
     return [f"{many} by pointers in memory, whose targets are not known, at {at}"]
 
 
-def _symbols(module: Module) -> list[Entry]:
+def _symbols(module: Module) -> list[ArgumentEntry]:
     """Return the entries of variables that a launch may fill, to be written as comments."""
     found = []
     variables = [(v.name, v.size, "__device__") for v in module.globals]
@@ -165,5 +165,5 @@ def _symbols(module: Module) -> list[Entry]:
             continue
         keys = {"name": name, "kind": "symbol", "dtype": "u8", "shape": size}
         reason = f"{what} variable of {size} bytes; without this it holds what the binary says"
-        found.append(Entry(keys, [reason], off=True))
+        found.append(ArgumentEntry(keys, [reason], off=True))
     return found

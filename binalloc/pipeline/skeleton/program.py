@@ -13,7 +13,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.names.kernels import readable
 from binalloc.pipeline.block import Three
 from binalloc.pipeline.skeleton.make import skeleton_of
-from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton, sides
+from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton, sides
 from binalloc.pipeline.steps.kernels import find_kernel
 
 
@@ -26,7 +26,7 @@ class Skeleton:
     left_out: list[tuple[str, Refused]] = field(default_factory=list)  #: kernels that are left out, with the reason
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ArgumentEntry]:
         """Return all arguments, then the variables, each once."""
         each = [entry for kernel in self.kernels for entry in kernel.entries]
         variables = {entry.name: entry for entry in each if entry.off}

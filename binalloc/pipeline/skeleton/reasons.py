@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binalloc.pipeline.skeleton.parameters.values import CodePlace, Values
+from binalloc.pipeline.skeleton.parameters.values import CodePlace, ValueGraph
 
 _MOST = 8
 """Upper limit on lines that a reason lists, so that it stays one readable comment. Chosen by hand."""
 
 
-def where(values: Values, places: Iterable[CodePlace]) -> str:
+def where(values: ValueGraph, places: Iterable[CodePlace]) -> str:
     """Return code places as text: `lines 12, 14 of k.cu`, or `instructions 3, 9` without a line table.
 
     Instructions of another function than the kernel have its name, too.

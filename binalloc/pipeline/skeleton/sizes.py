@@ -9,7 +9,7 @@ from binalloc.bitset import bits
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.isa.interface.places import LANES
 from binalloc.pipeline.block import Three
-from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, Piece
+from binalloc.pipeline.skeleton.parameters.facts import KernelFacts, ParameterPiece
 
 _THREADS = 128
 """Threads of a block with one axis if nothing says how many: a usual number, a few warps. Chosen by hand."""
@@ -135,7 +135,7 @@ def grid_of(facts: KernelFacts, together: int = 0) -> tuple[Three, str]:
     return (x, y, z), why + ("; so many run at once on one SM" if together else "")
 
 
-def number_for(piece: Piece, sizes: Sizes) -> tuple[int, str]:
+def number_for(piece: ParameterPiece, sizes: Sizes) -> tuple[int, str]:
     """Return a value for an integer by its use in the code, and the reason for it in words."""
     bounds, rows = axes_of(piece.axes), axes_of(piece.rows)
     if bounds:

@@ -34,7 +34,7 @@ def any_value(dtype: str) -> bool | int | float:
 
 
 @dataclass
-class Entry:
+class ArgumentEntry:
     """An entry is an `[[argument]]` of the launch file."""
 
     keys: dict[str, Any]  #: as in the file
@@ -68,7 +68,7 @@ class KernelSkeleton:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     dynamic_shared: int  #: bytes of dynamic shared memory
-    entries: list[Entry]  #: arguments, then variables
+    entries: list[ArgumentEntry]  #: arguments, then variables
     reasons: dict[str, str]  #: reasons for the values, by key of the launch
     notes: list[str]  #: remarks on the whole launch
     cooperative: bool = False  #: whether its blocks wait for one another, so that all must be resident at once

@@ -45,7 +45,7 @@ class Executor(Protocol):
     ) -> None: ...
 
 
-class Waiting:
+class WaitingTasks:
     """This queue has the tasks that are not begun, the lowest order first; equal orders keep their sequence."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Here:
     """This executor does one task after another in this process."""
 
     def __init__(self) -> None:
-        self._waiting = Waiting()
+        self._waiting = WaitingTasks()
 
     def submit(self, order: int, task: Task) -> None:
         """Take a task to do; see `Executor`."""
@@ -109,7 +109,7 @@ class Processes:
     def __init__(self, most: int, prepare: Callable[[], None] | None = None) -> None:
         """Use up to `most` processes. prepare: is called before the first one begins."""
         self._most, self._prepare = most, prepare
-        self._waiting = Waiting()
+        self._waiting = WaitingTasks()
         self._busy: list[_Worker] = []
         self._idle: list[_Worker] = []
         self._deaths: dict[str, int] = {}

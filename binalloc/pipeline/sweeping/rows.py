@@ -18,7 +18,7 @@ TEXT, INTEGER, NUMBER, FLAG = "text", "integer", "number", "flag"  # kinds of va
 
 
 @dataclass(frozen=True)
-class Column:
+class SweepColumn:
     """This record is a column of the table."""
 
     name: str
@@ -46,7 +46,7 @@ def _kind(name: str) -> str:
     return next((kind for kind, names in _KINDS.items() if name in names.split()), INTEGER)
 
 
-COLUMNS = (*(Column(name, _kind(name)) for name in _NAMES), *(Column(name, NUMBER) for name in _STALLS))
+COLUMNS = (*(SweepColumn(name, _kind(name)) for name in _NAMES), *(SweepColumn(name, NUMBER) for name in _STALLS))
 
 
 def columns_of(row: Row) -> dict[str, Value]:

@@ -12,7 +12,7 @@ from binalloc.pipeline.advice.caps import least_cap
 from binalloc.pipeline.advice.certificate import Certificate
 from binalloc.pipeline.advice.hot_lines import HotLine
 from binalloc.pipeline.advice.recommend import Recommendation, Residence
-from binalloc.pipeline.advice.spread import Reached, Spread
+from binalloc.pipeline.advice.spread import LevelSpeedup, Spread
 from binalloc.pipeline.bound import Bound
 from binalloc.pipeline.steps.grid import Filling
 from binalloc.pipeline.steps.holding import idle_slots
@@ -169,7 +169,7 @@ def _spread(found: Spread | None) -> SpreadJson | None:
     }
 
 
-def _side(one: Reached) -> SpreadSide:
+def _side(one: LevelSpeedup) -> SpreadSide:
     return {"speedup": round(one.speedup, 4), "blocks": one.blocks}
 
 

@@ -19,7 +19,7 @@ from binalloc.report.page.charts import Chart
 from binalloc.report.page.make import make_page
 from binalloc.report.recommend import parts
 from binalloc.report.recommend.verdict import verdict
-from binalloc.report.table import Grid
+from binalloc.report.table import TextTable
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.recommend import RecommendationJson, RefusedJson
@@ -190,7 +190,7 @@ def _curve(told: RecommendationJson, name: parts.Resource) -> dict[str, Any]:
     rows = [{label: step["at"], up: step["blocks"]} for step in found]
     rows.append({label: told["what_if_most"][name], up: found[-1]["blocks"]})
     chart = charts.steps(caption, rows, label, up, side[name])
-    return {"caption": caption, "chart": chart, "answer": (label, up), "grid": Grid([f"{label}, from", up], [
+    return {"caption": caption, "chart": chart, "answer": (label, up), "grid": TextTable([f"{label}, from", up], [
         [step["at"], step["blocks"]] for step in found])}  # fmt: skip
 
 
@@ -216,8 +216,8 @@ def _pressure(told: RecommendationJson) -> dict[str, Any]:
     return {
         "caption": caption,
         "chart": charts.area(caption, rows, "instruction", "registers", "function", lines),
-        "peak": Grid(["value", "function", "uses", "weight", "lines"], peak),
-        "lines": Grid(["line", "function", "registers"], by_line),
+        "peak": TextTable(["value", "function", "uses", "weight", "lines"], peak),
+        "lines": TextTable(["line", "function", "registers"], by_line),
     }
 
 
@@ -255,11 +255,11 @@ def _busy(told: RecommendationJson) -> dict[str, Any] | None:
             "text": f"{bound['text'][:1].upper()}{bound['text'][1:]}."}  # fmt: skip
 
 
-def _table1(told: RecommendationJson) -> Grid:
+def _table1(told: RecommendationJson) -> TextTable:
     found = told["character"]
     head = ["kernel", "register demand", "user shared bytes per thread", "InstChange"]
     shared, change = f"{found['user_shared_bytes_per_thread']:g}", f"{found['instruction_change']:.2f}"
-    return Grid(head, [[short_name(told["kernel"]), found["register_demand"], shared, change]])
+    return TextTable(head, [[short_name(told["kernel"]), found["register_demand"], shared, change]])
 
 
 def _mix(told: RecommendationJson) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from binalloc.names.short import short_name
 from binalloc.printable import count
-from binalloc.report.table import Grid
+from binalloc.report.table import TextTable
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.recommend import RecommendationJson
@@ -60,7 +60,7 @@ def certificate(told: RecommendationJson) -> str:
     return f"{cost}; no allocation costs less than {found['bound']:,.1f} (gap {found['gap']:.1%}, by {found['by']})."
 
 
-def occupancy(told: RecommendationJson) -> Grid:
+def occupancy(told: RecommendationJson) -> TextTable:
     """What a block is handed out of what the machine has, and how many blocks that allows."""
     sides = list(told["occupancy"].values())
     limits: list[list[object]] = [
@@ -74,16 +74,16 @@ def occupancy(told: RecommendationJson) -> Grid:
         *limits,
         ["resident warps", *(f"{s['active_warps']} of {s['max_warps']}" for s in sides)],
     ]
-    return Grid(["", *told["occupancy"]], [row for row in rows if any(cell is not None for cell in row[1:])])
+    return TextTable(["", *told["occupancy"]], [row for row in rows if any(cell is not None for cell in row[1:])])
 
 
-def functions(told: RecommendationJson) -> Grid:
+def functions(told: RecommendationJson) -> TextTable:
     """Where the recommended version has its values."""
     rows = [
         [short_name(f["function"]), f["instructions"], f["registers"], f["slot_accesses"], f["local_accesses"]]
         for f in told["functions"]
     ]
-    return Grid(["function", "instructions", "registers", "slot accesses", "local accesses"], rows)
+    return TextTable(["function", "instructions", "registers", "slot accesses", "local accesses"], rows)
 
 
 def left_registers(told: RecommendationJson) -> bool:
@@ -91,7 +91,7 @@ def left_registers(told: RecommendationJson) -> bool:
     return any(f["slot_accesses"] or f["local_accesses"] for f in told["functions"])
 
 
-def issue_slots(told: RecommendationJson) -> Grid | None:
+def issue_slots(told: RecommendationJson) -> TextTable | None:
     """Where issue slots went before and after, without reasons that cost nothing on either side; None without runs."""
     before, after = told["measured"]["original"], told["measured"]["recommended"]
     if before is None or after is None:
@@ -101,7 +101,7 @@ def issue_slots(told: RecommendationJson) -> Grid | None:
         if share or after["stall_percent"][name]:
             rows.append([name.replace("_", " "), f"{share:.1f}%", f"{after['stall_percent'][name]:.1f}%"])
     occupancy = [f"{side['achieved_occupancy']:.3f}" for side in (before, after)]
-    return Grid(["issue slots (emulated)", "original", "recommended"], [*rows, ["achieved occupancy", *occupancy]])
+    return TextTable(["issue slots (emulated)", "original", "recommended"], [*rows, ["achieved occupancy", *occupancy]])
 
 
 def character(told: RecommendationJson, papers: bool = True) -> list[str]:
@@ -120,32 +120,32 @@ def character(told: RecommendationJson, papers: bool = True) -> list[str]:
     ]
 
 
-def busy(told: RecommendationJson) -> Grid | None:
+def busy(told: RecommendationJson) -> TextTable | None:
     """How busy each resource is, where that is known."""
     bound = told["bound"]
     if bound is None:
         return None
     shares = ((name, share) for name, share in bound["busy_percent"].items() if share)
     rows = [[BUSY.get(name, f"{name} units"), f"{share:.1f}%"] for name, share in shares]
-    return Grid([f"resource ({'emulated' if bound['measured'] else 'by the model'})", "busy"], rows)
+    return TextTable([f"resource ({'emulated' if bound['measured'] else 'by the model'})", "busy"], rows)
 
 
-def hot_lines(told: RecommendationJson) -> Grid | None:
+def hot_lines(told: RecommendationJson) -> TextTable | None:
     """The source lines of which most is executed; None where the binary names none."""
     found = told["hot_lines"]
     places = [f"{one['file'].rsplit('/', 1)[-1]}:{one['line']}" for one in found]
     rows = [[place, f"{one['percent']:.1f}%", one["text"]] for place, one in zip(places, found, strict=True)]
     how = "emulated" if any(one["measured"] for one in found) else "estimated"
-    return Grid(["line", f"executed ({how})", "text"], rows) if rows else None
+    return TextTable(["line", f"executed ({how})", "text"], rows) if rows else None
 
 
-def mix(told: RecommendationJson) -> Grid:
+def mix(told: RecommendationJson) -> TextTable:
     """Kinds of instructions."""
     rows = [[m["kind"], m["static"], f"{m['executed_percent']:.1f}%"] for m in told["character"]["mix"]]
-    return Grid(["instructions", "static", "executed"], rows)
+    return TextTable(["instructions", "static", "executed"], rows)
 
 
-def levels(told: RecommendationJson) -> Grid:
+def levels(told: RecommendationJson) -> TextTable:
     """The levels that the policy looked at."""
     head = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
     rows: list[list[object]] = [
@@ -157,7 +157,7 @@ def levels(told: RecommendationJson) -> Grid:
     if len({*allocators} - {None}) > 1:
         head.insert(1, "allocator")
         rows = [[row[0], allocator, *row[1:]] for row, allocator in zip(rows, allocators, strict=True)]
-    return Grid(head, rows)
+    return TextTable(head, rows)
 
 
 def curve(told: RecommendationJson, name: Resource) -> str:

@@ -8,7 +8,7 @@ from binalloc.pipeline.pipeline import Outcome
 from binalloc.report.recommend import parts
 from binalloc.report.recommend.verdict import notes, verdict
 from binalloc.report.rewrite import render_outcome
-from binalloc.report.table import Grid, table
+from binalloc.report.table import TextTable, table
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.recommend import RecommendationJson
@@ -39,5 +39,5 @@ def render_recommendation(outcome: Outcome, told: RecommendationJson, papers: bo
     )
 
 
-def _shown(grid: Grid | None) -> str:
+def _shown(grid: TextTable | None) -> str:
     return "" if grid is None else "\n" + table(grid.head, grid.rows)

@@ -14,7 +14,7 @@ from binalloc.report.sources import find_source, read_source
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.emulator.runs.profile import Profile
+    from binalloc.emulator.runs.profile import InstructionProfile
     from binalloc.emulator.runs.run import Result
     from binalloc.isa.instruction import Function, Module
     from binalloc.report.shapes.parts.annotation import (
@@ -64,7 +64,7 @@ def annotation(
 
 
 def _instruction(
-    fn: Function, i: int, place: tuple[str, int] | None, module: Module, profile: Profile, total: int
+    fn: Function, i: int, place: tuple[str, int] | None, module: Module, profile: InstructionProfile, total: int
 ) -> AnnotatedInstruction:
     """What was counted of the instruction at word i, which comes from that place."""
     from binalloc.isa.sets.table import set_of

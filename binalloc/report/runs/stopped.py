@@ -10,7 +10,7 @@ from binalloc.report.table import table
 if TYPE_CHECKING:
     from binalloc.emulator.debug.state import WarpState
     from binalloc.emulator.host.device import LaunchedDevice
-    from binalloc.emulator.stops.context import Context
+    from binalloc.emulator.stops.context import StoppedContext
     from binalloc.report.shapes.parts.seen import BreakAccess, BreakJson, LaneAccess
 
 _ROW = 8  # lanes in a line
@@ -20,9 +20,9 @@ _PREDICATES = "P{}"
 def stopped_json(device: LaunchedDevice) -> BreakJson:
     """The field `break` of a report."""
     from binalloc.emulator.debug.state import stopped_warp
-    from binalloc.emulator.stops.context import Context
+    from binalloc.emulator.stops.context import StoppedContext
 
-    c, warp = Context(device), stopped_warp(device)
+    c, warp = StoppedContext(device), stopped_warp(device)
     function, index, instruction, source = c.parts(warp.pc)
     return {
         "why": "watch" if warp.touched else "break", "function": function, "index": index, "instruction": instruction,
@@ -43,7 +43,7 @@ def stopped_json(device: LaunchedDevice) -> BreakJson:
     }  # fmt: skip
 
 
-def _place(c: Context, word: int) -> str:
+def _place(c: StoppedContext, word: int) -> str:
     function, index, _, _ = c.parts(word)
     return f"{function}+{index}"
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from binalloc.report.shapes.fields import Field, fields_of, inner, words
+from binalloc.report.shapes.fields import ShapeField, fields_of, inner, words
 from binalloc.report.shapes.table import PARTS, SECTIONS, Section
 
 HERE = Path(__file__).parent.parent
@@ -72,12 +72,12 @@ def _part_of(shape: type) -> type | None:
     return next((base for base in getattr(shape, "__orig_bases__", ()) if base in PARTS), None)
 
 
-def _of_part(shape: type) -> tuple[Field, ...]:
+def _of_part(shape: type) -> tuple[ShapeField, ...]:
     part = _part_of(shape)
     return () if part is None else fields_of(part)
 
 
-def _type(field: Field) -> str:
+def _type(field: ShapeField) -> str:
     text = words(field.type, _link) + (" or null" if field.nullable else "")
     return f"{text}, may be left out" if field.optional else text
 

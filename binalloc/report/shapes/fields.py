@@ -17,7 +17,7 @@ _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", A
 
 
 @dataclass(frozen=True)
-class Field:
+class ShapeField:
     """This is one field of a shape."""
 
     name: str
@@ -28,12 +28,12 @@ class Field:
 
 
 @cache
-def fields_of(shape: type) -> tuple[Field, ...]:
+def fields_of(shape: type) -> tuple[ShapeField, ...]:
     """Return the fields of a shape, a TypedDict, in their order."""
     return tuple(_field(name, hint) for name, hint in get_type_hints(shape, include_extras=True).items())
 
 
-def _field(name: str, hint: Any) -> Field:
+def _field(name: str, hint: Any) -> ShapeField:
     optional = get_origin(hint) is NotRequired
     if optional:
         (hint,) = get_args(hint)
@@ -44,7 +44,7 @@ def _field(name: str, hint: Any) -> Field:
     members = _members(hint)
     nullable = NoneType in members and len(members) > 1
     kept = [member for member in members if member is not NoneType or not nullable]
-    return Field(name, kept[0] if len(kept) == 1 else Union[tuple(kept)], nullable, optional, meaning)  # noqa: UP007
+    return ShapeField(name, kept[0] if len(kept) == 1 else Union[tuple(kept)], nullable, optional, meaning)  # noqa: UP007
 
 
 def _members(hint: Any) -> list[Any]:
@@ -81,7 +81,7 @@ def words(type_: Any, link: Any = str, several: bool = False) -> str:
     return f"{text}s" if several and type_ in (str, int, float) else text
 
 
-def paths(shape: type) -> Iterator[tuple[str, Field]]:
+def paths(shape: type) -> Iterator[tuple[str, ShapeField]]:
     """Yield the path of every field of a shape and of the objects in it, with the field."""
     for field in fields_of(shape):
         yield field.name, field

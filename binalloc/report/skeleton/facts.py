@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.pipeline.skeleton.program import Skeleton
-from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
+from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.skeleton import SkeletonArgument, SkeletonFields, SkeletonKernel
@@ -36,7 +36,7 @@ def _kernel(kernel: KernelSkeleton) -> SkeletonKernel:
     }
 
 
-def _argument(entry: Entry) -> SkeletonArgument:
+def _argument(entry: ArgumentEntry) -> SkeletonArgument:
     access = "read and written" if entry.reads and entry.writes else "read" if entry.reads else "written"
     return {
         "name": entry.name,

@@ -8,7 +8,7 @@ from typing import Any
 
 from binalloc.names.kernels import readable
 from binalloc.pipeline.skeleton.program import Skeleton
-from binalloc.pipeline.skeleton.types import Entry, KernelSkeleton
+from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton
 from binalloc.printable import one_line
 
 _LINE = 116
@@ -57,7 +57,7 @@ def _keys(table: dict[str, Any], reasons: dict[str, str]) -> Iterator[str]:
         yield f"{key} = {toml_value(value)}" + (f"  # {reason}" if reason else "")
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry(entry: ArgumentEntry) -> Iterator[str]:
     parameter = entry.parameter and entry.parameter != entry.name
     reasons = ([entry.parameter] if parameter else []) + entry.reasons
     lines = ["[[argument]]", *(f"{key} = {toml_value(value)}" for key, value in entry.keys.items())]

@@ -18,7 +18,7 @@ from binalloc.analysis.interference import InterferenceGraph
 from binalloc.analysis.locations import names
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.views.max_live import MaxLive, Peak, build_max_live
-from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, Point, Web, Webs
+from binalloc.analysis.web import CALL, ENTRY, GUARD, MEMORY, RETURN, Web, WebPoint, Webs
 
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.inspect import (
@@ -309,12 +309,12 @@ def program_text(program: ProgramAnalysis) -> str:
 # -- small pieces ---------------------------------------------------------------------------------------------------
 
 
-def _point(p: Point) -> list[int | str]:
+def _point(p: WebPoint) -> list[int | str]:
     """Return a point as JSON."""
     return [p.instr, _POINT_NAMES.get(p.ref, p.ref), p.unit if p.ref >= 0 or p.ref == MEMORY else 0]
 
 
-def _short(p: Point) -> str:
+def _short(p: WebPoint) -> str:
     """Return "12" for an operand, "12c" for a call, "12g" guard, "12m" lifted word, "12r" return, or "entry"."""
     if p.ref == ENTRY:
         return "entry"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.views.max_live import MaxLive, build_max_live
 from binalloc.analysis.views.peak import PeakValue, peak_values
-from binalloc.analysis.web import Point
+from binalloc.analysis.web import WebPoint
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_of
 from binalloc.printable import count, one_line
@@ -92,7 +92,7 @@ def _peak_value(program: ProgramAnalysis, value: PeakValue) -> PeakValueJson:
     }
 
 
-def _instructions(points: Sequence[Point]) -> list[int]:
+def _instructions(points: Sequence[WebPoint]) -> list[int]:
     return sorted({p.instr for p in points})
 
 

@@ -15,12 +15,12 @@ from binalloc.transform.allocate.functions.registers import (
     Infeasible,
     NeedsMemory,
     RegisterAllocation,
-    Spilling,
+    SpillOptions,
     allocate_registers,
 )
 from binalloc.transform.allocate.functions.scratch import scratch_registers
-from binalloc.transform.allocate.known import Callees, Known, by_content, by_interface
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.allocate.known import Callees, ResultStore, by_content, by_interface
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, WISH, Prices
 from binalloc.transform.virtual.analysed import Analysed, without_dead_copies
 from binalloc.transform.virtual.contract import Contract
@@ -42,11 +42,11 @@ class Attempt:
     """An attempt holds registers for all functions of `program`, as far as they are allocated."""
 
     program: ProgramAnalysis
-    known: Known  #: results for single functions that other attempts at the same budget may use as well
+    known: ResultStore  #: results for single functions that other attempts at the same budget may use as well
     unwritten: dict[str, set[WebNumber]]  #: webs that may be read without having been written, by function
     available: int  #: registers, as bits
     pointer: int  #: the slot pointer's register, -1 for none
-    clock: Clock | None = None  #: latencies that the order of instructions should hide; None keeps the order
+    clock: LatencyClock | None = None  #: latencies that the order of instructions should hide; None keeps the order
     limits: dict[str, int] = field(default_factory=dict)  #: by function, upper limit of its registers
     #: by function, arguments that are passed in memory
     stored: dict[str, frozenset[Location]] = field(default_factory=dict)
@@ -180,7 +180,7 @@ def in_registers(attempt: Attempt, name: str) -> RegisterAllocation:
 
 
 def _allocated(attempt: Attempt, name: str, *, may_spill: bool) -> RegisterAllocation:
-    how = Spilling(attempt.prices_in(name), slots=attempt.slots)
+    how = SpillOptions(attempt.prices_in(name), slots=attempt.slots)
     function, below = attempt.function(name), attempt.limit(name)
     return allocate_function(function, how, attempt.clock, may_spill=may_spill, below=below)
 
@@ -215,8 +215,8 @@ def allocate(
     spill: Spill = by_regions,
     *,
     fits: Spill = in_registers,
-    clock: Clock | None = None,
-    known: Known | None = None,
+    clock: LatencyClock | None = None,
+    known: ResultStore | None = None,
     stored: Mapping[str, Collection[Location]] | None = None,
     far: float = LOCAL_COST,
 ) -> Attempt:
@@ -224,7 +224,7 @@ def allocate(
     known: of other attempts at the same budget. stored: arguments that are passed in memory, by function. far: see
     `Attempt`."""
     isa = program.isa
-    known = known or Known()
+    known = known or ResultStore()
     doubt = unwritten(program)
     demand = max(isa.highest_register(program[name].fn.instrs) + 1 for name in program.functions)
     # the input's count is enough: more registers would only cost occupancy

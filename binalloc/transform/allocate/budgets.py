@@ -15,9 +15,9 @@ from math import inf
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.transform.allocate.attempt import Attempt, Spill, by_regions, colour_functions
 from binalloc.transform.allocate.functions.registers import Infeasible, TooDear
-from binalloc.transform.allocate.known import Known
+from binalloc.transform.allocate.known import ResultStore
 from binalloc.transform.allocate.passing import allocate_passing, with_arguments_in_memory
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.spill.prices import LOCAL_COST
 
 FEWER = (1, 2, 3, 4, 8, 12, 16)
@@ -34,10 +34,10 @@ def allocate_with_budgets(
     program: ProgramAnalysis,
     registers: int,
     slots: int,
-    clock: Clock | None,
+    clock: LatencyClock | None,
     spill: Spill = by_regions,
     below: float = inf,
-    known: Known | None = None,
+    known: ResultStore | None = None,
     *,
     for_pointer: bool = False,
     far: float = LOCAL_COST,
@@ -46,9 +46,9 @@ def allocate_with_budgets(
     cheaper, too. If a kernel with calls spills, another attempt does not hide latencies. (Hiding them in callees takes
     registers which their callers lack.) below: upper bound of the cost (exclusive); if nothing costs less, it does not
     apply."""
-    known = known or Known()
+    known = known or ResultStore()
 
-    def budgeted(clock: Clock | None, below: float) -> Attempt:
+    def budgeted(clock: LatencyClock | None, below: float) -> Attempt:
         first = allocate_passing(
             program, registers, slots, spill, clock=clock, known=known, for_pointer=for_pointer, far=far
         )

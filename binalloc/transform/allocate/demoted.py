@@ -13,7 +13,7 @@ from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.demotion import Demotion, fewest, find_demotion, find_units
 from binalloc.transform.allocate.functions.registers import Infeasible, finish
 from binalloc.transform.allocate.functions.scratch import scratch_registers
-from binalloc.transform.allocate.known import Known
+from binalloc.transform.allocate.known import ResultStore
 from binalloc.transform.assign.placed import Placed
 from binalloc.transform.spill.demote import demote
 from binalloc.transform.virtual.places import OnPlaces, on_places
@@ -37,7 +37,7 @@ class Demotions:
         demotion = find_demotion(self.units, available, order)
         if demotion is None:
             return None
-        attempt = Attempt(self.program, Known(), self.unwritten, available, left if pointer else -1, far=self.far)
+        attempt = Attempt(self.program, ResultStore(), self.unwritten, available, left if pointer else -1, far=self.far)
         for name, source in self.codes.items():
             placed = _placed(source, demotion, self.program.isa.limits.zero)
             allocation = finish(placed, attempt.contracts, source.given)

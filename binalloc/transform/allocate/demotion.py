@@ -16,7 +16,7 @@ from typing import NamedTuple
 from binalloc.analysis.locations import Location, file_of, index_of
 from binalloc.bitset import bits
 from binalloc.isa.interface.places import REG
-from binalloc.transform.spill.demote import Places, Touch, WindowNeed, touch
+from binalloc.transform.spill.demote import LinePlaces, Places, WindowNeed, touch
 from binalloc.transform.virtual.places import OnPlaces, grouped_operands
 
 ORDERS = ("cfg", "conflict")
@@ -35,20 +35,20 @@ class Demotion:
 
 
 @dataclass
-class Units:
+class DemotedUnits:
     """Units are the groups of places that are demoted together."""
 
     all: list[Places]  #: by unit, its places
     alignment: list[int]  #: by unit, its first place modulo this may not change
     of: dict[Location, int]  #: place -> unit
-    touches: list[list[Touch]] = field(default_factory=list)  #: by unit, the lines that touch it
+    touches: list[list[LinePlaces]] = field(default_factory=list)  #: by unit, the lines that touch it
     accesses: list[float] = field(default_factory=list)  #: by unit, accesses per register, weighted by loops and calls
     may_leave: set[int] = field(default_factory=set)  #: units that may be demoted
     #: places of local words, which are in memory in the input and stay there unless they are arguments or results
     local: set[Location] = field(default_factory=set)
 
 
-def find_units(codes: dict[str, OnPlaces], frequency: dict[str, float]) -> Units:
+def find_units(codes: dict[str, OnPlaces], frequency: dict[str, float]) -> DemotedUnits:
     """Return the units of a call graph. frequency: of each function."""
     handed = {place for code in codes.values() for place in code.handed}
     places = sorted({place for code in codes.values() for place in code.place})
@@ -69,7 +69,7 @@ def find_units(codes: dict[str, OnPlaces], frequency: dict[str, float]) -> Units
     return units
 
 
-def _united(places: Sequence[Location], operands: set[tuple[Places, int]]) -> Units:
+def _united(places: Sequence[Location], operands: set[tuple[Places, int]]) -> DemotedUnits:
     """Make units of the places: operands that overlap are one, and each other place is one."""
     last: dict[Location, Location] = {p: p for p in places}  # first place of an operand -> its last
     for members, _ in operands:
@@ -81,7 +81,7 @@ def _united(places: Sequence[Location], operands: set[tuple[Places, int]]) -> Un
             found.append([])
         found[-1].append(place)
         end = max(end, last[place])
-    units = Units([], [], {})
+    units = DemotedUnits([], [], {})
     for together in sorted(found, key=lambda o: (-len(o), o)):
         units.of.update(dict.fromkeys(together, len(units.all)))
         units.all.append(tuple(together))
@@ -92,14 +92,14 @@ def _united(places: Sequence[Location], operands: set[tuple[Places, int]]) -> Un
     return units
 
 
-def fewest(units: Units) -> int:
+def fewest(units: DemotedUnits) -> int:
     """Return a lower bound of the registers left when every unit that may be demoted is; for people."""
     gone = units.local.union(*(units.all[u] for u in units.may_leave))
     window = max((line.window(gone).size for lines in units.touches for line in lines), default=0)
     return window + sum(len(members) for members in units.all if members[0] not in gone)
 
 
-def _account(units: Units, found: Touch, frequency: float) -> None:
+def _account(units: DemotedUnits, found: LinePlaces, frequency: float) -> None:
     touched: dict[int, int] = {}
     for operand in (*found.before, *found.after):
         unit = units.of[operand[0]]
@@ -109,7 +109,7 @@ def _account(units: Units, found: Touch, frequency: float) -> None:
         units.accesses[unit] += frequency * found.weight * registers / len(units.all[unit])
 
 
-def find_demotion(units: Units, available: int, order: str | None) -> Demotion | None:
+def find_demotion(units: DemotedUnits, available: int, order: str | None) -> Demotion | None:
     """Return the first demotion that leaves room for all other places and the window in the registers of `available`
     (bits); None if there is none. With more registers, the same sequence of choices only ends earlier. order: None if
     no register may be demoted."""
@@ -124,7 +124,7 @@ def find_demotion(units: Units, available: int, order: str | None) -> Demotion |
     return None
 
 
-def _row(units: Units, gone: set[Location], order: str | None) -> Iterator[tuple[Places, WindowNeed]]:
+def _row(units: DemotedUnits, gone: set[Location], order: str | None) -> Iterator[tuple[Places, WindowNeed]]:
     """Yield (places demoted next, the window then), first with nothing beyond `gone`. The caller adds the places to
     `gone`."""
     need = WindowNeed()

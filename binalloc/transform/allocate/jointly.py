@@ -19,7 +19,7 @@ from binalloc.transform.spill.find_regions import FoundRegions, find_regions
 from binalloc.transform.spill.list_spills import list_spills
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import ANYWHERE, ENTRY
-from binalloc.transform.virtual.room import CallSite, call_sites, room
+from binalloc.transform.virtual.room import CallRoom, call_sites, room
 
 MOST_ITEMS = 4_000  # Upper limit of items of all functions together: the solver does not close larger models.
 
@@ -64,7 +64,7 @@ def _function(attempt: Attempt, name: str, runs: float) -> JointFunction:
     return JointFunction(name, spills, runs, there.pressure, own, arguments, calls)
 
 
-def _at_best(given: Analysed, site: CallSite) -> frozenset[int]:
+def _at_best(given: Analysed, site: CallRoom) -> frozenset[int]:
     """Change the call to one whose callee leaves all its arguments where they are; return the values of these
     arguments."""
     operands = [o.values[0] for o in given.flat.items[site.item].uses]
@@ -74,7 +74,7 @@ def _at_best(given: Analysed, site: CallSite) -> frozenset[int]:
     return passed
 
 
-def _go_through(found: FoundRegions, site: CallSite) -> None:
+def _go_through(found: FoundRegions, site: CallRoom) -> None:
     """Let the regions of arguments that live on include the inside of the call, too."""
     for v in site.kept:
         region = next(r for start, end, r in found.spans[v] if start <= 2 * site.item + 1 < end)

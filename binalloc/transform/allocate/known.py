@@ -19,8 +19,8 @@ Callees = tuple[Hashable, ...]  # a function's callees, with the content of thei
 
 
 @dataclass
-class Known:
-    """`Known` keeps results for single functions, so that several attempts can share them."""
+class ResultStore:
+    """`ResultStore` keeps results for single functions, so that several attempts can share them."""
 
     #: virtual code by function, its arguments in memory and interfaces of its callees
     codes: dict[tuple[str, Callees], Analysed] = field(default_factory=dict)

@@ -23,8 +23,8 @@ from binalloc.transform.allocate.attempt import (
     in_registers,
 )
 from binalloc.transform.allocate.functions.registers import Infeasible, RegisterAllocation, TooDear
-from binalloc.transform.allocate.known import Known
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.allocate.known import ResultStore
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.transform.virtual.code import ENTRY, STORE
 from binalloc.transform.virtual.virtualise import may_be_stored, never_written
@@ -41,15 +41,15 @@ def allocate_passing(
     spill: Spill = by_regions,
     *,
     fits: Spill = in_registers,
-    clock: Clock | None = None,
-    known: Known | None = None,
+    clock: LatencyClock | None = None,
+    known: ResultStore | None = None,
     for_pointer: bool = False,
     far: float = LOCAL_COST,
 ) -> Attempt:
     """Allocate as `allocate` does, with as many arguments in registers as fit. for_pointer: if there are slots but no
     register is left for their pointer unless arguments are passed in memory, take the cheaper of both, as if all had
     slots. Raises Infeasible."""
-    known = known or Known()
+    known = known or ResultStore()
     found: Attempt | None = None
     for stored in ({}, *beyond_numbers(program)):
         try:

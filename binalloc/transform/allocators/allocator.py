@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from binalloc.transform.allocate.attempt import Attempt
     from binalloc.transform.allocate.functions.solver import SolverReport
     from binalloc.transform.allocate.spill_cost import SpillCost
-    from binalloc.transform.order.clock import Clock
+    from binalloc.transform.order.clock import LatencyClock
 
 CPSAT = "cpsat"  # the name of the allocator that has a solver
 SOLVER_LIMIT = 4.0
@@ -42,11 +42,11 @@ class Problem:
     layout: str = DEFAULT_LAYOUT  #: of the slots of callers and callees, see `models.allocation.stack.layouts`
 
     @property
-    def clock(self) -> Clock | None:
+    def clock(self) -> LatencyClock | None:
         """Return the latencies that the order of instructions should hide."""
-        from binalloc.transform.order.clock import Clock
+        from binalloc.transform.order.clock import LatencyClock
 
-        return Clock(self.machine) if self.machine is not None else None
+        return LatencyClock(self.machine) if self.machine is not None else None
 
     @property
     def far(self) -> float:

@@ -16,7 +16,7 @@ from binalloc.transform.allocators.heuristic import Heuristic, own_slots, plain_
 
 if TYPE_CHECKING:
     from binalloc.transform.allocate.attempt import Attempt
-    from binalloc.transform.allocate.known import Known
+    from binalloc.transform.allocate.known import ResultStore
 
 
 FEW = 2
@@ -27,14 +27,14 @@ regions. Chosen by hand."""
 class Best(Heuristic):
     """Allocator `best` takes the cheapest of all plans that it tries."""
 
-    def attempt(self, problem: Problem, below: float = inf, known: Known | None = None) -> Attempt:
+    def attempt(self, problem: Problem, below: float = inf, known: ResultStore | None = None) -> Attempt:
         """Return the cheapest attempt found. below: upper bound of the cost (exclusive); if nothing costs less, it does
         not apply. known: of other attempts at the problem."""
         from binalloc.transform.allocate.budgets import allocate_with_budgets
         from binalloc.transform.allocate.cheaper import by_regions_or_whole
-        from binalloc.transform.allocate.known import Known
+        from binalloc.transform.allocate.known import ResultStore
 
-        known = known or Known()
+        known = known or ResultStore()
         found = allocate_with_budgets(
             problem.program, problem.registers, problem.slots, problem.clock, by_regions_or_whole, below, known,
             for_pointer=True, far=problem.far,
@@ -46,9 +46,9 @@ class Best(Heuristic):
         return plain if plain.cost < found.cost else found
 
     def allocate(self, problem: Problem) -> Plan:
-        from binalloc.transform.allocate.known import Known
+        from binalloc.transform.allocate.known import ResultStore
 
-        known = Known()
+        known = ResultStore()
         found = self.plan(self.attempt(problem, known=known), problem)
         if found.attempt.pointer < 0 or not found.cost.cost:
             return found
@@ -62,7 +62,7 @@ class Best(Heuristic):
         plans.append(self._without_slots(problem, found, below, known) or found)
         return min(plans, key=_by_cost)
 
-    def _without_slots(self, problem: Problem, found: Plan, below: float, known: Known) -> Plan | None:
+    def _without_slots(self, problem: Problem, found: Plan, below: float, known: ResultStore) -> Plan | None:
         """Return the cheapest plan without slots. found: a plan with slots. below: upper bound of the cost
         (exclusive)."""
         from binalloc.transform.allocate.cheaper import without_slots

@@ -10,7 +10,7 @@ from binalloc.transform.allocators.allocator import Plan, Problem
 
 if TYPE_CHECKING:
     from binalloc.transform.allocate.attempt import Attempt
-    from binalloc.transform.allocate.known import Known
+    from binalloc.transform.allocate.known import ResultStore
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Heuristic:
         return Plan(attempt, plan_memory(attempt, problem.kernel, slots, self.priority, layout=problem.layout))
 
 
-def plain_attempt(problem: Problem, known: Known | None = None) -> Attempt:
+def plain_attempt(problem: Problem, known: ResultStore | None = None) -> Attempt:
     """Return an attempt with values spilled region by region. known: of other attempts at the problem."""
     from binalloc.transform.allocate.budgets import allocate_with_budgets
 

@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Any
 
 from binalloc.errors import Refused
-from binalloc.plugins.entries import Entry
+from binalloc.plugins.entries import PluginEntry
 from binalloc.plugins.fault import PluginFault, blaming
 from binalloc.transform.allocators.allocator import Allocator, Plan, Problem
 
@@ -21,7 +21,7 @@ class InstalledAllocator:
 
     #: names an object with `allocate(problem)`, or a class that takes no arguments; without `is_feasible`, allocating
     #: finds that out
-    entry: Entry
+    entry: PluginEntry
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ def blamed_for(allocator: Allocator) -> AbstractContextManager[None]:
 
 
 @cache
-def _loaded(entry: Entry) -> Any:
+def _loaded(entry: PluginEntry) -> Any:
     found = entry.load()
     if isinstance(found, type):
         with blaming(entry.place):

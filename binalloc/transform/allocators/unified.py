@@ -29,7 +29,7 @@ def _whole(attempt: Attempt, name: str) -> RegisterAllocation:
     return whole_allocation(attempt.virtual(name), attempt.available, attempt.contracts)
 
 
-class Unified(Heuristic):
+class UnifiedAllocator(Heuristic):
     """Allocator `unified` spills whole variables, gives slots by frequency, and moves at every call."""
 
     def attempt(self, problem: Problem) -> Attempt:
@@ -51,4 +51,6 @@ class Unified(Heuristic):
         return second
 
 
-UNIFIED = Unified("unified", "whole values, slots by frequency, moving stack: the unified paper's", True, "frequency")
+UNIFIED = UnifiedAllocator(
+    "unified", "whole values, slots by frequency, moving stack: the unified paper's", True, "frequency"
+)

@@ -36,7 +36,7 @@ class Arrangement:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ItemDemand:
     """The demands of an item on an arrangement follow from its wide operands and results."""
 
     operands: Mapping[Wide, int]  #: wide operand -> alignment of its first register
@@ -46,7 +46,7 @@ class Wanted:
     late: Mapping[int, int]  #: register -> the item that may be about to write it although nobody reads the result
 
 
-def arrange(where: dict[int, int], available: int, wanted: Wanted) -> Arrangement | None:
+def arrange(where: dict[int, int], available: int, wanted: ItemDemand) -> Arrangement | None:
     """Return the cheapest arrangement found, None where there is none. available: registers, as bits."""
     runs = _runs(wanted.operands)
     if runs is None:
@@ -114,7 +114,7 @@ def _run(places: dict[int, int], demands: list[tuple[int, int]]) -> _Run | None:
 
 
 def _choices(
-    where: dict[int, int], available: int, wanted: Wanted, results: list[Wide]
+    where: dict[int, int], available: int, wanted: ItemDemand, results: list[Wide]
 ) -> list[tuple[int, int, list[tuple[Wide, int]]]]:
     """List places for the results, ascending: (lower limit of moves, rank among choices with the same limit, bases)."""
     first = results[0]
@@ -172,7 +172,7 @@ class _Try:
     that end. moves: so far; the try fails with more than `most`."""
 
     def __init__(
-        self, where: dict[int, int], available: int, wanted: Wanted, runs: Sequence[_Run], most: int
+        self, where: dict[int, int], available: int, wanted: ItemDemand, runs: Sequence[_Run], most: int
     ) -> None:
         self.where, self.available, self.wanted, self.runs, self.most = where, available, wanted, runs, most
         self.moves = 0

@@ -11,13 +11,13 @@ from binalloc.transform.assign.bundles import Bundles, find_bundles
 from binalloc.transform.assign.homes import find_homes
 from binalloc.transform.assign.placed import Placed, ScanPlan
 from binalloc.transform.assign.scan import scan
-from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
+from binalloc.transform.assign.wishes import NO_HOME, BundleHomes, Wishes
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import KEEP, Item, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
-from binalloc.transform.virtual.room import CallSite, call_sites
+from binalloc.transform.virtual.room import CallRoom, call_sites
 
 _BEFORE = 0.01
 """Preference of a value for its register in the input, in copies saved. It is far below one copy, so that it only
@@ -29,7 +29,7 @@ class Homeless:
     """Homeless code fits the registers but has no homes yet. It comes with all that finding them needs."""
 
     given: Analysed
-    sites: list[CallSite]
+    sites: list[CallRoom]
     points: list[list[Interval]]  #: by value, points inside of calls included
     bundles: Bundles
 
@@ -59,7 +59,7 @@ def assign(given: Analysed, available: int, contracts: Mapping[str, Contract]) -
     return settle(code, homes, available)
 
 
-def settle(code: Homeless, homes: Homes, available: int) -> Placed:
+def settle(code: Homeless, homes: BundleHomes, available: int) -> Placed:
     """Assign registers as `assign` does, with homes that were found in `available`."""
     given, bundles = code.given, code.bundles
     flat, live = given.flat, given.live
@@ -105,7 +105,7 @@ def _results(flat: Flat, home: list[int]) -> dict[int, int] | None:
     return found
 
 
-def _with_calls(live: LiveRanges, sites: list[CallSite]) -> list[list[Interval]]:
+def _with_calls(live: LiveRanges, sites: list[CallRoom]) -> list[list[Interval]]:
     """Return the points of each value, points inside of calls included."""
     points = [list(pieces) for pieces in live.intervals]
     for site in sites:
@@ -114,7 +114,7 @@ def _with_calls(live: LiveRanges, sites: list[CallSite]) -> list[list[Interval]]
     return points
 
 
-def _wishes(code: VCode, flat: Flat, sites: list[CallSite], available: int) -> Wishes:
+def _wishes(code: VCode, flat: Flat, sites: list[CallRoom], available: int) -> Wishes:
     """Collect what the values ask of registers: fixed operands of calls, and the registers of the input."""
     busy: dict[int, list[int]] = {}
     owner: dict[tuple[int, int], int] = {}
@@ -137,7 +137,7 @@ def _wishes(code: VCode, flat: Flat, sites: list[CallSite], available: int) -> W
 
 
 def _busy_at_call(
-    flat: Flat, site: CallSite, busy: dict[int, list[int]], owner: dict[tuple[int, int], int]
+    flat: Flat, site: CallRoom, busy: dict[int, list[int]], owner: dict[tuple[int, int], int]
 ) -> None:
     """Enter the registers that a call takes: for arguments before it, overwritten ones inside, for results after it."""
     item = flat.items[site.item]

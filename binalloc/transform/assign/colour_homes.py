@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from binalloc.models.allocation.colouring import ColouringProblem, Group, colour
+from binalloc.models.allocation.colouring import ColouringProblem, NodeGroup, colour
 from binalloc.models.allocation.terms import Interval, Register, Value
 from binalloc.transform.assign.bundles import Bundles
-from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
+from binalloc.transform.assign.wishes import NO_HOME, BundleHomes, Wishes
 
 _ROUNDING = 1e-9  # relative error of sums that are added in another order
 
 
 def colour_homes(
     bundles: Bundles, wishes: Wishes, points: list[list[Interval]], available: int, most: float
-) -> Homes:
+) -> BundleHomes:
     """Return homes by colouring. points: by value. available: registers, as bits. most: upper limit of the cost lost;
     homes that lose more are of no use to the caller, and may lose more than they had to."""
     used = [b for b, bundle in enumerate(bundles.all) if bundle.members]
     groups = [
-        Group(
+        NodeGroup(
             tuple((Value(v), offset) for v, offset in bundles.all[b].members),
             len(bundles.all[b].points),
             bundles.all[b].align,
@@ -50,7 +50,7 @@ def colour_homes(
             base[b] = register - offset
         else:
             lost += groups[g].cost
-    return Homes(base, lost)
+    return BundleHomes(base, lost)
 
 
 def _adjacency(points: list[list[Interval]]) -> list[int]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from binalloc.transform.assign.assign import Homeless
 from binalloc.transform.assign.homes import find_all_homes
-from binalloc.transform.assign.wishes import NO_HOME, Homes
+from binalloc.transform.assign.wishes import NO_HOME, BundleHomes
 
 
-def fewest_homes(code: Homeless, least: int, limit: int) -> tuple[Homes, int]:
+def fewest_homes(code: Homeless, least: int, limit: int) -> tuple[BundleHomes, int]:
     """Return homes in registers from 0 up, and the number of registers. Above `limit` that number is not the smallest
     one. least: lower bound of the number."""
     blocked = 0
@@ -21,7 +21,7 @@ def fewest_homes(code: Homeless, least: int, limit: int) -> tuple[Homes, int]:
     enough = 2 * least + blocked.bit_length()
     wishes = code.wishes((1 << enough) - 1)
 
-    def found(count: int) -> Homes | None:
+    def found(count: int) -> BundleHomes | None:
         return find_all_homes(code.bundles, wishes, (1 << count) - 1, code.end)
 
     homes = found(least) if least <= limit else None
@@ -43,7 +43,7 @@ def fewest_homes(code: Homeless, least: int, limit: int) -> tuple[Homes, int]:
     return best, most
 
 
-def _used(code: Homeless, homes: Homes) -> int:
+def _used(code: Homeless, homes: BundleHomes) -> int:
     """Return one more than the highest register of a home."""
     bases = zip(code.bundles.all, homes.base, strict=True)
     return max((base + len(bundle.points) for bundle, base in bases if base != NO_HOME), default=1)

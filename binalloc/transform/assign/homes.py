@@ -24,7 +24,7 @@ from binalloc.models.allocation.terms import Interval
 from binalloc.transform.assign.bundles import Bundle, Bundles
 from binalloc.transform.assign.colour_homes import colour_homes
 from binalloc.transform.assign.intervals import meet
-from binalloc.transform.assign.wishes import NO_HOME, Homes, Wishes
+from binalloc.transform.assign.wishes import NO_HOME, BundleHomes, Wishes
 
 _LOOK_AHEAD = 8
 """Registers beyond the first free one among which one with a taken pair mate is preferred. This keeps whole pairs free
@@ -43,13 +43,13 @@ _MOST_PUSHED = 2  # Upper limit of bundles that are moved away to make room for 
 
 def find_homes(
     bundles: Bundles, wishes: Wishes, points: list[list[Interval]], available: int, end: int
-) -> Homes:
+) -> BundleHomes:
     """Return homes for the bundles. points: by value. available: registers, as bits. end: one past the last point."""
     placing = _Placing(bundles, wishes, available, end)
     first = _used(bundles)
     cost = {b: sum(wishes.cost[v] for v, _ in bundles.all[b].members) for b in first}
     keys = _keys(bundles, first)
-    best: Homes | None = None
+    best: BundleHomes | None = None
     urgent: dict[int, int] = {}
     attempts = max(1, min(_ATTEMPTS, _BUDGET // max(1, len(first))))
     for attempt in range(attempts):
@@ -57,7 +57,7 @@ def find_homes(
         order = sorted(first, key=lambda b, key=key: (-urgent.get(b, 0), *key(b)))  # type: ignore[misc]
         base = placing.run(order)
         missing = [b for b in order if base[b] == NO_HOME]
-        homes = Homes(base, sum(cost[b] for b in missing))
+        homes = BundleHomes(base, sum(cost[b] for b in missing))
         if best is None or homes.lost < best.lost:
             best = homes
         if not missing:
@@ -71,7 +71,7 @@ def find_homes(
     return best
 
 
-def find_all_homes(bundles: Bundles, wishes: Wishes, available: int, end: int) -> Homes | None:
+def find_all_homes(bundles: Bundles, wishes: Wishes, available: int, end: int) -> BundleHomes | None:
     """Return homes as `find_homes` does, but None once some bundle has no home in any of the simple orders."""
     placing = _Placing(bundles, wishes, available, end)
     first = _used(bundles)
@@ -81,7 +81,7 @@ def find_all_homes(bundles: Bundles, wishes: Wishes, available: int, end: int) -
     for key in keys:
         base = placing.run(sorted(first, key=key), whole=True)
         if all(base[b] != NO_HOME for b in first):
-            return Homes(base, 0.0)
+            return BundleHomes(base, 0.0)
     return None
 
 

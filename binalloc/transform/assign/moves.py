@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 
-class Move(NamedTuple):
+class RegisterMove(NamedTuple):
     """A move copies the content of register `source` to `target`."""
 
     target: int
@@ -14,7 +14,7 @@ class Move(NamedTuple):
     exchange: bool = False  #: the content of `target` goes to `source` at the same time
 
 
-def in_sequence(moves: Sequence[tuple[int, int]], free: int, vacated: Collection[int] = ()) -> list[Move]:
+def in_sequence(moves: Sequence[tuple[int, int]], free: int, vacated: Collection[int] = ()) -> list[RegisterMove]:
     """Order moves (target, source), targets distinct, so that each target gets the content of its source before all of
     them. free: a register without content before and after, or -1. vacated: sources that are no targets and not needed
     afterwards. With either of them, no exchange is needed.
@@ -28,8 +28,8 @@ def in_sequence(moves: Sequence[tuple[int, int]], free: int, vacated: Collection
     circles = list(_circles(left))
     if spare >= 0:
         for circle in circles:
-            out.append(Move(spare, circle[0]))
-            out += [Move(t, s) for t, s in zip(circle, (*circle[1:], spare), strict=True)]
+            out.append(RegisterMove(spare, circle[0]))
+            out += [RegisterMove(t, s) for t, s in zip(circle, (*circle[1:], spare), strict=True)]
         return out
     for turn in (1, 0):
         for circle in circles:
@@ -37,17 +37,17 @@ def in_sequence(moves: Sequence[tuple[int, int]], free: int, vacated: Collection
     return out
 
 
-def _chains(left: dict[int, int]) -> list[Move]:
+def _chains(left: dict[int, int]) -> list[RegisterMove]:
     """Return moves into targets that nobody reads any more, one after the other; `left` keeps the cycles."""
     readers: dict[int, int] = {}
     for source in left.values():
         readers[source] = readers.get(source, 0) + 1
     ready = sorted(t for t in left if t not in readers)
-    out: list[Move] = []
+    out: list[RegisterMove] = []
     while ready:
         target = ready.pop()
         source = left.pop(target)
-        out.append(Move(target, source))
+        out.append(RegisterMove(target, source))
         readers[source] -= 1
         if not readers[source] and source in left:
             ready.append(source)
@@ -68,11 +68,11 @@ def _circles(left: Mapping[int, int]) -> Iterator[list[int]]:
         yield circle
 
 
-def _mirrored(circle: Sequence[int], turn: int) -> Iterator[Move]:
+def _mirrored(circle: Sequence[int], turn: int) -> Iterator[RegisterMove]:
     """Yield exchanges of the registers at places whose sum is `turn`. After 1 and then 0, all contents have moved by
     one place."""
     count = len(circle)
     for k in range(count):
         other = (turn - k) % count
         if k < other:
-            yield Move(circle[k], circle[other], exchange=True)
+            yield RegisterMove(circle[k], circle[other], exchange=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from binalloc.transform.virtual.code import VCode
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
-from binalloc.transform.virtual.room import CallSite
+from binalloc.transform.virtual.room import CallRoom
 
 
 class NoPlace(Exception):
@@ -39,7 +39,7 @@ class ScanPlan:
 
     flat: Flat
     live: LiveRanges
-    sites: dict[int, CallSite]  #: item -> call
+    sites: dict[int, CallRoom]  #: item -> call
     available: int  #: registers, as bits
     home: list[int]  #: by value, NONE for none
     claims: list[list[int]]  #: by register, the points at which a value begins to use it as its home, ascending

@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from binalloc.bitset import bits, lowest
 from binalloc.isa.sets.table import view
 from binalloc.models.allocation.terms import Value
-from binalloc.transform.assign.arrange import NONE, Wanted, Wide, WideResult, arrange
+from binalloc.transform.assign.arrange import NONE, ItemDemand, Wide, WideResult, arrange
 from binalloc.transform.assign.moves import in_sequence
 from binalloc.transform.assign.placed import NoPlace, Placed, ScanPlan
 from binalloc.transform.virtual.code import EXCHANGE, KEEP, MOVED, Item, VCode, VOperand, copy_item
 from binalloc.transform.virtual.edges import ends_in_jump, place_on_edges
 from binalloc.transform.virtual.flat import reverse_postorder
 from binalloc.transform.virtual.live_ranges import deaths
-from binalloc.transform.virtual.room import CallSite
+from binalloc.transform.virtual.room import CallRoom
 
 _FAR = 1 << 60  # behind all points of any code
 
@@ -348,7 +348,7 @@ class _Scan:
         bases = self._as_they_are(operands, results, gone)
         if bases is not None:
             return bases
-        found = arrange(self.where, self.plan.available, Wanted(operands, results, gone, self.plan.home, self.late))
+        found = arrange(self.where, self.plan.available, ItemDemand(operands, results, gone, self.plan.home, self.late))
         if found is None:
             self.failed.append(k)
             return {}
@@ -436,7 +436,7 @@ class _Scan:
         for v in self.dead.get(k, ()):
             self._drop(v)
 
-    def _arrange(self, final: dict[int, int], survivors: set[int], site: CallSite, weight: float) -> None:
+    def _arrange(self, final: dict[int, int], survivors: set[int], site: CallRoom, weight: float) -> None:
         """Make registers hold the values of `final`; a value may be needed in several."""
         moves = sorted((r, self.where[v]) for r, v in final.items() if self.where[v] != r)
         if moves:

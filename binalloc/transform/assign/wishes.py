@@ -19,7 +19,7 @@ class Wishes:
 
 
 @dataclass
-class Homes:
+class BundleHomes:
     """Homes are registers for the whole live ranges of bundles."""
 
     base: list[int]  #: by bundle, NO_HOME for none

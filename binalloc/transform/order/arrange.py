@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from binalloc.analysis.flow.backward import ALWAYS
 from binalloc.models.allocation.terms import Interval
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.order.dependences import dependences, divided, stretches
 from binalloc.transform.order.latency import by_latency, ends_at
 from binalloc.transform.order.local_words import keeps_its_order, touches_local
@@ -109,7 +109,7 @@ def _reaches(pieces: list[Interval], point: int) -> bool:
     return at >= 0 and pieces[at][1] >= point
 
 
-def for_latency(given: Analysed, registers: int, clock: Clock, *, spilled: bool = False) -> Analysed:
+def for_latency(given: Analysed, registers: int, clock: LatencyClock, *, spilled: bool = False) -> Analysed:
     """Return the code with a better order of every stretch in which results are waited for. In that order results
     arrive earlier, as far as `registers` allow. spilled: whether the code has its spill code."""
     keeps = touches_local if spilled else keeps_its_order

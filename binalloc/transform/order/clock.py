@@ -22,7 +22,7 @@ suits the samples best at full size."""
 
 
 @dataclass(frozen=True)
-class Clock:
+class LatencyClock:
     """A clock gives the latency of items on one machine."""
 
     machine: Machine  #: the machine whose latencies count

@@ -18,7 +18,7 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED
 from binalloc.isa.sets.table import set_of, view
 from binalloc.models.allocation.terms import Value
-from binalloc.transform.spill.expressions import Expression, Expressions
+from binalloc.transform.spill.expressions import Expressions, RecomputedExpression
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.code import AGAIN, COPY, MOVED, RELOAD, Item, VCode, VOperand, copy_item
 from binalloc.transform.virtual.flat import Flat
@@ -75,7 +75,7 @@ class Comebacks:
     ) -> None:
         self.code, self.flat, self.prices = code, flat, prices
         self.expressions = (expressions or Expressions(code, flat, live)) if recompute else None
-        self._found: dict[tuple[int, int], Expression | None] = {}
+        self._found: dict[tuple[int, int], RecomputedExpression | None] = {}
         self._kept: set[int] = set()
         self._reloads: dict[float, Price] = {}
         self.chosen: Collection[int] | None = None
@@ -86,7 +86,7 @@ class Comebacks:
         other.prices, other._kept = prices, set()
         return other
 
-    def _expression(self, v: int, item: int) -> Expression | None:
+    def _expression(self, v: int, item: int) -> RecomputedExpression | None:
         if self.expressions is None or not self.expressions.pure(v) or item < 0 or v in self._kept:
             return None
         key = v, item
@@ -147,7 +147,7 @@ class Comebacks:
                     self._kept.add(back.value)
                     changed = True
 
-    def _again_cost(self, found: Expression, back: Return, where: Where) -> float:
+    def _again_cost(self, found: RecomputedExpression, back: Return, where: Where) -> float:
         total = RECOMPUTED * found.length
         for leaf in found.leaves:
             name = where(leaf, back)
@@ -224,7 +224,7 @@ class Comebacks:
         again = [self.flat.items[k].instr for k in found.items]
         return [*constants, *(instr for instr in again if instr is not None)]
 
-    def _of(self, v: int) -> list[Expression | None]:
+    def _of(self, v: int) -> list[RecomputedExpression | None]:
         """List the expressions found for v, by the place of the comeback."""
         return [self._found[v, item] for item in sorted(item for value, item in self._found if value == v)]
 
@@ -245,7 +245,7 @@ class Comebacks:
         assert found is not None, "a value that is neither in memory nor to be recomputed"
         return self._repeated(found, back, into, where)
 
-    def _repeated(self, found: Expression, back: Return, into: Value, where: Where) -> list[Item]:
+    def _repeated(self, found: RecomputedExpression, back: Return, into: Value, where: Where) -> list[Item]:
         out: list[Item] = []
         names: dict[int, Value] = {}
         for v in (*found.constants, *found.leaves):

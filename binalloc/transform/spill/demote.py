@@ -71,7 +71,7 @@ def first_fit(operands: Sequence[tuple[Places, int]], block: int) -> dict[Places
     return out
 
 
-class Touch(NamedTuple):
+class LinePlaces(NamedTuple):
     """A touch lists the places that one line needs in registers at the same time."""
 
     before: Operands  #: before the line
@@ -89,7 +89,7 @@ class Touch(NamedTuple):
         return _need(before).with_others([_need(after)])
 
 
-def touch(code: OnPlaces, item: Item) -> Touch | None:
+def touch(code: OnPlaces, item: Item) -> LinePlaces | None:
     """Return the places that the line touches, None if it never needs the window."""
     if item.kind == ENTRY or item.callee or _stored_zero(item):
         return None
@@ -99,7 +99,7 @@ def touch(code: OnPlaces, item: Item) -> Touch | None:
         before = _operands(code, (*item.uses, *item.defs))
     if not before and not after:
         return None
-    return Touch(before, after, item.weight, item.kind == COPY)
+    return LinePlaces(before, after, item.weight, item.kind == COPY)
 
 
 def _operands(code: OnPlaces, operands: Sequence[VOperand]) -> dict[Places, int]:
@@ -130,7 +130,7 @@ class Demoted:
 
 def demote(source: OnPlaces, gone: Collection[Location], window: int) -> Demoted:
     """Return the function with the places `gone` in memory. window: number of its registers, enough for every
-    `Touch`."""
+    `LinePlaces`."""
     work = _Demoting(source, gone, window)
     work.run()
     _drop_unread_stores(work.code)

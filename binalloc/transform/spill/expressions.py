@@ -30,7 +30,7 @@ MOST = 5  # upper limit of instructions in one expression; a larger one makes th
 
 
 @dataclass(slots=True)
-class Expression:
+class RecomputedExpression:
     """An expression is a sequence of items to repeat."""
 
     items: list[int] = field(default_factory=list)  #: numbers of the items, in order
@@ -57,20 +57,20 @@ class Expressions:
         self._tree: DominatorTree | None = None
         self._live_predicates: list[int] | None = None
         self._sources: dict[int, int] = {}
-        self._known: dict[tuple[int, int], Expression | None] = {}
+        self._known: dict[tuple[int, int], RecomputedExpression | None] = {}
 
-    def find(self, v: int, at: int) -> Expression | None:
+    def find(self, v: int, at: int) -> RecomputedExpression | None:
         """Return an expression for v just before item `at`; None if there is none, or none short enough."""
         key = v, at
         if key not in self._known:
             self._known[key] = self._find(v, at)
         return self._known[key]
 
-    def _find(self, v: int, at: int) -> Expression | None:
+    def _find(self, v: int, at: int) -> RecomputedExpression | None:
         source = self._source(v)
         if source < 0 or (source >= at and self.block_of[source] == self.block_of[at]):
             return None
-        out = Expression()
+        out = RecomputedExpression()
         if self._collect(v, source, at, out) and self._has_predicates(out, at):
             out.items = sorted(set(out.items))
             out.leaves = sorted(set(out.leaves))
@@ -95,7 +95,7 @@ class Expressions:
         item = self.flat.items[k]
         return item.guard is None and (item.kind == COPY or repeatable(item, self.code.banks))
 
-    def _collect(self, v: int, source: int, at: int, out: Expression) -> bool:
+    def _collect(self, v: int, source: int, at: int, out: RecomputedExpression) -> bool:
         """Add all instructions needed to repeat `source` at item `at`, where `source` defines v. Say whether that is
         possible."""
         if source in out.items:
@@ -120,7 +120,7 @@ class Expressions:
             return False
         return out.length <= MOST and self._carries(source, at, out)
 
-    def _carries(self, source: int, at: int, out: Expression) -> bool:
+    def _carries(self, source: int, at: int, out: RecomputedExpression) -> bool:
         """Add the writers of the predicates that `source` reads. Say whether that is possible."""
         wanted = self.flat.items[source].predicate_uses
         while wanted:
@@ -168,7 +168,7 @@ class Expressions:
 
     # -- predicates
 
-    def _has_predicates(self, found: Expression, at: int) -> bool:
+    def _has_predicates(self, found: RecomputedExpression, at: int) -> bool:
         """Say whether there are free predicates for all that its instructions write."""
         for k in found.items:
             item = self.flat.items[k]

@@ -22,7 +22,7 @@ from binalloc.models.allocation.terms import Interval
 from binalloc.transform.virtual.code import KEEP, Item
 from binalloc.transform.virtual.flat import Flat
 from binalloc.transform.virtual.live_ranges import LiveRanges
-from binalloc.transform.virtual.room import CallSite
+from binalloc.transform.virtual.room import CallRoom
 
 NOWHERE = -1  # no region, block or item
 _NO_POINTS: list[Interval] = []  # marks a region whose points are not known yet
@@ -45,7 +45,7 @@ _Opened = tuple[int, int, int, bool, bool, bool, bool]
 """an access with regions by the numbers under which they were opened"""
 
 
-class Edge(NamedTuple):
+class FlowEdge(NamedTuple):
     """An edge between blocks is one on which code can be placed. From NOWHERE, it means all edges into a block, with
     the code at the block's start."""
 
@@ -72,7 +72,7 @@ class FoundRegions:
     accesses: dict[int, list[RegionAccess]]  #: by item, of the values that may be spilled
     entry: list[dict[int, int]]  #: by block, value -> region that is live into it
     exit: list[dict[int, int]]  #: by block, value -> region that is live out of it
-    edges: dict[Edge, float]  #: with their weights
+    edges: dict[FlowEdge, float]  #: with their weights
     #: value -> region behind the start of a block, for blocks whose start divides regions
     start: dict[int, dict[int, int]]
 
@@ -90,7 +90,7 @@ class FoundRegions:
         """Free the memory of `spans`, which is large; they are computed again if needed."""
         self.__dict__.pop("spans", None)
 
-    def sides(self, edge: Edge) -> tuple[dict[int, int], dict[int, int]]:
+    def sides(self, edge: FlowEdge) -> tuple[dict[int, int], dict[int, int]]:
         """Return value -> region before the edge, and behind it."""
         if edge.source == NOWHERE:
             return self.entry[edge.target], self.start[edge.target]
@@ -100,7 +100,7 @@ class FoundRegions:
 def find_regions(
     flat: Flat,
     live: LiveRanges,
-    sites: Sequence[CallSite],
+    sites: Sequence[CallRoom],
     may_leave: Sequence[bool],
     *,
     at_starts: bool = True,
@@ -117,7 +117,7 @@ class _Finder:
         self,
         flat: Flat,
         live: LiveRanges,
-        sites: Sequence[CallSite],
+        sites: Sequence[CallRoom],
         may_leave: Sequence[bool],
         at_starts: bool,
     ) -> None:
@@ -132,7 +132,7 @@ class _Finder:
         self.exit: list[dict[int, int]] = []
         self.joints: list[Joint] = []  # of regions as opened
         self.start: dict[int, dict[int, int]] = {}
-        self.edges: dict[Edge, float] = {}
+        self.edges: dict[FlowEdge, float] = {}
 
     def run(self) -> FoundRegions:
         for block in self.flat.blocks():
@@ -206,7 +206,7 @@ class _Finder:
     def _start(self, block: int, since: dict[int, tuple[int, int]]) -> None:
         """Divide all regions at the start of the block."""
         weight = self.flat.weights[block]
-        self.edges[Edge(NOWHERE, block)] = weight
+        self.edges[FlowEdge(NOWHERE, block)] = weight
         for v, (entry, point) in since.items():
             since[v] = self._open(v), point
             self.joints.append(Joint(entry, since[v][0], weight, first_item(self.flat, block)))
@@ -270,7 +270,7 @@ class _Finder:
             if divides is None:
                 self.sets.union(out, into)
             else:
-                self.edges[Edge(source, target)] = divides
+                self.edges[FlowEdge(source, target)] = divides
                 self.joints.append(Joint(out, into, divides, first_item(flat, target)))
 
     def _divides(self, source: int, target: int) -> float | None:

@@ -17,7 +17,7 @@ from binalloc.isa.sets.table import view
 from binalloc.models.allocation.regions import Regions
 from binalloc.models.allocation.terms import Value
 from binalloc.transform.spill.comeback import UNKNOWN, Comebacks, Return
-from binalloc.transform.spill.find_regions import NOWHERE, Edge, FoundRegions, RegionAccess, first_item
+from binalloc.transform.spill.find_regions import NOWHERE, FlowEdge, FoundRegions, RegionAccess, first_item
 from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, KEEP, MOVED, NO_VALUE, STORE, Item, VCode, VOperand
 from binalloc.transform.virtual.edges import place_on_edges
 from binalloc.transform.virtual.flat import Flat
@@ -121,14 +121,14 @@ class _Inserter:
         if v not in self.spilled:
             return Value(v)
         if back.edge is not None:
-            return self._where_on_edge(v, Edge(*back.edge))
+            return self._where_on_edge(v, FlowEdge(*back.edge))
         for access, _, _ in self.nodes.get(back.item, ()):
             if access.value == v and access.before != NOWHERE:
                 return self._stretch(access.before).name if self._stays(access.before) else None
         region = self._region_at(v, 2 * back.item)
         return None if region in self.away else self._stretch(region).name
 
-    def _where_on_edge(self, v: int, edge: Edge) -> Value | None:
+    def _where_on_edge(self, v: int, edge: FlowEdge) -> Value | None:
         """Return the name of a value on an edge. A value in a register before the edge still is; a value that comes
         back on the edge does so before others read it."""
         before, behind = self.found.sides(edge)
@@ -161,7 +161,7 @@ class _Inserter:
             self.sets.union(define, access.after)
         return access, use, define
 
-    def _across(self, edge: Edge) -> list[tuple[int, int, int]]:
+    def _across(self, edge: FlowEdge) -> list[tuple[int, int, int]]:
         """List (value, region before the edge, region behind it) for the spilled values that cross the edge."""
         before, behind = self.found.sides(edge)
         return [(v, before[v], into) for v, into in behind.items() if v in self.spilled and v in before]
@@ -297,7 +297,7 @@ class _Inserter:
         # before an item that only reads it, because a call may overwrite it
         (add.after if access.define else add.before).append(store)
 
-    def _on_edge(self, edge: Edge, weight: float) -> list[Item]:
+    def _on_edge(self, edge: FlowEdge, weight: float) -> list[Item]:
         """Return the code on an edge: stores first, then comebacks, each after the comebacks of its operands."""
         items: list[Item] = []
         comes: dict[int, Value] = {}

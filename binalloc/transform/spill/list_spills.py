@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from binalloc.isa.sets.table import view
-from binalloc.models.allocation.spills import NONE, Comeback, Hole, Leaf, Needless, Spills, Way
+from binalloc.models.allocation.spills import NONE, Comeback, Hole, Needless, RegionWay, SpillLeaf, Spills
 from binalloc.models.allocation.stores import DEFINED
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import NOWHERE, FoundRegions, RegionAccess, first_item
@@ -63,7 +63,7 @@ class _Listing:
             return
         source = DEFINED if access.define else access.before
         if access.after not in (NOWHERE, source) and not self.comebacks.held(access.value):
-            spills.ways.append(Way(source, access.after, item.weight))
+            spills.ways.append(RegionWay(source, access.after, item.weight))
         if access.before == NOWHERE:
             return
         if access.use:
@@ -80,7 +80,7 @@ class _Listing:
         for v, (out, into) in both.items():
             if out != into:
                 if not self.comebacks.held(v):
-                    self.spills.ways.append(Way(out, into, weight, border=True))
+                    self.spills.ways.append(RegionWay(out, into, weight, border=True))
                 self._comeback(out, into, k, weight, both)
 
     def _comeback(
@@ -94,7 +94,7 @@ class _Listing:
         for leaf in leaves:
             mine = there.get(leaf) or self._region_at(leaf, k)
             if mine:
-                found.append(Leaf(leaf, mine, self.comebacks.again(leaf, k)[0]))
+                found.append(SpillLeaf(leaf, mine, self.comebacks.again(leaf, k)[0]))
         self.spills.comebacks.append(Comeback(r, to, weight, again, tuple(found), needless))
 
     def _region_at(self, v: int, k: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from binalloc.errors import Refused
 from binalloc.models.allocation.homes import Homes, choose_homes
-from binalloc.models.allocation.regions import Choice, Regions
+from binalloc.models.allocation.regions import RegionChoice, Regions
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.expressions import Expressions
 from binalloc.transform.spill.find_regions import find_regions
@@ -27,9 +27,9 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, Item, VCode
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.live_ranges import LiveRanges
-from binalloc.transform.virtual.room import CallSite, Room, call_sites, room
+from binalloc.transform.virtual.room import CallRoom, Room, call_sites, room
 
-Choose = Callable[[Homes, NDArray[np.int32], NDArray[np.int32]], Choice]
+Choose = Callable[[Homes, NDArray[np.int32], NDArray[np.int32]], RegionChoice]
 """(homes, registers needed, registers available, by point) -> the choice of regions to spill"""
 
 _ROUNDS = 8  # One round suffices unless recomputation takes registers of its own; the limit bounds the time.
@@ -45,7 +45,7 @@ class Round:
     away: list[int]  #: the spilled ones
     comebacks: Comebacks  #: how they come back
     homes: Homes | None = None  #: the input of the choice, where it is by regions
-    choice: Choice | None = None  #: the choice, likewise
+    choice: RegionChoice | None = None  #: the choice, likewise
 
 
 class Infeasible(Refused):
@@ -57,7 +57,7 @@ class NeedsMemory(Exception):
 
 
 @dataclass(frozen=True)
-class Spilling:
+class SpillOptions:
     """The options of spilling say what memory costs, how regions are chosen, and what stays free."""
 
     prices: Prices = field(default_factory=Prices)  #: of reloads and stores
@@ -73,7 +73,7 @@ def spill_to_room(
     given: Analysed,
     available: int,
     contracts: Mapping[str, Contract],
-    how: Spilling | None = None,
+    how: SpillOptions | None = None,
     *,
     may_spill: bool = True,
 ) -> Analysed:
@@ -81,7 +81,7 @@ def spill_to_room(
 
     Raises Infeasible, naming function and instruction, and NeedsMemory where it would have to spill but may not.
     """
-    how = how or Spilling()
+    how = how or SpillOptions()
     now = given
     for _ in range(_ROUNDS):
         sites = call_sites(now.flat, now.live, contracts)
@@ -107,7 +107,7 @@ def relieve(
     by: int,
     available: int,
     contracts: Mapping[str, Contract],
-    how: Spilling,
+    how: SpillOptions,
 ) -> Analysed | None:
     """Return code that fits the registers, with `by` fewer values in them before and behind each of the items, as far
     as possible; None if nothing can be spilled there."""
@@ -120,7 +120,7 @@ def relieve(
 
 
 def _leave(
-    now: Analysed, there: Room, tight: NDArray[np.int32], sites: list[CallSite], how: Spilling
+    now: Analysed, there: Room, tight: NDArray[np.int32], sites: list[CallRoom], how: SpillOptions
 ) -> Analysed | None:
     """Return the code with the cheapest regions spilled where more than `tight` values live; None if nothing can be
     spilled. Raises Infeasible."""
@@ -129,7 +129,7 @@ def _leave(
 
 
 def _without_cheapest(
-    now: Analysed, there: Room, tight: NDArray[np.int32], sites: list[CallSite], how: Spilling
+    now: Analysed, there: Room, tight: NDArray[np.int32], sites: list[CallRoom], how: SpillOptions
 ) -> VCode | None:
     """Do the work of `_leave`, without the analysis of the result."""
     code = now.copied()

@@ -21,7 +21,7 @@ from binalloc.transform.virtual.live_ranges import LiveRanges
 
 
 @dataclass
-class CallSite:
+class CallRoom:
     """A call site lists the values that survive a call, and the registers not open to them."""
 
     item: int  #: the call
@@ -34,12 +34,12 @@ class CallSite:
     extra: int = 0  #: registers needed just before the call in addition to the values live there
 
 
-def call_sites(flat: Flat, live: LiveRanges, contracts: Mapping[str, Contract]) -> list[CallSite]:
+def call_sites(flat: Flat, live: LiveRanges, contracts: Mapping[str, Contract]) -> list[CallRoom]:
     """List the calls of the code, in order."""
     where = [k for k, item in enumerate(flat.items) if item.callee]
     if not where:
         return []
-    sites = [CallSite(k, flat.points + c, 0) for c, k in enumerate(where)]
+    sites = [CallRoom(k, flat.points + c, 0) for c, k in enumerate(where)]
     befores = [*(2 * k for k in where), flat.points]
     for v, intervals in enumerate(live.intervals):
         for start, end in intervals:
@@ -53,7 +53,7 @@ def call_sites(flat: Flat, live: LiveRanges, contracts: Mapping[str, Contract]) 
     return sites
 
 
-def _fixed_registers(flat: Flat, site: CallSite, contracts: Mapping[str, Contract]) -> None:
+def _fixed_registers(flat: Flat, site: CallRoom, contracts: Mapping[str, Contract]) -> None:
     item = flat.items[site.item]
     clobbers = contracts[item.callee].clobbers
     arguments = {o.fixed: o.values[0] for o in item.uses}
@@ -79,7 +79,7 @@ class Room:
     holes: dict[int, int] = field(default_factory=dict)
 
 
-def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) -> Room:
+def room(flat: Flat, live: LiveRanges, sites: list[CallRoom], available: int) -> Room:
     """Return the room of the code. available: registers, as bits."""
     points = flat.points + len(sites)
     pressure = np.zeros(points, np.int32)
@@ -96,7 +96,7 @@ def room(flat: Flat, live: LiveRanges, sites: list[CallSite], available: int) ->
     return Room(pressure, capacity, holes)
 
 
-def registers_needed(flat: Flat, live: LiveRanges, sites: list[CallSite]) -> int:
+def registers_needed(flat: Flat, live: LiveRanges, sites: list[CallRoom]) -> int:
     """Return the smallest number of registers that can hold all values live at each point. Alignment of wide operands
     is not counted."""
     pressure = live.pressure(flat.points).tolist()

@@ -9,7 +9,7 @@ side have all come to the reconvergence point or have left (EXIT, RET), the lane
 first word. When these leave, the lanes that wait at the reconvergence point continue there. Either side may be first
 here, though ISA.md says which is. Between an instruction of one lane and a later one of another there are at least the
 first lane's way to an end of its side and the second lane's way from where it waits; lanes that run between the two
-only add waits. Hence one such *switch* between the two is enough, and `Split` lists them.
+only add waits. Hence one such *switch* between the two is enough, and `BranchSplit` lists them.
 
 Where every reconvergence point is the immediate post-dominator, lanes cannot pass the point of an outer branch while
 they wait for that of an inner one. Elsewhere the branches that may be passed are computed (`passed`), and their sides
@@ -58,7 +58,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class BranchSplit:
     """A split is a divergent branch with its two sides."""
 
     block: int  #: block whose last word it is
@@ -80,7 +80,7 @@ class HazardGraph:
         self.entry = [-1] * len(code.functions)
         self.sites: list[list[int]] = [[] for _ in code.functions]
         self.strangers: list[int] = []
-        self.splits: list[Split] = []
+        self.splits: list[BranchSplit] = []
         self.starts: dict[int, int] = {}
         numbers = {fn.address: n for n, fn in enumerate(code.functions) if fn.instrs}
         self.callees: dict[int, int] = {}
@@ -243,7 +243,7 @@ class HazardGraph:
             groups.setdefault((branch[3], branch[0] in passed), []).append(branch)
         for (point, through), branches in groups.items():
             sides_of = self._sides({s for b in branches for s in b[1:3]}, point, through)
-            self.splits += [Split(b[0], point, (sides_of[b[1]], sides_of[b[2]])) for b in branches]
+            self.splits += [BranchSplit(b[0], point, (sides_of[b[1]], sides_of[b[2]])) for b in branches]
 
     def _block_of(self, node: int) -> int:
         """Return the block whose last word is `node`, a branch."""

@@ -1,8 +1,7 @@
 """This module finds the basic blocks of one function, by positions alone.
 
-Needs a `Code`; leaves it unchanged. A block ends behind every branch, call and end, and before every branch target and
-reconvergence point.
-"""
+Needs a `FunctionCode`; leaves it unchanged. A block ends behind every branch, call and end, and before every branch
+target and reconvergence point. """
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from collections.abc import Set
 
 from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import CALLS, ENDS, Flow
-from binalloc.verify.reading.code import Code
+from binalloc.verify.reading.code import FunctionCode
 
 CLOSES = frozenset((*ENDS, *CALLS))  # words behind which a block ends
 
@@ -23,7 +22,7 @@ class Places:
     nothing.
     """
 
-    def __init__(self, code: Code, detours: Set[int] = frozenset()) -> None:
+    def __init__(self, code: FunctionCode, detours: Set[int] = frozenset()) -> None:
         count = len(code)
         leaders = {0, count}
         branch, closes, fn = Flow.BRANCH, CLOSES, code.fn
@@ -48,7 +47,7 @@ class Blocks(Places):
     """The basic blocks of a function have edges between them. after, before: successors and predecessors by number of
     the block."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: FunctionCode) -> None:
         super().__init__(code)
         count, branch, fn = len(code), Flow.BRANCH, code.fn
         number = {at: b for b, at in enumerate(self.starts)}

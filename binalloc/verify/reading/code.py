@@ -1,4 +1,4 @@
-"""This module has what the checker needs to know of single instructions, computed once per function: `Code`.
+"""This module has what the checker needs to know of single instructions, computed once per function: `FunctionCode`.
 
 Needs a Function; leaves it unchanged. Classifies each instruction twice. May the original's execution pass it silently
 (`silent`: it was deleted, and its effect on values is followed symbolically)? May a rewrite have inserted it
@@ -56,7 +56,7 @@ class Malformed(Exception):
     """`Malformed` is raised for an instruction whose fields do not fit its opcode."""
 
 
-class Code:
+class FunctionCode:
     """The code of one function has the views and classifications of its instructions. Raises Malformed.
 
     banks: bytes of constant memory in each bank. follow: spill accesses only move values; else (the original has some

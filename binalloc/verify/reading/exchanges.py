@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from binalloc.isa.interface.places import REG
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.reading.blocks import Blocks
-from binalloc.verify.reading.code import Code
+from binalloc.verify.reading.code import FunctionCode
 
 
-def find_exchanges(new: Code, origin: Sequence[int]) -> dict[int, tuple[int, int] | None]:
+def find_exchanges(new: FunctionCode, origin: Sequence[int]) -> dict[int, tuple[int, int] | None]:
     """Return for the last word of each exchange the registers exchanged, and None for its other two words."""
     found: dict[int, tuple[int, int] | None] = {}
     folds = {i: fold for i in range(len(new)) if origin[i] == -1 and (fold := _fold(new, i)) is not None}
@@ -34,7 +34,7 @@ def find_exchanges(new: Code, origin: Sequence[int]) -> dict[int, tuple[int, int
     return found
 
 
-def _fold(new: Code, i: int) -> tuple[int, int] | None:
+def _fold(new: FunctionCode, i: int) -> tuple[int, int] | None:
     """Return (a, b) for an unguarded `a ^= b`."""
     if new.views[i].guard is not None:
         return None
@@ -45,7 +45,7 @@ def _fold(new: Code, i: int) -> tuple[int, int] | None:
     return target, other if one == target else one
 
 
-def _next(new: Code, start: int, end: int, a: int, b: int) -> int:
+def _next(new: FunctionCode, start: int, end: int, a: int, b: int) -> int:
     """Return the first word in front of `end` that touches a or b; `end` if none does."""
     for i in range(start, end):
         v = new.views[i]

@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 from binalloc.isa.interface.places import PRED_BASE
 from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import Flow
-from binalloc.verify.reading.code import Code, ref_bits, ref_keys, word_keys
+from binalloc.verify.reading.code import FunctionCode, ref_bits, ref_keys, word_keys
 from binalloc.verify.reading.names import Names
-from binalloc.verify.reading.webs import Summary
+from binalloc.verify.reading.webs import OriginalSummary
 
 
 @dataclass
 class Footprint:
     """A footprint has the places that a pair of functions may touch."""
 
-    summary: Summary = field(default_factory=Summary)  #: of the original
+    summary: OriginalSummary = field(default_factory=OriginalSummary)  #: of the original
     rows: set[int] = field(default_factory=set)  #: rows of rewritten places that the pair may write, except slots
 
 
-def footprint(summary: Summary, new: Code, callees: Iterable[Footprint]) -> Footprint:
+def footprint(summary: OriginalSummary, new: FunctionCode, callees: Iterable[Footprint]) -> Footprint:
     """Return the footprint of an original with this summary and `new`, which calls `callees`."""
     out = Footprint(summary)
     for i, view in enumerate(new.views):
@@ -41,9 +41,9 @@ def footprint(summary: Summary, new: Code, callees: Iterable[Footprint]) -> Foot
     return out
 
 
-def summarise(old: Code, calls: Mapping[int, Summary], names: Names) -> Summary:
+def summarise(old: FunctionCode, calls: Mapping[int, OriginalSummary], names: Names) -> OriginalSummary:
     """Return what the original function does to places. calls: the summaries of its callees, by word."""
-    out = Summary()
+    out = OriginalSummary()
     effects = _all_effects(old, calls, names)
     for reads, writes, _ in effects:
         out.reads |= reads
@@ -55,7 +55,9 @@ def summarise(old: Code, calls: Mapping[int, Summary], names: Names) -> Summary:
     return out
 
 
-def live_after_calls(old: Code, calls: Mapping[int, Summary], names: Names, at_return: int) -> dict[int, int]:
+def live_after_calls(
+    old: FunctionCode, calls: Mapping[int, OriginalSummary], names: Names, at_return: int
+) -> dict[int, int]:
     """Return the places that may still be read behind each call, by word.
 
     at_return: places that may be read behind the function.
@@ -67,12 +69,14 @@ def live_after_calls(old: Code, calls: Mapping[int, Summary], names: Names, at_r
 
 
 def _all_effects(
-    old: Code, calls: Mapping[int, Summary], names: Names, *, through: bool = True
+    old: FunctionCode, calls: Mapping[int, OriginalSummary], names: Names, *, through: bool = True
 ) -> list[tuple[int, int, int]]:
     return [_effects(old, i, calls, names, through) for i in range(len(old))]
 
 
-def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names, through: bool) -> tuple[int, int, int]:
+def _effects(
+    old: FunctionCode, i: int, calls: Mapping[int, OriginalSummary], names: Names, through: bool
+) -> tuple[int, int, int]:
     """Return (may read before writing, may write, surely writes) of one original word, as bits.
 
     through: a place that may go through a call unwritten counts as read there.
@@ -102,7 +106,7 @@ def _effects(old: Code, i: int, calls: Mapping[int, Summary], names: Names, thro
     return reads, writes, surely
 
 
-def _live(old: Code, effects: list[tuple[int, int, int]], at_return: int) -> list[int]:
+def _live(old: FunctionCode, effects: list[tuple[int, int, int]], at_return: int) -> list[int]:
     """Return the places live in front of each word."""
     count = len(old)
     after: list[list[int]] = [[] for _ in range(count)]

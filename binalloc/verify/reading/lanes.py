@@ -19,7 +19,7 @@ from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import Memory
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.reading.blocks import Blocks
-from binalloc.verify.reading.code import Code, ref_bits
+from binalloc.verify.reading.code import FunctionCode, ref_bits
 
 _WHOLE = 1 << 8 * WORD  # the modulus at which nothing is lost: words have 32 bits
 _NUMBER = ""  # key of the number among the factors; words have other keys
@@ -37,7 +37,7 @@ class Lanes:
     calls: for each call word the places that it may write.
     """
 
-    def __init__(self, code: Code, blocks: Blocks, calls: Mapping[int, frozenset[int]]) -> None:
+    def __init__(self, code: FunctionCode, blocks: Blocks, calls: Mapping[int, frozenset[int]]) -> None:
         self.code, self.blocks, self.calls = code, blocks, calls
         self.differ = set_of(code.instrs[0]).limits.lane_registers if len(code) else frozenset()
         self.writers: list[dict[int, list[int]]] = [{} for _ in range(len(blocks))]

@@ -38,9 +38,9 @@ from binalloc.isa.interface.view import Memory, View
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.source_facts import PTX
 from binalloc.verify.reading.blocks import CLOSES, Blocks, Places
-from binalloc.verify.reading.code import Code, LocalAccess
+from binalloc.verify.reading.code import FunctionCode, LocalAccess
 from binalloc.verify.reading.lanes import Lanes
-from binalloc.verify.reading.webs import Values, Webs
+from binalloc.verify.reading.webs import NamedWebs, Values
 
 ATTEMPTS = 16
 """Words of a block that are tried as words without a counterpart before its proposal is given up. Chosen by hand: each
@@ -62,8 +62,8 @@ _WALL, _EXCHANGE, _PURE, _ACCESS = "wall", "exchange", "pure", "access"
 
 
 def find_order(
-    old: Code, blocks: Blocks, webs: Webs, loaded: Set[int], new: Code, places: Places, origin: Sequence[int],
-    model: str,
+    old: FunctionCode, blocks: Blocks, webs: NamedWebs, loaded: Set[int], new: FunctionCode, places: Places,
+    origin: Sequence[int], model: str,
 ) -> Order | None:  # fmt: skip
     """Return an order of the original's words, as the module docstring describes; None for no change.
 
@@ -97,7 +97,7 @@ def _is_unread(access: LocalAccess | None, loaded: Set[int]) -> bool:
     return access is not None and access.store and loaded.isdisjoint(access.words)
 
 
-def loaded_words(codes: Iterable[Code]) -> set[int]:
+def loaded_words(codes: Iterable[FunctionCode]) -> set[int]:
     """Return the words of local memory that the functions load at fixed addresses; other loads touch no silent word."""
     accesses = (access for code in codes for access in code.locals)
     return {w for access in accesses if access is not None and not access.store for w in access.words}
@@ -112,7 +112,7 @@ class Order(NamedTuple):
     alone: frozenset[int]
 
 
-class Named(Protocol):
+class NamedWords(Protocol):
     """Named code has the names of the values that its words read and write, by position."""
 
     uses: list[Values]  #: names of the values read
@@ -126,7 +126,7 @@ class Home(NamedTuple):
     ranks: dict[int, int]  #: for each original word the place of its first counterpart there
 
 
-def find_places(new: Code, origin: Sequence[int]) -> Places:
+def find_places(new: FunctionCode, origin: Sequence[int]) -> Places:
     """Return the rewritten program's blocks as the original has them: branches added around guarded calls divide
     nothing."""
     added = (i for i, v in enumerate(new.views) if origin[i] == -1 and v.control == Flow.BRANCH and v.guard is not None)
@@ -134,7 +134,7 @@ def find_places(new: Code, origin: Sequence[int]) -> Places:
 
 
 def find_homes(
-    old: Code, blocks: Blocks, names: Named, new: Code, theirs: Places, origin: Sequence[int]
+    old: FunctionCode, blocks: Blocks, names: NamedWords, new: FunctionCode, theirs: Places, origin: Sequence[int]
 ) -> dict[int, Home]:
     """Return for each block of the original the block of the rewritten program (`theirs`) that stands for it.
 
@@ -163,7 +163,7 @@ def find_homes(
     return out
 
 
-def _stays(old: Code, names: Named, k: int) -> bool:
+def _stays(old: FunctionCode, names: NamedWords, k: int) -> bool:
     """Return whether a word is proven only in step with the original.
 
     `Code.stays` says so for some. It also holds for a word that reads and writes one value: its result has no name of
@@ -172,7 +172,7 @@ def _stays(old: Code, names: Named, k: int) -> bool:
     return old.stays(k) or not set(names.uses[k]).isdisjoint(names.defs[k])
 
 
-def _met(old: Code, blocks: Blocks, new: Code, theirs: Places, origin: Sequence[int]) -> dict[int, int]:
+def _met(old: FunctionCode, blocks: Blocks, new: FunctionCode, theirs: Places, origin: Sequence[int]) -> dict[int, int]:
     """Return pairs of blocks at meeting points of lanes: for the original's block the rewritten program's.
 
     Blocks for which the map names several are left out.
@@ -193,7 +193,14 @@ class _Block:
     lanes of a warp do not order accesses."""
 
     def __init__(
-        self, old: Code, webs: Webs, lanes: Lanes | None, silent: Set[int], unread: Set[int], start: int, end: int
+        self,
+        old: FunctionCode,
+        webs: NamedWebs,
+        lanes: Lanes | None,
+        silent: Set[int],
+        unread: Set[int],
+        start: int,
+        end: int,
     ) -> None:
         self.old, self.webs, self.lanes, self.silent, self.start, self.end = old, webs, lanes, silent, start, end
         self.uses: dict[int, tuple[int, ...]] = {}

@@ -1,8 +1,8 @@
 """This module names the original's values: its webs, that is, definitions joined with the uses that they reach.
 
-Needs a `Code`, and for every function called the places that it may read and write (`Summary`). Leaves for each operand
-unit the name of its value (`Webs`). So two unrelated values that shared a register have two names, and the rewritten
-program need not keep the order of one's last use and the other's definition.
+Needs a `FunctionCode`, and for every function called the places that it may read and write (`OriginalSummary`). Leaves
+for each operand unit the name of its value (`NamedWebs`). So two unrelated values that shared a register have two
+names, and the rewritten program need not keep the order of one's last use and the other's definition.
 
 A guarded definition joins the value before it, since that stays in the threads where the guard fails. It does so only
 if other threads read the result: under another guard, or in a block that other threads also enter. It does not join
@@ -27,7 +27,7 @@ from binalloc.bitset import bits
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, TRUE
 from binalloc.isa.kinds import LEAVES, Flow
 from binalloc.verify.reading.blocks import Blocks
-from binalloc.verify.reading.code import Code, ref_bits
+from binalloc.verify.reading.code import FunctionCode, ref_bits
 from binalloc.verify.reading.names import Names
 
 TRUE_VALUE = PRED_BASE + TRUE  # the true predicate's value is the number of its place
@@ -39,7 +39,7 @@ Guard = tuple[int, bool]
 
 
 @dataclass
-class Summary:
+class OriginalSummary:
     """A summary says what an original function does to its caller's places, as bits; see `footprint.py`."""
 
     reads: int = 0  #: places that it reads
@@ -64,7 +64,7 @@ class Summary:
 
 
 @dataclass
-class Webs:
+class NamedWebs:
     """The webs of a function are the names of its values, for each operand and at each border."""
 
     uses: list[Values]  #: names of the operands read, by word, unit by unit in order
@@ -78,7 +78,9 @@ class Webs:
     live: list[frozenset[int]] = field(default_factory=list)  #: values live into each block
 
 
-def webs(code: Code, blocks: Blocks, returned: int, calls: Mapping[int, Summary], names: Names) -> Webs:
+def webs(
+    code: FunctionCode, blocks: Blocks, returned: int, calls: Mapping[int, OriginalSummary], names: Names
+) -> NamedWebs:
     """Name the values of `code`.
 
     returned: places that it may write and some caller may read behind it, as bits. calls: summaries of the functions
@@ -98,7 +100,7 @@ def webs(code: Code, blocks: Blocks, returned: int, calls: Mapping[int, Summary]
 class _Builder:
     """A builder numbers definitions block by block, and then joins those that are one value."""
 
-    def __init__(self, code: Code, blocks: Blocks, calls: Mapping[int, Summary]) -> None:
+    def __init__(self, code: FunctionCode, blocks: Blocks, calls: Mapping[int, OriginalSummary]) -> None:
         self.code, self.blocks, self.calls = code, blocks, calls
         count = len(code)
         self.parent: list[int] = []
@@ -263,7 +265,7 @@ class _Builder:
         there = self.blocks.of(self.code.fn.target(last))
         return None if there == p + 1 else (self.guards[last], v.guard[1] ^ (b != there))
 
-    def finish(self, names: Names) -> Webs:
+    def finish(self, names: Names) -> NamedWebs:
         """Return the webs with their final names."""
         roots: dict[int, int] = {}
         known: list[int] = []
@@ -273,7 +275,7 @@ class _Builder:
                 roots[root] = names.web(place)
             known.append(roots[root])
         of: Callable[[int], int] = known.__getitem__
-        return Webs(
+        return NamedWebs(
             uses=[tuple(map(of, xs)) if xs else xs for xs in self.uses],
             defs=[tuple(map(of, xs)) if xs else xs for xs in self.defs],
             guards=[of(x) if x >= 0 else TRUE_VALUE if x == _TRUE else x for x in self.guards],

@@ -12,7 +12,7 @@ import pytest
 from binalloc.emulator.memory.calendar import take
 from binalloc.emulator.memory.dram import catch_up, enqueue, has_room, serve_dram
 from binalloc.emulator.memory.requests import make_request
-from binalloc.emulator.state.memory_layout import DATA_FRACTION, IDLE, NEVER, Command, Kind, MemoryStat
+from binalloc.emulator.state.memory_layout import DATA_FRACTION, IDLE, NEVER, Command, MemoryStat, RequestKind
 from binalloc.emulator.state.records import Gpu
 from tests.support.oracles.dram_log import Logged, moves_data, violations
 from tests.support.oracles.dram_queue import Wanted, commands
@@ -79,7 +79,7 @@ def run(seed: int, buses: int, slow: Fraction = Fraction(1), apart: int = 0, ref
 
     def ask(channel: int, tick: int) -> None:
         """A request for a channel with room; what it needs begins at `tick`."""
-        r = make_request(g, Kind.LOAD, 0, 0, 0, 0)
+        r = make_request(g, RequestKind.LOAD, 0, 0, 0, 0)
         g.writes[r] = int(rng.random() < writes)
         bursts = rng.randint(1, 4)
         bank, row = rng.randrange(BANKS), rng.randrange(rows)

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.ptx.ast import Module, TextPosition
+from binalloc.frontend.ptx.ast import PtxModule, TextPosition
 from binalloc.frontend.ptx.dump import format_module
 from binalloc.frontend.ptx.parser import parse
 from tests.support.paths import DATA
@@ -28,7 +28,7 @@ ODD = [
 ]
 
 
-def accepted(text: str) -> Module | None:
+def accepted(text: str) -> PtxModule | None:
     """The module, or None where it was refused as it should be."""
     try:
         return parse(text, "x.ptx")
@@ -56,7 +56,7 @@ def plain(node: object) -> object:
     return node
 
 
-def assert_reads_back(module: Module) -> None:
+def assert_reads_back(module: PtxModule) -> None:
     text = format_module(module)
     again = parse(text, flattened=True)
     assert plain(again) == plain(module)

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import pytest
 
-from binalloc.analysis.flow.backward import BackwardSolver, BlockOrder, Rows
+from binalloc.analysis.flow.backward import BackwardSolver, FlowBlocks, FlowRows
 from binalloc.bitset import bits, mask_from
 from binalloc.frontend.allocate.flat_routine import FIRST_LINE, flat_routine
-from binalloc.frontend.ir import FIRST_PREDICATE, PT, Node, Routine
+from binalloc.frontend.ir import FIRST_PREDICATE, PT, Routine, VirtualNode
 from binalloc.frontend.lower.program.module import lower_module
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import Instr
@@ -48,14 +48,14 @@ def routines(seed: int) -> list[Routine]:
     return found
 
 
-def by_sets(flat: Flat, nodes: list[Node], file: File, predicates: int) -> list[set[int]]:
+def by_sets(flat: Flat, nodes: list[VirtualNode], file: File, predicates: int) -> list[set[int]]:
     """What lives before each line, without regard to whether anything defined it. A guard is read by the solver's own
     rule, which knows its place."""
     shift = FIRST_PREDICATE if file == PRED else 0
     places = [0] * (FIRST_PREDICATE + predicates)
     if file == PRED:
         places[FIRST_PREDICATE:] = [1 << k for k in range(predicates)]
-    rows = Rows([mask_from(d) for d in flat.defs], [], list(flat.lits), list(flat.changes), places)
+    rows = FlowRows([mask_from(d) for d in flat.defs], [], list(flat.lits), list(flat.changes), places)
     rows.uses += [0] * FIRST_LINE
     for node, used in zip(nodes, flat.uses[FIRST_LINE:], strict=True):
         mine = mask_from(used)
@@ -63,7 +63,7 @@ def by_sets(flat: Flat, nodes: list[Node], file: File, predicates: int) -> list[
             read = [ref.index for ref in node.view.uses if ref.file == PRED]
             mine = mask_from(p - shift for p in read)
         rows.uses.append(mine)
-    flow = BlockOrder(list(pairwise(flat.starts)), flat.taken, flat.fall, range(len(flat.succs)), flat.preds)
+    flow = FlowBlocks(list(pairwise(flat.starts)), flat.taken, flat.fall, range(len(flat.succs)), flat.preds)
     solver = BackwardSolver(flow, rows, -1)
     solver.solve()
     out: list[set[int]] = [set() for _ in flat.defs]

@@ -12,7 +12,7 @@ import pytest
 from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.emulator.state.layout import ExecGroup
 from binalloc.isa.instruction import Instr
-from binalloc.isa.interface.roles import Number, Roles, Taken, Way
+from binalloc.isa.interface.roles import Number, ReadOperand, Roles, Way
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.loom.roles import roles
 from binalloc.isa.loom.view import view
@@ -52,7 +52,7 @@ def whole(instr: Instr, found: Roles, before: WarpState) -> np.ndarray:
     return np.array(rows, np.uint32)
 
 
-def constant(taken: Taken) -> int:
+def constant(taken: ReadOperand) -> int:
     """The lowest word: an immediate is the highest one of a pair."""
     if isinstance(taken.what, int):
         return 0 if taken.wide else taken.what

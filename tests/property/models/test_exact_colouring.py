@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.exact_colouring import ExactColouring, Proof, colour_exactly
+from binalloc.models.allocation.exact_colouring import ColourProof, ExactColouring, colour_exactly
 
 Edges = set[tuple[int, int]]
 
@@ -47,9 +47,9 @@ def require_proven(adjacency: list[int], found: ExactColouring) -> None:
     assert all(c >= 0 for c in found.colours)
     assert all(found.colours[v] != found.colours[n] for v, mask in enumerate(adjacency) for n in bits(mask))
     assert all(adjacency[a] >> b & 1 for a, b in combinations(found.clique, 2))
-    assert found.proof != Proof.NONE
+    assert found.proof != ColourProof.NONE
     assert found.bound == found.count
-    assert (found.proof == Proof.CLIQUE) == (len(found.clique) == found.count)
+    assert (found.proof == ColourProof.CLIQUE) == (len(found.clique) == found.count)
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10), st.floats(0.1, 0.9))
@@ -71,7 +71,7 @@ def test_intervals_take_as_many_colours_as_overlap_anywhere(intervals: list[tupl
     adjacency = graph(len(spans), {(a, b) for (a, x), (b, y) in pairs if x[0] < y[1] and y[0] < x[1]})
     found = colour_exactly(adjacency)
     require_proven(adjacency, found)
-    assert found.proof == Proof.CLIQUE
+    assert found.proof == ColourProof.CLIQUE
     assert found.count == max((sum(s <= point < e for s, e in spans) for point, _ in spans), default=0)
 
 
@@ -89,7 +89,7 @@ def test_where_no_clique_is_large_enough_the_solver_proves(times: int) -> None:
     adjacency = graph(vertices, edges)
     found = colour_exactly(adjacency)
     require_proven(adjacency, found)
-    assert (found.count, len(found.clique), found.proof) == (2 + times, 2, Proof.SOLVER)
+    assert (found.count, len(found.clique), found.proof) == (2 + times, 2, ColourProof.SOLVER)
 
 
 def test_a_limit_leaves_a_colouring_without_proof() -> None:
@@ -98,7 +98,7 @@ def test_a_limit_leaves_a_colouring_without_proof() -> None:
         vertices, edges = mycielskian(vertices, edges)
     adjacency = graph(vertices, edges)
     found = colour_exactly(adjacency, limit=0.0)
-    assert (found.proof, found.bound) == (Proof.NONE, 2)
+    assert (found.proof, found.bound) == (ColourProof.NONE, 2)
     assert found.count >= 5
     assert all(found.colours[a] != found.colours[b] for a, b in edges)
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from binalloc.models.allocation.cpsat import solve
-from binalloc.models.allocation.regions import Choice
+from binalloc.models.allocation.regions import RegionChoice
 from binalloc.models.allocation.spills import NONE, Comeback, Spills
 from binalloc.models.allocation.stores import DEFINED
 from tests.support.generator.spills import POINTS, spill_problem
@@ -122,7 +122,7 @@ def test_the_choice_against_all_there_are(seed: int) -> None:
     assert found.bound == pytest.approx(cheapest, abs=0.02)
     assert found.bound <= cheapest + 1e-9
     assert found.away is not None
-    start = Choice(found.away, pressure, found.value, found.local)
+    start = RegionChoice(found.away, pressure, found.value, found.local)
     assert solve(spills, pressure, capacity, start).value == found.value
 
 
@@ -135,7 +135,7 @@ def test_a_limit_that_is_hit_leaves_the_start() -> None:
     spills, pressure, capacity = spill_problem(2)
     whole = solve(spills, pressure, capacity)
     assert whole.away is not None
-    start = Choice(whole.away, pressure, whole.value)
+    start = RegionChoice(whole.away, pressure, whole.value)
     found = solve(spills, pressure, capacity, start, limit=0.0)
     assert found.away == start.away
     assert found.bound <= found.value == start.cost

@@ -11,7 +11,7 @@ import pytest
 
 from binalloc.bitset import bits, mask_from
 from binalloc.models.allocation.stack.procedures import Event, Procedure, ProcedureCall
-from binalloc.models.allocation.stack.slot_plan import Move, SlotPlan
+from binalloc.models.allocation.stack.slot_plan import SlotMove, SlotPlan
 from binalloc.models.allocation.stack.slots import plan_slots
 from binalloc.models.allocation.stack.stays import share_moves
 
@@ -85,7 +85,7 @@ def execute(plan: SlotPlan, stretches: list[list[Line]], lives: list[int], *, ba
         content: dict[int, object] = {v: (number, "before", v) for v in bits(live)}
         slots: dict[int, object] = {own.slot_of[v]: x for v, x in content.items() if v in own.slot_of}
 
-        def move(moves: tuple[Move, ...], slots: dict[int, object] = slots) -> None:
+        def move(moves: tuple[SlotMove, ...], slots: dict[int, object] = slots) -> None:
             for m in reversed(moves) if backwards else moves:
                 slots[m.target] = slots.get(m.source)
 

@@ -11,15 +11,15 @@ from binalloc.emulator.known import values
 from binalloc.emulator.runs.run import run
 from binalloc.isa.kinds import Access, Space
 from binalloc.pipeline.estimate.walk import setting as walking
-from binalloc.pipeline.estimate.walk.setting import Setting
-from binalloc.pipeline.estimate.walk.thread import Walk, WalkStep
+from binalloc.pipeline.estimate.walk.setting import LaunchSetting
+from binalloc.pipeline.estimate.walk.thread import ThreadWalk, WalkStep
 from tests.support.generator.programs import generate
 from tests.support.kits.machines import roomy_machine
 
 MACHINE = roomy_machine()
 
 
-class Storing(Walk):
+class Storing(ThreadWalk):
     """Notes the words that the thread stores to known addresses of global memory, the last of each; None: unknown."""
 
     stored: ClassVar[dict[int, int | None]] = {}
@@ -48,7 +48,7 @@ def test_what_is_known_is_so(preset: str, monkeypatch: pytest.MonkeyPatch) -> No
         start, words = launch.address("output"), found.buffers["output"].reshape(-1).view(np.uint32)
         for block, thread in ((0, 0), (launch.blocks - 1, launch.threads_per_block - 1)):
             Storing.stored = {}
-            if not Setting(module, launch.kernel, launch, 0, MACHINE).walk(block, thread).complete:
+            if not LaunchSetting(module, launch.kernel, launch, 0, MACHINE).walk(block, thread).complete:
                 continue  # what it stored last it might store again
             for at, word in Storing.stored.items():
                 if word is None:

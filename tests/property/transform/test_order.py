@@ -14,11 +14,11 @@ from binalloc.isa.sets.table import view
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.order.across import across_blocks
 from binalloc.transform.order.arrange import for_latency, for_pressure, never_fits, stretch_of
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.order.dependences import Dag, is_wall, stretches
 from binalloc.transform.order.latency import by_latency, ends_at
 from binalloc.transform.order.pressure import Stretch, measure, orders
-from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
+from binalloc.transform.spill.spill import Infeasible, SpillOptions, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import VCode
 from tests.support.generator.programs import generate, random_program
@@ -34,7 +34,7 @@ SHAPES = (
     Shape(blocks=2, items=60, places=24, values=8, wide=0.1, guards=0.1, calls=0.0),
 )
 PROGRAMS = (("wide", "kernel"), ("unstructured", "k"))
-CLOCK = Clock(load_machine("gtx680"))
+CLOCK = LatencyClock(load_machine("gtx680"))
 SEEDS = 40
 PATHS = 4
 MOST = 256
@@ -118,7 +118,7 @@ def spilled(drawn: Drawn) -> tuple[Analysed, int]:
     given = analysed(numbered(drawn.code))
     for count in range(2 * max(given.live.pressure(given.flat.points)) // 3, MOST):
         with suppress(Infeasible):
-            return spill_to_room(given, (1 << count) - 1, drawn.contracts, Spilling()), count
+            return spill_to_room(given, (1 << count) - 1, drawn.contracts, SpillOptions()), count
     raise AssertionError
 
 

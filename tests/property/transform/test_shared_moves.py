@@ -15,7 +15,7 @@ from binalloc.transform.allocate.attempt import Attempt
 from binalloc.transform.allocate.memory_values import memory_procedures
 from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.table import ALLOCATORS
-from binalloc.transform.allocators.unified import Unified
+from binalloc.transform.allocators.unified import UnifiedAllocator
 from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.virtual.code import RELOAD, STORE
 from tests.support.generator.call_sequences import call_sequence
@@ -26,7 +26,7 @@ MOVING = [("sequence", seed) for seed in (5, 22, 69, 73, 136, 142)] + [("wide", 
 """Programs in which the paper moves values; there, at every call."""
 
 
-class Sharing(Unified):
+class Sharing(UnifiedAllocator):
     """The paper's plan, moves at every call, with these shared."""
 
     def plan(self, attempt: Attempt, problem: Problem) -> Plan:

@@ -16,7 +16,7 @@ from binalloc.transform.order.arrange import for_pressure
 from binalloc.transform.spill.insert import insert_spills
 from binalloc.transform.spill.price_regions import PriceList
 from binalloc.transform.spill.prices import Prices
-from binalloc.transform.spill.spill import Infeasible, Spilling, spill_to_room
+from binalloc.transform.spill.spill import Infeasible, SpillOptions, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, VCode
 from binalloc.transform.virtual.room import call_sites, room
@@ -90,7 +90,7 @@ def spilled(one: Drawn, share: float, slack: int = 0) -> tuple[Analysed, Analyse
     top = most(given, one.contracts)
     for count in range(max(1, _fixed(given), int(top * share)), 255):
         try:
-            return given, spill_to_room(given, (1 << count) - 1, one.contracts, Spilling(slack=slack)), count
+            return given, spill_to_room(given, (1 << count) - 1, one.contracts, SpillOptions(slack=slack)), count
         except Infeasible:
             continue
     return None
@@ -155,7 +155,7 @@ def test_registers_are_left_free_where_values_live(slack: int) -> None:
         count = most(given, one.contracts) - 1
         if refusal(given, count, one.contracts):
             continue
-        after = spill_to_room(given, (1 << count) - 1, one.contracts, Spilling(slack=slack))
+        after = spill_to_room(given, (1 << count) - 1, one.contracts, SpillOptions(slack=slack))
         assert followed(given.code, after.code, one.contracts) == []
         assert not unfit(after, (1 << count) - 1, one.contracts)
         less += not unfit(after, (1 << count - slack) - 1, one.contracts)
@@ -267,7 +267,7 @@ def test_of_several_orders_the_cheapest_is_taken(seed: int) -> None:
             assert emitted_cost(found.code, Prices()) == least, (one.code.function.name, share)
             with pytest.raises(TooDear):
                 allocate_cheapest(orders, available, one.contracts, below=least)
-            again = Cheapest(orders, available, one.contracts, Spilling())
+            again = Cheapest(orders, available, one.contracts, SpillOptions())
             for below in (least, least / 2, least + 0.25, least):  # goes on where it was, and back
                 with suppress(TooDear):
                     assert again.found(below).code.dump() == found.code.dump()

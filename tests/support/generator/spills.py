@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.models.allocation.spills import NONE, Comeback, Leaf, Needless, Spills, Way
+from binalloc.models.allocation.spills import NONE, Comeback, Needless, RegionWay, SpillLeaf, Spills
 from binalloc.models.allocation.stores import DEFINED
 
 Problem = tuple[Spills, NDArray[np.int32], NDArray[np.int32]]
@@ -29,8 +29,8 @@ def spill_problem(seed: int) -> Problem:
             out.points.append([(start, end)])
         mine = range(first, len(out.value))
         for r in mine:
-            out.ways += [Way(DEFINED, r, rng.choice(WEIGHTS))] if r == first or rng.random() < 0.4 else []
-            out.ways += [Way(s, r, rng.choice(WEIGHTS), rng.random() < 0.5) for s in mine if s != r]
+            out.ways += [RegionWay(DEFINED, r, rng.choice(WEIGHTS))] if r == first or rng.random() < 0.4 else []
+            out.ways += [RegionWay(s, r, rng.choice(WEIGHTS), rng.random() < 0.5) for s in mine if s != r]
         if len(mine) > 1 and rng.random() < 0.2:
             out.written.add((first, mine[-1]))
         if rng.random() < 0.1:
@@ -66,5 +66,5 @@ def _comeback(out: Spills, r: int, rng: random.Random) -> Comeback:
         return Comeback(r, to, rng.choice(WEIGHTS), item=item)
     leaves = []
     for leaf in rng.sample(strangers, rng.randrange(2)):
-        leaves.append(Leaf(out.value[leaf], (leaf,), rng.choice([inf, 0.5, 2.0])))
+        leaves.append(SpillLeaf(out.value[leaf], (leaf,), rng.choice([inf, 0.5, 2.0])))
     return Comeback(r, to, rng.choice(WEIGHTS), rng.choice([0.5, 1.0, 1.5]), tuple(leaves), item)

@@ -10,7 +10,7 @@ from binalloc.emulator.host.figures.stats import collect
 from binalloc.emulator.runs import run as emulator
 from binalloc.emulator.runs.profile import COUNTED, REASONS, collect_profile
 from binalloc.emulator.state.layout import LANES, Column
-from binalloc.emulator.state.memory_layout import DATA_FRACTION, SECTOR_BYTES, Kind, Stage
+from binalloc.emulator.state.memory_layout import DATA_FRACTION, SECTOR_BYTES, RequestKind, Stage
 
 SECTOR_WORDS = SECTOR_BYTES // 4
 
@@ -45,10 +45,10 @@ def violations(device: LaunchedDevice) -> list[str]:
     machine, engine = device.machine, device.engine
     stats: dict[str, Any] = collect(engine, device.g, device.sms, machine)
     waiting = under_way(device)
-    loads = [r for r in waiting if r["kind"] == Kind.LOAD]
+    loads = [r for r in waiting if r["kind"] == RequestKind.LOAD]
     answered = [r for r in loads if r["stage"] == Stage.REACHES_SM]
-    fills = [r for r in waiting if r["kind"] == Kind.FILL]
-    evictions = [r for r in waiting if r["kind"] == Kind.EVICTION]
+    fills = [r for r in waiting if r["kind"] == RequestKind.FILL]
+    evictions = [r for r in waiting if r["kind"] == RequestKind.EVICTION]
     cycles, sms = stats["cycles"], device.sms_count
     packets = stats["l2_hits"] + stats["l2_misses"] + stats["l2_stores"]
     net, header = machine.interconnect, machine.interconnect.header_bytes
@@ -56,7 +56,7 @@ def violations(device: LaunchedDevice) -> list[str]:
     kinds = ("global", "local", "texture", "instruction", "constant")
     requested = sum(stats[f"{kind}_fill_sectors"] for kind in kinds)
     sms_sum["tagged_out"] = sum(int(engine.get(device.sms, i, "tagged_out").sum()) for i in range(sms))
-    on_way = [r for r in waiting if r["kind"] <= Kind.ATOMIC and r["stage"] == Stage.REACHES_SLICE]
+    on_way = [r for r in waiting if r["kind"] <= RequestKind.ATOMIC and r["stage"] == Stage.REACHES_SLICE]
     slots = cycles * sms * machine.schedulers.count * machine.schedulers.issue_width
     laws = (
         ("issue slots", stats["issue_slots"] + sum(stats["stalls"].values()), slots),

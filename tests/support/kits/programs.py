@@ -14,7 +14,7 @@ from binalloc.launch.program.binding import bind_step
 from binalloc.launch.program.expressions import Scope
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.program.types import LaunchStep, Program
-from binalloc.launch.program.walk import Walk
+from binalloc.launch.program.walk import ProgramWalk
 from binalloc.launch.types import Array, Launch
 from binalloc.models.machines.reader import load_machine
 from tests.support.paths import sample_file
@@ -160,9 +160,9 @@ class Memory:
 
 def walked(
     program: Program, params: Mapping[str, list[int]] | None = None, kernels: Mapping[str, Kernel] | None = None
-) -> tuple[Walk, Memory]:
+) -> tuple[ProgramWalk, Memory]:
     """The program walked through to its end. params: sizes of the parameters of each kernel."""
     memory = Memory(program, params or {}, kernels or {})
-    walk = Walk(program, memory)
+    walk = ProgramWalk(program, memory)
     walk.run()
     return walk, memory

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from binalloc.analysis.flow.backward import BackwardSolver, BlockOrder, Rows, literal
+from binalloc.analysis.flow.backward import BackwardSolver, FlowBlocks, FlowRows, literal
 from binalloc.bitset import bits, mask_from
 from binalloc.isa.interface.places import PREDICATES
 from binalloc.transform.virtual.code import RELOAD, STORE, Item, VCode
@@ -30,7 +30,7 @@ class Dense:
 def dense_liveness(code: VCode, *, memory: bool = False) -> Dense:
     """Of values, or of what is stored and reloaded."""
     items = code.items()
-    rows = Rows([], [], [], [], (0,) * PREDICATES)
+    rows = FlowRows([], [], [], [], (0,) * PREDICATES)
     for item in items:
         defined, used = _memory(item) if memory else _values(item)
         rows.defs.append(defined)
@@ -67,7 +67,7 @@ def _memory(item: Item) -> tuple[int, int]:
     return mine if item.kind == STORE else 0, mine if item.kind == RELOAD else 0
 
 
-def _flow(code: VCode) -> BlockOrder:
+def _flow(code: VCode) -> FlowBlocks:
     blocks = code.blocks
     ends = list(accumulate((len(block.items) for block in blocks), initial=0))
     preds: list[list[int]] = [[] for _ in blocks]
@@ -76,10 +76,10 @@ def _flow(code: VCode) -> BlockOrder:
             preds[s].append(b)
     taken = [block.taken for block in blocks]
     fall = [next((s for s in block.succs if s != block.taken), -1) for block in blocks]
-    return BlockOrder(list(pairwise(ends)), taken, fall, range(len(blocks)), preds)
+    return FlowBlocks(list(pairwise(ends)), taken, fall, range(len(blocks)), preds)
 
 
-def _reach(code: VCode, rows: Rows, flow: BlockOrder) -> list[int]:
+def _reach(code: VCode, rows: FlowRows, flow: FlowBlocks) -> list[int]:
     """Values some definition of which comes to the start of each block."""
     made = []
     for start, end in flow.spans:

@@ -12,7 +12,7 @@ from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Orig
 from binalloc.isa.interface.file_section import FileSection
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import PRED, REG, SLOT_ROW
-from binalloc.isa.interface.roles import Number, Roles, Taken, Way
+from binalloc.isa.interface.roles import Number, ReadOperand, Roles, Way
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Faults, Guard, Memory, Ref, View
 from binalloc.isa.sets.table import SETS
@@ -120,7 +120,7 @@ class Pebble:
 
     def roles(self, instr: Instr) -> Roles:
         way = {"put": Way.WHOLE, "more": Way.SUM}.get(instr.name, Way.PART)
-        return Roles(Number.INTEGER, tuple(Taken(ref, Number.INTEGER, way) for ref in self.view(instr).uses))
+        return Roles(Number.INTEGER, tuple(ReadOperand(ref, Number.INTEGER, way) for ref in self.view(instr).uses))
 
     def highest_register(self, instrs: Iterable[Instr]) -> int:
         views = [self.view(i) for i in instrs]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.frontend.importer import Imported, import_ptx
-from binalloc.frontend.ir import STACK_BYTES, Program, dump
+from binalloc.frontend.ir import STACK_BYTES, VirtualProgram, dump
 from binalloc.frontend.lower.program.module import lower_module
 from binalloc.frontend.ptx.parser import parse
 from binalloc.isa.instruction import Module
@@ -78,7 +78,7 @@ def _changed(values: Sequence[Any]) -> list[Array]:
     ]  # fmt: skip
 
 
-def lowered(text: str, kernels: Sequence[str] | None = None, **options: Any) -> Program:
+def lowered(text: str, kernels: Sequence[str] | None = None, **options: Any) -> VirtualProgram:
     """The program of virtual Loom, not optimised."""
     return lower_module(parse(text, "x.ptx"), kernels, **options)
 

@@ -7,7 +7,7 @@ import pytest
 from binalloc.analysis.locations import file_of, index_of, location, name_of, names, words
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
 from binalloc.analysis.views.max_live import MAX_CONTEXTS, build_max_live, register_demand
-from binalloc.analysis.webs import CALL, ENTRY, MEMORY, RETURN, Point
+from binalloc.analysis.webs import CALL, ENTRY, MEMORY, RETURN, WebPoint
 from binalloc.bitset import bits
 from binalloc.errors import MalformedInput
 from tests.support.programs.lines import (
@@ -122,7 +122,7 @@ def test_summary_of_a_callee() -> None:
     assert [loc for loc, _ in link.args] == [0]
     assert [loc for loc, _ in link.results] == [1]
     assert p["f"].webs.args == [(0, 0)]
-    assert p["f"].webs[0].defs == [Point(-1, ENTRY, 0)]
+    assert p["f"].webs[0].defs == [WebPoint(-1, ENTRY, 0)]
 
 
 def test_partial_result_is_passed_through_as_an_argument() -> None:
@@ -152,7 +152,7 @@ def test_guarded_call_keeps_the_old_value() -> None:
     assert "R1" in live(p.kernel, 3)
     assert webs.web_of_def[2, 0, 0] == dict(webs.calls[3].results)[1]
     assert webs.calls[3].guarded
-    assert Point(3, CALL, 1) in webs[webs.web_of_def[2, 0, 0]].defs
+    assert WebPoint(3, CALL, 1) in webs[webs.web_of_def[2, 0, 0]].defs
 
 
 def test_unguarded_call_of_a_sure_definition_starts_a_new_web() -> None:
@@ -343,7 +343,7 @@ def test_many_call_contexts_keep_the_result_a_lower_bound() -> None:
 def test_store_and_load_of_a_local_word_are_copies_of_a_value() -> None:
     f = kernel(const(1), stl(8, 1), const(1, 2), ldl(2, 8), add(2, 2, 1), lift=True)
     word = next(w for w in f.webs if w.file == "L")
-    assert (word.name, word.defs, word.uses) == ("L[0x8]", [Point(1, MEMORY, 0)], [Point(3, MEMORY, 0)])
+    assert (word.name, word.defs, word.uses) == ("L[0x8]", [WebPoint(1, MEMORY, 0)], [WebPoint(3, MEMORY, 0)])
     assert f.webs.web_of_def[1, MEMORY, 0] == f.webs.web_of_use[3, MEMORY, 0] == word.id
     assert f.webs.copies[1] == [(word.id, f.webs.web_of_def[0, 0, 0])]
     assert f.webs.copies[3] == [(f.webs.web_of_def[3, 0, 0], word.id)]

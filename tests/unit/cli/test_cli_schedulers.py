@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binalloc.cli.tables import Row
+from binalloc.cli.tables import RowName
 from binalloc.emulator.policies.schedulers.table import DEFAULT, SCHEDULERS
 from tests.support.kits.cli import SAMPLES, call, launch, loom, refused
 from tests.support.paths import ROOT
@@ -51,7 +51,7 @@ def test_help_and_errors_know_every_row(command: str) -> None:
 
 
 def test_shells_complete_its_names() -> None:
-    row = Row("binalloc.emulator.policies.schedulers.table", "SCHEDULERS")
+    row = RowName("binalloc.emulator.policies.schedulers.table", "SCHEDULERS")
     found = row.shell_complete(None, None, "")  # type: ignore[arg-type]
     assert [item.value for item in found] == ["lrr", "gto", "two_level", "oldest"]
     assert [item.value for item in row.shell_complete(None, None, "t")] == ["two_level"]  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from binalloc.emulator.execute.operation import Operation, Result
+from binalloc.emulator.execute.operation import Operation, ResultKind
 from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.isa.table import doc
 from binalloc.isa.table.opcodes import BY_NAME, OpSpec
@@ -24,7 +24,7 @@ PROSE = PROSE.split("\n## Container\n")[0]
 def read(row: Operation) -> set[str]:
     """Operands and fields that the row's function is given, or that what follows it reads."""
     given = {name.split(".")[0] for name in row.arguments.split()}
-    return given | {"ps0"} if row.result in (Result.COMPARISON, Result.COMPARISONS) else given
+    return given | {"ps0"} if row.result in (ResultKind.COMPARISON, ResultKind.COMPARISONS) else given
 
 
 def forgotten(spec: OpSpec, row: Operation) -> set[str]:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 
 from binalloc.frontend.runtime.runtime import PREFIX, PROVIDED
-from binalloc.isa.runtime import BLOCK, GRANULE, GRID_BYTES, LAYOUT, RECORD, VARIABLE, WORKSPACE, Fields, State, Stop
+from binalloc.isa.runtime import (
+    BLOCK,
+    GRANULE,
+    GRID_BYTES,
+    LAYOUT,
+    RECORD,
+    VARIABLE,
+    WORKSPACE,
+    Fields,
+    GranuleState,
+    RuntimeStop,
+)
 from tests.support.paths import ROOT
 
 FOLDER = ROOT / "binalloc/frontend/runtime"
@@ -65,7 +76,7 @@ def test_the_workspace_of_a_grid_lies_where_it_is_said_to() -> None:
 
 
 def test_numbers_are_the_same() -> None:
-    for name, value in (*State.__members__.items(), *((n, v) for n, v in Stop.__members__.items() if v)):
+    for name, value in (*GranuleState.__members__.items(), *((n, v) for n, v in RuntimeStop.__members__.items() if v)):
         assert re.search(rf"\b{name} = {value.value}\b", SOURCE), name
     assert f"GRANULE = {GRANULE}" in SOURCE
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from binalloc.launch.decimals import Written, rounds_once
+from binalloc.launch.decimals import WrittenFloat, rounds_once
 from binalloc.launch.dtypes import DTYPES, rounded, shown
 from binalloc.launch.file import load_launch
 from binalloc.launch.program.file import load_program
 from binalloc.launch.program.types import SetStep
-from binalloc.launch.program.walk import Walk
+from binalloc.launch.program.walk import ProgramWalk
 
 # Each lies so near to the middle between two of the type that a rounding to 53 bits takes it there, and ties go to the
 # other side: what is right, and what two roundings give.
@@ -113,7 +113,7 @@ set = "s"
 value = {2**60 + 2**36 + 1}
 """)
     program = load_program(tmp_path / "l.toml")
-    walk = Walk(program, None)  # type: ignore[arg-type]
+    walk = ProgramWalk(program, None)  # type: ignore[arg-type]
     for step, expected in zip(program.steps, (1 + 2**-23, 2**60 + 2**37), strict=True):
         assert isinstance(step, SetStep)
         walk._set(step)
@@ -131,12 +131,12 @@ def test_against_exact_arithmetic(
     """Numbers next to all sorts of short binary fractions; none of the type is nearer than what comes out."""
     exact = Fraction(mantissa) * Fraction(2) ** exponent + Fraction(aside, 10**60)
     exact = -exact if negative else exact
-    value: int | Written
+    value: int | WrittenFloat
     if whole:
         value = int(exact * 2**40) + aside
         exact = Fraction(value)
     else:
-        value = Written(f"{int(exact * 10**90)}e-90")
+        value = WrittenFloat(f"{int(exact * 10**90)}e-90")
         exact = Fraction(int(exact * 10**90), 10**90)
     with np.errstate(all="ignore"):
         element = rounded(rounds_once(value, dtype), dtype)
@@ -187,7 +187,7 @@ def test_arange_counts_as_it_did() -> None:
     from binalloc.launch.file import parse_launch
     from tests.support.kits.launch_files import buffer
 
-    init: Any = {"kind": "arange", "start": Written(HALF_WAY[0][1]), "step": 1}
+    init: Any = {"kind": "arange", "start": WrittenFloat(HALF_WAY[0][1]), "step": 1}
     found = parse_launch(buffer("f32", 2, init)).make_buffers()["x"]
     assert found.tolist() == (1 + 2**-24 + np.arange(2.0)).astype("f4").tolist()
     assert DTYPES["f32"] == found.dtype

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from binalloc.launch.program.expressions import FUNCTIONS, HIGH, LOW, Names, parse_expression
+from binalloc.launch.program.expressions import FUNCTIONS, HIGH, LOW, AllowedNames, parse_expression
 from binalloc.launch.values import At
 
 AT = At("p.toml", "step[0].grid")
-NAMES = Names(("n", "t", "x"), {"a": 1, "m": 2})
+NAMES = AllowedNames(("n", "t", "x"), {"a": 1, "m": 2})
 NUMBERS: dict[str, int | float] = {"n": 100, "t": -7, "x": 2.5}
 
 
@@ -185,6 +185,6 @@ def test_an_integer_is_one_within_its_bounds() -> None:
 
 
 def test_what_names_nothing_is_computed_once() -> None:
-    assert parse_expression("3 * 4", Names(), AT).constant == 12
+    assert parse_expression("3 * 4", AllowedNames(), AT).constant == 12
     assert parse_expression("3 * n", NAMES, AT).constant is None
     assert set(FUNCTIONS) >= {"min", "ceil_div"}

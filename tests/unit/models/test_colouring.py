@@ -10,7 +10,7 @@ from binalloc.bitset import bits
 from binalloc.models.allocation.colouring import (
     MUST_STAY,
     ColouringProblem,
-    Group,
+    NodeGroup,
     base_positions,
     colour,
     most_blocked,
@@ -28,7 +28,7 @@ def problem_of(edges, groups, registers, forbidden=None, fixed=None, affinity=No
 
 
 def singles(count, cost=1.0):
-    return [Group(((v, 0),), cost=cost) for v in range(count)]
+    return [NodeGroup(((v, 0),), cost=cost) for v in range(count)]
 
 
 def assert_valid(problem, result):
@@ -54,7 +54,7 @@ def test_a_triangle_needs_three_registers():
 
 
 def test_the_cheapest_of_a_clique_fails():
-    groups = [Group(((v, 0),), cost=c) for v, c in enumerate((5.0, 1.0, 7.0))]
+    groups = [NodeGroup(((v, 0),), cost=c) for v, c in enumerate((5.0, 1.0, 7.0))]
     result = colour(problem_of([(0, 1), (1, 2), (0, 2)], groups, 2))
     assert result.failed == [1]
 
@@ -66,7 +66,11 @@ def test_optimistic_colouring_finds_the_diamond():
 
 
 def test_pairs_and_quads_are_aligned():
-    groups = [Group(((0, 0), (1, 1)), 2, 2), Group(((2, 0), (3, 1), (4, 2), (5, 3)), 4, 4), Group(((6, 0),))]
+    groups = [
+        NodeGroup(((0, 0), (1, 1)), 2, 2),
+        NodeGroup(((2, 0), (3, 1), (4, 2), (5, 3)), 4, 4),
+        NodeGroup(((6, 0),)),
+    ]
     edges = [(a, b) for a in range(7) for b in range(a)]
     problem = problem_of(edges, groups, 7)
     result = colour(problem)
@@ -75,7 +79,7 @@ def test_pairs_and_quads_are_aligned():
 
 
 def test_members_at_one_offset_share_a_register():
-    groups = [Group(((0, 0), (1, 1), (2, 1)), 2, 2)]
+    groups = [NodeGroup(((0, 0), (1, 1), (2, 1)), 2, 2)]
     result = colour(problem_of([(0, 1), (0, 2)], groups, 2))
     assert result.colour == [0, 1, 1]
 
@@ -107,7 +111,7 @@ def drawn(rng, shapes, registers, most):
     groups, count = [], 0
     for _ in range(rng.randint(2, most)):
         units, align = rng.choice(shapes)
-        groups.append(Group(tuple((count + k, k) for k in range(units)), units, align, rng.choice((1.0, 9.0))))
+        groups.append(NodeGroup(tuple((count + k, k) for k in range(units)), units, align, rng.choice((1.0, 9.0))))
         count += units
     owner = [g for g, group in enumerate(groups) for _ in group.members]
     density = rng.random()
@@ -176,7 +180,7 @@ def test_random_problems_are_coloured_validly():
         for _ in range(rng.randint(1, 30)):
             units = rng.choice((1, 1, 1, 2, 4))
             groups.append(
-                Group(tuple((count + k, k) for k in range(units)), units, units, rng.choice((1.0, 9.0, MUST_STAY)))
+                NodeGroup(tuple((count + k, k) for k in range(units)), units, units, rng.choice((1.0, 9.0, MUST_STAY)))
             )
             count += units
         owner = [g for g, group in enumerate(groups) for _ in group.members]
@@ -194,7 +198,7 @@ def test_what_costs_too_much_is_given_up_and_nothing_else():
     rng = random.Random(11)
     given_up = 0
     for _ in range(200):
-        groups = [Group(((v, 0),), cost=rng.choice((1.0, 2.5, 9.0))) for v in range(rng.randint(8, 30))]
+        groups = [NodeGroup(((v, 0),), cost=rng.choice((1.0, 2.5, 9.0))) for v in range(rng.randint(8, 30))]
         edges = [(a, b) for a in range(len(groups)) for b in range(a) if rng.random() < 0.6]
         problem = problem_of(edges, groups, rng.randint(3, 8))
         found = colour(problem)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.colouring import ColouringProblem, Group, colour
+from binalloc.models.allocation.colouring import ColouringProblem, NodeGroup, colour
 from binalloc.models.allocation.cpsat import solve
 from binalloc.models.allocation.spills import NONE, Comeback, Spills
 from binalloc.models.allocation.stack.slot_colouring import colour_slots
@@ -30,7 +30,7 @@ ACROSS_CALL = [0, 0, 0, BOTH, BOTH]
 
 def registers_then_slot(forbidden: list[int], cost: Sequence[float]) -> tuple[dict[int, int], dict[int, int]]:
     """Register per variable that has one (renamed in the order of variables); slot, or -1 for local, of the rest."""
-    groups = [Group(((v, 0),), cost=cost[v]) for v in range(5)]
+    groups = [NodeGroup(((v, 0),), cost=cost[v]) for v in range(5)]
     coloured = colour(ColouringProblem(list(ADJACENCY), groups, BOTH, forbidden))
     names: dict[int, int] = {}
     register = {v: names.setdefault(c, len(names) + 1) for v, c in enumerate(coloured.colour) if c >= 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.bitset import bits
-from binalloc.models.allocation.exact_colouring import Proof, colour_exactly
+from binalloc.models.allocation.exact_colouring import ColourProof, colour_exactly
 from binalloc.models.allocation.stack.slot_colouring import colour_slots
 from tests.benchmarks.dimacs import read_graph
 from tests.support.paths import DATA
@@ -50,7 +50,7 @@ def test_a_roomier_limit_uses_no_more_slots() -> None:
 def test_exact_colouring_proves_dimacs_register_graphs_by_cliques(name: str) -> None:
     adjacency, _, chromatic = graphs()[name]
     found = colour_exactly(adjacency)
-    assert (found.count, len(found.clique), found.proof) == (chromatic, chromatic, Proof.CLIQUE)
+    assert (found.count, len(found.clique), found.proof) == (chromatic, chromatic, ColourProof.CLIQUE)
 
 
 def test_the_benchmark_reads_the_format() -> None:

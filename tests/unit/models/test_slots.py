@@ -12,9 +12,9 @@ from binalloc.models.allocation.stack.layouts import LAYOUTS
 from binalloc.models.allocation.stack.slot_colouring import colour_slots
 from binalloc.models.allocation.stack.slots import (
     PRIORITIES,
-    Move,
     Procedure,
     ProcedureCall,
+    SlotMove,
     max_live,
     max_lives,
     plan_slots,
@@ -200,7 +200,7 @@ def test_renumbering_for_hot_calls_respects_unmovable_ones() -> None:
 
 def test_frequency_plan_moves_and_cost_plan_finds_a_numbering_without_moves() -> None:
     paper, ours = (plan_slots(chain(), "A", 8, priority) for priority in ("frequency", "cost"))
-    assert paper.procedures["A"].sites[0].moves == (Move(2, 2, 1),)
+    assert paper.procedures["A"].sites[0].moves == (SlotMove(2, 2, 1),)
     assert all(not site.moves for p in ours.procedures.values() for site in p.sites)
     assert ours.need == 8
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binalloc.models.allocation.stack.procedures import Event, Procedure
-from binalloc.models.allocation.stack.slot_plan import Move, ProcedurePlan, SitePlan
+from binalloc.models.allocation.stack.slot_plan import ProcedurePlan, SitePlan, SlotMove
 from binalloc.models.allocation.stack.stays import share_moves
 
 V, U, W = 0, 1, 2
@@ -28,8 +28,8 @@ def shared(
                 start = shifts[calls]
                 high = sorted(v for v in live if homes[v] >= start)
                 free = [slot for slot in range(start) if slot not in {homes[v] for v in live}]
-                moves = tuple(Move(v, homes[v], t) for v, t in zip(high, free, strict=False))
-                back = tuple(Move(m.variable, m.target, m.source) for m in moves)
+                moves = tuple(SlotMove(v, homes[v], t) for v, t in zip(high, free, strict=False))
+                back = tuple(SlotMove(m.variable, m.target, m.source) for m in moves)
                 sites.append(SitePlan("none" if calls == idle else "f", start, moves, back))
                 calls += 1
     plans = {

@@ -16,7 +16,7 @@ from binalloc.pipeline.advice.notes import notes_of
 from binalloc.pipeline.bound import Bound
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.policies import measured
-from binalloc.pipeline.policies.measured import NOISE, Measured
+from binalloc.pipeline.policies.measured import NOISE, MeasuredPolicy
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.grid import filling, reached
 from binalloc.pipeline.steps.measure import measure
@@ -120,7 +120,7 @@ def test_measured_takes_no_noise_for_a_gain(cycles: int, taken: bool, monkeypatc
     monkeypatch.setattr("binalloc.pipeline.steps.proof.prove", lambda module, request, version: version)
     monkeypatch.setattr(measured, "run_level", lambda version, request, original: version)
     request = SimpleNamespace(kernel="k", progress=lambda _: None, allocator="best")
-    choice = Measured().search(cast(Any, None), cast(Any, request), cast(Any, SimpleNamespace(base=base)))
+    choice = MeasuredPolicy().search(cast(Any, None), cast(Any, request), cast(Any, SimpleNamespace(base=base)))
     assert (choice.best is level) == taken
     if not taken and cycles < 1000:
         faster = "none is more than 2% faster than the original"

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from binalloc.laboratory.papers.reproduce import OURS, PLAIN, THEIRS, Case, Point, Taken, holds
+from binalloc.laboratory.papers.reproduce import OURS, PLAIN, THEIRS, Case, PolicyTaken, ReproducedCase, holds
 from binalloc.laboratory.papers.unified import BENCHMARKS, MACHINES, STATED, Claim, claims
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.advice.characterise import Character
@@ -21,13 +21,13 @@ def row(allocator: str, blocks: int | None, cycles: int | None, same: bool | Non
     return Row(allocator, blocks, cycles=cycles, status=status, same_results=same, blocks_per_sm=blocks or 4)
 
 
-def point(levels: list[Row], auto: int | None = None, first: int | None = 1000) -> Point:
+def point(levels: list[Row], auto: int | None = None, first: int | None = 1000) -> ReproducedCase:
     original = row(ORIGINAL, None, first)
     subject = Subject("k.loom", b"", "cfd", cast(Any, None), load_machine("gtx680"))
     case = Case(BENCHMARKS[0], cast(Any, None), subject)
     chosen = next((r for r in levels if r.blocks == auto and r.allocator == OURS), original)
     character = Character(Fraction(2), True, 0.0, [])
-    return Point(case, 60, character, original, levels, Taken(auto, chosen, ""), {})
+    return ReproducedCase(case, 60, character, original, levels, PolicyTaken(auto, chosen, ""), {})
 
 
 def test_an_original_that_order_alone_makes_faster_is_what_speedups_are_over() -> None:

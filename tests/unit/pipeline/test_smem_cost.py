@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.runs.options import RunOptions
-from binalloc.laboratory.smem_cost.costs import PARTS, Costs, Line, Sweep, costs, fit
+from binalloc.laboratory.smem_cost.costs import PARTS, Costs, FittedLine, Sweep, costs, fit
 from binalloc.laboratory.smem_cost.kernel import MOST, places
 from binalloc.models.machines.reader import load_machine
 from tests.support.oracles.banks import Banks
@@ -30,8 +30,8 @@ def test_the_line_is_that_of_least_squares() -> None:
         r2 = np.corrcoef(xs, ys)[0, 1] ** 2
         found = fit(xs, ys)
         assert (found.c1, found.c2, found.r2) == (pytest.approx(c1), pytest.approx(c2, abs=1e-6), pytest.approx(r2))
-    assert fit([4, 4], [1, 2]) == Line(None, None, None)
-    assert fit([1, 2], [5, 5]) == Line(0.0, 5.0, None)
+    assert fit([4, 4], [1, 2]) == FittedLine(None, None, None)
+    assert fit([1, 2], [5, 5]) == FittedLine(0.0, 5.0, None)
 
 
 @pytest.mark.parametrize("name", ["gtx780ti", "gtx680", "c2075"])

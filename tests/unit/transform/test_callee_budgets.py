@@ -18,9 +18,9 @@ from binalloc.transform.allocate.budgets import allocate_with_budgets, with_budg
 from binalloc.transform.allocate.cheaper import by_regions_or_whole
 from binalloc.transform.allocate.functions.function import OneFunction
 from binalloc.transform.allocate.functions.registers import Infeasible
-from binalloc.transform.allocate.known import Callees, Known
+from binalloc.transform.allocate.known import Callees, ResultStore
 from binalloc.transform.allocate.passing import allocate_passing
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.rewrite.rewrite import prepare, rewrite, rewrite_to_budget
 from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.transform.virtual.analysed import Analysed
@@ -138,7 +138,7 @@ def test_nothing_changes_where_nobody_spills() -> None:
     assert with_budgets(first) is first
 
 
-class Forgetful(Known):
+class Forgetful(ResultStore):
     """Finds everything anew."""
 
     def code(self, name: str, callees: Callees, make: Callable[[], Analysed]) -> Analysed:
@@ -156,14 +156,14 @@ def test_what_attempts_share_changes_nothing(slots: int) -> None:
     modules = [called(8, 8, 1), called(4, 8, 5), *(random_program(seed, size=60, callees=3)[0] for seed in range(2))]
     for module in modules:
         program = analyse(module, module.kernels()[0].name, lift=True)
-        clock = Clock(load_machine("gtx680"))
+        clock = LatencyClock(load_machine("gtx680"))
         for registers in (10, 14):
-            found = [allocated(program, registers, slots, clock, known) for known in (Known(), Forgetful())]
+            found = [allocated(program, registers, slots, clock, known) for known in (ResultStore(), Forgetful())]
             assert found[0] == found[1], registers
 
 
 def allocated(
-    program: ProgramAnalysis, registers: int, slots: int, clock: Clock, known: Known
+    program: ProgramAnalysis, registers: int, slots: int, clock: LatencyClock, known: ResultStore
 ) -> dict[str, tuple[str, list[Register], Contract]] | str:
     """Code, registers and contract of each function, or why there are none."""
     try:
@@ -230,7 +230,7 @@ def test_a_callee_leaves_arguments_in_place_where_that_costs_it_something() -> N
 def test_copies_count_where_costs_are_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what a copy counts, callees of particles take registers that cost less memory and more copies, or not."""
     module = import_ptx(sample_file("particles.ptx").read_text(), "particles", machine="gtx680").module
-    first = allocate(prepare(module, "particles").program, 40, 10, clock=Clock(load_machine("gtx680")))
+    first = allocate(prepare(module, "particles").program, 40, 10, clock=LatencyClock(load_machine("gtx680")))
     found = []
     for price in (0.0, 0.1):
         monkeypatch.setattr(budgets, "COPY", price)

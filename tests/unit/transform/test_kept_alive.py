@@ -9,13 +9,13 @@ import pytest
 
 from binalloc.errors import Refused
 from binalloc.models.machines.reader import load_machine
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 from binalloc.transform.spill.spill import Round
 from binalloc.transform.virtual.analysed import Analysed
 from tests.unit.pipeline.test_model_policy import module_of
 
-KINDS = (Analysed, Round, Clock, Refused)
+KINDS = (Analysed, Round, LatencyClock, Refused)
 
 
 @pytest.fixture

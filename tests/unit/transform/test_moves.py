@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from binalloc.transform.assign.moves import Move, in_sequence
+from binalloc.transform.assign.moves import RegisterMove, in_sequence
 
 
-def executed(moves: list[Move], registers: int) -> list[int]:
+def executed(moves: list[RegisterMove], registers: int) -> list[int]:
     """What each register holds in the end, if each holds its own number first."""
     held = list(range(registers))
     for target, source, exchange in moves:
@@ -67,7 +67,7 @@ def test_permutations_take_as_few_moves_as_can_be(seed: int) -> None:
     assert len(in_sequence(list(wanted.items()), -1)) == changed - circles(wanted)
 
 
-def rounds(moves: list[Move]) -> int:
+def rounds(moves: list[RegisterMove]) -> int:
     """Groups of exchanges that follow one another and are of different registers."""
     count, seen = 0, set[int]()
     for target, source, _ in moves:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from binalloc.analysis.program import analyse
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.order.arrange import for_latency, for_pressure
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.order.dependences import dependences, divided, stretches
 from binalloc.transform.order.local_words import keeps_its_order
 from binalloc.transform.spill.spill import spill_to_room
@@ -164,7 +164,7 @@ def places(given: Analysed, name: str) -> list[int]:
 
 
 def early(body: list[str], registers: int, every: int) -> Analysed:
-    return for_latency(code("\n".join(body)), registers, Clock(GTX680, every))
+    return for_latency(code("\n".join(body)), registers, LatencyClock(GTX680, every))
 
 
 LOAD = [

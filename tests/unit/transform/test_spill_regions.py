@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from binalloc.analysis.program import analyse
 from binalloc.frontend.importer import import_ptx
 from binalloc.models.allocation.homes import choose_homes
-from binalloc.models.allocation.regions import Border, Choice, Crossing, Regions, choose
+from binalloc.models.allocation.regions import Border, Crossing, RegionChoice, Regions, choose
 from binalloc.models.allocation.stores import DEFINED
 from binalloc.transform.allocate.functions.cost import emitted_cost
-from binalloc.transform.allocate.functions.registers import Spilling, allocate_registers
+from binalloc.transform.allocate.functions.registers import SpillOptions, allocate_registers
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import spill_to_room
 from binalloc.transform.virtual.analysed import analysed
@@ -104,9 +104,9 @@ def test_emitted_code_costs_what_the_model_says(name: str) -> None:
     """What is recomputed on a border finds what it reads there, too."""
     module = import_ptx(sample_file(f"{name}.ptx").read_text(), name, machine="gtx680").module
     kernel = next(fn.name for fn in module.functions if fn.info.is_kernel)
-    choices: list[Choice] = []
+    choices: list[RegionChoice] = []
 
-    def watched(*problem: object) -> Choice:
+    def watched(*problem: object) -> RegionChoice:
         choices.append(choose_homes(*problem))  # type: ignore[arg-type]
         return choices[-1]
 
@@ -114,7 +114,7 @@ def test_emitted_code_costs_what_the_model_says(name: str) -> None:
     contracts: dict[str, Contract] = {}
     for function in whole.graph.bottom_up:
         given = analysed(virtualise(whole, function, contracts))
-        found = allocate_registers(given, (1 << 24) - 1, contracts, Spilling(Prices(4.0), watched))
+        found = allocate_registers(given, (1 << 24) - 1, contracts, SpillOptions(Prices(4.0), watched))
         contracts[function] = found.contract
     assert choices
     assert emitted_cost(found.code, Prices(4.0)) <= sum(choice.cost for choice in choices)

@@ -10,7 +10,7 @@ from binalloc.isa.instruction import Module
 from binalloc.verify import calls
 from binalloc.verify.calls import TIDY, _Run
 from binalloc.verify.checker import check
-from binalloc.verify.lockstep import Node
+from binalloc.verify.lockstep import LockstepNode
 from binalloc.verify.reading.names import DEFINED, Names, const_key, const_of
 from binalloc.verify.values.lattice import State
 from binalloc.verify.values.tidy import prune
@@ -44,7 +44,7 @@ def states(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     seen: list[bool] = []
     step = _Run._node
 
-    def watched(self: _Run, node: Node, state: State) -> State | None:
+    def watched(self: _Run, node: LockstepNode, state: State) -> State | None:
         seen.append(indices_agree(state))
         after = step(self, node, state)
         if after is not None:

@@ -27,7 +27,7 @@ from binalloc.errors import UsageError
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
-    from binalloc.laboratory.papers.reproduce import Case, Point
+    from binalloc.laboratory.papers.reproduce import Case, ReproducedCase
     from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.configuration import Subject
     from binalloc.report.shapes.commands.laboratory import ReproduceJson
@@ -73,7 +73,7 @@ def reproduce(
     check_page(page)
     cases, by_registers = _cases(Path(samples), kernels, machine, size)
     kept = Cache(finished_runs(cache))
-    points: list[Point] = []
+    points: list[ReproducedCase] = []
     curves: list[RegisterCurve] = []
     tally, code = Tally(), 0
     with executor_of(dask, jobs, options) as executor, progress(as_json) as show:

@@ -10,7 +10,7 @@ import click
 
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import machine_model
-from binalloc.cli.options import F, Numbers, json_option
+from binalloc.cli.options import F, NumberList, json_option
 from binalloc.cli.run_options import run_options
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
 from binalloc.errors import UsageError
@@ -27,7 +27,9 @@ def _limits() -> tuple[int, int]:
 
 
 def _numbers(flag: str, what: str) -> Callable[[F], F]:
-    return click.option(flag, type=Numbers(_limits), default="1,8,16,32", show_default=True, metavar="LIST", help=what)
+    return click.option(
+        flag, type=NumberList(_limits), default="1,8,16,32", show_default=True, metavar="LIST", help=what
+    )
 
 
 @click.command("smem-cost")

@@ -20,7 +20,7 @@ _NEVER = 1 << 62  # a cycle that no run comes to
 STANDING = ("queues", "places", "most")  # Figures of `queues` that do not grow from cycle to cycle.
 
 
-class Series:
+class CounterSeries:
     """A series takes the samples of one run. every: cycles of an interval. due: the first cycle behind the current
     interval."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.policy import Policy
+from binalloc.emulator.state.policy import SmPolicy
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
@@ -25,7 +25,7 @@ def nothing_to_note(g: Gpu, s: Sm, block: int) -> None:
 
 
 @dataclass(frozen=True)
-class BlockDispatcher(Policy):
+class BlockDispatcher(SmPolicy):
     """A block dispatcher assigns blocks to SMs, and decides when. One object of each dispatcher is in `table`.
 
     Its three functions are device functions. An SM needs a free slot and shared memory for a block; `sm.dispatch` sees

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.policy import Policy
+from binalloc.emulator.state.policy import SmPolicy
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.arrays import Grid
@@ -27,7 +27,7 @@ def call(g: Gpu, s: Sm, w: int) -> None:
 
 
 @dataclass(frozen=True)
-class Gate(Policy):
+class Gate(SmPolicy):
     """A warp has to pass every gate before each instruction. One object of each gate is in `table`.
 
     Warps pass the gates in the order of the table; a warp that waits at a gate goes on from there. The gate's `name` is

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binalloc.emulator.state.policy import Policy
+from binalloc.emulator.state.policy import SmPolicy
 from binalloc.errors import Hint
 from binalloc.rows import by_name, number
 
-_NONE: tuple[Policy, ...] = ()
-LISTENERS: dict[str, Policy] = by_name((*_NONE,))
+_NONE: tuple[SmPolicy, ...] = ()
+LISTENERS: dict[str, SmPolicy] = by_name((*_NONE,))
 
 
 def listening(names: Iterable[str]) -> int:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.state.policy import Policy
+from binalloc.emulator.state.policy import SmPolicy
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
 
 @dataclass(frozen=True)
-class Placement(Policy):
+class Placement(SmPolicy):
     """A placement chooses where an allocation of shared memory is placed. One object of each is in `table`."""
 
     #: place(g, s, words): a device function that returns the first word of a gap of `words` words, one of

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from binalloc.emulator.state.policy import Policy
+from binalloc.emulator.state.policy import SmPolicy
 
 if TYPE_CHECKING:
     from binalloc.emulator.state.records import Gpu, Sm
 
 
 @dataclass(frozen=True)
-class WarpScheduler(Policy):
+class WarpScheduler(SmPolicy):
     """A warp scheduler chooses one of the warps that could issue. One object of each is in `table`.
 
     `pick` is called in every cycle in which a warp is eligible, and in no other. So the memory of a policy, which is in

@@ -25,7 +25,7 @@ _EXCHANGED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "LTU": "GTU", "LEU
 """Loom's comparison -> the one with exchanged operands."""
 
 
-class Comparison:
+class SetpSuffixes:
     """A comparison is what the suffixes of setp and set say, without the types."""
 
     def __init__(self, m: Modifiers) -> None:
@@ -59,7 +59,7 @@ class Comparison:
 
 
 def compare(
-    ctx: Context, comparison: Comparison, type_: str, x: ast.Operand, y: ast.Operand, pd0: int, pd1: int, other: Pred
+    ctx: Context, comparison: SetpSuffixes, type_: str, x: ast.Operand, y: ast.Operand, pd0: int, pd1: int, other: Pred
 ) -> None:
     """Set pd0 and pd1 to the comparison and its negation, each combined with `other`."""
     text, bop = comparison.typed(type_), (comparison.bop or "and").upper()
@@ -94,7 +94,7 @@ def _exchanged(a: Source, b: Source, text: str) -> tuple[Source, Source, str]:
 
 def _setp(ctx: Context, ins: Instruction) -> None:
     m = ctx.modifiers()
-    comparison = Comparison(m)
+    comparison = SetpSuffixes(m)
     type_ = m.type(*TYPES)
     m.done()
     d, a, b, *rest = ctx.operands(4 if comparison.bop else 3)
@@ -108,7 +108,7 @@ def _setp(ctx: Context, ins: Instruction) -> None:
 def _set(ctx: Context, ins: Instruction) -> None:
     """Lower set: d = all ones (1.0 for a float) or zero."""
     m = ctx.modifiers()
-    comparison = Comparison(m)
+    comparison = SetpSuffixes(m)
     result = m.type("u32", "s32", *_ONES)
     if comparison.ftz and result == "bf16":
         m.refuse("modifier .ftz of set is not for a result of type .bf16", expected="another result")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT, RZ
-from binalloc.frontend.lower.arithmetic.compare import Comparison
+from binalloc.frontend.lower.arithmetic.compare import SetpSuffixes
 from binalloc.frontend.lower.arithmetic.floating.approx import mufu, tanh
 from binalloc.frontend.lower.arithmetic.floating.floats import FLOAT_ROUNDINGS
 from binalloc.frontend.lower.arithmetic.logic import AND, OR, XOR
@@ -146,7 +146,7 @@ class Half:
 
     # -- comparisons
 
-    def _compare(self, ctx: Context, comparison: Comparison, operands: Operands, pd0: int, pd1: int) -> None:
+    def _compare(self, ctx: Context, comparison: SetpSuffixes, operands: Operands, pd0: int, pd1: int) -> None:
         """Emit pd0 = the comparison of the low halves, pd1 = that of the high ones."""
         x, y, *rest = operands
         other = ctx.predicate(rest[0]) if rest else (PT, 0)
@@ -155,8 +155,8 @@ class Half:
         fields |= {"hfmt": self.format, "ftz": comparison.ftz, "ps0": other[0], "ps0n": other[1]}
         ctx.b.emit("HSETP2", pd0=pd0, pd1=pd1, a=a, b=b, **fields)
 
-    def _comparison(self, m: Modifiers) -> Comparison:
-        comparison = Comparison(m)
+    def _comparison(self, m: Modifiers) -> SetpSuffixes:
+        comparison = SetpSuffixes(m)
         if comparison.ftz and not self.flushes:
             m.refuse(f"modifier .ftz of {m.ins.op} is not for type .{self.name}", expected=".f16 or .f16x2")
         return comparison

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from binalloc.frontend.emitter import Guard, Source
-from binalloc.frontend.ir import Node
+from binalloc.frontend.ir import VirtualNode
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.lower.context.modifiers import ROUNDINGS
 from binalloc.frontend.ptx import ast
@@ -44,12 +44,12 @@ def call_library(
         first = ctx.registers.new(results) if results in (1, 2, 4) else None
         into = [ctx.registers.new() if first is None else first + k for k in range(results)]
     assert len(into) == results
-    node: Node = ctx.b.emit("CALL", guard=guard)
+    node: VirtualNode = ctx.b.emit("CALL", guard=guard)
     node.callee, node.args, node.results = routine, units, tuple(into)
     return list(into)
 
 
-def library_modules(names: Iterable[str]) -> list[tuple[ast.Module, list[str]]]:
+def library_modules(names: Iterable[str]) -> list[tuple[ast.PtxModule, list[str]]]:
     """Return the library's modules that define the routines `names` (with prefix), each with its routines among them.
 
     Modules are in the order of their files. Only the modules needed are parsed, once in a process. Raises KeyError for
@@ -82,7 +82,7 @@ def _index() -> dict[str, tuple[str, str]]:
 
 
 @cache
-def _parsed(file: str, rounding: str) -> ast.Module:
+def _parsed(file: str, rounding: str) -> ast.PtxModule:
     from binalloc.frontend.ptx.parser import parse
 
     return parse(_texts()[file, rounding], f"lib/{file}")

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from binalloc.errors import MalformedInput
-from binalloc.frontend.emitter import Const, Emitter, Guard, Imm, Source, imm, low_bits
+from binalloc.frontend.emitter import BankConst, Emitter, Guard, Imm, Source, imm, low_bits
 from binalloc.frontend.ir import PT, RZ, Registers
 from binalloc.frontend.lower.context import special
 from binalloc.frontend.lower.context.frames import Place
@@ -43,7 +43,7 @@ class Context:
     def __init__(
         self,
         layout: VariablePlaces,
-        function: ast.Function,
+        function: ast.PtxFunction,
         kernel: KernelPlaces,
         doubles: Doubles,
         block: tuple[int, int, int] | None = None,
@@ -278,7 +278,7 @@ class Context:
         offset = self.doubles.place(bits)
         if offset is None:
             return self.b.pair(imm(bits), imm(bits >> 32))
-        return Const(DOUBLE_BANK, offset)
+        return BankConst(DOUBLE_BANK, offset)
 
     def special(self, name: str, type_: str) -> Source:
         """Return a special register of at most 32 bits."""
@@ -327,7 +327,7 @@ class Context:
             return imm(number), imm(0)
         space, address = self.place(operand.name)
         if space in ("texref", "surfref"):
-            return Const(0, address), Const(0, address + 4)
+            return BankConst(0, address), BankConst(0, address + 4)
         address += operand.offset
         if space == "frame":
             low = self.b.new()

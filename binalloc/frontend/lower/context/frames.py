@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import UsageError
 from binalloc.frontend.ir import Stack
-from binalloc.frontend.lower.context.reached import Reached
+from binalloc.frontend.lower.context.reached import ReachedFunctions
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
 from binalloc.isa.instruction import WORD
@@ -62,7 +62,7 @@ class Frames:
 
 
 def place_frames(
-    module: ast.Module, reached: Reached, in_memory: Callable[[str, ast.Variable], bool], stack_bytes: int
+    module: ast.PtxModule, reached: ReachedFunctions, in_memory: Callable[[str, ast.Variable], bool], stack_bytes: int
 ) -> Frames:
     """Place the frames of all functions.
 
@@ -116,7 +116,7 @@ def place_frames(
     return out
 
 
-def _groups(reached: Reached) -> Iterator[tuple[str, ...]]:
+def _groups(reached: ReachedFunctions) -> Iterator[tuple[str, ...]]:
     """Yield the cycles of the call graph and the single functions, callers before callees."""
     done: set[str] = set()
     for name in reversed(reached.order):
@@ -126,7 +126,7 @@ def _groups(reached: Reached) -> Iterator[tuple[str, ...]]:
             yield names
 
 
-def _passed(function: ast.Function) -> int:
+def _passed(function: ast.PtxFunction) -> int:
     """Return the bytes at a frame's start for arguments and results."""
     given, returned = (
         sum(align_up(v.size, WORD) for v in side) for side in (function.parameters, function.results)

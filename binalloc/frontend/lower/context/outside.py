@@ -30,11 +30,11 @@ def refusals(ctx: Context) -> list[MalformedInput]:
     return [refusal(ins, ctx.function.path, message, form="outside-register")]
 
 
-def _of(function: ast.Function) -> set[str]:
+def _of(function: ast.PtxFunction) -> set[str]:
     return {name for name in function.registers if name.partition(OUTSIDE)[1]}
 
 
-def _carried(function: ast.Function, shared: set[str]) -> tuple[ast.Instruction, str] | None:
+def _carried(function: ast.PtxFunction, shared: set[str]) -> tuple[ast.Instruction, str] | None:
     """Return the first read of one of the registers without a write before it in the same block, and no call
     between."""
     written: set[str] = set()

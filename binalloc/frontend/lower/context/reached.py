@@ -14,10 +14,10 @@ from binalloc.frontend.lower.context.targets import Targets
 from binalloc.frontend.ptx import ast
 
 
-class Reached:
+class ReachedFunctions:
     """The functions reached from some kernels form a call graph."""
 
-    def __init__(self, module: ast.Module, targets: Targets, kernels: Iterable[str]) -> None:
+    def __init__(self, module: ast.PtxModule, targets: Targets, kernels: Iterable[str]) -> None:
         self.module, self.targets = module, targets
         self.scans: dict[str, Scan] = {}  #: function -> its scan
         self.order: list[str] = []  #: functions, callees before callers; functions of one cycle are neighbours

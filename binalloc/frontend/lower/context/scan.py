@@ -37,7 +37,7 @@ class Scan:
     indirect: list[ast.Instruction] = field(default_factory=list)  #: calls of registers
     _reads: set[str] | None = None
 
-    def reads(self, function: ast.Function) -> set[str]:
+    def reads(self, function: ast.PtxFunction) -> set[str]:
         """Return the registers that some instruction of the function reads, or may read.
 
         A destination counts as read where it is not certain to be one. Computed on demand.
@@ -55,7 +55,7 @@ class Scan:
         return self._reads
 
 
-def scan(function: ast.Function) -> Scan:
+def scan(function: ast.PtxFunction) -> Scan:
     """Scan the body once."""
     out = Scan()
     for index, ins in enumerate(function.body or ()):
@@ -112,7 +112,7 @@ def _registers(out: set[str], operand: ast.Operand) -> None:
     elif isinstance(operand, ast.Dual):
         _registers(out, operand.first)
         _registers(out, operand.second)
-    elif isinstance(operand, ast.Texture):
+    elif isinstance(operand, ast.TextureAddress):
         for item in (operand.texture, *operand.coordinates):
             _registers(out, item)
 
@@ -139,7 +139,7 @@ def _names(out: Scan, operand: ast.Operand, ins: ast.Instruction, index: int) ->
     elif isinstance(operand, ast.Symbol):
         out.symbols.add(operand.name)
         out.escaping.add(operand.name)
-    elif isinstance(operand, ast.Texture):
+    elif isinstance(operand, ast.TextureAddress):
         for part in (operand.texture, operand.sampler):
             if isinstance(part, ast.Symbol):
                 out.symbols.add(part.name)

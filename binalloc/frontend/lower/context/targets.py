@@ -18,7 +18,7 @@ _NAME = re.compile(r"[\w$%]+")  # a name in the text of a `.calltargets`
 class Targets:
     """Targets are the functions that indirect calls in one module may enter."""
 
-    def __init__(self, module: ast.Module) -> None:
+    def __init__(self, module: ast.PtxModule) -> None:
         self.module = module
         self.numbers = {name: k for k, name in enumerate(module.functions, 1)}  #: function -> its number
         named = {symbol for v in module.variables.values() for _, symbol, *_ in v.relocations}
@@ -36,7 +36,7 @@ class Targets:
         callable_ = function is not None and function.body is not None and not function.is_entry
         return self.numbers[name] if callable_ else 0
 
-    def of(self, caller: ast.Function, call: ast.Instruction) -> list[str]:
+    def of(self, caller: ast.PtxFunction, call: ast.Instruction) -> list[str]:
         """Return the functions that a call of a register may name."""
         listed = caller.prototypes.get(call.prototype or "", "")
         among = self.taken
@@ -50,7 +50,7 @@ class Targets:
         return [[v.size for v in side] for side in (function.parameters, function.results)]
 
 
-def _size(caller: ast.Function, operand: ast.Operand) -> int:
+def _size(caller: ast.PtxFunction, operand: ast.Operand) -> int:
     """Return the bytes of an argument or result; -1 for an operand that has no size of its own."""
     if isinstance(operand, ast.Symbol) and operand.name in caller.variables:
         return caller.variables[operand.name].size

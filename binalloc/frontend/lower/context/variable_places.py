@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from binalloc.frontend.ir import STACK_BYTES
 from binalloc.frontend.lower.context.frames import DYNAMIC_ALIGN, HANDLED, Place, align_up, place_frames, too_large
-from binalloc.frontend.lower.context.reached import Reached
+from binalloc.frontend.lower.context.reached import ReachedFunctions
 from binalloc.frontend.lower.context.targets import Targets
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.unsupported import BY_KEY, NotSupported
@@ -69,14 +69,14 @@ class VariablePlaces:
     stack_bytes: stack per thread for recursive functions.
     """
 
-    def __init__(self, module: ast.Module, kernels: Iterable[str], stack_bytes: int = STACK_BYTES) -> None:
+    def __init__(self, module: ast.PtxModule, kernels: Iterable[str], stack_bytes: int = STACK_BYTES) -> None:
         self.module = module
         self.targets = Targets(module)
         wanted = list(kernels)
-        reached = Reached(module, self.targets, wanted)
-        self.scans = reached.scans  #: see `Reached`
-        self.order = reached.order  #: see `Reached`
-        self.components = reached.components  #: see `Reached`
+        reached = ReachedFunctions(module, self.targets, wanted)
+        self.scans = reached.scans  #: see `ReachedFunctions`
+        self.order = reached.order  #: see `ReachedFunctions`
+        self.components = reached.components  #: see `ReachedFunctions`
         self.kernels: dict[str, KernelPlaces] = {}  #: by name
         self.constants = b""  #: bytes of bank 3
         #: (address, bytes) of the constants' copy in global memory, if one is needed

@@ -40,7 +40,7 @@ def call(ctx: Context, ins: Instruction) -> None:
         ctx.b.start(ctx.b.label())
 
 
-def _emit(ctx: Context, ins: Instruction, callee: ast.Function) -> None:
+def _emit(ctx: Context, ins: Instruction, callee: ast.PtxFunction) -> None:
     """Emit the CALL itself."""
     arguments = _units(ctx, ins.arguments, callee.parameters, "argument")
     results = _units(ctx, ins.results, callee.results, "result")
@@ -76,7 +76,7 @@ def _indirect(ctx: Context, ins: Instruction, register: ast.Register, uniform: b
     ctx.b.start(after)
 
 
-def _check_callee(ctx: Context, callee: ast.Function) -> None:
+def _check_callee(ctx: Context, callee: ast.PtxFunction) -> None:
     """Refuse a call of a function without a body."""
     if callee.body is None:
         if callee.name.startswith("cuda"):  # no PTX file of a user defines these

@@ -52,7 +52,7 @@ _VECTORS = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class AtomicForm:
     """The kind of an atomic is the decoded form of its suffixes."""
 
     op: str
@@ -64,7 +64,7 @@ class Kind:
     policy: bool  #: whether an operand with a cache policy may follow
 
 
-def _kind(ctx: Context, ins: Instruction) -> Kind:
+def _kind(ctx: Context, ins: Instruction) -> AtomicForm:
     """Decode the suffixes of atom or red."""
     m = ctx.modifiers()
     order = m.take("relaxed", "acquire", "release", "acq_rel")
@@ -88,7 +88,7 @@ def _kind(ctx: Context, ins: Instruction) -> Kind:
         m.refuse(f"{ins.op}.add.{type_} " + ("needs .noftz" if half else "has no .noftz"))
     if count > 1 and space == "shared":
         m.refuse(f"{ins.op} on vectors in shared memory", expected=f"{ins.op}.global")
-    return Kind(op, type_, space, count, order, scope, policy)
+    return AtomicForm(op, type_, space, count, order, scope, policy)
 
 
 def atomic(ctx: Context, ins: Instruction) -> None:
@@ -125,7 +125,7 @@ def _elements(ctx: Context, operand: ast.Operand, count: int) -> tuple[ast.Opera
 
 
 def _one(
-    ctx: Context, kind: Kind, fields: Fields, target: ast.Operand, value: ast.Operand, other: ast.Operand | None
+    ctx: Context, kind: AtomicForm, fields: Fields, target: ast.Operand, value: ast.Operand, other: ast.Operand | None
 ) -> None:
     """Emit the operation on one value. other: the value that cas stores."""
     type_ = kind.type
@@ -164,7 +164,7 @@ def _aligned(ctx: Context, fields: Fields, *, wide: bool) -> int:
 
 
 def _compare_and_swap_half(
-    ctx: Context, kind: Kind, fields: Fields, result: ast.Operand, compare: ast.Operand, value: ast.Operand
+    ctx: Context, kind: AtomicForm, fields: Fields, result: ast.Operand, compare: ast.Operand, value: ast.Operand
 ) -> None:
     """Lower cas.b16 to a loop around cas of the word.
 

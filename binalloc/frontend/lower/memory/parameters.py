@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from binalloc.frontend.emitter import Const, Imm, Source
+from binalloc.frontend.emitter import BankConst, Imm, Source
 from binalloc.frontend.ir import RZ, Registers
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.ptx import ast
@@ -131,9 +131,9 @@ def load_bank(ctx: Context, bank: int, offset: int, type_: str, count: int) -> l
     out: list[Element] = []
     for at in range(offset, offset + size * count, size):
         if size == 8:
-            out.append((Const(bank, at), Const(bank, at + 4)))
+            out.append((BankConst(bank, at), BankConst(bank, at + 4)))
         elif size == 4:
-            out.append((Const(bank, at), None))
+            out.append((BankConst(bank, at), None))
         else:
             unit = ctx.b.new()
             width = f"{'S' if type_[0] == 's' else 'U'}{8 * size}"
@@ -179,7 +179,7 @@ def _copy(ctx: Context, variable: ast.Variable, to: int) -> None:
     at = ctx.place(variable.name)[1]
     whole = variable.size // 4 * 4
     for k in range(0, whole, 4):
-        ctx.b.emit("STL", ra=RZ, moff=to + at + k, rb=ctx.b.unit(Const(0, at + k)), width="32")
+        ctx.b.emit("STL", ra=RZ, moff=to + at + k, rb=ctx.b.unit(BankConst(0, at + k)), width="32")
     for k in range(whole, variable.size):
         unit = ctx.b.new()
         ctx.b.emit("LDC", rd=unit, ra=RZ, cbank=0, coff=at + k, width="U8")

@@ -92,12 +92,12 @@ def reduce(ctx: Context, ins: Instruction) -> None:
     if not signed:
         ctx.b.emit("RED", atyp=ATYP[type_], guard=ctx.guard, **fields)
         return
-    assert isinstance(place, ast.Texture)
+    assert isinstance(place, ast.TextureAddress)
     for which, sign in zip(_signs(ctx, place), "su", strict=True):
         ctx.b.emit("RED", atyp=ATYP[f"{sign}{8 * TYPE_BYTES[type_]}"], guard=(which, False), **fields)
 
 
-def _signs(ctx: Context, place: ast.Texture) -> tuple[int, int]:
+def _signs(ctx: Context, place: ast.TextureAddress) -> tuple[int, int]:
     """Return two predicates under the guard: the surface's elements are signed integers, and they are not."""
     assert ctx.guard is not None
     kind, signed, other = ctx.b.new(), ctx.b.predicate(), ctx.b.predicate()
@@ -154,7 +154,7 @@ def _address(
     found: also return `found`, the predicate of the lanes that have an address. texels: x counts texels.
     """
     dimensions, layers, count = _GEOMETRIES[name]
-    if not isinstance(place, ast.Texture) or place.sampler is not None:
+    if not isinstance(place, ast.TextureAddress) or place.sampler is not None:
         ctx.refuse("not a surface", expected="[surface, {coordinates}]")
     given = place.coordinates
     if len(given) != _LENGTHS[count]:

@@ -71,7 +71,7 @@ def gather(ctx: Context, ins: Instruction) -> None:
 
 
 @dataclass(frozen=True)
-class Operands:
+class FetchOperands:
     """The operands of a fetch are known by their roles."""
 
     target: ast.Operand
@@ -81,7 +81,7 @@ class Operands:
     offset: ast.Operand | None  #: None where there is none
 
 
-def _operands(ctx: Context, mode: str) -> Operands:
+def _operands(ctx: Context, mode: str) -> FetchOperands:
     details = {"level": 1, "grad": 2}.get(mode, 0)
     target, source, *rest = ctx.operands(2 + details, 3 + details, 4 + details)
     resident: ast.Operand | None = None
@@ -91,7 +91,7 @@ def _operands(ctx: Context, mode: str) -> Operands:
     detail, extra = tuple(rest[:details]), rest[details:]
     if len(extra) > 1 or (extra and _is_float(ctx, extra[0])):
         ctx.unsupported("texture-operands")
-    return Operands(target, resident, source, detail, extra[0] if extra else None)
+    return FetchOperands(target, resident, source, detail, extra[0] if extra else None)
 
 
 def _is_float(ctx: Context, operand: ast.Operand) -> bool:
@@ -111,7 +111,7 @@ def _fetch(ctx: Context, m: Modifiers, name: str, mode: str, gathered: str) -> N
         ctx.unsupported("gradient")
     given_operands = _operands(ctx, mode)
     target, source = given_operands.target, given_operands.source
-    if not isinstance(source, ast.Texture):
+    if not isinstance(source, ast.TextureAddress):
         ctx.refuse("not a texture", expected="[texture, {coordinates}]")
     if source.sampler is not None:
         ctx.unsupported("sampler", expected="[texture, {coordinates}]")

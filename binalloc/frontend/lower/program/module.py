@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from binalloc.errors import MalformedInput
 from binalloc.frontend.ignored import IgnoredText
-from binalloc.frontend.ir import STACK_BYTES, Program, Routine
+from binalloc.frontend.ir import STACK_BYTES, Routine, VirtualProgram
 from binalloc.frontend.lower.arithmetic.library import library_modules
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.lower.context.frames import Place
@@ -20,7 +20,7 @@ from binalloc.frontend.lower.context.variable_places import (
 )
 from binalloc.frontend.lower.program.routine import Locations, lower_routine
 from binalloc.frontend.ptx import ast
-from binalloc.frontend.refused import LeftOut, NotImportable, Refusal
+from binalloc.frontend.refused import NotImportable, NotImported, Refusal
 from binalloc.frontend.runtime.runtime import with_runtime
 from binalloc.names.kernels import choose_kernel
 
@@ -31,7 +31,7 @@ Block = tuple[int, int, int]
 class _State:
     """The state of a lowering is shared by all routines of the program."""
 
-    program: Program
+    program: VirtualProgram
     doubles: Doubles
     locations: Locations
     library: set[str]  #: library functions that are called
@@ -39,11 +39,11 @@ class _State:
 
 
 def lower_module(
-    module: ast.Module,
+    module: ast.PtxModule,
     kernels: Sequence[str] | None = None,
     block_dim: Block | None = None,
     stack_bytes: int = STACK_BYTES,
-) -> Program:
+) -> VirtualProgram:
     """Lower the wanted kernels (all by default) with every function in their call graphs, callees before callers.
 
     block_dim: the block size that all launches will have; it must agree with `.reqntid` and `.maxntid`. stack_bytes:
@@ -56,13 +56,13 @@ def lower_module(
     module = with_runtime(module)
     wanted = _wanted(module, kernels)
     layout, left_out = _laid_out(module, wanted, stack_bytes)
-    state = _State(Program(path=module.path), Doubles(), Locations(module.files), set())
+    state = _State(VirtualProgram(path=module.path), Doubles(), Locations(module.files), set())
     names: dict[tuple[str, tuple[tuple[str, Place], ...]], str] = {}
     for kernel in layout.kernels.values():
         _lower_kernel(layout, kernel, block_dim, names, state)
         reasons = tuple(r for function in kernel.reached for r in state.refused.get(function, ()))
         if reasons:
-            left_out[kernel.name] = LeftOut(kernel.name, reasons)
+            left_out[kernel.name] = NotImported(kernel.name, reasons)
     if left_out:
         rest = [kernel for kernel in wanted if kernel not in left_out]
         raise NotImportable([left_out[kernel] for kernel in wanted if kernel in left_out], rest)
@@ -80,7 +80,7 @@ def lower_module(
     return program
 
 
-def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
+def _wanted(module: ast.PtxModule, kernels: Sequence[str] | None) -> list[str]:
     """Return the names of the kernels to lower, in the order of the text.
 
     A file without kernels is a library if none are asked for. Then these are the functions that other files may call,
@@ -98,7 +98,7 @@ def _wanted(module: ast.Module, kernels: Sequence[str] | None) -> list[str]:
     return [name for name in there if name in wanted]
 
 
-def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -> list[IgnoredText]:
+def _unbounded(module: ast.PtxModule, wanted: list[str], block_dim: Block | None) -> list[IgnoredText]:
     """Return an entry for each `.minnctapersm` of a wanted kernel whose block size is not bounded."""
     kernels = [module.functions[name] for name in wanted] if block_dim is None else []
     return [
@@ -109,8 +109,8 @@ def _unbounded(module: ast.Module, wanted: list[str], block_dim: Block | None) -
 
 
 def _laid_out(
-    module: ast.Module, wanted: list[str], stack_bytes: int
-) -> tuple[VariablePlaces, dict[str, LeftOut]]:
+    module: ast.PtxModule, wanted: list[str], stack_bytes: int
+) -> tuple[VariablePlaces, dict[str, NotImported]]:
     """Place the variables of all wanted kernels.
 
     Where they do not all fit, the variables of as many kernels as fit are placed, in the text's order. The others are
@@ -121,12 +121,12 @@ def _laid_out(
     except MalformedInput:
         pass
     layout = VariablePlaces(module, [])
-    left_out: dict[str, LeftOut] = {}
+    left_out: dict[str, NotImported] = {}
     for kernel in wanted:
         try:
             layout = VariablePlaces(module, [*layout.kernels, kernel], stack_bytes)
         except MalformedInput as error:
-            left_out[kernel] = LeftOut(kernel, (Refusal(kernel, error),))
+            left_out[kernel] = NotImported(kernel, (Refusal(kernel, error),))
     return layout, left_out
 
 
@@ -172,7 +172,7 @@ def _fresh(name: str, kernel: str, taken: set[str]) -> str:
     return candidate
 
 
-def _block(function: ast.Function, block_dim: Block | None) -> Block | None:
+def _block(function: ast.PtxFunction, block_dim: Block | None) -> Block | None:
     """Return the block size where it is known: from `.reqntid`, or as the user says. Raises MalformedInput if they
     differ."""
     if function.reqntid is None or block_dim is None or function.reqntid == block_dim:

@@ -7,7 +7,7 @@ RET.
 from __future__ import annotations
 
 from binalloc.errors import Hint, MalformedInput
-from binalloc.frontend.ir import Block, Routine
+from binalloc.frontend.ir import Routine, RoutineBlock
 from binalloc.frontend.lower.context import outside
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.lower.memory import parameters
@@ -112,10 +112,10 @@ def _ends(body: list[ast.Instruction | ast.Label]) -> set[str]:
     return out
 
 
-def _tidy(blocks: list[Block]) -> list[Block]:
+def _tidy(blocks: list[RoutineBlock]) -> list[RoutineBlock]:
     """Leave out empty blocks. Branches to one go to the next block that is kept."""
     targets = {node.target for block in blocks for node in block.nodes[-1:] if node.target >= 0}
-    kept: list[Block] = []
+    kept: list[RoutineBlock] = []
     moved: dict[int, int] = {}
     waiting: list[int] = []
     for block in blocks:
@@ -131,7 +131,7 @@ def _tidy(blocks: list[Block]) -> list[Block]:
     return kept
 
 
-def _close(ctx: Context, blocks: list[Block], name: str) -> None:
+def _close(ctx: Context, blocks: list[RoutineBlock], name: str) -> None:
     """Make an unguarded `name` the last word."""
     last = blocks[-1]
     if last.nodes and not last.nodes[-1].falls_through and last.nodes[-1].instr.name != name:
@@ -148,7 +148,7 @@ def _close(ctx: Context, blocks: list[Block], name: str) -> None:
         ctx.b.emit(name)
 
 
-def _targeted(blocks: list[Block], number: int) -> bool:
+def _targeted(blocks: list[RoutineBlock], number: int) -> bool:
     return any(node.target == number for block in blocks for node in block.nodes[-1:])
 
 

@@ -13,7 +13,7 @@ from binalloc.frontend.ir import RZ
 from binalloc.frontend.lower.arithmetic.multiply import byte, half
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.video import bounded
-from binalloc.frontend.lower.video.bounded import Number
+from binalloc.frontend.lower.video.bounded import BoundedValue
 from binalloc.frontend.lower.video.scalar import COMPARISONS, operate, truth
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
@@ -85,12 +85,12 @@ def _selection(ctx: Context, operand: ast.Operand, lanes: int, source: int) -> l
     return [int(digit) for digit in reversed(digits)]
 
 
-def _lane(ctx: Context, unit: int, place: int, bits: int, *, signed: bool) -> Number:
+def _lane(ctx: Context, unit: int, place: int, bits: int, *, signed: bool) -> BoundedValue:
     piece = byte if bits == 8 else half
-    return Number((piece(ctx, unit, place, signed=signed),), *bounded.limits(bits, signed=signed))
+    return BoundedValue((piece(ctx, unit, place, signed=signed),), *bounded.limits(bits, signed=signed))
 
 
-def _computed(ctx: Context, op: str, a: Number, b: Number) -> Number:
+def _computed(ctx: Context, op: str, a: BoundedValue, b: BoundedValue) -> BoundedValue:
     if op != "vavrg":
         return operate(ctx, op, a, b)
     total = bounded.add(ctx, a, b)
@@ -104,10 +104,10 @@ def _computed(ctx: Context, op: str, a: Number, b: Number) -> Number:
         ctx.b.emit("IADD3", rd=one, a=sign, b=Imm(1), c=RZ)
     ctx.b.emit("IADD3", rd=up, a=ctx.b.unit(total.low), b=one, c=RZ)
     ctx.b.emit("SHF", rd=out, a=RZ, b=Imm(1), c=up, dir="R", stype="S32", hi=1)
-    return Number((out,), total.least >> 1, (total.most + 1) >> 1)
+    return BoundedValue((out,), total.least >> 1, (total.most + 1) >> 1)
 
 
-def _accumulate(ctx: Context, rd: int, results: list[Number], c: Source) -> None:
+def _accumulate(ctx: Context, rd: int, results: list[BoundedValue], c: Source) -> None:
     total = c
     for k, result in enumerate(results):
         out = rd if k == len(results) - 1 else ctx.b.new()
@@ -115,7 +115,7 @@ def _accumulate(ctx: Context, rd: int, results: list[Number], c: Source) -> None
         total = out
 
 
-def _merge(ctx: Context, rd: int, results: dict[int, Number], lanes: int, c: Source) -> None:
+def _merge(ctx: Context, rd: int, results: dict[int, BoundedValue], lanes: int, c: Source) -> None:
     """Insert each result in its place, one PRMT a lane."""
     size = 4 // lanes
     whole = c

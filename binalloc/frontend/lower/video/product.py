@@ -13,7 +13,7 @@ from binalloc.frontend.ir import PT, RZ
 from binalloc.frontend.lower.arithmetic import wide
 from binalloc.frontend.lower.context.context import Context, Fields, Handler
 from binalloc.frontend.lower.video import bounded
-from binalloc.frontend.lower.video.bounded import Number
+from binalloc.frontend.lower.video.bounded import BoundedValue
 from binalloc.frontend.lower.video.scalar import part
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
@@ -58,7 +58,14 @@ def _vmad(ctx: Context, ins: Instruction) -> None:
 
 
 def _low_word(
-    ctx: Context, rd: int, a: Number, b: Number, c: Number, minus_product: bool, minus_c: bool, plus_one: bool
+    ctx: Context,
+    rd: int,
+    a: BoundedValue,
+    b: BoundedValue,
+    c: BoundedValue,
+    minus_product: bool,
+    minus_c: bool,
+    plus_one: bool,
 ) -> None:
     """Compute rd = a*b + c modulo 2^32, with the signs."""
     product = ctx.b.new()
@@ -67,7 +74,7 @@ def _low_word(
     ctx.b.emit("IADD3", rd=rd, a=product, b=ctx.b.unit(c.low), c=Imm(1) if plus_one else RZ, **signs)
 
 
-def _product(ctx: Context, a: Number, b: Number) -> Number:
+def _product(ctx: Context, a: BoundedValue, b: BoundedValue) -> BoundedValue:
     """Return a * b in 64 bits. They hold it, if its sign is known from the factors' ranges."""
     corners = [x * y for x in (a.least, a.most) for y in (b.least, b.most)]
     out = ctx.b.new(2)
@@ -82,11 +89,11 @@ def _product(ctx: Context, a: Number, b: Number) -> Number:
         ctx.b.emit("LOP3", rd=taken, a=ctx.b.unit(plain.low), b=wide.sign_of(ctx, factor.low), c=RZ, lut=0xC0)
         ctx.b.emit("IADD3", rd=high, a=out + 1, b=taken, c=RZ, negb=1)
         words = (out, high)
-    return Number(words, min(corners), max(corners))
+    return BoundedValue(words, min(corners), max(corners))
 
 
 def _sum(
-    ctx: Context, product: Number, c: Number, minus_product: bool, minus_c: bool, plus_one: bool
+    ctx: Context, product: BoundedValue, c: BoundedValue, minus_product: bool, minus_c: bool, plus_one: bool
 ) -> tuple[Source, ...]:
     """Return the product and c with their signs added, perhaps plus one, in two or three words."""
     least, most = (-product.most, -product.least) if minus_product else (product.least, product.most)

@@ -16,7 +16,7 @@ from binalloc.frontend.lower.arithmetic.multiply import byte, half
 from binalloc.frontend.lower.context.context import Context, Handler
 from binalloc.frontend.lower.context.modifiers import Modifiers
 from binalloc.frontend.lower.video import bounded
-from binalloc.frontend.lower.video.bounded import Number
+from binalloc.frontend.lower.video.bounded import BoundedValue
 from binalloc.frontend.ptx import ast
 from binalloc.frontend.ptx.ast import Instruction
 
@@ -28,7 +28,7 @@ _MERGED = {"b0": 0x7650, "b1": 0x7604, "b2": 0x7054, "b3": 0x0654, "h0": 0x7610,
 _SECOND = ("add", "min", "max")  # second operations
 
 
-def part(ctx: Context, operand: ast.Operand, type_: str) -> Number:
+def part(ctx: Context, operand: ast.Operand, type_: str) -> BoundedValue:
     """Return a source, whole or a part of a register, extended by its type."""
     signed = type_[0] == "s"
     if not isinstance(operand, ast.Selected):
@@ -38,10 +38,10 @@ def part(ctx: Context, operand: ast.Operand, type_: str) -> Number:
         ctx.refuse(f".{operand.selector} does not select one part", expected="." + ", .".join(PARTS))
     unit, number = ctx.b.unit(ctx.word(operand.base, type_)), int(operand.selector[1])
     piece = byte if bits == 8 else half
-    return Number((piece(ctx, unit, number, signed=signed),), *bounded.limits(bits, signed=signed))
+    return BoundedValue((piece(ctx, unit, number, signed=signed),), *bounded.limits(bits, signed=signed))
 
 
-def _finish(ctx: Context, target: ast.Operand, result: Number, second: str, c: Source, type_: str) -> None:
+def _finish(ctx: Context, target: ast.Operand, result: BoundedValue, second: str, c: Source, type_: str) -> None:
     """Write the destination, after the second operation or the merge. It gets the low word."""
     if not isinstance(target, ast.Selected):
         rd = ctx.dest(target, type_)
@@ -88,7 +88,7 @@ def _destination_limits(target: ast.Operand, type_: str) -> tuple[int, int]:
     return bounded.limits(bits, signed=type_[0] == "s")
 
 
-def operate(ctx: Context, op: str, a: Number, b: Number) -> Number:
+def operate(ctx: Context, op: str, a: BoundedValue, b: BoundedValue) -> BoundedValue:
     """Return the result of the first operation of vadd and similar instructions. op: the opcode without number of
     lanes."""
     if op in ("vadd", "vsub"):
@@ -109,11 +109,11 @@ def _arithmetic(ctx: Context, ins: Instruction) -> None:
     _finish(ctx, d, result, second, c, types[0])
 
 
-def truth(ctx: Context, holds: int) -> Number:
+def truth(ctx: Context, holds: int) -> BoundedValue:
     """Return a predicate as 1 or 0."""
     out = ctx.b.new()
     wide.pick(ctx, out, Imm(1), RZ, (holds, 0))
-    return Number((out,), 0, 1)
+    return BoundedValue((out,), 0, 1)
 
 
 def _set(ctx: Context, ins: Instruction) -> None:
@@ -156,15 +156,15 @@ def _shift(ctx: Context, ins: Instruction) -> None:
     _finish(ctx, d, result, second, c, types[0])
 
 
-def _shifted_right(ctx: Context, a: Number, count: Source) -> Number:
+def _shifted_right(ctx: Context, a: BoundedValue, count: Source) -> BoundedValue:
     """Return a >> count. SHF limits counts to 32 by itself."""
     out = ctx.b.new()
     stype = "S32" if a.least < 0 else "U32"
     ctx.b.emit("SHF", rd=out, a=RZ, b=count, c=ctx.b.unit(a.low), dir="R", stype=stype, hi=1)
-    return Number((out,), min(a.least, 0), a.most)
+    return BoundedValue((out,), min(a.least, 0), a.most)
 
 
-def _shifted_left(ctx: Context, a: Number, count: Source, *, whole: bool) -> Number:
+def _shifted_left(ctx: Context, a: BoundedValue, count: Source, *, whole: bool) -> BoundedValue:
     """Return a << count: 34 bits where the `whole` result is wanted, else its low word."""
     if not whole:
         out = ctx.b.new()
@@ -173,7 +173,7 @@ def _shifted_left(ctx: Context, a: Number, count: Source, *, whole: bool) -> Num
     limited, pair = ctx.b.new(), ctx.b.new(2)
     ctx.b.emit("IMNMX", rd=limited, a=ctx.b.unit(count), b=Imm(32), ps0=PT, u32=1)
     wide.shift_left(ctx, pair, bounded.both_words(ctx, a), limited)
-    moved = Number(wide.value(pair), *bounded.limits(64, signed=True))
+    moved = BoundedValue(wide.value(pair), *bounded.limits(64, signed=True))
     return bounded.narrowed(ctx, moved, 34)
 
 

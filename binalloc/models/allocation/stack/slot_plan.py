@@ -12,7 +12,7 @@ PER_MOVE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class SlotMove:
     """A move changes the slot of a live value at a call."""
 
     variable: int  #: variable that moves
@@ -26,8 +26,8 @@ class SitePlan:
 
     callee: str  #: name of the callee
     shift: int  #: the callee's slots start that many above the caller's
-    moves: tuple[Move, ...] = ()  #: moves before the call, in any order (no target is a source)
-    back: tuple[Move, ...] = ()  #: moves behind the call, in any order
+    moves: tuple[SlotMove, ...] = ()  #: moves before the call, in any order (no target is a source)
+    back: tuple[SlotMove, ...] = ()  #: moves behind the call, in any order
 
     @property
     def moved(self) -> int:

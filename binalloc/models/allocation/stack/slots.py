@@ -35,16 +35,16 @@ from binalloc.models.allocation.stack.procedures import (
 )
 from binalloc.models.allocation.stack.pruning import PRIORITIES, prune
 from binalloc.models.allocation.stack.slot_colouring import colour_slots
-from binalloc.models.allocation.stack.slot_plan import PER_MOVE, Move, ProcedurePlan, SitePlan, SlotPlan
+from binalloc.models.allocation.stack.slot_plan import PER_MOVE, ProcedurePlan, SitePlan, SlotMove, SlotPlan
 from binalloc.models.allocation.stack.stays import share_moves
 
 __all__ = [
     "PRIORITIES",
-    "Move",
     "Procedure",
     "ProcedureCall",
     "ProcedurePlan",
     "SitePlan",
+    "SlotMove",
     "SlotPlan",
     "call_order",
     "max_live",
@@ -217,9 +217,9 @@ def _site(site: ProcedureCall, slot_of: Mapping[int, int], start: int | None = N
     free = [slot for slot in range(start) if slot not in occupied]
     high = [slot for slot in sorted(occupied) if slot >= start]
     assert site.movable or not high, "what cannot move lies above the callee's start"
-    moves = tuple(Move(occupied[s], s, t) for s, t in zip(high, free, strict=False))
+    moves = tuple(SlotMove(occupied[s], s, t) for s, t in zip(high, free, strict=False))
     assert len(moves) == len(high), "no room below the callee's start"
-    back = tuple(Move(m.variable, m.target, m.source) for m in moves)
+    back = tuple(SlotMove(m.variable, m.target, m.source) for m in moves)
     return SitePlan(site.callee, start, moves, back)
 
 

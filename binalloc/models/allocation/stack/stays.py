@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from binalloc.bitset import bits
 from binalloc.models.allocation.stack.matching import cheapest_matching
 from binalloc.models.allocation.stack.procedures import Event, Procedure
-from binalloc.models.allocation.stack.slot_plan import Move, ProcedurePlan
+from binalloc.models.allocation.stack.slot_plan import ProcedurePlan, SlotMove
 
 
 def share_moves(procedures: Mapping[str, Procedure], plans: Mapping[str, ProcedurePlan]) -> None:
@@ -117,7 +117,7 @@ class _Stretch:
                 self.plan.moved.update(dict.fromkeys(accesses, slot))
                 source = slot
             if source != slot:
-                moves.append(Move(v, source, slot))
+                moves.append(SlotMove(v, source, slot))
             self.stays[v] = _Stay(v, slot, since, k)
         for v in sorted(wanted):
             self._settle(self.stays[v], k)
@@ -188,5 +188,5 @@ class _Stretch:
         self.past.append((stay.slot, stay.since, stay.call))
         number = self.events[stay.call].number
         site = self.plan.sites[number]
-        home = Move(stay.variable, stay.slot, self.plan.slot_of[stay.variable])
+        home = SlotMove(stay.variable, stay.slot, self.plan.slot_of[stay.variable])
         self.plan.sites[number] = replace(site, back=(*site.back, home))

@@ -1,9 +1,8 @@
 """This module finds the addresses of the threads of a block, from the walks of a few of them, and what the accesses ask
 for.
 
-Needs a `Setting`. Addresses are assumed to grow evenly with a thread's place in its block. Where the warp's last thread
-contradicts this, all threads of the warp are walked, and nothing is known of the block's other warps.
-"""
+Needs a `LaunchSetting`. Addresses are assumed to grow evenly with a thread's place in its block. Where the warp's last
+thread contradicts this, all threads of the warp are walked, and nothing is known of the block's other warps. """
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from binalloc.emulator.state.layout import LANES, WORD
 from binalloc.models.machines.model import SharedMemory
 from binalloc.models.machines.unloaded import SECTOR_BYTES
-from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.setting import LaunchSetting
 from binalloc.pipeline.estimate.walk.thread import Walked
 
 Places = NDArray[np.int64]
@@ -51,7 +50,7 @@ class Probes:
     threads: their numbers. walks: their walks, in the middle block.
     """
 
-    def __init__(self, setting: Setting, warp: range) -> None:
+    def __init__(self, setting: LaunchSetting, warp: range) -> None:
         self._setting, self._warp = setting, warp
         x, y, z = setting.block
         number = np.arange(x * y * z)
@@ -74,7 +73,7 @@ class Probes:
                 return t
         return None
 
-    def _blocks(self, setting: Setting, here: Walked) -> list[tuple[int, Walked, Walked]]:
+    def _blocks(self, setting: LaunchSetting, here: Walked) -> list[tuple[int, Walked, Walked]]:
         """Return distances in blocks, with the walks of the first thread in the middle block (`here`) and in the block
         at the distance: the next ones along x and along y."""
         middle, found = setting.blocks // 2, list[tuple[int, Walked, Walked]]()

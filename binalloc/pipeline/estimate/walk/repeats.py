@@ -49,7 +49,7 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedRounds:
     """The accesses of a code word in rounds that were left out are kept, to be filled in at the end of the walk."""
 
     word: int
@@ -59,7 +59,7 @@ class LeftOut:
     growth: list[int]  #: how much each of them grew in each of the rounds before
 
     @staticmethod
-    def of(addresses: dict[int, list[Known]], arrivals: Sequence[Arrival], rounds: int) -> Iterator[LeftOut]:
+    def of(addresses: dict[int, list[Known]], arrivals: Sequence[Arrival], rounds: int) -> Iterator[SkippedRounds]:
         """Yield an object for each word whose addresses are known and grew evenly in all rounds between these
         arrivals."""
         for word, known in addresses.items():
@@ -69,7 +69,7 @@ class LeftOut:
                 continue
             older, newer = ([y - x for x, y in zip(*two, strict=True)] for two in pairwise(each))
             if older == newer:
-                yield LeftOut(word, ends[-1], rounds, each[-1], newer)
+                yield SkippedRounds(word, ends[-1], rounds, each[-1], newer)
 
     def fill(self, known: list[Known]) -> None:
         """Insert the addresses, if the round after them has those that follow. Rings and toggles grow evenly for some
@@ -88,7 +88,7 @@ class Repeats:
 
     def __init__(self) -> None:
         self.tests: list[Test] = []
-        self._left_out: list[LeftOut] = []
+        self._left_out: list[SkippedRounds] = []
         self._arrivals: dict[tuple[int, int], list[Arrival]] = {}
 
     def skip(
@@ -114,7 +114,7 @@ class Repeats:
         rounds = self._rounds(before)
         if not rounds:
             return
-        self._left_out += LeftOut.of(addresses, [earliest, *before], rounds)
+        self._left_out += SkippedRounds.of(addresses, [earliest, *before], rounds)
         _advance(values, before, rounds)
         last, last_but_one = before[-1].counts, before[-2].counts
         for word, (n, less) in enumerate(zip(last, last_but_one, strict=True)):

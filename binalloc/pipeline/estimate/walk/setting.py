@@ -7,17 +7,17 @@ gives sizes, scalars and the addresses that its buffers would have. Without a la
 from __future__ import annotations
 
 from binalloc.emulator.host.placing import Symbols, texture_row
-from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.known.values import Three, Values, special_values
 from binalloc.emulator.state.layout import LANES
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.view import View
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
-from binalloc.pipeline.estimate.walk.thread import Code, Walk, Walked
+from binalloc.pipeline.estimate.walk.thread import ThreadWalk, WalkCode, Walked
 
 
-class Setting:
+class LaunchSetting:
     """A setting is a kernel as it is launched.
 
     threads: of a block, where neither a launch nor `block` says how they are laid out.
@@ -32,8 +32,8 @@ class Setting:
         self.block: Three = (block or (threads, 1, 1)) if launch is None else launch.block
         self.grid: Three | None = None if launch is None else launch.grid
         constants = self._constants()
-        self._program = Program(module, machine, constants)
-        self._code = Code(self._program, constants, self._textures())
+        self._program = StagedProgram(module, machine, constants)
+        self._code = WalkCode(self._program, constants, self._textures())
         self._walked: dict[tuple[int, int], Walked] = {}
 
     @property
@@ -62,7 +62,7 @@ class Setting:
         if (block, thread) not in self._walked:
             there = None if self.grid is None else _place(block, self.grid)
             special = special_values(self.place(thread), there, self.block, self.grid)
-            self._walked[block, thread] = Walk(self._code, self.kernel.address, Values(special)).run()
+            self._walked[block, thread] = ThreadWalk(self._code, self.kernel.address, Values(special)).run()
         return self._walked[block, thread]
 
     def where(self, word: int) -> tuple[Function, int]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from binalloc.analysis.flow.loops import WEIGHT_BASE
-from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.known.values import (
     Comparison,
     Effect,
@@ -60,7 +60,7 @@ class WalkStep:
 
 
 @dataclass
-class Split:
+class WalkSplit:
     """A split is a branch that may go either way."""
 
     branch: int  #: code word of the branch
@@ -87,10 +87,10 @@ class Walked:
     guessed: bool = False  #: whether a loop with an unknown end was left after a fixed number of rounds
 
 
-class Code:
+class WalkCode:
     """The code of a walk is a staged program whose words are made ready when they are first reached."""
 
-    def __init__(self, program: Program, constants: Constants, textures: Sequence[Sequence[int]]) -> None:
+    def __init__(self, program: StagedProgram, constants: Constants, textures: Sequence[Sequence[int]]) -> None:
         self._program, self._constants, self._textures = program, constants, textures
         self._steps: dict[int, WalkStep | None] = {}
         self.words = len(program.table)
@@ -126,14 +126,14 @@ class Code:
         )
 
 
-class Walk:
+class ThreadWalk:
     """A walk is one thread's way from the first word of the kernel on."""
 
-    def __init__(self, code: Code, start: int, values: Values) -> None:
+    def __init__(self, code: WalkCode, start: int, values: Values) -> None:
         self.code, self.values, self.word = code, values, start
         self.found = Walked([0.0] * code.words)
         self._calls: list[int] = []
-        self._splits: list[Split] = []
+        self._splits: list[WalkSplit] = []
         self._repeats = Repeats()
 
     def run(self) -> Walked:
@@ -248,7 +248,7 @@ class Walk:
         elif step.meets is not None:
             self._fork(word, self.word, step.target, step.meets, len(self._calls))
 
-    def _split_at(self, word: int, depth: int) -> Split | None:
+    def _split_at(self, word: int, depth: int) -> WalkSplit | None:
         for split in reversed(self._splits):
             if split.branch == word and split.depth == depth:
                 return split
@@ -256,7 +256,7 @@ class Walk:
 
     def _fork(self, word: int, first: int, other: int, meets: int, depth: int) -> None:
         """Go both ways from here on, one after the other."""
-        self._splits.append(Split(word, first, other, meets, depth, self.values.copy()))
+        self._splits.append(WalkSplit(word, first, other, meets, depth, self.values.copy()))
 
     def _may_return(self, word: int) -> None:
         """Leave the function perhaps: behind the call only the values are known that are the same on both ways."""
@@ -267,7 +267,7 @@ class Walk:
         else:
             self._fork(word, self.word, back, back, depth)
 
-    def _again(self, split: Split) -> None:
+    def _again(self, split: WalkSplit) -> None:
         """Go on from a branch with an unknown outcome, to which the walk has come back.
 
         It goes the way that led here again, unless that has been often enough and nothing else bounds the loop.

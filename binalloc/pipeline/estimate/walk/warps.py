@@ -1,10 +1,9 @@
 """This module walks a few threads of a launch, and infers what its warps execute and their accesses ask for.
 
-Needs a `Setting`. Three threads each of some warps are walked, spread over the grid and over their blocks. Of a warp in
-the middle more threads are walked, so that the dependence of addresses on a thread's place in its block is known.
-Addresses are assumed to grow evenly with that place; the warp's last thread confirms that or not. A warp executes what
-any of its threads does.
-"""
+Needs a `LaunchSetting`. Three threads each of some warps are walked, spread over the grid and over their blocks. Of a
+warp in the middle more threads are walked, so that the dependence of addresses on a thread's place in its block is
+known. Addresses are assumed to grow evenly with that place; the warp's last thread confirms that or not. A warp
+executes what any of its threads does. """
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from binalloc.emulator.state.layout import LANES
 from binalloc.isa.kinds import Flow, Space
 from binalloc.models.machines.unloaded import SECTOR_BYTES
 from binalloc.pipeline.estimate.walk.accesses import GROUP, Accesses, Places, Probes, T, inner, passes, pieces
-from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.setting import LaunchSetting
 from binalloc.pipeline.estimate.walk.thread import Walked
 
 COMMON = (Space.GLOBAL, Space.GENERIC, Space.TEXTURE)
@@ -32,8 +31,8 @@ STRIDE = 2
 
 
 @dataclass
-class Seen:
-    """`Seen` says what the warps of a launch do. Figures are per function and instruction, on average."""
+class WarpsSeen:
+    """`WarpsSeen` says what the warps of a launch do. Figures are per function and instruction, on average."""
 
     counts: dict[str, list[float]]  #: how often a warp executes each instruction, by function
     thread: tuple[int, int]  #: block and thread of one that does about as much as a warp does on average
@@ -52,7 +51,7 @@ class Seen:
     first: float = 1.0
 
 
-def look_at(setting: Setting) -> Seen:
+def look_at(setting: LaunchSetting) -> WarpsSeen:
     """Look at the launch as a whole."""
     blocks, warps = setting.blocks, setting.warps
     probes = Probes(setting, setting.threads(warps // 2))
@@ -68,12 +67,12 @@ def look_at(setting: Setting) -> Seen:
     busiest = [max(group, key=_length) for group in groups]
     thread, _ = min(busiest, key=lambda one: abs(_length(one) - float(mean.sum())))
     sure = all(one.complete and not one.guessed for group in groups for _, one in group)
-    seen = Seen(counts, thread, _each_warp(setting) or [thread], sure)
+    seen = WarpsSeen(counts, thread, _each_warp(setting) or [thread], sure)
     _find_sectors(seen, setting, probes)
     return seen
 
 
-def _each_warp(setting: Setting) -> list[tuple[int, int]]:
+def _each_warp(setting: LaunchSetting) -> list[tuple[int, int]]:
     """Return block and thread of one thread of each warp of a block, where barriers make warps wait for one another and
     the warps differ.
 
@@ -97,7 +96,7 @@ def _each_warp(setting: Setting) -> list[tuple[int, int]]:
     return [] if alike else [at for at, _ in found]
 
 
-def _find_sectors(seen: Seen, setting: Setting, probes: Probes) -> None:
+def _find_sectors(seen: WarpsSeen, setting: LaunchSetting, probes: Probes) -> None:
     """Fill in what the accesses of one warp ask for, and what its block asks for if all its warps execute them."""
     tally = _Tally()
     for fn in setting.module.reached(setting.kernel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from binalloc.analysis.webs import UnionFind
-from binalloc.pipeline.skeleton.parameters.values import Node, Values
+from binalloc.pipeline.skeleton.parameters.values import Node, ValueGraph
 
 Edges = Mapping[Node, Sequence[Node]]
 
@@ -39,7 +39,7 @@ def leading_to(edges: Edges, ends: Iterable[Node]) -> set[Node]:
     return set(spread(reversed_edges(edges), dict.fromkeys(ends, 1)))
 
 
-def classes(values: Values, edges: Edges) -> UnionFind:
+def classes(values: ValueGraph, edges: Edges) -> UnionFind:
     """Return the sets of nodes that edges join, whatever their direction."""
     found = UnionFind(values.count)
     for source, targets in edges.items():

@@ -17,8 +17,8 @@ from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
 from binalloc.isa.runtime import is_runtime
 from binalloc.pipeline.skeleton.parameters.closures import leading_to, spread
-from binalloc.pipeline.skeleton.parameters.numbers import Element, Numbers
-from binalloc.pipeline.skeleton.parameters.values import CodePlace, Fetched, Meeting, Node, Reach, Values, values_of
+from binalloc.pipeline.skeleton.parameters.numbers import Element, ValueNumbers
+from binalloc.pipeline.skeleton.parameters.values import CodePlace, Fetched, Meeting, Node, Reach, ValueGraph, values_of
 
 POINTER = 2 * WORD  # bytes of a pointer
 _AXES = 3  # x, y and z
@@ -41,7 +41,7 @@ class PointerAccess:
 
 
 @dataclass
-class Piece:
+class ParameterPiece:
     """A piece is bytes of a parameter that are read together."""
 
     offset: int  #: offset in the parameter
@@ -65,7 +65,7 @@ class Parameter:
     """A parameter is described by the pieces in which the kernel reads it."""
 
     param: Param  #: the declaration
-    pieces: list[Piece] = field(default_factory=list)  #: its pieces by offset; none where nothing reads it
+    pieces: list[ParameterPiece] = field(default_factory=list)  #: its pieces by offset; none where nothing reads it
     indexed: bool = False  #: some of it is read at a computed offset
 
 
@@ -73,7 +73,7 @@ class Parameter:
 class KernelFacts:
     """The facts of a kernel say how it uses its parameters and the position of a thread."""
 
-    values: Values  #: the graph of values
+    values: ValueGraph  #: the graph of values
     parameters: list[Parameter]  #: the parameters in order
     axes: int  #: axes along which the position of a thread matters, as bits
     dynamic: list[CodePlace]  #: where shared memory behind all variables is used
@@ -90,7 +90,7 @@ class _Finder:
     """A finder propagates parameters, axes and addresses along the edges of the graph, and interprets each
     parameter."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: ValueGraph) -> None:
         self.values = values
         self.offsets = sorted(values.words)
         number = {offset: k for k, offset in enumerate(self.offsets)}
@@ -105,7 +105,7 @@ class _Finder:
         self.meeting = spread(values.carried, {n: 1 for reach in values.grid for n in reach.data})
         self.pointers = self._pointers()
         self._through_buffers()
-        self.numbers = Numbers(values)
+        self.numbers = ValueNumbers(values)
 
     def found(self) -> KernelFacts:
         params = self.values.program.kernel.fn.info.params
@@ -219,7 +219,7 @@ class _Finder:
                     found.pieces.append(self._piece(param, at, min(WORD, offset + sizes[offset] - at)))
         return found
 
-    def _piece(self, param: Param, at: int, size: int) -> Piece:
+    def _piece(self, param: Param, at: int, size: int) -> ParameterPiece:
         """Describe a piece. at: offset of its first byte among all parameters."""
         k, node = self.number[at], self.values.words[at]
         touches = [self._touch(reach) for reach in self.pointers.get(k, ())]
@@ -229,7 +229,7 @@ class _Finder:
         second = at + WORD in self.values.words and at + POINTER <= param.offset + param.size
         wide = second and self._wide(param, at, bool(touches), fetch)
         element = Element(POINTER if wide else size, vote.number)
-        piece = Piece(at - param.offset, element.bytes, element, touches, fetch=fetch, places=places)
+        piece = ParameterPiece(at - param.offset, element.bytes, element, touches, fetch=fetch, places=places)
         if fetch is not None:
             piece.texel, piece.sides = self._texel(k), self._sides(k)
         piece.told = self.numbers.places(node, vote.number)
@@ -269,7 +269,7 @@ class _Finder:
         votes = [self.numbers.of(node).number for f in self._by(k) for node in f.given]
         return next((vote for vote in votes if vote != Number.BITS), Number.BITS)
 
-    def _bounds(self, piece: Piece, bit: int) -> None:
+    def _bounds(self, piece: ParameterPiece, bit: int) -> None:
         """Record the axes with which the piece is compared, and the axes by which it is multiplied."""
         for meeting in self.values.compared:
             for others in self._others(meeting, bit):
@@ -292,6 +292,6 @@ class _Finder:
         ]  # fmt: skip
 
 
-def is_number(piece: Piece) -> bool:
+def is_number(piece: ParameterPiece) -> bool:
     """Return whether the interpretation of the bytes is known."""
     return piece.element.number != Number.BITS

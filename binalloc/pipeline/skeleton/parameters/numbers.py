@@ -9,7 +9,7 @@ from typing import NamedTuple
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
 from binalloc.pipeline.skeleton.parameters.closures import classes
-from binalloc.pipeline.skeleton.parameters.values import CodePlace, Node, Values, Vote
+from binalloc.pipeline.skeleton.parameters.values import CodePlace, Node, ValueGraph, Vote
 
 _SIGNS = (Number.SIGNED, Number.UNSIGNED)  # integers with a known sign, in the order of the counts in `_sign`
 _HALVES = (Number.HALF, Number.BFLOAT)  # numbers of 16 bits, two of which may be in a word
@@ -23,10 +23,10 @@ class Element(NamedTuple):
     number: Number  #: kind of number
 
 
-class Numbers:
-    """`Numbers` decides the kind of number of each value of one kernel, from the votes on it."""
+class ValueNumbers:
+    """`ValueNumbers` decides the kind of number of each value of one kernel, from the votes on it."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: ValueGraph) -> None:
         self._values = values
         pieces = values.pieces
         direct = {

@@ -17,7 +17,7 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.web import GUARD, WebNumber
 from binalloc.isa.instruction import Function
 from binalloc.isa.interface.places import REG, WORD
-from binalloc.isa.interface.roles import Fetch, Number, Roles, Taken, Way
+from binalloc.isa.interface.roles import Fetch, Number, ReadOperand, Roles, Way
 from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.runtime import GRID, is_runtime
@@ -72,7 +72,7 @@ class Meeting(NamedTuple):
 
 
 @dataclass
-class Values:
+class ValueGraph:
     """The value graph has the values of a kernel as nodes, and an edge from each to the values computed from it. Edges
     are kept by the node where they start."""
 
@@ -113,7 +113,7 @@ class Values:
         return self.program[place.function].fn.source_line(place.word)
 
 
-def values_of(program: ProgramAnalysis) -> Values:
+def values_of(program: ProgramAnalysis) -> ValueGraph:
     """Return the graph of a kernel and all its callees, in time linear in its code."""
     return _Builder(program).build()
 
@@ -122,7 +122,7 @@ class _Builder:
     """A builder goes through all instructions and adds their values to the graph."""
 
     def __init__(self, program: ProgramAnalysis) -> None:
-        self.found = Values(program)
+        self.found = ValueGraph(program)
         self.program, self.isa = program, program.isa
         self.kernel: Function = program.kernel.fn
         self.end = max((p.offset + p.size for p in self.kernel.info.params), default=0)
@@ -133,7 +133,7 @@ class _Builder:
         addresses = {v.name: range(v.address, v.address + v.size) for v in program.module.globals}
         self.grid = addresses.get(GRID)
 
-    def build(self) -> Values:
+    def build(self) -> ValueGraph:
         for name, f in self.program.functions.items():
             self.first[name] = self.found.count
             self.found.count += len(f.webs)
@@ -246,7 +246,7 @@ class _Builder:
             self.found.votes.setdefault(node, Counter())[vote] += 1
             self.found.places.setdefault((node, vote.number), []).append(place)
 
-    def _sources(self, taken: Taken, uses: dict[Ref, list[Node]]) -> list[Node]:
+    def _sources(self, taken: ReadOperand, uses: dict[Ref, list[Node]]) -> list[Node]:
         """Return the nodes of an operand, one per word."""
         what = taken.what
         if isinstance(what, Ref):
@@ -255,7 +255,7 @@ class _Builder:
             return [self._word(what.offset + WORD * k) for k in range(max(1, what.size // WORD))]
         return []
 
-    def _taken(self, place: CodePlace, taken: Taken, uses: dict[Ref, list[Node]], target: list[Node]) -> None:
+    def _taken(self, place: CodePlace, taken: ReadOperand, uses: dict[Ref, list[Node]], target: list[Node]) -> None:
         """Record the votes on an operand, and its edges to the result."""
         sources, what = self._sources(taken, uses), taken.what
         for node in sources:

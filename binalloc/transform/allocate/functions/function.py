@@ -18,12 +18,12 @@ from binalloc.transform.allocate.functions.registers import (
     Cheapest,
     NeedsMemory,
     RegisterAllocation,
-    Spilling,
+    SpillOptions,
     allocate_registers,
 )
 from binalloc.transform.order.across import across_blocks
 from binalloc.transform.order.arrange import for_latency, for_pressure, never_fits
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 
@@ -37,14 +37,14 @@ class OneFunction:
         self.count = available.bit_count()
         self.once = Once()
 
-    def fitting(self, clock: Clock | None) -> RegisterAllocation | None:
+    def fitting(self, clock: LatencyClock | None) -> RegisterAllocation | None:
         """Allocate the function without memory values: in the order in which results arrive early, else in the present
         order. Return None if neither is possible."""
         if self.never_fits:
             return None
         return self.in_time(self.given, clock)
 
-    def in_time(self, code: Analysed, clock: Clock | None) -> RegisterAllocation | None:
+    def in_time(self, code: Analysed, clock: LatencyClock | None) -> RegisterAllocation | None:
         """Allocate one of the code's orders without memory values: changed so that results arrive early, else as it
         is."""
         early = code if clock is None else self.early(code, clock)
@@ -55,7 +55,7 @@ class OneFunction:
         """Say whether no order inside of blocks fits."""
         return never_fits(self.given, self.count)
 
-    def early(self, code: Analysed, clock: Clock) -> Analysed:
+    def early(self, code: Analysed, clock: LatencyClock) -> Analysed:
         """Return the order in which results arrive early. code: one of the function's orders."""
         return code.once(("early", clock, self.count), lambda: for_latency(code, self.count, clock))
 
@@ -84,7 +84,7 @@ class OneFunction:
 
         return self.once(("in registers", code), make)
 
-    def cheapest(self, how: Spilling, clock: Clock | None) -> Cheapest:
+    def cheapest(self, how: SpillOptions, clock: LatencyClock | None) -> Cheapest:
         """Return the search for the order whose spill code costs least."""
         if self.ordered is self.given:
             orders = [self.given]
@@ -97,7 +97,12 @@ class OneFunction:
 
 
 def allocate_function(
-    function: OneFunction, how: Spilling, clock: Clock | None = None, *, may_spill: bool = True, below: float = inf
+    function: OneFunction,
+    how: SpillOptions,
+    clock: LatencyClock | None = None,
+    *,
+    may_spill: bool = True,
+    below: float = inf,
 ) -> RegisterAllocation:
     """Allocate the function to its registers. clock: the latencies to hide. Raises what `allocate_registers` does, and
     TooDear if spill code costs `below` or more."""

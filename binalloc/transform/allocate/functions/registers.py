@@ -25,10 +25,10 @@ from binalloc.transform.assign.fewest import fewest_homes
 from binalloc.transform.assign.homes import find_all_homes
 from binalloc.transform.assign.placed import NoPlace, Placed
 from binalloc.transform.order.arrange import for_latency
-from binalloc.transform.order.clock import Clock
+from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.spill.overlap import overlap
 from binalloc.transform.spill.prices import Prices
-from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, Spilling, relieve, spill_to_room
+from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, SpillOptions, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import ARRIVE, ENTRY, Item, VCode
 from binalloc.transform.virtual.contract import Contract
@@ -38,7 +38,7 @@ __all__ = [
     "Infeasible",
     "NeedsMemory",
     "RegisterAllocation",
-    "Spilling",
+    "SpillOptions",
     "TooDear",
     "allocate_cheapest",
     "allocate_registers",
@@ -90,7 +90,7 @@ def allocate_registers(
     given: Analysed,
     available: int,
     contracts: Mapping[str, Contract],
-    how: Spilling | None = None,
+    how: SpillOptions | None = None,
     *,
     may_spill: bool = True,
 ) -> RegisterAllocation:
@@ -105,7 +105,7 @@ def allocate_cheapest(
     orders: Sequence[Analysed],
     available: int,
     contracts: Mapping[str, Contract],
-    how: Spilling | None = None,
+    how: SpillOptions | None = None,
     *,
     may_spill: bool = True,
     below: float = inf,
@@ -113,7 +113,7 @@ def allocate_cheapest(
     """Allocate the order with the cheapest spill code among `orders` (the same code in other orders), the first of
     equal ones. In other respects it does what `allocate_registers` does. Raises TooDear where none costs less than
     `below`."""
-    return Cheapest(orders, available, contracts, how or Spilling(), may_spill=may_spill).found(below)
+    return Cheapest(orders, available, contracts, how or SpillOptions(), may_spill=may_spill).found(below)
 
 
 class Cheapest:
@@ -129,10 +129,10 @@ class Cheapest:
         orders: Sequence[Analysed],
         available: int,
         contracts: Mapping[str, Contract],
-        how: Spilling,
+        how: SpillOptions,
         *,
         may_spill: bool = True,
-        clock: Clock | None = None,
+        clock: LatencyClock | None = None,
     ) -> None:
         self.tried: list[tuple[float, Analysed]] = []
         self.open: list[_Spilled] = []
@@ -190,10 +190,10 @@ class _Spilled:
         given: Analysed,
         available: int,
         contracts: Mapping[str, Contract],
-        how: Spilling,
+        how: SpillOptions,
         *,
         may_spill: bool,
-        clock: Clock | None,
+        clock: LatencyClock | None,
     ) -> None:
         self.given, self.available, self.contracts, self.may_spill = given, available, contracts, may_spill
         self.clock = clock
@@ -282,7 +282,7 @@ class _Spilled:
 
 
 def allocate_fewest(
-    given: Analysed, limits: SetLimits, contracts: Mapping[str, Contract], how: Spilling
+    given: Analysed, limits: SetLimits, contracts: Mapping[str, Contract], how: SpillOptions
 ) -> tuple[RegisterAllocation, int]:
     """Allocate the code to as few registers as keep every value in one place, and return their number, too. If there
     are fewer, spill until the rest find places. Raises Infeasible."""

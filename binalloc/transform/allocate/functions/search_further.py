@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.models.allocation.homes import Homes, choose_homes
-from binalloc.models.allocation.regions import Choice
+from binalloc.models.allocation.regions import RegionChoice
 from binalloc.models.allocation.search import search
 from binalloc.transform.allocate.functions.procedure import cost_alone
 from binalloc.transform.allocate.functions.registers import (
     Infeasible,
     RegisterAllocation,
-    Spilling,
+    SpillOptions,
     allocate_registers,
 )
 from binalloc.transform.spill.prices import Prices
@@ -38,11 +38,11 @@ def search_further(
         return found
     choices = iter([better])
 
-    def given(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+    def given(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> RegionChoice:
         return next(choices, None) or choose_homes(homes, pressure, capacity)
 
     try:
-        other = allocate_registers(found.given, available, contracts, Spilling(prices, given, slots))
+        other = allocate_registers(found.given, available, contracts, SpillOptions(prices, given, slots))
     except Infeasible:
         return found
     return other if cost_alone(other, slots, prices) < cost_alone(found, slots, prices) else found

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from binalloc.models.allocation.cpsat import Solution, solve
 from binalloc.models.allocation.homes import Homes, choose_homes
-from binalloc.models.allocation.regions import Choice
+from binalloc.models.allocation.regions import RegionChoice
 from binalloc.transform.allocate.functions.procedure import cost_alone
 from binalloc.transform.allocate.functions.registers import (
     Infeasible,
     RegisterAllocation,
-    Spilling,
+    SpillOptions,
     allocate_registers,
 )
 from binalloc.transform.spill.prices import Prices
@@ -57,7 +57,7 @@ def improve(
     deterministic solver time. slots: how many there are, 0 where memory has the cost of `prices`."""
     solutions: list[Solution] = []
 
-    def exact(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> Choice:
+    def exact(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> RegionChoice:
         choice = choose_homes(homes, pressure, capacity)
         if solutions or np.any(choice.pressure > capacity):
             return choice
@@ -66,12 +66,12 @@ def improve(
         solutions.append(solution)
         assert solution.away is not None
         left = homes.slot.pressure_without(solution.away, pressure)
-        return Choice(solution.away, left, solution.value, solution.local, solution.kept)
+        return RegionChoice(solution.away, left, solution.value, solution.local, solution.kept)
 
     name = heuristic.code.function.name
     before = cost_alone(heuristic, slots, prices)
     try:
-        candidate = allocate_registers(heuristic.given, available, contracts, Spilling(prices, exact, slots))
+        candidate = allocate_registers(heuristic.given, available, contracts, SpillOptions(prices, exact, slots))
     except Infeasible:
         candidate = heuristic
     after = cost_alone(candidate, slots, prices)

@@ -13,22 +13,22 @@ from pathlib import Path
 import pytest
 
 from binalloc.emulator.carried import core
-from binalloc.emulator.carried.core import NEEDS, Core, Label, find_core
+from binalloc.emulator.carried.core import NEEDS, Core, CoreLabel, find_core
 from binalloc.emulator.host.engines import engine
 
 GARBAGE = b"\x7fELF and what follows is none"
-GOOD = Label.here("plain", "x86-64-v3", [])
+GOOD = CoreLabel.here("plain", "x86-64-v3", [])
 
 
 @pytest.fixture
-def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Label, bytes], Path]:
+def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[CoreLabel, bytes], Path]:
     """Puts a library and its label where the package would carry them, on a CPU that has everything."""
     monkeypatch.setattr(core, "FOLDER", tmp_path)
     monkeypatch.setattr(core, "cpu_flags", lambda: frozenset(NEEDS["x86-64-v3"]))
     monkeypatch.delenv("BINALLOC_COMPILE", raising=False)
     monkeypatch.delenv("BINALLOC_BOUNDSCHECK", raising=False)
 
-    def put(label: Label, library: bytes) -> Path:
+    def put(label: CoreLabel, library: bytes) -> Path:
         (tmp_path / "plain.so").write_bytes(library)
         (tmp_path / "plain.json").write_text(label.file(library))
         return tmp_path
@@ -53,7 +53,7 @@ def test_a_package_without_cores_says_nothing(tmp_path: Path, monkeypatch: pytes
     ],
 )
 def test_what_was_made_from_or_for_something_else_is_left_alone(
-    carried: Callable[[Label, bytes], Path], change: dict[str, str], reason: str
+    carried: Callable[[CoreLabel, bytes], Path], change: dict[str, str], reason: str
 ) -> None:
     carried(replace(GOOD, **change), GARBAGE)
     found = find_core("plain")
@@ -62,7 +62,7 @@ def test_what_was_made_from_or_for_something_else_is_left_alone(
 
 
 def test_a_cpu_that_lacks_something(
-    carried: Callable[[Label, bytes], Path], monkeypatch: pytest.MonkeyPatch
+    carried: Callable[[CoreLabel, bytes], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     carried(GOOD, GARBAGE)
     monkeypatch.setattr(core, "cpu_flags", lambda: frozenset(NEEDS["x86-64-v3"]) - {"fma", "bmi2"})
@@ -71,7 +71,7 @@ def test_a_cpu_that_lacks_something(
 
 @pytest.mark.parametrize("harm", [lambda data: data[:-1], lambda data: data + b"\0", lambda data: b"\0" + data[1:]])
 def test_a_library_that_is_not_as_it_was(
-    carried: Callable[[Label, bytes], Path], harm: Callable[[bytes], bytes]
+    carried: Callable[[CoreLabel, bytes], Path], harm: Callable[[bytes], bytes]
 ) -> None:
     library = carried(GOOD, GARBAGE) / "plain.so"
     library.write_bytes(harm(GARBAGE))
@@ -81,7 +81,7 @@ def test_a_library_that_is_not_as_it_was(
 @pytest.mark.parametrize(
     "text", ["", "{", "[" * 60_000, "[]", "3", '{"label": 3, "sha256": ""}', '{"label": ""}', "\0\xff"]
 )
-def test_a_label_that_is_none(carried: Callable[[Label, bytes], Path], text: str) -> None:
+def test_a_label_that_is_none(carried: Callable[[CoreLabel, bytes], Path], text: str) -> None:
     (carried(GOOD, GARBAGE) / "plain.json").write_text(text, encoding="latin-1")
     assert find_core("plain") == "its label is damaged"
 
@@ -92,13 +92,13 @@ def test_a_label_that_is_none(carried: Callable[[Label, bytes], Path], text: str
         "{", "[" * 60_000, "[]", {"format": 2}, {"arrays": [1]}, {"arrays": "x"}, {"sources": None}, {"another": "x"},
     ],
 )  # fmt: skip
-def test_a_label_of_another_kind(carried: Callable[[Label, bytes], Path], inside: str | dict[str, object]) -> None:
+def test_a_label_of_another_kind(carried: Callable[[CoreLabel, bytes], Path], inside: str | dict[str, object]) -> None:
     text = inside if isinstance(inside, str) else json.dumps(json.loads(GOOD.text()) | inside)
     (carried(GOOD, GARBAGE) / "plain.json").write_text(json.dumps({"label": text, "sha256": ""}))
     assert find_core("plain") == "its label is of another kind"
 
 
-def test_a_library_of_somebody_elses(carried: Callable[[Label, bytes], Path]) -> None:
+def test_a_library_of_somebody_elses(carried: Callable[[CoreLabel, bytes], Path]) -> None:
     """It loads, and has neither label nor entry."""
     if getattr(_struct, "__file__", None) is None:
         pytest.skip("this Python has no extension module to try")
@@ -109,7 +109,7 @@ def test_a_library_of_somebody_elses(carried: Callable[[Label, bytes], Path]) ->
 
 
 def test_the_engine_compiles_then_and_says_why(
-    carried: Callable[[Label, bytes], Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    carried: Callable[[CoreLabel, bytes], Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     carried(replace(GOOD, sources="0" * 64), GARBAGE)
     assert engine.described().endswith("; the package's own is not used: made from other sources")
@@ -124,7 +124,7 @@ def test_the_engine_compiles_then_and_says_why(
 
 @pytest.mark.parametrize("variable", ["BINALLOC_COMPILE", "BINALLOC_BOUNDSCHECK"])
 def test_who_asks_for_compiling_gets_it(
-    carried: Callable[[Label, bytes], Path], monkeypatch: pytest.MonkeyPatch, variable: str
+    carried: Callable[[CoreLabel, bytes], Path], monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     carried(GOOD, GARBAGE)
     monkeypatch.setattr(engine, "find_core", lambda build: Core.__new__(Core))

@@ -10,7 +10,7 @@ import pytest
 from binalloc.emulator.debug.breaks import words_of
 from binalloc.emulator.debug.watches import span_of
 from binalloc.emulator.runs.issue_log import IssueLog, Listener
-from binalloc.emulator.runs.watch import Span
+from binalloc.emulator.runs.watch import ByteSpan
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Function, FunctionInfo, GlobalVar, Module
 from tests.support.kits.emulator import go, module, op
@@ -32,23 +32,23 @@ def device() -> Any:
 @pytest.mark.parametrize(
     ("text", "span"),
     [
-        ("x", Span("x", BASE, 0, 40)),
-        ("x+4", Span("x", BASE + 4, 4, 4)),
-        ("x+0x10:24", Span("x", BASE + 16, 16, 24)),
-        ("x:3", Span("x", BASE, 0, 3)),
-        ("x+39:1", Span("x", BASE + 39, 39, 1)),
-        ("x+1+2", Span("x+1", 0, 2, 2)),
-        ("total", Span("total", VARIABLE, 0, 8)),
-        ("total+4", Span("total", VARIABLE + 4, 4, 4)),
-        ("0x10000008", Span("x", BASE + 8, 8, 4)),
-        ("0X10000008:2", Span("x", BASE + 8, 8, 2)),
-        ("0x08000001:7", Span("total", VARIABLE + 1, 1, 7)),
+        ("x", ByteSpan("x", BASE, 0, 40)),
+        ("x+4", ByteSpan("x", BASE + 4, 4, 4)),
+        ("x+0x10:24", ByteSpan("x", BASE + 16, 16, 24)),
+        ("x:3", ByteSpan("x", BASE, 0, 3)),
+        ("x+39:1", ByteSpan("x", BASE + 39, 39, 1)),
+        ("x+1+2", ByteSpan("x+1", 0, 2, 2)),
+        ("total", ByteSpan("total", VARIABLE, 0, 8)),
+        ("total+4", ByteSpan("total", VARIABLE + 4, 4, 4)),
+        ("0x10000008", ByteSpan("x", BASE + 8, 8, 4)),
+        ("0X10000008:2", ByteSpan("x", BASE + 8, 8, 2)),
+        ("0x08000001:7", ByteSpan("total", VARIABLE + 1, 1, 7)),
     ],
 )
-def test_bytes_that_are_meant(text: str, span: Span) -> None:
+def test_bytes_that_are_meant(text: str, span: ByteSpan) -> None:
     d = device()
     if span.name == "x+1":
-        span = Span(span.name, d.memory.addresses["x+1"] + 2, 2, 2)
+        span = ByteSpan(span.name, d.memory.addresses["x+1"] + 2, 2, 2)
     assert span_of(d, text) == span
 
 

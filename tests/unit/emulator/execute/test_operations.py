@@ -7,10 +7,10 @@ import pytest
 from binalloc.emulator.arithmetic.float32 import fadd, fadd_rn
 from binalloc.emulator.arithmetic.half import hcompare2
 from binalloc.emulator.arithmetic.integer import brev, icompare, popc, sum3
-from binalloc.emulator.execute.operation import Operation, Result, group_text, in_rows
+from binalloc.emulator.execute.operation import Operation, ResultKind, group_text, in_rows
 from binalloc.emulator.execute.table import NUMBERS, OPERATIONS
 from binalloc.emulator.execute.warp import vote
-from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import GENERATED, REGISTRY, define
 from binalloc.isa.table.opcodes import BY_NAME
@@ -49,7 +49,7 @@ def test_a_scalar_function_becomes_a_loop_over_the_lanes_of_rows() -> None:
 
 
 def test_a_group_with_an_operation_of_the_whole_warp_has_its_operands_staged() -> None:
-    rows = [Operation("X", 0, popc, "b sh"), Operation("Y", 0, vote, result=Result.WARP)]
+    rows = [Operation("X", 0, popc, "b sh"), Operation("Y", 0, vote, result=ResultKind.WARP)]
     assert not in_rows(rows)
     text = group_text("f", rows).splitlines()
     assert "            s.d[t] = popc(s.b[t], f_sh)" in text
@@ -57,7 +57,7 @@ def test_a_group_with_an_operation_of_the_whole_warp_has_its_operands_staged() -
 
 
 def test_a_sum_goes_beyond_32_bits_only_where_a_carry_is_wanted() -> None:
-    text = [line.strip() for line in lines(Operation("X", 0, sum3, "a b c nega negb negc", Result.SUM))]
+    text = [line.strip() for line in lines(Operation("X", 0, sum3, "a b c nega negb negc", ResultKind.SUM))]
     narrow, wide = (i for i, line in enumerate(text) if "sum3" in line)
     assert text[narrow].startswith("rows[d, t] = ")
     assert text[narrow].endswith("& 4294967295")
@@ -66,14 +66,14 @@ def test_a_sum_goes_beyond_32_bits_only_where_a_carry_is_wanted() -> None:
 
 
 def test_a_comparison_collects_bits_and_writes_no_register() -> None:
-    text = lines(Operation("X", 0, icompare, "a b ps1", Result.COMPARISON))
+    text = lines(Operation("X", 0, icompare, "a b ps1", ResultKind.COMPARISON))
     assert "            bits |= int(icompare(int(rows[a, t]), int(rows[b, t]), (ps1 >> t) & 1)) << t" in text
     assert text[-2].strip() == f"write_comparisons(g, s, program, w, pc, bits, bits ^ {L.FULL}, mask)"
     assert text[-1].strip() == "return"
 
 
 def test_two_comparisons_in_a_lane_are_collected_apart() -> None:
-    text = lines(Operation("X", 0, hcompare2, "a b fcmp hfmt ftz", Result.COMPARISONS))
+    text = lines(Operation("X", 0, hcompare2, "a b fcmp hfmt ftz", ResultKind.COMPARISONS))
     assert "; bits |= (r & 1) << t; others |= (r >> 1) << t" in text[-3]
     assert [line.strip() for line in text[-2:]] == [
         "write_comparisons(g, s, program, w, pc, bits, others, mask)", "return",
@@ -103,7 +103,7 @@ def test_the_plain_function_serves_where_staging_says_so() -> None:
     ],
 )  # fmt: skip
 def test_what_is_plain(name: str, fields: dict[str, int], plain: bool) -> None:
-    program = Program(module([op(name, rd=1, ra=2, rb=3, **fields)]), load_machine("gtx680"), Constants.build({}))
+    program = StagedProgram(module([op(name, rd=1, ra=2, rb=3, **fields)]), load_machine("gtx680"), Constants.build({}))
     assert bool(program.table[0, L.Column.PLAIN]) is plain
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.host.engines.engine import engine
-from binalloc.emulator.host.kept import STAGED, Kept, Spare
-from binalloc.emulator.host.staging import Constants, Program
+from binalloc.emulator.host.kept import STAGED, KeptDevice, Spare
+from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.memory.replacement import BUSY
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.records import Gpu
@@ -81,7 +81,7 @@ def test_words_on_their_way_have_come() -> None:
     for name, values in held.items():
         for i, value in enumerate(values):
             getattr(g[0], name)[i] = value
-    kept = Kept()
+    kept = KeptDevice()
     kept.take(python, g)
     fresh = python.records(Gpu, 1)
     kept.hand_over(python, fresh)
@@ -93,22 +93,22 @@ def test_words_on_their_way_have_come() -> None:
 def test_functions_that_begin_with_a_constant_stay_functions() -> None:
     begins = [op("MOV", rd=2, form=2, cbank=0, coff=0), op("RET")]
     found, machine = small([op("EXIT")], params={"x": 8}, functions={"f": begins}), load_machine("gtx680")
-    kept = Kept()
+    kept = KeptDevice()
     for n in (1, 2):
         constants = Constants.build({0: n.to_bytes(8, "little")})
-        staged, fresh = kept.staged(found, machine, constants), Program(found, machine, constants)
+        staged, fresh = kept.staged(found, machine, constants), StagedProgram(found, machine, constants)
         assert np.array_equal(staged.table[:, L.Column.VALID], fresh.table[:, L.Column.VALID])
 
 
 def test_code_is_staged_for_its_constants() -> None:
     found, machine = module("sort", "gtx680"), load_machine("gtx680")
-    kept = Kept()
+    kept = KeptDevice()
 
     def constants(n: int) -> Constants:
         return Constants.build({0: n.to_bytes(8, "little") + bytes(12)})
 
     for n in [*range(2 * STAGED), 3, 3, 0]:
-        staged, fresh = kept.staged(found, machine, constants(n)), Program(found, machine, constants(n))
+        staged, fresh = kept.staged(found, machine, constants(n)), StagedProgram(found, machine, constants(n))
         values, others = staged.values.array(), fresh.values.array()
         differ = {c for c in range(staged.table.shape[1]) if (staged.table[:, c] != fresh.table[:, c]).any()}
         # operands are found by rows of values, which are numbered in the order in which they came up

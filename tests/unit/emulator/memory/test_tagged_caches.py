@@ -13,7 +13,7 @@ from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.policies.gates.table import GATES
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.layout import Warp
-from binalloc.emulator.stops.context import Context
+from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.deadlock import standing
 from binalloc.isa.instruction import Instr, Module
 from binalloc.models.machines.files import list_machines
@@ -267,7 +267,7 @@ def test_a_warp_that_waits_for_its_code_or_a_constant_is_told_of(gate: str) -> N
 
     def look(device: LaunchedDevice, cycle: int) -> None:
         if device.get("retired") == 0 and device.engine.get(device.sms, 0, "state")[0] == state:
-            told.add(standing(Context(device)))
+            told.add(standing(StoppedContext(device)))
 
     go(operands(0), machine=machine, observer=look)
     what = GATES[gate].awaited

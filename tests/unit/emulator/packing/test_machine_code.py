@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.carried import core
-from binalloc.emulator.carried.core import NEEDS, Core, Label, find_core, kind_of
+from binalloc.emulator.carried.core import NEEDS, Core, CoreLabel, find_core, kind_of
 from binalloc.emulator.host.engines.compiling import device_function
 from binalloc.emulator.packing import machine_code
 from binalloc.emulator.packing.machine_code import CPU, linked, object_file
@@ -47,7 +47,7 @@ def arguments() -> tuple[Any, Any, tuple[Any, Any]]:
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[Label, bytes]:
+def made() -> tuple[CoreLabel, bytes]:
     """The functions of TEXT as a library, and its label."""
     space: dict[str, Any] = {}
     exec(TEXT, space)
@@ -56,17 +56,17 @@ def made() -> tuple[Label, bytes]:
         if isinstance(value, FunctionType):
             space[name] = device_function(value, entry=name == "run_quantum", **chosen)
     gpus, sms, arrays = arguments()
-    label = Label.here("plain", CPU, [kind_of(each) for each in (gpus, sms, *arrays)])
+    label = CoreLabel.here("plain", CPU, [kind_of(each) for each in (gpus, sms, *arrays)])
     return label, linked(object_file(space["run_quantum"], gpus, sms, arrays, label))
 
 
-def carry(folder: Path, label: Label, library: bytes) -> None:
+def carry(folder: Path, label: CoreLabel, library: bytes) -> None:
     (folder / "plain.so").write_bytes(library)
     (folder / "plain.json").write_text(label.file(library))
 
 
 @pytest.fixture
-def loaded(made: tuple[Label, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Core:
+def loaded(made: tuple[CoreLabel, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Core:
     monkeypatch.setattr(core, "FOLDER", tmp_path)
     carry(tmp_path, *made)
     found = find_core("plain")
@@ -102,7 +102,7 @@ def test_an_exception_within_is_not_taken_for_a_result(loaded: Core) -> None:
 
 
 def test_the_label_inside_must_be_the_label_beside_it(
-    made: tuple[Label, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: tuple[CoreLabel, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(core, "FOLDER", tmp_path)
     label, library = made
@@ -119,7 +119,7 @@ def test_code_that_calls_python_is_refused() -> None:
         linked(code)
 
 
-def test_without_a_linker_the_remedy_is_told(made: tuple[Label, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_linker_the_remedy_is_told(made: tuple[CoreLabel, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_code, "LINKER", "nosuch-linker")
     with pytest.raises(UsageError, match=r"no program nosuch-linker.*Install gcc or clang"):
         linked(b"")

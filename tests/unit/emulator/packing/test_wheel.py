@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from binalloc.emulator.carried.core import Label
+from binalloc.emulator.carried.core import CoreLabel
 from binalloc.emulator.packing import wheel
 from binalloc.emulator.packing.wheel import PURE, with_cores
 from binalloc.errors import Refused
@@ -44,7 +44,7 @@ def pure_wheel(changes: dict[str, str] | None = None, without: str = "") -> byte
 def cores() -> dict[str, bytes]:
     """A label that fits, and a library that is none."""
     library = b"no library"
-    return {"plain.so": library, "plain.json": Label.here("plain", "x86-64-v3", []).file(library).encode()}
+    return {"plain.so": library, "plain.json": CoreLabel.here("plain", "x86-64-v3", []).file(library).encode()}
 
 
 def test_it_tells_of_every_file_and_of_its_platform() -> None:

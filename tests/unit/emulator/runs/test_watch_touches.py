@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.runs.issue_log import IssueLog
-from binalloc.emulator.runs.watch import Span, Touch, Watch
+from binalloc.emulator.runs.watch import ByteSpan, Watch, WatchedTouch
 from binalloc.emulator.state.layout import AccessCode
 from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.instruction import Instr
@@ -19,10 +19,10 @@ from tests.support.kits.emulator import address, go, module, op
 BASE = 0x10000000
 
 
-def watched(code: list[Instr], spans: list[tuple[int, int]], **options: Any) -> list[Touch]:
+def watched(code: list[Instr], spans: list[tuple[int, int]], **options: Any) -> list[WatchedTouch]:
     """Accesses of a launch to (offset, size) of its buffer `x` of 64 words, each its number."""
-    touches: list[Touch] = []
-    listed = [Span("x", BASE + offset, offset, size) for offset, size in spans]
+    touches: list[WatchedTouch] = []
+    listed = [ByteSpan("x", BASE + offset, offset, size) for offset, size in spans]
     watch = Watch(lambda _: listed, touches.append)
     made = module([*address(), *code, op("EXIT")], params={"x": 8})
     everything = options.pop("everything", False)
@@ -36,7 +36,7 @@ def watched(code: list[Instr], spans: list[tuple[int, int]], **options: Any) -> 
         image = bytearray(np.arange(64, dtype=np.uint32).tobytes())
         for touch in touches:
             at = touch.address - BASE
-            if touch.span == Span("x", BASE + offset, offset, size):
+            if touch.span == ByteSpan("x", BASE + offset, offset, size):
                 assert image[at : at + len(touch.before)] == touch.before
                 image[at : at + len(touch.after)] = touch.after
         assert image[offset : offset + size] == final[offset : offset + size]
@@ -110,8 +110,8 @@ def test_what_only_comes_near_is_not_told_of() -> None:
     assert [t.lane for t in watched([op("STG", ra=4, rb=0, width=4)], [(8, 4)])] == [2]
     shared = [op("STS", ra=255, rb=0, width=4), op("STL", ra=255, rb=0, width=4)]
     made = module([*shared, op("EXIT")], shared_bytes=64, local_bytes=8)
-    touches: list[Touch] = []
-    watch = Watch(lambda _: [Span("none", 0, 0, 64)], touches.append)
+    touches: list[WatchedTouch] = []
+    watch = Watch(lambda _: [ByteSpan("none", 0, 0, 64)], touches.append)
     go(made, log=IssueLog([watch.listener()]))
     assert touches == []
 
@@ -146,8 +146,8 @@ def test_random_accesses_add_up_to_what_memory_holds(seed: int, engine: str, eve
 
 def test_an_access_that_faults_is_none() -> None:
     """Of its lanes some are in the buffer, but nothing is stored."""
-    touches: list[Touch] = []
-    watch = Watch(lambda _: [Span("x", BASE, 0, 256)], touches.append)
+    touches: list[WatchedTouch] = []
+    watch = Watch(lambda _: [ByteSpan("x", BASE, 0, 256)], touches.append)
     code = [
         op("IMAD.WIDE", rd=6, ra=0, form=1, imm=16, rc=2),
         op("STG", ra=4, rb=0, width=4),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from binalloc.emulator.runs.profile import Profile
+from binalloc.emulator.runs.profile import InstructionProfile
 from binalloc.emulator.runs.run import Result
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
@@ -23,14 +23,14 @@ def reference(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def profiled(code: list[Instr], reference: bool, **options: Any) -> tuple[Result, Profile]:
+def profiled(code: list[Instr], reference: bool, **options: Any) -> tuple[Result, InstructionProfile]:
     buffers = {"x": np.zeros(options.pop("words", 1 << 12), np.uint32)}
     made = module(code, params={"x": 8}, shared_bytes=1 << 14, local_bytes=16)
     result = go(made, buffers=buffers, profile=True, reference=reference, **options)
     return result, result.profile["k"]
 
 
-def stalls(p: Profile) -> dict[str, list[int]]:
+def stalls(p: InstructionProfile) -> dict[str, list[int]]:
     return {name: slots.tolist() for name, slots in p.stalls.items() if slots.any()}
 
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 
 from binalloc.emulator.host.engines.engine import source_hash
-from binalloc.emulator.policies.events import Kind, event_text
+from binalloc.emulator.policies.events import PolicyKind, event_text
 from binalloc.emulator.policies.schedulers.loose_round_robin import LRR
 from binalloc.emulator.policies.schedulers.oldest import OLDEST
 from binalloc.emulator.policies.schedulers.scheduler import WarpScheduler
 from binalloc.emulator.policies.schedulers.table import DEFAULT, SCHEDULERS, pick, policy_number
 from binalloc.emulator.policies.schedulers.two_level import TWO_LEVEL
-from binalloc.emulator.state.policy import EVENTS, Policy, choice_text
+from binalloc.emulator.state.policy import EVENTS, SmPolicy, choice_text
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import UsageError
 from tests.support.kits.extended import Extended
@@ -67,8 +67,8 @@ def test_the_choice_follows_from_the_rows() -> None:
 
 def test_who_listens_is_told_and_nobody_else() -> None:
     """An event that no row hears of costs nothing: its function does nothing and is compiled into its callers."""
-    one = Kind({"a": LRR, "b": TWO_LEVEL, "c": OLDEST, "d": TWO_LEVEL}, "policy")
-    others = Kind({"a": TWO_LEVEL, "b": LRR, "c": TWO_LEVEL}, "listening", bits=True)
+    one = PolicyKind({"a": LRR, "b": TWO_LEVEL, "c": OLDEST, "d": TWO_LEVEL}, "policy")
+    others = PolicyKind({"a": TWO_LEVEL, "b": LRR, "c": TWO_LEVEL}, "listening", bits=True)
     text, uses = event_text("waits", (one, others))
     assert text.splitlines() == [
         "def waits(g, s, w, boards):",
@@ -81,7 +81,7 @@ def test_who_listens_is_told_and_nobody_else() -> None:
     assert set(uses) == {"_waits0_1", "_waits0_3", "_waits1_0", "_waits1_2"}
     assert set(uses.values()) == {TWO_LEVEL.hears["waits"]}
     for event in EVENTS:
-        text, uses = event_text(event, (Kind({"a": LRR, "b": OLDEST}, "policy"),))
+        text, uses = event_text(event, (PolicyKind({"a": LRR, "b": OLDEST}, "policy"),))
         assert text.splitlines()[1:] == ["    return"]
         assert uses == {}
     with pytest.raises(AssertionError, match="hears of what nobody tells"):
@@ -90,8 +90,8 @@ def test_who_listens_is_told_and_nobody_else() -> None:
 
 def test_the_events_of_the_rows_in_force_are_wanted() -> None:
     gone = TWO_LEVEL.hears["ended"]
-    keeps = Policy("keeps", "", hears={"evicted": gone})
-    one, bits = Kind({"a": LRR, "b": keeps}, "policy"), Kind({"a": LRR, "b": keeps}, "listening", bits=True)
+    keeps = SmPolicy("keeps", "", hears={"evicted": gone})
+    one, bits = PolicyKind({"a": LRR, "b": keeps}, "policy"), PolicyKind({"a": LRR, "b": keeps}, "listening", bits=True)
     assert [row.name for row in one.in_force(1)] == ["keeps"]
     assert [row.name for row in bits.in_force(0b11)] == ["lrr", "keeps"]
     assert bits.in_force(0) == []

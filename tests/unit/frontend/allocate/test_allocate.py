@@ -6,8 +6,8 @@ import pytest
 
 from binalloc.frontend.allocate.block_order import meeting_points
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
-from binalloc.frontend.emitter import Const, Emitter, imm
-from binalloc.frontend.ir import PT, RZ, Program, Registers, Routine
+from binalloc.frontend.emitter import BankConst, Emitter, imm
+from binalloc.frontend.ir import PT, RZ, Registers, Routine, VirtualProgram
 from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import FunctionInfo, Param
 from binalloc.isa.loom.view import view
@@ -31,7 +31,7 @@ def store(b: Emitter, unit: int, offset: int, width: str = "32") -> None:
 
 
 def run(*routines: Routine) -> Allocated:
-    allocated = allocate(Program({r.name: r for r in routines}))
+    allocated = allocate(VirtualProgram({r.name: r for r in routines}))
     data = write_module(allocated.module)  # validates
     assert write_module(read_module(data)) == data
     return allocated
@@ -198,7 +198,7 @@ def test_more_arguments_than_registers_are_refused() -> None:
     k, b = routine()
     b.emit("EXIT")
     with pytest.raises(NoRoom, match="f needs more registers than there are") as caught:
-        allocate(Program({"f": f, "k": k}))
+        allocate(VirtualProgram({"f": f, "k": k}))
     assert caught.value.routine == "f"
 
 
@@ -264,7 +264,7 @@ def test_constant_pair_operands_need_no_registers() -> None:
     k, b = routine()
     index = load(b, 0)
     address = b.new(2)
-    b.emit("IMAD.WIDE", rd=address, a=index, b=b.unit(imm(4)), c=Const(0, 8))
+    b.emit("IMAD.WIDE", rd=address, a=index, b=b.unit(imm(4)), c=BankConst(0, 8))
     b.emit("STG", a=address, rb=index, width="32")
     b.emit("EXIT")
     assert run(k).figures["k"].demand <= 4

@@ -9,17 +9,17 @@ from binalloc.frontend.ptx.ast import (
     Discard,
     Dual,
     Float,
-    Function,
     Instruction,
     Integer,
     Label,
     Negated,
     Operand,
+    PtxFunction,
     Register,
     Special,
     Symbol,
     TextPosition,
-    Texture,
+    TextureAddress,
     Variable,
     Vector,
 )
@@ -32,7 +32,7 @@ REGISTERS = ".reg .pred %p<4>; .reg .b32 %r<20>; .reg .f32 %f<20>; .reg .b64 %rd
 REPEATED = ")" + "*+"
 
 
-def function(body: str, module: str = "", registers: str = REGISTERS) -> Function:
+def function(body: str, module: str = "", registers: str = REGISTERS) -> PtxFunction:
     """The kernel `k` with this body."""
     return parse(
         f"{HEAD}{module}\n.visible .entry k(.param .u64 a, .param .u32 n)\n{{\n{registers}\n{body}\n}}\n"
@@ -86,11 +86,11 @@ OPERANDS: dict[str, tuple[Operand, ...]] = {
     ),
     "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];": (
         Vector(tuple(Register(f"%f{i}") for i in range(1, 5))),
-        Texture(Register("%rd1"), None, (Register("%f5"), Register("%f6"))),
+        TextureAddress(Register("%rd1"), None, (Register("%f5"), Register("%f6"))),
     ),
     "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, %rd2, {%r1}];": (
         Vector(tuple(Register(f"%f{i}") for i in range(1, 5))),
-        Texture(Register("%rd1"), Register("%rd2"), (r(1),)),
+        TextureAddress(Register("%rd1"), Register("%rd2"), (r(1),)),
     ),
 }
 

@@ -11,19 +11,19 @@ from binalloc.launch.file import load_launch, parse_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.estimate.walk.accesses import GROUP, passes
 from binalloc.pipeline.estimate.walk.repeats import MOST_NOTED, Again
-from binalloc.pipeline.estimate.walk.setting import Setting
+from binalloc.pipeline.estimate.walk.setting import LaunchSetting
 from binalloc.pipeline.estimate.walk.thread import MOST_STEPS, Walked
-from binalloc.pipeline.estimate.walk.warps import Seen, look_at
+from binalloc.pipeline.estimate.walk.warps import WarpsSeen, look_at
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
 
 MACHINE = load_machine("gtx680")
 
 
-def seen_of(name: str, size: str | None = None) -> tuple[Seen, Setting]:
+def seen_of(name: str, size: str | None = None) -> tuple[WarpsSeen, LaunchSetting]:
     launch = load_launch(sample_file(f"{name}.toml"), size)
     module = load(sample_file(f"{name}.loom"))
-    setting = Setting(module, module.kernels()[0].name, launch, 0, MACHINE)
+    setting = LaunchSetting(module, module.kernels()[0].name, launch, 0, MACHINE)
     return look_at(setting), setting
 
 
@@ -45,11 +45,11 @@ def walked(text: str, scalars: bool = True) -> Walked:
     return launched(text, 2, scalars).walk(1, 5)
 
 
-def launched(text: str, blocks: int, scalars: bool = True) -> Setting:
+def launched(text: str, blocks: int, scalars: bool = True) -> LaunchSetting:
     argument = {"name": "n", "kind": "scalar", "dtype": "i32", "value": 7}
     launch = parse_launch({"kernel": "k", "grid": blocks, "block": 64, "argument": [argument]}) if scalars else None
     named = text.replace(".kernel k registers=12", ".kernel k registers=12\n.param n 4")
-    return Setting(program(named), "k", launch, 64, MACHINE)
+    return LaunchSetting(program(named), "k", launch, 64, MACHINE)
 
 
 LOOP = """
@@ -194,7 +194,7 @@ def test_banks_serve_as_the_table_says(stride: int, size: int, passes_of: int) -
     assert passes(np.arange(64) * stride, size, shared) == passes_of
 
 
-def _transposing() -> Setting:
+def _transposing() -> LaunchSetting:
     text = """
     .kernel k registers=12
     S2R R1, SR_TID.X

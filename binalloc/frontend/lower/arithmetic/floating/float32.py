@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT, RZ
-from binalloc.frontend.lower.arithmetic.floating.floats import AND, PICK, SIGN, XOR, Float
+from binalloc.frontend.lower.arithmetic.floating.floats import AND, PICK, SIGN, XOR, FloatType
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.ptx import ast
 
@@ -25,7 +25,7 @@ def flushed(ctx: Context, source: Source) -> Source:
     return target
 
 
-class Single(Float):
+class Single(FloatType):
     """Type f32 takes one unit."""
 
     type = "f32"

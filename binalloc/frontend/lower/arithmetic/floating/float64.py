@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from binalloc.frontend.emitter import Imm, Source
 from binalloc.frontend.ir import PT, RZ
-from binalloc.frontend.lower.arithmetic.floating.floats import PICK, SIGN, Float
+from binalloc.frontend.lower.arithmetic.floating.floats import PICK, SIGN, FloatType
 from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.ptx import ast
 
@@ -16,7 +16,7 @@ def pair_dest(ctx: Context, operand: ast.Operand) -> int:
     return ctx.dest(operand, "f64")
 
 
-class Double(Float):
+class Double(FloatType):
     """Type f64 takes a pair of units."""
 
     type = "f64"

@@ -22,7 +22,7 @@ XOR, AND, PICK = 0x3C, 0xC0, 0xE2
 FLOAT_ROUNDINGS = ("rn", "rz", "rm", "rp")  # nearest even, towards zero, down, up
 
 
-class Float(ABC):
+class FloatType(ABC):
     """A floating-point type says how its operands are read, and has the operations that differ between types."""
 
     type: ClassVar[str]  #: PTX name
