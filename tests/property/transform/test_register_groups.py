@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from binalloc.analysis.locations import Location
 from binalloc.analysis.program import analyse
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import Function, Module
@@ -15,6 +17,7 @@ from binalloc.isa.sets.table import view
 from binalloc.pipeline.request import Request
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
+from binalloc.transform.spill.demote import block_of, first_fit
 from binalloc.transform.spill.spill import Infeasible
 from binalloc.verify.checker import check
 from binalloc.verify.hazards.check import find_hazards
@@ -144,3 +147,17 @@ def changed(module: Module, fn: Function, index: int, fields: dict[str, int]) ->
     other = replace(fn, instrs=list(fn.instrs))
     other.instrs[index] = fn.instrs[index].replace(**fields)
     return replace(module, functions=[other if f is fn else f for f in module])
+
+
+def test_operands_in_a_window_are_aligned_and_apart() -> None:
+    """And none lies across a multiple of the block, at which the window may be taken apart."""
+    rng = random.Random("windows")
+    for _ in range(300):
+        shapes = [(rng.randint(1, 8), rng.choice((1, 2, 4, 8))) for _ in range(rng.randint(1, 4))]
+        operands = [(tuple(Location(10 * n + k) for k in range(units)), a) for n, (units, a) in enumerate(shapes)]
+        block = block_of(operands)
+        found = first_fit(operands, block)
+        assert all(found[places] % alignment == 0 for places, alignment in operands)
+        assert all(base % block + len(places) <= block for places, base in found.items())
+        taken = [base + k for places, base in found.items() for k in range(len(places))]
+        assert len(set(taken)) == len(taken)
