@@ -38,7 +38,7 @@ class Storing(ThreadWalk):
 
 @pytest.mark.parametrize("preset", ["structured", "wide"])
 def test_what_is_known_is_so(preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "Walk", Storing)
+    monkeypatch.setattr(walking, "ThreadWalk", Storing)
     monkeypatch.delitem(values._OTHERS, "VOTE")  # taken to be unanimous, which these are not
     known = unknown = 0
     for seed in range(40):

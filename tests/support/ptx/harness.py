@@ -58,7 +58,7 @@ def launched(
 def argument(name: str, value: Any) -> launches.Argument:
     """A value as an argument of a launch. A scalar goes as its pattern, so that a NaN keeps its payload."""
     if isinstance(value, bytes):
-        member = launches.Field(0, "u8", tuple(value), name="bytes", listed=True)
+        member = launches.CellField(0, "u8", tuple(value), name="bytes", listed=True)
         return launches.Argument(name, "struct", "u8", fields=(member,), size=len(value))
     if isinstance(value, Texture):
         return _texture(name, value)

@@ -150,8 +150,8 @@ def _add_option(package: Extended) -> None:
     """An option of runs: its definition, its help and its one reader."""
     skews = "    skews: int = 0\n"
     package.add_row("binalloc/emulator/runs/options.py", skews, f"    slow: bool = False\n{skews}")
-    skews = '    "skews": Row(skews_option),\n'
-    slow = '    "slow": Row(click.option("--slow", is_flag=True, help="Blocks begin rarely."), usual=True),\n'
+    skews = '    "skews": OptionRow(skews_option),\n'
+    slow = '    "slow": OptionRow(click.option("--slow", is_flag=True, help="Blocks begin rarely."), usual=True),\n'
     package.add_row("binalloc/cli/run_options.py", skews, slow + skews)
     skew = '    device.put("skew", _skew(options.skew))\n'
     slow = '    if options.slow:\n        device.put("launch_interval", 5000)\n'

@@ -90,12 +90,12 @@ TURNED = PagePolicy("turned", "lines scattered", turned)
 LISTENER = f'''
 """Counts all events of an SM."""
 {HEAD}
-from binalloc.emulator.state.policy import EVENTS, Policy
+from binalloc.emulator.state.policy import EVENTS, SmPolicy
 
 
 {{functions}}
 
-COUNTS = Policy("counts", "counts events", hears={{{{{{rows}}}}}})
+COUNTS = SmPolicy("counts", "counts events", hears={{{{{{rows}}}}}})
 '''
 
 
