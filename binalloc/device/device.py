@@ -111,11 +111,11 @@ _OF_THE_HOST = {
 
 
 class DeviceTexture:
-    """A device texture is a texture on a device. handle: the value that a kernel gets."""
+    """A device texture keeps its texels on a device between launches."""
 
     def __init__(self, session: Session, name: str) -> None:
         self._session, self.name = session, name
-        self.handle = session.memory.handles[name]
+        self.handle = session.memory.handles[name]  #: value that a kernel gets
 
     def set(self, texels: Array) -> None:
         """Put other texels of its dtype and shape, as a copy to a CUDA array does. Of a mipmap they are level 0, and
