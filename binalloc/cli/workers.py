@@ -13,7 +13,10 @@ from binalloc.cli.terminal import fail, note
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.executors import Executor
 
 _CACHE = click.option(
@@ -63,3 +66,14 @@ def executor_of(dask: str | None, jobs: int | None, options: RunOptions, most: i
 def fail_interrupted(folder: Path, code: int) -> NoReturn:
     """End a command that was interrupted. folder: keeps its finished runs."""
     fail(f"interrupted; what has been run is kept in {folder}: the same command goes on from there", code)
+
+
+def judge_rows(rows: Sequence[Row], what: str) -> None:
+    """Exit with code 1 if results differ from the original's, or if nothing could be run. what: the rows, in words."""
+    from binalloc.pipeline.steps.row import OK
+
+    different = sum(row.same_results is False for row in rows)
+    if different:
+        fail(f"{different} of {len(rows)} {what} have other results than the original", 1)
+    if all(row.status != OK for row in rows):
+        fail("nothing could be run", 1)

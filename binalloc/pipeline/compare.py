@@ -165,17 +165,16 @@ def _refused(request: Request, allocator: str, registers: int, slots: int, error
 
 def _row_of(module: Module, request: Request, budget: Budget, name: str, made: dict[str, Rewrite]) -> Row:
     """Return an allocator's row, without the bound, and put its rewrite into `made`."""
-    row = _row(request, name, budget.registers, budget.slots)
     start = time.process_time()
     try:
         made[name] = _rewritten(module, request, budget, name)
     except Refused as error:
-        return replace(row, status=INFEASIBLE, reason=error.message)
+        return _refused(request, name, budget.registers, budget.slots, error)
     seconds = time.process_time() - start
     require_proof(module, made[name].module, request, allocator=name)
     info = made[name].module.function(request.kernel).info
     return replace(
-        row,
+        _row(request, name, budget.registers, budget.slots),
         registers=info.registers,
         slots=info.slots,
         local_bytes=info.spill_local,

@@ -9,6 +9,7 @@ from binalloc.pipeline.steps.row import known
 from binalloc.printable import count
 from binalloc.report.profile import profile_json, profile_line
 from binalloc.report.table import table
+from binalloc.report.versions import rounded
 from binalloc.transform.rewrite.ways import NONE
 
 if TYPE_CHECKING:
@@ -103,14 +104,10 @@ def _row(row: Row) -> ComparedRow:
         "moves": None if cost is None else cost.moves,
         "copies": None if cost is None else cost.copies,
         "cost": None if cost is None else round(cost.cost, 4),
-        "bound": _rounded(row.bound),
-        "gap": _rounded(row.gap),
-        "cpu_seconds": _rounded(row.seconds),
+        "bound": rounded(row.bound),
+        "gap": rounded(row.gap),
+        "cpu_seconds": rounded(row.seconds),
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
 
 
 def _refusals(rows: Sequence[Row]) -> list[str]:

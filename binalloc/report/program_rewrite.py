@@ -8,7 +8,7 @@ from binalloc.emulator.host.figures.stats import per
 from binalloc.names.kernels import readable
 from binalloc.printable import count, one_line
 from binalloc.report.table import table
-from binalloc.report.versions import version_json
+from binalloc.report.versions import rounded, version_json
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.program import Ran
@@ -54,8 +54,7 @@ def _kernel(outcome: Outcome, before: Ran, after: Ran) -> ProgramKernel:
 
 
 def _speedup(before: int, after: int) -> float | None:
-    found = per(before, after)
-    return None if found is None else round(found, 4)
+    return rounded(per(before, after))
 
 
 def _cells(k: ProgramKernel, side: Literal["original", "rewritten"]) -> list[object]:

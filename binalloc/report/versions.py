@@ -69,7 +69,7 @@ def level_json(row: Row) -> LevelJson:
         "cycles_range": _range(row),
         "sampled": _sampled(row.sampled),
         "local_bytes": row.local_bytes,
-        "expected_speedup": _rounded(row.expected_speedup),
+        "expected_speedup": rounded(row.expected_speedup),
         "reason": row.reason,
     }
 
@@ -114,12 +114,12 @@ def outcome_to_dict(outcome: Outcome) -> OutcomeJson:
         "same_results": outcome.same_results,
         "kept_original": outcome.kept_original,
         "reason": outcome.reason,
-        "speedup": _rounded(outcome.speedup),
-        "speedup_error": _rounded(outcome.error),
+        "speedup": rounded(outcome.speedup),
+        "speedup_error": rounded(outcome.error),
         "speedup_range": [round(value, 4) for value in outcome.speedups] or None,
         "speedup_parts": speedup_parts(outcome.parts),
-        "ordering": _rounded(outcome.ordering),
-        "rescheduling": _rounded(outcome.rescheduling),
+        "ordering": rounded(outcome.ordering),
+        "rescheduling": rounded(outcome.rescheduling),
         "original": version_json(outcome.given.row()),
         "ordered": None if outcome.original is outcome.given else version_json(outcome.original.row()),
         "rewritten": version_json(outcome.rewritten.row()),
@@ -130,5 +130,6 @@ def outcome_to_dict(outcome: Outcome) -> OutcomeJson:
     }
 
 
-def _rounded(value: float | None) -> float | None:
+def rounded(value: float | None) -> float | None:
+    """Return a figure with the four decimals that reports have; None if it is not known."""
     return None if value is None else round(value, 4)

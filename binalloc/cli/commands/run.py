@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,10 +24,6 @@ from binalloc.laboratory.accelsim.limit import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
-    from binalloc.isa.instruction import Module
-    from binalloc.launch.program.types import Program
-    from binalloc.launch.types import Launch
-    from binalloc.pipeline.running.observed import Observation
     from binalloc.pipeline.running.run import KernelRun, MakeRecorder
     from binalloc.report.runs.facts import Annotate
     from binalloc.report.runs.files import Files
@@ -220,46 +215,34 @@ def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, o
         if shown.step is None:
             run_all(module, loaded, options, shown.reference, shown.save, shown.timeline, chosen, as_json=as_json)
             return
-        number = shown.step
-        show = partial(_run_one_of_many, module, loaded, options, number, wanted, shown)
+        from binalloc.pipeline.running.program import run_step
+
+        go = partial(run_step, module, loaded, options, shown.step, wanted=wanted, recorder=shown.recorder)
     else:
         refuse_for_one_launch(context)
         named = loaded.kernel if source.kernel is None else source.kernel
         module, _ = load_or_import(source.file, source.machine, named)
         model = machine_of(module, named, source.machine, runs=True)
         chosen = told_machine(module, named, source.machine, model)
-        show = partial(_run_alone, module, source.kernel, loaded, replace(options, machine=model), wanted, shown)
-    _print(_run(show, as_json=as_json), shown, chosen, as_json=as_json)
+        from binalloc.pipeline.running.run import run_kernel
+
+        go = partial(
+            run_kernel, module, source.kernel, loaded, replace(options, machine=model), wanted=wanted,
+            reference=shown.reference, recorder=shown.recorder,
+        )  # fmt: skip
+    _print(_run(go, as_json=as_json), shown, chosen, as_json=as_json)
 
 
-def _run_alone(
-    module: Module, kernel: str | None, launch: Launch, options: RunOptions, wanted: Observation, shown: Shown,
-    progress: Callable[[str], None],
-) -> KernelRun:  # fmt: skip
-    from binalloc.pipeline.running.run import run_kernel
+def _run(go: partial[KernelRun], *, as_json: bool) -> KernelRun:
+    """Run it with `go`, which lacks only `progress`.
 
-    return run_kernel(
-        module, kernel, launch, options, progress=progress, wanted=wanted, reference=shown.reference,
-        recorder=shown.recorder,
-    )  # fmt: skip
-
-
-def _run_one_of_many(
-    module: Module, program: Program, options: RunOptions, number: int, wanted: Observation, shown: Shown,
-    progress: Callable[[str], None],
-) -> KernelRun:  # fmt: skip
-    from binalloc.pipeline.running.program import run_step
-
-    return run_step(module, program, options, number, progress=progress, wanted=wanted, recorder=shown.recorder)
-
-
-def _run(go: Callable[[Callable[[str], None]], KernelRun], *, as_json: bool) -> KernelRun:
-    """Run it with `go`. If the kernel faults, show what it printed before, and raise the fault."""
+    If the kernel faults, show what it printed before, and raise the fault.
+    """
     from binalloc.report.runs.printed import render_output
 
     try:
         with progress(as_json) as show:
-            return go(show)
+            return go(progress=show)
     except KernelFault as fault:
         if not as_json:
             say(render_output(fault.printed))

@@ -25,8 +25,15 @@ from binalloc.cli.options import (
 )
 from binalloc.cli.run_options import run_options
 from binalloc.cli.tables import ALLOCATOR_NAMES, SCHEDULER_NAMES
-from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
-from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs, require_one_kind, workers_options
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.cli.workers import (
+    executor_of,
+    fail_interrupted,
+    finished_runs,
+    judge_rows,
+    require_one_kind,
+    workers_options,
+)
 from binalloc.errors import UsageError
 from binalloc.printable import one_line
 
@@ -167,7 +174,7 @@ def sweep(
         _say(rows, written, partial=code != 0)
     if code:
         fail_interrupted(kept.folder, code)
-    _judge(rows)
+    judge_rows(rows, "rows")
 
 
 def _beside(file: str, block: Three | None) -> str | None:
@@ -223,14 +230,3 @@ def _say(rows: list[Row], written: str | None, partial: bool) -> None:
         say(f"{marked}{render_rows(rows)}\n{render_counts(rows)}")
     elif written is not None and written != "-":
         say(f"{render_counts(rows)}Written: {one_line(written)}\n")
-
-
-def _judge(rows: list[Row]) -> None:
-    """Exit with code 1 if results differ, or if nothing could be run."""
-    from binalloc.pipeline.steps.row import OK
-
-    different = sum(row.same_results is False for row in rows)
-    if different:
-        fail(f"{different} of {len(rows)} rows have other results than the original", 1)
-    if all(row.status != OK for row in rows):
-        fail("nothing could be run", 1)

@@ -46,7 +46,7 @@ class TraceOptions:
 
 
 class TraceCounts(NamedTuple):
-    """What a trace holds of its run, and what it lacks."""
+    """The record counts what a trace holds of its run, and what it lacks."""
 
     events: int  #: in it, but for those that name processes and threads
     instructions: int  #: warp instructions drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.pipeline.steps.row import known
-from binalloc.report.versions import level_json, speedup_parts, version_json
+from binalloc.report.versions import level_json, rounded, speedup_parts, version_json
 
 if TYPE_CHECKING:
     from binalloc.laboratory.demo.records import Demo, KernelDemo, LaunchedKernel, ProgramDemo
@@ -45,9 +45,9 @@ def _kernel(found: KernelDemo) -> DemoKernelJson:
         "ordered": None if found.ordered is None else _verified(found.ordered),
         "local": None if found.local is None else _verified(found.local),
         "best": _verified(found.best),
-        "speedup": _rounded(found.speedup),
-        "ordering": _rounded(found.ordering),
-        "rescheduling": _rounded(found.rescheduling),
+        "speedup": rounded(found.speedup),
+        "ordering": rounded(found.ordering),
+        "rescheduling": rounded(found.rescheduling),
         "parts": speedup_parts(found.parts),
         "unified": {
             "blocks_per_sm": known(found.unified.blocks_per_sm),
@@ -55,7 +55,7 @@ def _kernel(found: KernelDemo) -> DemoKernelJson:
             "slots": known(found.unified.slots),
             "kept_original": found.unified_keeps,
             "reason": found.unified.reason,
-            "speedup": _rounded(found.unified.speedup),
+            "speedup": rounded(found.unified.speedup),
         },
         "nearest": None if found.nearest is None else _nearest(found.nearest),
         "levels": [level_json(row) for row in found.levels],
@@ -77,7 +77,7 @@ def _program(found: ProgramDemo) -> DemoProgramJson:
         "as_reference": found.as_reference,
         "launches": _both(found.launches),
         "cycles": _both(found.cycles),
-        "speedup": _rounded(found.speedup),
+        "speedup": rounded(found.speedup),
         "same_results": not found.differences,
         "differences": found.differences,
         "rewritten": found.rewritten,
@@ -96,14 +96,10 @@ def _launched(found: LaunchedKernel) -> DemoLaunchedKernel:
         "rewritten": version_json(found.rewritten),
         "launches": _both(found.launches),
         "cycles": _both(found.cycles),
-        "speedup": _rounded(found.speedup),
+        "speedup": rounded(found.speedup),
         "by_order_alone": found.by_order_alone,
     }
 
 
 def _both(pair: tuple[int, int]) -> BothCounts:
     return {"original": pair[0], "rewritten": pair[1]}
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

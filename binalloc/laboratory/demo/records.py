@@ -93,10 +93,10 @@ class Demo:
 
     @property
     def empty(self) -> bool:
-        """Whether no sample has been run."""
+        """Return whether no sample has been run."""
         return not (self.kernels or self.programs or self.left_out)
 
     @property
     def verified(self) -> bool:
-        """Whether all samples are."""
+        """Return whether all samples are verified."""
         return all(one.verified for one in self.kernels) and all(one.verified for one in self.programs)

@@ -22,7 +22,10 @@ Record = KernelDemo | ProgramDemo | UnrunSample
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """How all samples are run. Programs with host steps are left out where the options give them no leave."""
+    """The options say how all samples are run.
+
+    Programs with host steps are left out where the options give them no leave.
+    """
 
     options: RunOptions
     size: str | None  #: of the launch files that have it; None for the full one

@@ -19,7 +19,7 @@ from binalloc.pipeline.steps.holding import idle_slots
 from binalloc.pipeline.steps.version import Version
 from binalloc.report.machines import occupancy_json
 from binalloc.report.sources import find_source, read_source
-from binalloc.report.versions import outcome_to_dict
+from binalloc.report.versions import outcome_to_dict, rounded
 from binalloc.report.views.pressure import pressure_facts
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
             "recommended": _measured(found.chosen),
         },
         "occupancy": {"original": occupancy_json(found.given), "recommended": occupancy_json(found.held)},
-        "expected_speedup": None if found.expected is None else round(found.expected, 4),
+        "expected_speedup": rounded(found.expected),
         "spread": _spread(found.spread),
         "certificate": _certificate(found.certificate),
         "pressure": pressure_facts(module, request.kernel),
         "functions": [_function(one) for one in found.values],
-        "waves": None if found.waves is None else round(found.waves, 4),
+        "waves": rounded(found.waves),
         "what_if": {
             name: [{"at": step.at, "blocks": step.blocks} for step in curve.steps]
             for name, curve in found.curves.items()
@@ -178,8 +178,8 @@ def _certificate(found: Certificate | None) -> CertificateJson | None:
         return None
     return {
         "cost": round(found.achieved, 4),
-        "bound": None if found.bound is None else round(found.bound, 4),
-        "gap": None if found.gap is None else round(found.gap, 4),
+        "bound": rounded(found.bound),
+        "gap": rounded(found.gap),
         "by": found.by or None,
     }
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Annotate(NamedTuple):
-    """What single instructions are shown."""
+    """The record says which single instructions are shown."""
 
     most: int | None = None  #: so many of the hottest; None for all
     source: str | None = None  #: folder of the source files
@@ -73,7 +73,7 @@ def _trace(written: WrittenTrace) -> WrittenTraceJson:
 
 
 def result_json(result: Result) -> ResultJson:
-    """What an emulated run did, be it one that was stopped."""
+    """Return what an emulated run did, be it one that was stopped."""
     return {
         "kernel": result.kernel,
         "machine": result.machine,

@@ -21,7 +21,7 @@ AGED = LONGEST_STALL
 
 
 class InFlight(NamedTuple):
-    """What is in flight at a point of the code is kept as planes of `code`."""
+    """The record holds what is in flight at a point of the code, as planes of `code`."""
 
     fixed: int  #: the running thread's fixed results
     own: int  #: variable results and late reads of the running thread

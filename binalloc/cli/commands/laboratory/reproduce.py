@@ -20,15 +20,21 @@ from binalloc.cli.options import (
     samples_option,
 )
 from binalloc.cli.run_options import run_options
-from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
-from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs, require_one_kind, workers_options
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.cli.workers import (
+    executor_of,
+    fail_interrupted,
+    finished_runs,
+    judge_rows,
+    require_one_kind,
+    workers_options,
+)
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.isa.instruction import Module
     from binalloc.laboratory.papers.reproduce import Case, ReproducedCase
-    from binalloc.pipeline.steps.row import Row
     from binalloc.pipeline.sweeping.configuration import Subject
     from binalloc.report.shapes.commands.laboratory import ReproduceJson
 
@@ -94,18 +100,8 @@ def reproduce(
         say(("PARTIAL: interrupted.\n\n" if code else "") + render_reproduction(found))
     if code:
         fail_interrupted(kept.folder, code)
-    _judge([row for p in points for row in (p.original, *p.levels)] + [row for c in curves for row in c.rows])
-
-
-def _judge(rows: Sequence[Row]) -> None:
-    """Exit with code 1 if results differ, or if nothing could be run."""
-    from binalloc.pipeline.steps.row import OK
-
-    different = sum(row.same_results is False for row in rows)
-    if different:
-        fail(f"{different} of {len(rows)} versions have other results than the original", 1)
-    if all(row.status != OK for row in rows):
-        fail("nothing could be run", 1)
+    ran = [row for p in points for row in (p.original, *p.levels)] + [row for c in curves for row in c.rows]
+    judge_rows(ran, "versions")
 
 
 def _cases(
