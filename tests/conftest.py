@@ -8,6 +8,10 @@ import os
 from collections import Counter
 from typing import Any
 
+import pytest
+from _pytest import runner
+
+from binalloc.call_stack import with_room
 from binalloc.cli import terminal
 from tests.support.kits import let_go, rotation
 from tests.support.kits.conservation import watch_runs
@@ -31,6 +35,7 @@ LONG = (
 """Where tests take seconds: begun first, so that two workers end at the same time."""
 
 
+_RUN = with_room(runner.pytest_runtest_protocol)
 RANDOM = ("tests/property/",)
 """Where cases are drawn: `make test` runs a third of them each time (`rotation`), and so of those marked `rotates`; of
 those marked `sampled` all, which take a third of what they judge themselves."""
@@ -51,6 +56,12 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     if left:
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
         items[:] = [item for item in items if item.nodeid not in left]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: Any, nextitem: Any) -> object:
+    """What pytest does with a test, in room of its own: a test stands some sixty calls deep."""
+    return _RUN(item, nextitem)
 
 
 def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
