@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections import Counter
 from typing import Any
 
 import pytest
 from _pytest import runner
 
+from binalloc import collection
 from binalloc.call_stack import with_room
 from binalloc.cli import terminal
 from tests.support.kits import let_go, rotation
@@ -21,6 +23,7 @@ freeze_instructions()
 watch_runs()
 terminal.EVERY = float("inf")  # commands say no more on a slow machine than on a fast one
 gc.set_threshold(let_go.SELDOM)
+collection.FEW = sys.maxsize  # full collections are `let_go.collect`'s, between tests
 
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"
