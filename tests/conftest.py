@@ -25,8 +25,8 @@ WIDE = "wide programs"
 
 LONG = (
     "tests/property/", "tests/differential/", "tests/unit/verify/", "tests/unit/cli/", "tests/unit/pipeline/",
-    "tests/unit/transform/", "tests/unit/plugins/", "tests/unit/testing/", "tests/unit/test_collection.py",
-    "tests/golden/",
+    "tests/unit/laboratory/", "tests/unit/samples/", "tests/unit/transform/", "tests/unit/plugins/",
+    "tests/unit/testing/", "tests/unit/test_collection.py", "tests/golden/",
 )
 """Where tests take seconds: begun first, so that two workers end at the same time."""
 

@@ -13,7 +13,7 @@ from binalloc.transform.order.clock import LatencyClock
 from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 from binalloc.transform.spill.spill import Round
 from binalloc.transform.virtual.analysed import Analysed
-from tests.unit.pipeline.test_model_policy import module_of
+from tests.unit.pipeline.policies.test_model_policy import module_of
 
 KINDS = (Analysed, Round, LatencyClock, Refused)
 

@@ -11,7 +11,7 @@ from binalloc.pipeline.policies import levels
 from binalloc.pipeline.policies.model import ABOUT, GAIN, UNSURE, expectations
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps import build as steps
-from tests.unit.pipeline.test_model_policy import MACHINE, module_of, request_for
+from tests.unit.pipeline.policies.test_model_policy import MACHINE, module_of, request_for
 
 
 def looked_at(name: str) -> Outcome:
