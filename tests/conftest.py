@@ -26,7 +26,8 @@ WIDE = "wide programs"
 LONG = (
     "tests/property/", "tests/differential/", "tests/unit/verify/", "tests/unit/cli/", "tests/unit/pipeline/",
     "tests/unit/laboratory/", "tests/unit/samples/", "tests/unit/transform/", "tests/unit/plugins/",
-    "tests/unit/testing/", "tests/unit/test_collection.py", "tests/golden/",
+    "tests/unit/testing/", "tests/unit/names/", "tests/unit/report/", "tests/unit/test_collection.py",
+    "tests/unit/test_library.py", "tests/golden/",
 )
 """Where tests take seconds: begun first, so that two workers end at the same time."""
 
