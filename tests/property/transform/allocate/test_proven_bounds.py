@@ -12,7 +12,7 @@ from binalloc.errors import Refused
 from binalloc.models.allocation.cpsat import Solution
 from binalloc.transform.allocate.functions import solver
 from binalloc.transform.rewrite.rewrite import Prepared, fewest_registers, prepare, rewrite_to_budget
-from tests.property.transform.test_passing import drawn, passed
+from tests.property.transform.allocate.test_passing import drawn, passed
 from tests.support.generator.programs import generate
 
 _ROUNDING = 1e-6
