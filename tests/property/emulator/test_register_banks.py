@@ -17,7 +17,7 @@ from binalloc.models.machines.model import Machine, RegisterFile
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from tests.property.emulator.test_schedulers_agree import counted
-from tests.support.generator.reads import reading_program
+from tests.support.generator.emulator.reads import reading_program
 from tests.support.kits.emulator import go
 from tests.support.kits.run_log import logged
 from tests.support.oracles.register_banks import replay

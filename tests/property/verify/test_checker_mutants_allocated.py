@@ -25,8 +25,8 @@ from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
-from tests.support.generator.made import made_program
 from tests.support.generator.programs import random_program
+from tests.support.generator.transform.made import made_program
 from tests.support.kits import rotation
 from tests.support.kits.rewrite_judge import MACHINE, Buffers, difference, emulate
 from tests.support.oracles.hash_machine import same_memory

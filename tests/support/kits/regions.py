@@ -8,7 +8,7 @@ from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.code import VCode
 from binalloc.transform.virtual.room import call_sites
-from tests.support.generator.virtual import Drawn
+from tests.support.generator.transform.virtual import Drawn
 
 
 def regions_of(one: Drawn, given: Analysed, prices: Prices) -> tuple[VCode, FoundRegions, Comebacks]:

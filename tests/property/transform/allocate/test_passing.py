@@ -17,8 +17,8 @@ from binalloc.transform.allocate.attempt import Attempt, allocate
 from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.virtual.virtualise import may_be_stored
-from tests.support.generator.call_sequences import call_sequence
 from tests.support.generator.programs import generate
+from tests.support.generator.transform.call_sequences import call_sequence
 from tests.support.kits.rewrite_judge import Original
 
 PASSING = ("best", "unified", "ptxas-smem", "local")

@@ -18,8 +18,8 @@ from binalloc.transform.allocators.table import ALLOCATORS
 from binalloc.transform.allocators.unified import UnifiedAllocator
 from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.virtual.code import RELOAD, STORE
-from tests.support.generator.call_sequences import call_sequence
 from tests.support.generator.programs import BEFORE, generate
+from tests.support.generator.transform.call_sequences import call_sequence
 from tests.support.kits.rewrite_judge import Original
 
 MOVING = [("sequence", seed) for seed in (5, 22, 69, 73, 136, 142)] + [("wide", seed) for seed in (36, 40, 45)]

@@ -13,7 +13,14 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import COPY, EXCHANGE
 from binalloc.transform.virtual.room import call_sites, room
 from tests.support.generator.programs import generate, random_program
-from tests.support.generator.virtual import ALL_SORTS, Contracts, Drawn, Shape, random_virtual, virtual_functions
+from tests.support.generator.transform.virtual import (
+    ALL_SORTS,
+    Contracts,
+    Drawn,
+    Shape,
+    random_virtual,
+    virtual_functions,
+)
 from tests.support.oracles.assignment import assignment_mistakes, numbered
 
 SINGLE = (

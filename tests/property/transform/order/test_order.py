@@ -22,7 +22,7 @@ from binalloc.transform.spill.spill import Infeasible, SpillOptions, spill_to_ro
 from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import VCode
 from tests.support.generator.programs import generate, random_program
-from tests.support.generator.virtual import Contracts, Drawn, Shape, random_virtual, virtual_functions
+from tests.support.generator.transform.virtual import Contracts, Drawn, Shape, random_virtual, virtual_functions
 from tests.support.oracles.assignment import numbered
 from tests.support.oracles.virtual_machine import NOTHING, Trace, execute
 

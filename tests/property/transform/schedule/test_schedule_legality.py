@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.generator.dependent import random_shape
+from tests.support.generator.transform.dependent import random_shape
 from tests.support.kits.machines import machines
 from tests.support.oracles.schedule import Oracle
 

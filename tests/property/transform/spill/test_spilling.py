@@ -21,8 +21,15 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import AGAIN, RELOAD, STORE, VCode
 from binalloc.transform.virtual.room import call_sites, room
 from tests.support.generator.programs import generate, random_program
-from tests.support.generator.pure_chains import chained
-from tests.support.generator.virtual import ALL_SORTS, Contracts, Drawn, Shape, random_virtual, virtual_functions
+from tests.support.generator.transform.pure_chains import chained
+from tests.support.generator.transform.virtual import (
+    ALL_SORTS,
+    Contracts,
+    Drawn,
+    Shape,
+    random_virtual,
+    virtual_functions,
+)
 from tests.support.kits.regions import regions_of
 from tests.support.oracles.assignment import numbered
 from tests.support.oracles.virtual_liveness import dense_liveness

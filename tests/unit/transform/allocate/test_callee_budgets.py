@@ -26,8 +26,8 @@ from binalloc.transform.spill.prices import LOCAL_COST
 from binalloc.transform.virtual.analysed import Analysed
 from binalloc.transform.virtual.contract import Contract
 from binalloc.verify.checker import check
-from tests.support.generator.arguments import argument_program, handed_on
 from tests.support.generator.programs import random_program
+from tests.support.generator.transform.arguments import argument_program, handed_on
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
 

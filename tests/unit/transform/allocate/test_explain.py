@@ -15,8 +15,8 @@ from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepar
 from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST
 from binalloc.transform.virtual.code import AGAIN, PASS, RELOAD, STORE, Item
-from tests.support.generator.arguments import handed_on
 from tests.support.generator.programs import BEFORE, generate
+from tests.support.generator.transform.arguments import handed_on
 from tests.support.paths import sample_file
 
 CASES = [

@@ -13,8 +13,8 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.allocators.table import ALLOCATORS
 from binalloc.transform.rewrite.rewrite import Prepared, Rewrite, prepare, rewrite_to_budget
-from tests.support.generator.arguments import argument_program, handed_on
 from tests.support.generator.programs import random_program
+from tests.support.generator.transform.arguments import argument_program, handed_on
 from tests.support.paths import sample_files
 
 SMALL = ("callchain", "nbody", "matmul", "convolution", "scalarProducts", "hotspot")

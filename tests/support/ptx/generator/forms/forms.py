@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from tests.support.ptx.generator.half_forms import Form, half_forms
-from tests.support.ptx.generator.video_forms import video_forms
+from tests.support.ptx.generator.forms.half_forms import Form, half_forms
+from tests.support.ptx.generator.forms.video_forms import video_forms
 
 INT_CLASS = {16: "h", 32: "w", 64: "d"}
 COMPARE_INT = ("eq", "ne", "lt", "le", "gt", "ge")
