@@ -20,7 +20,7 @@ from tests.property.emulator.test_schedulers_agree import counted
 from tests.support.generator.emulator.reads import reading_program
 from tests.support.kits.emulator import go
 from tests.support.kits.run_log import logged
-from tests.support.oracles.register_banks import replay
+from tests.support.oracles.emulator.register_banks import replay
 
 MACHINES = ("v100", "rtx2060", "rtx3070", "gtx680")
 SEEDS = 12

@@ -20,7 +20,7 @@ from binalloc.verify.hazards.check import find_hazards
 from tests.support.generator.programs import random_program
 from tests.support.generator.transform.dependent import random_shape
 from tests.support.kits.machines import machines, roomy_machine
-from tests.support.oracles.schedule import Oracle
+from tests.support.oracles.transform.schedule import Oracle
 from tests.support.pairs.control_mutants import KINDS, control_mutants
 from tests.support.paths import sample_files
 

@@ -11,7 +11,7 @@ from binalloc.emulator.runs.run import Result
 from binalloc.emulator.traces.trace import Trace, TraceOptions
 from tests.support.kits.emulator import go
 from tests.support.kits.run_log import Row, plain
-from tests.support.oracles.trace_events import violations
+from tests.support.oracles.traces.trace_events import violations
 
 Slice = tuple[float, float, str, dict[str, Any]]
 """Start, end, name, arguments."""

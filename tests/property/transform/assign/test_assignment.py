@@ -21,7 +21,7 @@ from tests.support.generator.transform.virtual import (
     random_virtual,
     virtual_functions,
 )
-from tests.support.oracles.assignment import assignment_mistakes, numbered
+from tests.support.oracles.transform.assignment import assignment_mistakes, numbered
 
 SINGLE = (
     Shape(wide=0.0, calls=0.0),

@@ -23,8 +23,8 @@ from binalloc.transform.virtual.analysed import Analysed, analysed
 from binalloc.transform.virtual.code import VCode
 from tests.support.generator.programs import generate, random_program
 from tests.support.generator.transform.virtual import Contracts, Drawn, Shape, random_virtual, virtual_functions
-from tests.support.oracles.assignment import numbered
-from tests.support.oracles.virtual_machine import NOTHING, Trace, execute
+from tests.support.oracles.transform.assignment import numbered
+from tests.support.oracles.transform.virtual_machine import NOTHING, Trace, execute
 
 SHAPES = (
     Shape(wide=0.0, calls=0.0, places=12, items=14),

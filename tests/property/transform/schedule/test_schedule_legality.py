@@ -7,7 +7,7 @@ import pytest
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.generator.transform.dependent import random_shape
 from tests.support.kits.machines import machines
-from tests.support.oracles.schedule import Oracle
+from tests.support.oracles.transform.schedule import Oracle
 
 
 @pytest.mark.parametrize("leavers", [False, True])

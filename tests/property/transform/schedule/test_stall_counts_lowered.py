@@ -15,7 +15,7 @@ from binalloc.launch.types import Launch
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.generator.programs import random_program
 from tests.support.kits.machines import roomy_machine
-from tests.support.oracles.schedule import Oracle
+from tests.support.oracles.transform.schedule import Oracle
 
 MACHINE = roomy_machine()
 

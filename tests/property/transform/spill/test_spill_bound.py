@@ -25,7 +25,7 @@ from tests.support.generator.programs import random_program
 from tests.support.generator.transform.virtual import Drawn, Shape, random_virtual, virtual_functions
 from tests.support.kits import rotation
 from tests.support.kits.regions import regions_of
-from tests.support.oracles.assignment import numbered
+from tests.support.oracles.transform.assignment import numbered
 
 SHAPES = (
     Shape(places=16, blocks=8, items=10),

@@ -31,9 +31,9 @@ from tests.support.generator.transform.virtual import (
     virtual_functions,
 )
 from tests.support.kits.regions import regions_of
-from tests.support.oracles.assignment import numbered
-from tests.support.oracles.virtual_liveness import dense_liveness
-from tests.support.oracles.virtual_machine import NOTHING, Trace, execute
+from tests.support.oracles.transform.assignment import numbered
+from tests.support.oracles.transform.virtual_liveness import dense_liveness
+from tests.support.oracles.transform.virtual_machine import NOTHING, Trace, execute
 
 SHAPES = (
     Shape(wide=0.0, calls=0.0, places=12),

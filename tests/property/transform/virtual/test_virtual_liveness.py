@@ -17,7 +17,7 @@ from binalloc.transform.virtual.memory_ranges import memory_ranges
 from binalloc.transform.virtual.room import call_sites, room
 from tests.support.generator.programs import generate, random_program
 from tests.support.generator.transform.virtual import Drawn, Shape, random_virtual, virtual_functions
-from tests.support.oracles.virtual_liveness import Dense, dense_liveness
+from tests.support.oracles.transform.virtual_liveness import Dense, dense_liveness
 
 SHAPES = (
     Shape(),

@@ -12,7 +12,7 @@ from binalloc.emulator.runs.options import RunOptions
 from binalloc.laboratory.smem_cost.costs import PARTS, Costs, FittedLine, Sweep, costs, fit
 from binalloc.laboratory.smem_cost.kernel import MOST, places
 from binalloc.models.machines.reader import load_machine
-from tests.support.oracles.banks import Banks
+from tests.support.oracles.emulator.banks import Banks
 
 SMALL = (1, 3, 8)
 

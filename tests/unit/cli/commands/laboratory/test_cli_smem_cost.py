@@ -10,7 +10,7 @@ import pytest
 from binalloc.laboratory.smem_cost.kernel import places
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import call, refused
-from tests.support.oracles.banks import Banks
+from tests.support.oracles.emulator.banks import Banks
 from tests.support.paths import MACHINES
 
 SMALL = ("smem-cost", "--warps", "1-2", "--loads", "2", "--congestion", "1,32,4", "--engine", "python")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.kits.cli import call, launch, loom, refused, stopped
-from tests.support.oracles.accelsim import read_folder
+from tests.support.oracles.traces.accelsim import read_folder
 from tests.support.paths import sample_file
 
 

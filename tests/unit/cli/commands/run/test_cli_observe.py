@@ -13,7 +13,7 @@ from binalloc.cli import observe
 from binalloc.emulator.host import device as host_device
 from binalloc.emulator.traces.trace import DEFAULT_INTERVAL, DEFAULT_LIMIT
 from tests.support.kits.cli import call, launch, loom, refused
-from tests.support.oracles.trace_events import violations
+from tests.support.oracles.traces.trace_events import violations
 
 RUN = ["run", loom("callchain"), *launch("callchain")]
 LINES = """.kernel k

@@ -15,7 +15,7 @@ import pytest
 from binalloc.emulator.runs import run as driver
 from binalloc.laboratory.accelsim.trace import AccelsimTrace
 from tests.support.kits.cli import call, launch, loom
-from tests.support.oracles.trace_events import violations
+from tests.support.oracles.traces.trace_events import violations
 from tests.support.paths import ROOT
 from tests.unit.emulator.runs.test_partial import INTERRUPTED
 

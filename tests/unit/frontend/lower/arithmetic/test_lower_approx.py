@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.support.oracles.hard_to_round import FORMATS, MODES, divide, flush, patterns, root, specials
+from tests.support.oracles.arithmetic.hard_to_round import FORMATS, MODES, divide, flush, patterns, root, specials
 from tests.support.ptx.float_runs import evaluate
 
 F32, F64 = FORMATS["f32"], FORMATS["f64"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import MalformedInput
-from tests.support.oracles.integers import bits, check, number
+from tests.support.oracles.arithmetic.integers import bits, check, number
 from tests.support.ptx.elementwise import element_kernel
 from tests.support.ptx.harness import imported
 from tests.support.ptx.patterns import random_patterns, specials

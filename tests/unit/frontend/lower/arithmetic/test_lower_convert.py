@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from binalloc.errors import MalformedInput
-from tests.support.oracles.integers import check, number
-from tests.support.oracles.rational import F32, F64, RM, RN, RP, RZ, Format
+from tests.support.oracles.arithmetic.integers import check, number
+from tests.support.oracles.arithmetic.rational import F32, F64, RM, RN, RP, RZ, Format
 from tests.support.ptx.elementwise import element_kernel
 from tests.support.ptx.harness import imported
 from tests.support.ptx.patterns import random_patterns, specials

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.oracles.hard_to_round import (
+from tests.support.oracles.arithmetic.hard_to_round import (
     FORMATS,
     MODES,
     compose,
@@ -21,7 +21,7 @@ from tests.support.oracles.hard_to_round import (
     root,
     specials,
 )
-from tests.support.oracles.rational import Format
+from tests.support.oracles.arithmetic.rational import Format
 from tests.support.ptx.float_runs import evaluate
 
 TYPES = ("f32", "f64")

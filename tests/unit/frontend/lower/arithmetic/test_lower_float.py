@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from tests.support.oracles.hard_to_round import FORMATS, MODES, flush, patterns, specials
-from tests.support.oracles.rational import Format, add, fma, multiply
+from tests.support.oracles.arithmetic.hard_to_round import FORMATS, MODES, flush, patterns, specials
+from tests.support.oracles.arithmetic.rational import Format, add, fma, multiply
 from tests.support.ptx.float_runs import evaluate
 
 ROUNDINGS = ("", ".rn", ".rz", ".rm", ".rp")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from tests.support.oracles.integers import bits, check, number, triples
+from tests.support.oracles.arithmetic.integers import bits, check, number, triples
 from tests.support.ptx.elementwise import element_kernel
 from tests.support.ptx.harness import imported
 from tests.support.ptx.patterns import specials

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from binalloc.errors import MalformedInput
-from tests.support.oracles.integers import check
+from tests.support.oracles.arithmetic.integers import check
 from tests.support.ptx.elementwise import element_kernel
 from tests.support.ptx.harness import imported
 

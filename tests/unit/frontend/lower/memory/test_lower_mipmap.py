@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from binalloc.errors import MalformedInput
-from tests.support.oracles.pyramid import pyramid
+from tests.support.oracles.emulator.pyramid import pyramid
 from tests.support.ptx.bodies import both, code
 from tests.support.ptx.interpreter.textures import Surface, Texture
 

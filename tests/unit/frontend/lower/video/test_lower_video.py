@@ -13,7 +13,7 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import Negative, Register, Selected
 from binalloc.frontend.ptx.dump import format_module
 from binalloc.frontend.ptx.parser import parse
-from tests.support.oracles.integers import check
+from tests.support.oracles.arithmetic.integers import check
 from tests.support.ptx.bodies import code
 from tests.support.ptx.elementwise import element_kernel
 from tests.support.ptx.harness import imported

@@ -11,8 +11,8 @@ different places may have changed their order.
 
 from __future__ import annotations
 
-from tests.support.oracles.symbolic_thread import Choices, Effects, Endless, Fault, Program, Thread
-from tests.support.oracles.terms import Terms, Undecided
+from tests.support.oracles.verify.symbolic_thread import Choices, Effects, Endless, Fault, Program, Thread
+from tests.support.oracles.verify.terms import Terms, Undecided
 
 MOST_CASES = 400
 

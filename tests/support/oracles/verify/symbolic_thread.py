@@ -29,7 +29,7 @@ from binalloc.isa.loom.recognise import (
     truth_of_predicate,
 )
 from binalloc.isa.loom.view import view
-from tests.support.oracles.terms import FALSE, Head, Terms, Unknown, Value
+from tests.support.oracles.verify.terms import FALSE, Head, Terms, Unknown, Value
 
 STEPS = 500
 ROUNDS = 2

@@ -18,7 +18,7 @@ from binalloc.bitset import bits
 from binalloc.transform.assign.placed import Placed
 from binalloc.transform.virtual.code import COPY, ENTRY, EXCHANGE, KEEP, Item, VBlock, VCode, VOperand
 from binalloc.transform.virtual.contract import Contract
-from tests.support.oracles.virtual_liveness import dense_liveness
+from tests.support.oracles.transform.virtual_liveness import dense_liveness
 
 ANY = -1
 """Held by every register: nothing was written yet."""

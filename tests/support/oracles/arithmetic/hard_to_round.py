@@ -11,7 +11,7 @@ import math
 import random
 from fractions import Fraction
 
-from tests.support.oracles.rational import F32, F64, RM, RN, RP, RZ, Format, Value
+from tests.support.oracles.arithmetic.rational import F32, F64, RM, RN, RP, RZ, Format, Value
 
 MODES = {"rn": RN, "rz": RZ, "rm": RM, "rp": RP}
 FORMATS = {"f32": F32, "f64": F64}

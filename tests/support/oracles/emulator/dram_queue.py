@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tests.support.oracles.dram_log import Logged, moves_data, reach, rules
+from tests.support.oracles.emulator.dram_log import Logged, moves_data, reach, rules
 
 LESS_THAN_A_TICK = 1 - Fraction(1, 1 << 16)
 """What a command may have waited for its tick to begin is not lost for the bus; fractions of it are 2^-16 ticks."""
