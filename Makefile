@@ -16,7 +16,7 @@ install: $(STAMP)
 
 # The builds of the emulator that the tests use; at once where they are in the cache.
 warm: $(STAMP)
-	$(BIN)/python -m tests.support.kits.warm
+	$(BIN)/python -m tests.support.kits.suite.warm
 
 demo: $(STAMP)
 	$(BIN)/python -m binalloc demo --machine gtx680 --host-steps

@@ -9,9 +9,9 @@ from collections import Counter
 from typing import Any
 
 from binalloc.cli import terminal
-from tests.support.kits import let_go, rotation
-from tests.support.kits.conservation import watch_runs
-from tests.support.kits.frozen import freeze_instructions
+from tests.support.kits.suite import let_go, rotation
+from tests.support.kits.suite.conservation import watch_runs
+from tests.support.kits.suite.frozen import freeze_instructions
 
 freeze_instructions()
 watch_runs()

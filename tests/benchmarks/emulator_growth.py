@@ -20,7 +20,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from tests.benchmarks.emulator_rates import BENCHES, arithmetic
 from tests.benchmarks.one_sm import module_of, program_launches
-from tests.support.kits.emulator import go
+from tests.support.kits.emulator.small import go
 
 RUNS = 3
 WIDE = 8

@@ -22,7 +22,7 @@ import time
 
 import numpy as np
 
-from tests.support.kits.emulator import Module, go, module, op
+from tests.support.kits.emulator.small import Module, go, module, op
 
 
 def loop(body: list[object], rounds: int, prologue: list[object]) -> list[object]:

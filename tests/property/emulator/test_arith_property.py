@@ -19,7 +19,7 @@ from binalloc.emulator.arithmetic import (
 from binalloc.emulator.arithmetic import (
     integer as arith_int,
 )
-from tests.support.kits.compiled import compiled
+from tests.support.kits.emulator.compiled import compiled
 from tests.support.oracles.arithmetic.rational import F32, F64, fma
 
 M = 0xFFFFFFFF

@@ -11,7 +11,7 @@ import pytest
 
 from binalloc.report.shapes import doc
 from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
-from tests.support.kits.shapes import documented, fields, pattern, problems, shapes_of
+from tests.support.kits.report.shapes import documented, fields, pattern, problems, shapes_of
 from tests.support.paths import sample_file
 from tests.support.programs.indirect import INDIRECT
 from tests.support.ptx.bounded import bounded

@@ -12,9 +12,9 @@ import pytest
 
 from binalloc.report.page import library
 from binalloc.report.recommend.page import recommendation_page
-from tests.support.kits.browser import browser, look_at
 from tests.support.kits.cli import call, launch, loom, refused
 from tests.support.kits.machines import one_sm
+from tests.support.kits.report.browser import browser, look_at
 from tests.support.paths import sample_file
 from tests.support.ptx.bounded import bounded
 

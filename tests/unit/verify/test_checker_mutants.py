@@ -13,7 +13,7 @@ import pytest
 
 from binalloc.isa.instruction import Module
 from binalloc.verify.checker import check
-from tests.support.kits import rotation
+from tests.support.kits.suite import rotation
 from tests.support.oracles.verify.hash_machine import same_memory, same_traces
 from tests.support.pairs.hand_made import PAIRS, pair
 from tests.support.pairs.hand_made_order import ORDER

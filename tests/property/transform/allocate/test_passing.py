@@ -19,7 +19,7 @@ from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepar
 from binalloc.transform.virtual.virtualise import may_be_stored
 from tests.support.generator.programs import generate
 from tests.support.generator.transform.call_sequences import call_sequence
-from tests.support.kits.rewrite_judge import Original
+from tests.support.kits.transform.rewrite_judge import Original
 
 PASSING = ("best", "unified", "ptxas-smem", "local")
 

@@ -20,7 +20,7 @@ from binalloc.transform.rewrite.rewrite import Rewrite, fewest_registers, prepar
 from binalloc.transform.virtual.code import RELOAD, STORE
 from tests.support.generator.programs import BEFORE, generate
 from tests.support.generator.transform.call_sequences import call_sequence
-from tests.support.kits.rewrite_judge import Original
+from tests.support.kits.transform.rewrite_judge import Original
 
 MOVING = [("sequence", seed) for seed in (5, 22, 69, 73, 136, 142)] + [("wide", seed) for seed in (36, 40, 45)]
 """Programs in which the paper moves values; there, at every call."""

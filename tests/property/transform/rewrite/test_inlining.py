@@ -8,7 +8,7 @@ import pytest
 
 from binalloc.transform.rewrite.rewrite import fewest_registers, prepare, rewrite_to_budget
 from binalloc.transform.rewrite.ways import NONE, WAYS
-from tests.support.kits.rewrite_cases import Program
+from tests.support.kits.transform.rewrite_cases import Program
 
 SEEDS = 24
 BUDGETS = ((0, 0), (1, 4), (8, 2))

@@ -18,9 +18,9 @@ from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.verify.report import CheckReport
 from tests.conftest import REWRITES
 from tests.support.generator.programs import random_program
-from tests.support.kits import rewrite_judge
-from tests.support.kits.rewrite_cases import Program, budgets, tried
-from tests.support.kits.rewrite_judge import HEURISTICS
+from tests.support.kits.transform import rewrite_judge
+from tests.support.kits.transform.rewrite_cases import Program, budgets, tried
+from tests.support.kits.transform.rewrite_judge import HEURISTICS
 
 SEEDS = 64
 MORE = range(SEEDS, 400)

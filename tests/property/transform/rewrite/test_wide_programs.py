@@ -20,8 +20,8 @@ from binalloc.transform.schedule.schedule import schedule
 from tests.conftest import WIDE
 from tests.fuzz.programs import options
 from tests.support.generator.programs import generate
-from tests.support.kits.rewrite_judge import HEURISTICS, MACHINE, MAX_CYCLES
-from tests.support.kits.wide_cases import HOLES, report_on
+from tests.support.kits.transform.rewrite_judge import HEURISTICS, MACHINE, MAX_CYCLES
+from tests.support.kits.transform.wide_cases import HOLES, report_on
 
 PROGRAMS = 500
 PARTS = 20

@@ -23,8 +23,8 @@ from binalloc.transform.spill.prices import LOCAL_COST, SLOT_COST, Prices
 from binalloc.transform.virtual.analysed import analysed
 from tests.support.generator.programs import random_program
 from tests.support.generator.transform.virtual import Drawn, Shape, random_virtual, virtual_functions
-from tests.support.kits import rotation
-from tests.support.kits.regions import regions_of
+from tests.support.kits.suite import rotation
+from tests.support.kits.transform.regions import regions_of
 from tests.support.oracles.transform.assignment import numbered
 
 SHAPES = (

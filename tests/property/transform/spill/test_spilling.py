@@ -30,7 +30,7 @@ from tests.support.generator.transform.virtual import (
     random_virtual,
     virtual_functions,
 )
-from tests.support.kits.regions import regions_of
+from tests.support.kits.transform.regions import regions_of
 from tests.support.oracles.transform.assignment import numbered
 from tests.support.oracles.transform.virtual_liveness import dense_liveness
 from tests.support.oracles.transform.virtual_machine import NOTHING, Trace, execute

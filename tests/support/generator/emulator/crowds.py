@@ -10,7 +10,7 @@ from typing import Any
 from binalloc.isa.instruction import Instr, Module
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 from binalloc.launch.types import Argument, Init, Launch, Texture
-from tests.support.kits.emulator import address, module, op
+from tests.support.kits.emulator.small import address, module, op
 
 WORDS = 1 << 16
 """Of the buffer `x`."""

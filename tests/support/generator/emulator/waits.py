@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from binalloc.isa.instruction import Instr, Module
-from tests.support.kits.emulator import address, module, op
+from tests.support.kits.emulator.small import address, module, op
 
 WORDS = 8192
 """Of the buffer `x`, the only parameter."""

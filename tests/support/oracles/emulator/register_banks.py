@@ -15,7 +15,7 @@ from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import REG
 from binalloc.isa.loom.view import view
 from binalloc.models.machines.model import Machine, RegisterFile
-from tests.support.kits.run_log import Row
+from tests.support.kits.emulator.run_log import Row
 
 SINGLE, PAIR, NONE = 1, 2, 0
 OPERANDS: dict[str, tuple[int, int, int]] = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.arithmetic import half
-from tests.support.kits.compiled import compiled
+from tests.support.kits.emulator.compiled import compiled
 from tests.support.oracles.arithmetic.rational import BF16, F16, F32, F64, Format, Value, add, fma, multiply
 
 FORMATS = (F16, BF16)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.arithmetic import mufu
-from tests.support.kits.compiled import compiled
+from tests.support.kits.emulator.compiled import compiled
 from tests.support.oracles.arithmetic.rational import F32, F64
 from tests.support.paths import ROOT
 

@@ -26,7 +26,7 @@ from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request, rewrite_kernel
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits import rotation
+from tests.support.kits.suite import rotation
 from tests.support.paths import MACHINES as SHIPPED
 from tests.support.paths import sample_file
 

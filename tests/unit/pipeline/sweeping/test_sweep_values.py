@@ -14,7 +14,7 @@ from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.sweeping.keys import launch_digest
 from binalloc.pipeline.sweeping.tasks import _outputs
-from tests.support.kits.launch_files import buffer
+from tests.support.kits.launch.launch_files import buffer
 
 PAIR = {"fields": [{"name": "a", "dtype": "u8"}, {"name": "c", "dtype": "c64"}, {"name": "to", "dtype": "ptr"}]}
 

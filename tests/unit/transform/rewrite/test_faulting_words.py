@@ -13,7 +13,7 @@ from binalloc.launch.types import Argument, ArgumentKind, Init, InitKind, Launch
 from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.rewrite_judge import MACHINE, Original
+from tests.support.kits.transform.rewrite_judge import MACHINE, Original
 
 LOADS = 14
 HEAD = """.kernel kernel

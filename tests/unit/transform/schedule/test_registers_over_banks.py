@@ -18,7 +18,7 @@ from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.support.generator.programs import random_program
 from tests.support.kits.machines import with_register_banks
-from tests.support.kits.rewrite_judge import MACHINE, Original, rewritten_names
+from tests.support.kits.transform.rewrite_judge import MACHINE, Original, rewritten_names
 
 V100 = load_machine("v100")
 

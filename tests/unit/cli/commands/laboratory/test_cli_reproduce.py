@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from binalloc.laboratory.reproduce.page import reproduction_page
-from tests.support.kits.browser import browser, look_at
 from tests.support.kits.cli import SAMPLES, call, refused
+from tests.support.kits.report.browser import browser, look_at
 
 LINE = ("reproduce", "unified", "hotspot", "--machine", "c2075", "--size", "test", "--jobs", "1")
 

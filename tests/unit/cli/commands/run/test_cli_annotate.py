@@ -135,7 +135,7 @@ def test_the_file_of_a_series_has_the_fields_that_the_page_says(tmp_path: Path) 
     """Counters of an interval have one key each: `stalls.scoreboard`."""
     from binalloc.report.shapes.parts.counters import CountersJson
     from binalloc.report.shapes.parts.files import SeriesFile, SeriesInterval
-    from tests.support.kits.shapes import documented, pattern, problems
+    from tests.support.kits.report.shapes import documented, pattern, problems
 
     path = tmp_path / "series.json"
     call(*CALLCHAIN, "--series", str(path), "--every", "500")

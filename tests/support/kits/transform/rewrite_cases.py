@@ -14,7 +14,7 @@ from functools import cached_property
 from binalloc.transform.allocate.functions.registers import Infeasible
 from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from tests.support.generator.programs import random_program
-from tests.support.kits.rewrite_judge import HEURISTICS, Original
+from tests.support.kits.transform.rewrite_judge import HEURISTICS, Original
 
 SLOTS = (0, 1, 2, 3, 5, 8, 16, 40, 80)
 

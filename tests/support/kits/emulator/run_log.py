@@ -8,7 +8,7 @@ from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.state.layout import LANES
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
-from tests.support.kits.emulator import go
+from tests.support.kits.emulator.small import go
 
 ALL = (1 << LANES) - 1
 

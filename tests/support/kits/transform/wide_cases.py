@@ -22,7 +22,7 @@ from binalloc.transform.rewrite.ways import WAYS
 from binalloc.transform.schedule.banks import spread_over_banks
 from tests.support.generator.programs import generate
 from tests.support.kits.machines import with_register_banks
-from tests.support.kits.rewrite_judge import MACHINE, Original, Verdict, rewritten_names
+from tests.support.kits.transform.rewrite_judge import MACHINE, Original, Verdict, rewritten_names
 
 SLOTS = (0, 1, 2, 3, 5, 8, 16)
 MOST_TRIES = 40

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.isa.instruction import Module
-from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.emulator.small import address, go, module, op
 
 
 def one_of_each() -> Module:

@@ -9,8 +9,8 @@ from typing import Any
 from binalloc.emulator.runs.issue_log import IssueLog, Listener
 from binalloc.emulator.runs.run import Result
 from binalloc.emulator.traces.trace import Trace, TraceOptions
-from tests.support.kits.emulator import go
-from tests.support.kits.run_log import Row, plain
+from tests.support.kits.emulator.run_log import Row, plain
+from tests.support.kits.emulator.small import go
 from tests.support.oracles.traces.trace_events import violations
 
 Slice = tuple[float, float, str, dict[str, Any]]
