@@ -7,7 +7,7 @@ import pytest
 from binalloc.bitset import bits
 from binalloc.models.allocation.exact_colouring import ColourProof, colour_exactly
 from binalloc.models.allocation.stack.slot_colouring import colour_slots
-from tests.benchmarks.dimacs import read_graph
+from tests.benchmarks.transform.dimacs import read_graph
 from tests.support.paths import DATA
 
 DATA = DATA / "dimacs_register_graphs.txt"

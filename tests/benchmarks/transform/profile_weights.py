@@ -1,4 +1,5 @@
-"""Prints what weights from a profile change: `python -m tests.benchmarks.profile_weights [--size NAME] [SAMPLE ...]`.
+"""Prints what weights from a profile change:
+`python -m tests.benchmarks.transform.profile_weights [--size NAME] [SAMPLE ...]`.
 
 Each sample, profiled, is rewritten by `best` at several budgets, weighted by loops and by its profile; both are run.
 A row where they differ: accesses to local memory and to slots that warps executed, other instructions above the
@@ -26,7 +27,7 @@ from binalloc.pipeline.steps.measure import measure
 from binalloc.pipeline.steps.version import Version
 from binalloc.transform.allocate.spill_cost import prices
 from binalloc.transform.schedule.schedule import schedule
-from tests.benchmarks.one_sm import module_of, program_launches
+from tests.benchmarks.emulator.one_sm import module_of, program_launches
 
 MACHINE = load_machine("gtx680")
 PRICES = prices(local_price(MACHINE))

@@ -1,5 +1,5 @@
 """What `pipeline.estimate` expects a kernel to take, beside what the emulator says:
-`python -m tests.benchmarks.estimates [--machine gtx680] [SAMPLE ...]`.
+`python -m tests.benchmarks.pipeline.estimates [--machine gtx680] [SAMPLE ...]`.
 
 Each sample as it comes, at full size. Prints expected and emulated cycles, the quotient, and how long the expectation
 took; asserts nothing.
@@ -19,7 +19,7 @@ from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.kernels import find_kernel, kernel_use
 from binalloc.report.table import table
-from tests.benchmarks.one_sm import module_of, program_launches
+from tests.benchmarks.emulator.one_sm import module_of, program_launches
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Prints time and cycles beside Accel-Sim's: `python -m tests.benchmarks.beside_accelsim FOLDER [SAMPLE ...]`.
+"""Prints time and cycles beside Accel-Sim's: `python -m tests.benchmarks.emulator.beside_accelsim FOLDER [SAMPLE ...]`.
 
 FOLDER is `gpu-simulator` of a built Accel-Sim, branch `dev` (docs/measured/accelsim.md says how). Each sample of
 samples/loom is scheduled for the V100 and run at full size on five SMs in both simulators. Accel-Sim gets the trace of

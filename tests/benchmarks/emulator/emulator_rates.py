@@ -1,4 +1,4 @@
-"""Prints the emulator's rates: `python -m tests.benchmarks.emulator_rates`.
+"""Prints the emulator's rates: `python -m tests.benchmarks.emulator.emulator_rates`.
 
 Warp instructions per CPU second of one SM (GTX680, 64 warps), functional and timing together, after start-up; of each
 the best of several runs, each of about a second or more:
@@ -135,7 +135,7 @@ def main() -> None:
     if "--cold" in sys.argv:
         with tempfile.TemporaryDirectory() as folder:
             for what in ("cold compile", "cached start"):
-                command = [sys.executable, "-m", "tests.benchmarks.emulator_rates", "--start"]
+                command = [sys.executable, "-m", "tests.benchmarks.emulator.emulator_rates", "--start"]
                 env = {**os.environ, "XDG_CACHE_HOME": folder}
                 print(
                     f"{what:12} ",

@@ -1,4 +1,4 @@
-"""Prints how far one SM with its share is from the whole GPU: `python -m tests.benchmarks.one_sm [MACHINE]`.
+"""Prints how far one SM with its share is from the whole GPU: `python -m tests.benchmarks.emulator.one_sm [MACHINE]`.
 
 Each sample at full size, as it comes, once on one SM and once on all: the table of docs/measured/one_sm.md.
 Some minutes.

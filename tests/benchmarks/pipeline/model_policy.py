@@ -1,6 +1,6 @@
 """What policies `model` and `measured` take, beside what the emulator finds: every sample at full size.
 
-    python -m tests.benchmarks.model_policy [--machine gtx680] [--size NAME] [SAMPLE ...]
+    python -m tests.benchmarks.pipeline.model_policy [--machine gtx680] [--size NAME] [SAMPLE ...]
 
 Per sample that has levels to choose among: speedup (emulated) of the level that the model takes, of the one that
 `measured` takes and how many it runs, of the best one, and of each level what the emulator says and what the model

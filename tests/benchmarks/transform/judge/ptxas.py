@@ -14,8 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.benchmarks.judge.cubin import NotACubin, read_cubin, registers
-from tests.benchmarks.judge.sass import Spilled, spilled
+from tests.benchmarks.transform.judge.cubin import NotACubin, read_cubin, registers
+from tests.benchmarks.transform.judge.sass import Spilled, spilled
 
 ENTRY = re.compile(r"(\.entry\s+[\w$%]+\s*(?:\([^)]*\))?)([^{;]*)\{")
 TARGET = re.compile(r"^(\s*\.target\s+)sm_(\d+)", re.MULTILINE)

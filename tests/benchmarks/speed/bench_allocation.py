@@ -1,6 +1,6 @@
 """Growth of allocation at high register pressure: rewriting of large random programs, and of large imported kernels.
 
-Run: python -m tests.benchmarks.bench_allocation [sizes...]    (default 1000 5000)
+Run: python -m tests.benchmarks.speed.bench_allocation [sizes...]    (default 1000 5000)
 
 Prints CPU seconds, values in memory and the loop-weighted cost of spill code; asserts nothing.
 """
@@ -16,7 +16,7 @@ from binalloc.transform.allocate.functions.cost import emitted_cost
 from binalloc.transform.allocators.allocator import Problem
 from binalloc.transform.allocators.table import find_allocator
 from binalloc.transform.rewrite.rewrite import prepare
-from tests.benchmarks.bench_import import crowded_kernel
+from tests.benchmarks.speed.bench_import import crowded_kernel
 from tests.support.generator.programs import random_program
 
 SIZES = (1000, 5000)

@@ -1,6 +1,7 @@
 """How far `best` is from what no allocation costs less than: every function of the samples that spills, by CP-SAT.
 
-Run: python -m tests.benchmarks.bench_oracle [--registers 24,32,40] [--fewer 4,8] [--slots 0,4,8,12] [FILE ...]
+Run: python -m tests.benchmarks.transform.bench_oracle [--registers 24,32,40] [--fewer 4,8] [--slots 0,4,8,12]
+    [FILE ...]
 
 For every kernel at each number of registers, and at its demand less those of --fewer, and each number of slots: the
 cost of what `best` and `cpsat` emit, and the bound of all its solves, where that is proven. Per solve: values, regions,

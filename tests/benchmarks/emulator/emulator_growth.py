@@ -1,4 +1,4 @@
-"""Prints what a warp instruction costs as launches grow: `python -m tests.benchmarks.emulator_growth [suite]`.
+"""Prints what a warp instruction costs as launches grow: `python -m tests.benchmarks.emulator.emulator_growth [suite]`.
 
 CPU nanoseconds per warp instruction of the kernels of `emulator_rates`: on one SM; on eight with 8 times the blocks;
 on one with a hundred times the blocks of a shorter kernel. With `suite`: the rate of every sample at full size on one
@@ -18,8 +18,8 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
-from tests.benchmarks.emulator_rates import BENCHES, arithmetic
-from tests.benchmarks.one_sm import module_of, program_launches
+from tests.benchmarks.emulator.emulator_rates import BENCHES, arithmetic
+from tests.benchmarks.emulator.one_sm import module_of, program_launches
 from tests.support.kits.emulator.small import go
 
 RUNS = 3

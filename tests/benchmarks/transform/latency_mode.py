@@ -1,4 +1,4 @@
-"""What order alone gains: `python -m tests.benchmarks.latency_mode [MACHINE] [--size SIZE]`.
+"""What order alone gains: `python -m tests.benchmarks.transform.latency_mode [MACHINE] [--size SIZE]`.
 
 Each sample as it comes, and rewritten to as many registers as keep its occupancy, without slots; both on one SM with
 its share of the machine, at full size unless another is named. A table, its geometric mean and what got worse. Takes
@@ -18,7 +18,7 @@ from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.build import build_version
 from binalloc.pipeline.steps.kernels import find_kernel, kernel_use
-from tests.benchmarks.one_sm import module_of, program_launches
+from tests.benchmarks.emulator.one_sm import module_of, program_launches
 
 WORSE = 1.01
 

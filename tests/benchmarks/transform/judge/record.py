@@ -1,6 +1,6 @@
 """Assembles samples by ptxas for several architectures, and keeps the cubins with what `ptxas -v` said of them.
 
-    python -m tests.benchmarks.judge.record
+    python -m tests.benchmarks.transform.judge.record
 
 Run where ptxas is installed. The cubins, without lines and debug sections, go to tests/data/cubins/, compressed;
 `said.json` there has for each the bytes of spill stores and loads of every function, by the name that ptxas prints.
@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.benchmarks.judge import ptxas
+from tests.benchmarks.transform.judge import ptxas
 from tests.support.paths import DATA, sample_file
 
 CUBINS = DATA / "cubins"

@@ -1,6 +1,6 @@
 """Register demand of the sample suite beside what ptxas allocates for the same PTX without a cap.
 
-    python -m tests.benchmarks.register_demand [FILE.ptx ...]
+    python -m tests.benchmarks.transform.register_demand [FILE.ptx ...]
 
 Prints one row per kernel, the sum and the largest ratio. Where ptxas is not installed it says so and stops.
 """

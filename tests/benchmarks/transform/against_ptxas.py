@@ -1,7 +1,7 @@
 """Spill code of our allocators beside that of ptxas, on the same PTX under the same register caps.
 
-    python -m tests.benchmarks.against_ptxas [--caps 24,32,40] [--arch sm_75,sm_80,sm_90] [--allocator best] [--slots 0]
-        [--smem] [--no-check] [FILE.ptx ...]
+    python -m tests.benchmarks.transform.against_ptxas [--caps 24,32,40] [--arch sm_75,sm_80,sm_90] [--allocator best]
+        [--slots 0] [--smem] [--no-check] [FILE.ptx ...]
 
 Per kernel and cap: bytes that spill loads and stores move (static: each instruction once), and the same weighted by 10
 per loop depth and by the weight of call sites, from the control flow of either side's own code. On our side that is
@@ -35,8 +35,8 @@ from binalloc.isa.instruction import Module
 from binalloc.isa.kinds import Access, Space
 from binalloc.transform.rewrite.rewrite import Prepared, prepare, rewrite_to_budget
 from binalloc.verify.checker import check
-from tests.benchmarks.judge import ptxas
-from tests.benchmarks.judge.sass import Spilled
+from tests.benchmarks.transform.judge import ptxas
+from tests.benchmarks.transform.judge.sass import Spilled
 from tests.support.paths import sample_files
 
 FACTOR, GRACE = 1.5, 32

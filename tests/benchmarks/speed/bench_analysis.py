@@ -1,7 +1,7 @@
 """Growth of the analysis with program size: seconds per stage and peak memory at 1,000, 10,000 and 100,000
 instructions.
 
-Run: python -m tests.benchmarks.bench_analysis [sizes...]
+Run: python -m tests.benchmarks.speed.bench_analysis [sizes...]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What policy `model` takes, beside what the emulator finds of the levels that it looked at, by allocator `best` alone.
 
-    python -m tests.benchmarks.model_levels [--machine v100] SAMPLE ...
+    python -m tests.benchmarks.pipeline.model_levels [--machine v100] SAMPLE ...
 
 A quick look, where `model_policy` takes minutes: per sample emulated speedup over the original of what the model takes,
 of the best level, and of each level, with what the model expected. Of a copy of the machine file whose `partitions`
@@ -20,7 +20,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import rewrite_kernel
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.version import Version
-from tests.benchmarks.model_policy import module_of
+from tests.benchmarks.pipeline.model_policy import module_of
 from tests.support.paths import sample_files
 
 

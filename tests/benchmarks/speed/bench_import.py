@@ -1,7 +1,7 @@
 """Rates of the PTX front end: lines per second of parsing and of the whole import, at three sizes: is it linear? And
 what memory the command takes for the largest of them, and for one of 62,000 lines with 312 values live throughout.
 
-Run: python -m tests.benchmarks.bench_import [lines...]
+Run: python -m tests.benchmarks.speed.bench_import [lines...]
 
 Three shapes: many kernels of 3,000 lines; one kernel of all lines with some hundred values live at once, replaced one
 by one; and one with more values than there are registers, live from first to last line, some of which go to memory.

@@ -1,4 +1,5 @@
-"""Prints how far cycles hang on when blocks start: `python -m tests.benchmarks.resonance [MACHINE [SIZE [SEEDS]]]`.
+"""Prints how far cycles hang on when blocks start:
+`python -m tests.benchmarks.emulator.resonance [MACHINE [SIZE [SEEDS]]]`.
 
 Every sample at every number of blocks that its levels have, as `rewrite` would measure them (size `test` as a default,
 or `full`, which takes long), without delays and with those of some seeds. A level changes by the largest difference
@@ -22,7 +23,7 @@ from binalloc.models.machines.budget import levels
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.pipeline import Request, Version, build_version, kernel_use, measure
-from tests.benchmarks.one_sm import module_of, program_launches
+from tests.benchmarks.emulator.one_sm import module_of, program_launches
 
 
 def versions(module: Module, request: Request) -> Iterator[tuple[str, Version]]:

@@ -1,6 +1,6 @@
 """Register interference graphs in DIMACS format, coloured with as few colours as there can be, with the proof.
 
-Run: python -m tests.benchmarks.dimacs FOLDER-or-FILE...
+Run: python -m tests.benchmarks.transform.dimacs FOLDER-or-FILE...
 
 Prints per graph its size, colours, largest clique found, proof ("clique": of as many vertices as colours; "solver": one
 colour less does not do) and CPU seconds. Exit code 1 where one is left without proof.

@@ -1,4 +1,5 @@
-"""Prints what each part of the memory system does to every sample: `python -m tests.benchmarks.memory_parts [MACHINE]`.
+"""Prints what each part of the memory system does to every sample:
+`python -m tests.benchmarks.emulator.memory_parts [MACHINE]`.
 
 The binaries that `demo` makes of a sample at full size on the machine (the original, the one that spills to local
 memory, the best), run on the machine and on copies of it with one part less: the table of
@@ -13,7 +14,7 @@ from dataclasses import replace
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.pipeline import Request, Version, measure, rewrite_kernel
-from tests.benchmarks.one_sm import module_of, program_launches
+from tests.benchmarks.emulator.one_sm import module_of, program_launches
 
 
 def variants(machine: Machine) -> dict[str, Machine]:

@@ -1,6 +1,6 @@
 """Timings of decoding, start-up and the static path. Prints figures; asserts nothing.
 
-    python -m tests.benchmarks.bench_path [--large]
+    python -m tests.benchmarks.speed.bench_path [--large]
 """
 
 from __future__ import annotations

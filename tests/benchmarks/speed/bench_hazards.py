@@ -1,6 +1,6 @@
 """Time of the static hazard check at three sizes, beside that of the scheduling pass: is it linear?
 
-Run: python -m tests.benchmarks.bench_hazards [instructions...]
+Run: python -m tests.benchmarks.speed.bench_hazards [instructions...]
 
 Two shapes: one kernel of small loops, two-sided branches, loads and calls one after the other, and one whose divergent
 branches all share a reconvergence point (early returns).

@@ -17,7 +17,7 @@ from typing import cast
 
 from binalloc.analysis.flow.cfg import Cfg
 from binalloc.analysis.flow.loops import find_loops
-from tests.benchmarks.judge.cubin import WORD, Code
+from tests.benchmarks.transform.judge.cubin import WORD, Code
 
 LDL, STL, LDS, STS = 0x983, 0x387, 0x984, 0x388
 LOCAL, SHARED = frozenset({LDL, STL}), frozenset({LDS, STS})

@@ -1,6 +1,6 @@
 """What policy `model` takes of kernels in a folder, nothing run, against every level by every allocator.
 
-    python -m tests.benchmarks.model_on_kernels FOLDER [MACHINE]
+    python -m tests.benchmarks.pipeline.model_on_kernels FOLDER [MACHINE]
 
 FOLDER has a .ptx and a .toml (a launch) of one name for each kernel. Finished runs are kept in FOLDER/cache.
 """
