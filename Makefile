@@ -16,7 +16,7 @@ install: $(STAMP)
 
 # The builds of the emulator that the tests use; at once where they are in the cache.
 warm: $(STAMP)
-	$(BIN)/python -m tests.support.kits.warm
+	$(BIN)/python -m tests.support.kits.suite.warm
 
 demo: $(STAMP)
 	$(BIN)/python -m binalloc demo --machine gtx680 --host-steps
@@ -57,14 +57,14 @@ fuzz-run: $(STAMP)
 	$(BIN)/python -m tests.fuzz.run --count 100000 --seconds 300 --modes
 
 bench: $(STAMP)
-	$(BIN)/python -m tests.benchmarks.bench_path
-	$(BIN)/python -m tests.benchmarks.bench_analysis
-	$(BIN)/python -m tests.benchmarks.bench_allocation
-	$(BIN)/python -m tests.benchmarks.bench_import
-	$(BIN)/python -m tests.benchmarks.bench_hazards
-	$(BIN)/python -m tests.benchmarks.register_demand
-	$(BIN)/python -m tests.benchmarks.against_ptxas
-	$(BIN)/python -m tests.benchmarks.emulator_rates --cold
+	$(BIN)/python -m tests.benchmarks.speed.bench_path
+	$(BIN)/python -m tests.benchmarks.speed.bench_analysis
+	$(BIN)/python -m tests.benchmarks.speed.bench_allocation
+	$(BIN)/python -m tests.benchmarks.speed.bench_import
+	$(BIN)/python -m tests.benchmarks.speed.bench_hazards
+	$(BIN)/python -m tests.benchmarks.transform.register_demand
+	$(BIN)/python -m tests.benchmarks.transform.against_ptxas
+	$(BIN)/python -m tests.benchmarks.emulator.emulator_rates --cold
 
 # A wheel for Linux on x86-64 that carries the compiled emulator, to build/wheel. Needs gcc or clang, to link.
 wheel: $(STAMP)

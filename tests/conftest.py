@@ -15,9 +15,9 @@ from _pytest import runner
 from binalloc import collection
 from binalloc.call_stack import with_room
 from binalloc.cli import terminal
-from tests.support.kits import let_go, rotation
-from tests.support.kits.conservation import watch_runs
-from tests.support.kits.frozen import freeze_instructions
+from tests.support.kits.suite import let_go, rotation
+from tests.support.kits.suite.conservation import watch_runs
+from tests.support.kits.suite.frozen import freeze_instructions
 
 freeze_instructions()
 watch_runs()
@@ -32,8 +32,9 @@ WIDE = "wide programs"
 
 LONG = (
     "tests/property/", "tests/differential/", "tests/unit/verify/", "tests/unit/cli/", "tests/unit/pipeline/",
-    "tests/unit/transform/", "tests/unit/plugins/", "tests/unit/testing/", "tests/unit/test_collection.py",
-    "tests/golden/",
+    "tests/unit/laboratory/", "tests/unit/samples/", "tests/unit/transform/", "tests/unit/plugins/",
+    "tests/unit/testing/", "tests/unit/names/", "tests/unit/report/", "tests/unit/test_collection.py",
+    "tests/unit/test_library.py", "tests/golden/",
 )
 """Where tests take seconds: begun first, so that two workers end at the same time."""
 

@@ -24,8 +24,8 @@ from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result, run
 from tests.differential.test_emulator_engines import random_program
 from tests.differential.test_samples_in_every_mode import FILES, GTX680, loaded
-from tests.support.kits.every_unit import counters, one_of_each
-from tests.support.kits.runs import same
+from tests.support.kits.emulator.every_unit import counters, one_of_each
+from tests.support.kits.emulator.runs import same
 
 pytestmark = [
     pytest.mark.full,

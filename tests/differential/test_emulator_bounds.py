@@ -19,7 +19,7 @@ from binalloc.errors import KernelFault
 from binalloc.isa.instruction import GLOBAL_VARIABLES, Instr, Module
 from binalloc.launch.types import Argument, Init, Launch, Texture
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import address, go, module, op, store
+from tests.support.kits.emulator.small import address, go, module, op, store
 
 TOP = 1 << 64
 BUFFER = 0x10000000

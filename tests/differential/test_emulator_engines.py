@@ -10,8 +10,8 @@ import pytest
 
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr, Module
-from tests.support.kits.emulator import address, go, module, op, store
-from tests.support.kits.every_unit import counters, one_of_each
+from tests.support.kits.emulator.every_unit import counters, one_of_each
+from tests.support.kits.emulator.small import address, go, module, op, store
 
 OPS: tuple[tuple[str, dict[str, int]], ...] = (
     ("IADD3", {"rc": 9, "negb": 1, "pd0": 2}),

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from binalloc.models.machines.files import list_machines
-from tests.support.kits.micro import measure
-from tests.support.kits.runs import same
+from tests.support.kits.emulator.micro import measure
+from tests.support.kits.emulator.runs import same
 
 CHASES = ("chase_global", "chase_local", "chase_shared", "chase_texture")
 

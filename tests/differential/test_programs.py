@@ -13,7 +13,7 @@ from binalloc import Device, Module, import_ptx, load_machine
 from binalloc.emulator.runs.program import Ran
 from binalloc.launch.program.schema import parse_program
 from binalloc.pipeline.running.program import run_program
-from tests.support.kits.programs import buffer, scalar
+from tests.support.kits.launch.programs import buffer, scalar
 from tests.support.paths import DATA
 
 

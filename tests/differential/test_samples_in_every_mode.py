@@ -20,7 +20,7 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.runs import same
+from tests.support.kits.emulator.runs import same
 from tests.support.paths import sample_file, sample_files
 
 GTX680 = load_machine("gtx680")

@@ -14,7 +14,7 @@ from binalloc.models.machines.files import DEFAULT_MACHINE, list_machines
 from binalloc.pipeline.policies.table import POLICIES
 from binalloc.transform.rewrite.ways import WAYS
 from tests.fuzz.material import STRINGS, Material, damaged
-from tests.support.kits.rewrite_judge import HEURISTICS
+from tests.support.kits.transform.rewrite_judge import HEURISTICS
 
 INTEGERS = (
     "0", "-1", "1", "3", "8", "40", "63", "64", "255", "256", "1024", "65536", "2147483648", "9223372036854775807",

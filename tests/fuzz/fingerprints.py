@@ -29,8 +29,8 @@ from binalloc.errors import BinallocError
 from binalloc.isa.container.files import write_module
 from binalloc.transform.schedule.schedule import schedule
 from tests.fuzz.programs import allocators, options
-from tests.support.kits.rewrite_judge import EXACT, MACHINE, MAX_CYCLES
-from tests.support.kits.wide_cases import SLOTS, WideProgram
+from tests.support.kits.transform.rewrite_judge import EXACT, MACHINE, MAX_CYCLES
+from tests.support.kits.transform.wide_cases import SLOTS, WideProgram
 from tests.support.paths import ROOT, sample_files
 
 MACHINES = ("gtx680", "a100")

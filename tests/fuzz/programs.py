@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.support.generator.presets import wide
-from tests.support.kits.rewrite_judge import EXACT, HEURISTICS
-from tests.support.kits.wide_cases import HOLES, Report, report_on
+from tests.support.kits.transform.rewrite_judge import EXACT, HEURISTICS
+from tests.support.kits.transform.wide_cases import HOLES, Report, report_on
 
 EXACT_EVERY = 20
 HOLES_EVERY = 8

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.traces.trace import TraceOptions
-from tests.support.kits.emulator import address, module, op
-from tests.support.kits.traces import traced
+from tests.support.kits.emulator.small import address, module, op
+from tests.support.kits.emulator.traces import traced
 
 GOLDEN = Path(__file__).with_name("trace.json")
 CODE = [

@@ -14,7 +14,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.program_rewrite import STATIC_POLICY, RewrittenProgram, rewrite_program
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.running.program import run_program
-from tests.support.kits.programs import sample_program
+from tests.support.kits.launch.programs import sample_program
 from tests.support.paths import sample_file
 
 WHOLE = ("pressure", "tour", "transformer")

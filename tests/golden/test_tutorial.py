@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kits.cli import call
-from tests.support.kits.shown import shows
+from tests.support.kits.report.shown import shows
 from tests.support.paths import ROOT, SAMPLES, sample_file
 
 PAGE = (ROOT / "docs/tutorial.md").read_text()

@@ -16,7 +16,7 @@ from binalloc.analysis.locations import PRED_MASK, REG_MASK, bits
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.analysis.views.max_live import build_max_live
 from binalloc.analysis.webs import CALL, RETURN
-from tests.support.generator.graphs import random_function
+from tests.support.generator.analysis.graphs import random_function
 from tests.support.kits.analysis import analysed_program
 from tests.support.programs.lines import module
 

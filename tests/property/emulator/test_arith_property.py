@@ -19,8 +19,8 @@ from binalloc.emulator.arithmetic import (
 from binalloc.emulator.arithmetic import (
     integer as arith_int,
 )
-from tests.support.kits.compiled import compiled
-from tests.support.oracles.rational import F32, F64, fma
+from tests.support.kits.emulator.compiled import compiled
+from tests.support.oracles.arithmetic.rational import F32, F64, fma
 
 M = 0xFFFFFFFF
 WORD = st.one_of(st.integers(0, M), st.sampled_from([0, 1, 0x7FFFFFFF, 0x80000000, M]))

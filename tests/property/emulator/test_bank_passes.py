@@ -9,7 +9,7 @@ import pytest
 from binalloc.emulator.memory.banks import grouped, groups_in_use, shared_passes, strided
 from binalloc.emulator.state.layout import FULL, LANES
 from binalloc.emulator.state.records import Gpu, Sm
-from tests.support.oracles.banks import FERMI, KEPLER_4, KEPLER_8, TESLA, Banks
+from tests.support.oracles.emulator.banks import FERMI, KEPLER_4, KEPLER_8, TESLA, Banks
 
 SHAPES = (FERMI, KEPLER_4, KEPLER_8, TESLA, Banks(8, 8, 4), Banks(2, 8, 8), Banks(1, 4, 4))
 NAMES = [f"{shape.banks} banks of {shape.bank_bytes}, mode {shape.mode_bytes}" for shape in SHAPES]

@@ -14,8 +14,8 @@ from binalloc.emulator.memory.dram import catch_up, enqueue, has_room, serve_dra
 from binalloc.emulator.memory.requests import make_request
 from binalloc.emulator.state.memory_layout import DATA_FRACTION, IDLE, NEVER, Command, MemoryStat, RequestKind
 from binalloc.emulator.state.records import Gpu
-from tests.support.oracles.dram_log import Logged, moves_data, violations
-from tests.support.oracles.dram_queue import Wanted, commands
+from tests.support.oracles.emulator.dram_log import Logged, moves_data, violations
+from tests.support.oracles.emulator.dram_queue import Wanted, commands
 
 CHANNELS, BANKS, REQUESTS = 2, 8, 200
 

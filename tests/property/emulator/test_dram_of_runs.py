@@ -13,8 +13,8 @@ from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.state.memory_layout import Command
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits import micro
-from tests.support.oracles.dram_log import Logged, moves_data, violations
+from tests.support.kits.emulator import micro
+from tests.support.oracles.emulator.dram_log import Logged, moves_data, violations
 
 ROOM = 50_000  # commands
 

@@ -17,8 +17,8 @@ from binalloc.emulator.stops.stopped import Stopped
 from binalloc.errors import LimitHit, Refused
 from tests.property.emulator.test_schedulers_agree import counted
 from tests.property.emulator.test_series import sums
-from tests.support.generator.crowds import crowd_launch, crowd_program
-from tests.support.generator.machines import odd_machine
+from tests.support.generator.emulator.crowds import crowd_launch, crowd_program
+from tests.support.generator.emulator.machines import odd_machine
 
 LIMIT = 12_000
 

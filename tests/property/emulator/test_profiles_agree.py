@@ -12,8 +12,8 @@ from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
 from binalloc.models.machines.files import list_machines
 from tests.property.emulator.test_schedulers_agree import MACHINES, counted, run
-from tests.support.kits.emulator import go
-from tests.support.kits.every_unit import one_of_each
+from tests.support.kits.emulator.every_unit import one_of_each
+from tests.support.kits.emulator.small import go
 
 SEEDS = 8
 

@@ -17,10 +17,10 @@ from binalloc.models.machines.model import Machine, RegisterFile
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from tests.property.emulator.test_schedulers_agree import counted
-from tests.support.generator.reads import reading_program
-from tests.support.kits.emulator import go
-from tests.support.kits.run_log import logged
-from tests.support.oracles.register_banks import replay
+from tests.support.generator.emulator.reads import reading_program
+from tests.support.kits.emulator.run_log import logged
+from tests.support.kits.emulator.small import go
+from tests.support.oracles.emulator.register_banks import replay
 
 MACHINES = ("v100", "rtx2060", "rtx3070", "gtx680")
 SEEDS = 12

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
-from tests.support.generator.waits import WORDS, waiting_program
-from tests.support.kits.run_log import Row, logged
+from tests.support.generator.emulator.waits import WORDS, waiting_program
+from tests.support.kits.emulator.run_log import Row, logged
 
 MACHINES = ("gtx680", "c2075", "gpgpusim-sharing")
 

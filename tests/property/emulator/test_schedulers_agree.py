@@ -14,9 +14,9 @@ from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
 from binalloc.models.machines.model import Dispatch
 from binalloc.models.machines.reader import load_machine
-from tests.support.generator.waits import WORDS, waiting_program
-from tests.support.kits.emulator import go
-from tests.support.kits.issue_log import logged_events
+from tests.support.generator.emulator.waits import WORDS, waiting_program
+from tests.support.kits.emulator.issue_log import logged_events
+from tests.support.kits.emulator.small import go
 
 MACHINES = ("gtx680", "c2075", "gpgpusim-sharing")
 SEEDS = 16

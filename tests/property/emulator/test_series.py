@@ -17,7 +17,7 @@ from binalloc.emulator.state.memory_layout import Queue
 from binalloc.errors import LimitHit
 from binalloc.models.machines.reader import load_machine
 from tests.property.emulator.test_schedulers_agree import MACHINES, counted, run
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 
 STANDING = ("queues", "places", "most")
 

@@ -16,8 +16,8 @@ from binalloc.emulator.runs.run import Result
 from binalloc.models.machines.model import Dispatch, Machine
 from binalloc.models.machines.reader import load_machine
 from tests.property.emulator.test_schedulers_agree import counted
-from tests.support.generator.waits import WORDS, waiting_program
-from tests.support.kits.emulator import go
+from tests.support.generator.emulator.waits import WORDS, waiting_program
+from tests.support.kits.emulator.small import go
 from tests.support.kits.machines import with_small_caches
 
 MACHINES = ("gtx680", "c2075", "gpgpusim-sharing", "v100", "gtx285")

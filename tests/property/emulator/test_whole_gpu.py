@@ -18,7 +18,7 @@ from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.emulator import go
+from tests.support.kits.emulator.small import go
 
 WHERE = """
 .kernel k

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.ptx.differential import differences, emulated, interpreted
 from tests.support.ptx.generator.alone import program_of
-from tests.support.ptx.generator.forms import FAMILIES, Form
+from tests.support.ptx.generator.forms.forms import FAMILIES, Form
 
 GROUP = 12
 

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-from tests.support.kits import rotation
+from tests.support.kits.suite import rotation
 from tests.support.paths import ROOT
 
 COUNT = 20_000

@@ -20,7 +20,7 @@ from binalloc.isa.interface.view import Faults
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, TEXTURE_QUERIES, OpSpec
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.single_step import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
+from tests.support.kits.emulator.single_step import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
 
 NOT_EXECUTED = {name for name, row in OPERATIONS.items() if row.group == ExecGroup.NOT_EXECUTED}
 STATES = 12

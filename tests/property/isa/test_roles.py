@@ -19,7 +19,7 @@ from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import BY_NAME, OPCODES
 from binalloc.models.machines.reader import load_machine
 from tests.property.isa.test_interface import NOT_EXECUTED, cases, state
-from tests.support.kits.single_step import SingleStep, WarpState
+from tests.support.kits.emulator.single_step import SingleStep, WarpState
 
 MACHINE = load_machine("gtx680")
 CONSTANT = 0x40490FDB

@@ -7,7 +7,7 @@ import pytest
 
 from binalloc.models.allocation.homes import choose_homes
 from binalloc.models.allocation.regions import choose
-from tests.support.generator.regions import POINTS, two_prices
+from tests.support.generator.models.regions import POINTS, two_prices
 
 
 def test_who_finds_no_slot_pays_for_local_memory_and_others_are_taken_instead() -> None:

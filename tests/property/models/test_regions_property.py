@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from binalloc.models.allocation.regions import Regions, choose
 from binalloc.models.allocation.stores import DEFINED
-from tests.support.generator.regions import POINTS, problem
+from tests.support.generator.models.regions import POINTS, problem
 
 
 def stores(regions: Regions, away: frozenset[int]) -> float:

@@ -9,7 +9,7 @@ from binalloc.models.allocation.homes import Homes, choose_homes
 from binalloc.models.allocation.regions import Border, Regions
 from binalloc.models.allocation.search import search
 from binalloc.models.allocation.stores import DEFINED
-from tests.support.generator.regions import problem, two_prices
+from tests.support.generator.models.regions import problem, two_prices
 
 SEEDS = range(80)
 

@@ -13,7 +13,7 @@ from binalloc.models.allocation.cpsat import solve
 from binalloc.models.allocation.regions import RegionChoice
 from binalloc.models.allocation.spills import NONE, Comeback, Spills
 from binalloc.models.allocation.stores import DEFINED
-from tests.support.generator.spills import POINTS, spill_problem
+from tests.support.generator.models.spills import POINTS, spill_problem
 
 Regions = frozenset[int]
 

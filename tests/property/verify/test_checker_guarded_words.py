@@ -13,9 +13,9 @@ from collections import Counter
 import pytest
 
 from binalloc.verify.checker import check
-from tests.support.generator.guarded import Shape, guarded_program
-from tests.support.oracles.right_rewrite import is_right
-from tests.support.oracles.symbolic_thread import Program
+from tests.support.generator.verify.guarded import Shape, guarded_program
+from tests.support.oracles.verify.right_rewrite import is_right
+from tests.support.oracles.verify.symbolic_thread import Program
 from tests.support.pairs.guarded_mutants import CHANGES, rewrite
 from tests.support.programs.guarded import (
     KERNEL,

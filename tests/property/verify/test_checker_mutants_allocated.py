@@ -25,11 +25,11 @@ from binalloc.transform.rewrite.rewrite import minimum_registers, rewrite
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
-from tests.support.generator.made import made_program
 from tests.support.generator.programs import random_program
-from tests.support.kits import rotation
-from tests.support.kits.rewrite_judge import MACHINE, Buffers, difference, emulate
-from tests.support.oracles.hash_machine import same_memory
+from tests.support.generator.transform.made import made_program
+from tests.support.kits.suite import rotation
+from tests.support.kits.transform.rewrite_judge import MACHINE, Buffers, difference, emulate
+from tests.support.oracles.verify.hash_machine import same_memory
 from tests.support.pairs.mutants import Mutant
 from tests.support.pairs.mutants_allocated import order_mutants, remade_mutants, split_mutants
 from tests.support.paths import sample_file

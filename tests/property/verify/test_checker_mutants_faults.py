@@ -9,7 +9,7 @@ import pytest
 from binalloc.transform.rewrite.rewrite import rewrite
 from binalloc.verify.checker import check
 from tests.support.pairs.mutants_faults import ADDED, fault_mutants
-from tests.unit.transform.test_faulting_words import REGIONS, original
+from tests.unit.transform.rewrite.test_faulting_words import REGIONS, original
 
 
 @pytest.mark.parametrize("registers", [16, 40])

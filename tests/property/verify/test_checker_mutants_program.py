@@ -26,8 +26,8 @@ from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.checker import check
 from tests.conftest import MUTANTS
 from tests.support.generator.programs import generate
-from tests.support.kits import rotation
-from tests.support.kits.rewrite_judge import MACHINE, Buffers, difference, emulate
+from tests.support.kits.suite import rotation
+from tests.support.kits.transform.rewrite_judge import MACHINE, Buffers, difference, emulate
 from tests.support.pairs.mutants import Mutant
 from tests.support.pairs.mutants_flow import flow_mutants
 from tests.support.pairs.mutants_program import program_mutants

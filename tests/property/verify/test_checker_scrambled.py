@@ -12,7 +12,7 @@ import pytest
 
 from binalloc.isa.instruction import Module
 from binalloc.verify.checker import check
-from tests.support.oracles.hash_machine import same_memory
+from tests.support.oracles.verify.hash_machine import same_memory
 from tests.support.pairs.mutants import Mutant, mutants
 from tests.support.pairs.random_pairs import random_original
 from tests.support.pairs.scrambled import scramble

@@ -17,10 +17,10 @@ from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.hazards.check import find_hazards
-from tests.support.generator.dependent import random_shape
 from tests.support.generator.programs import random_program
+from tests.support.generator.transform.dependent import random_shape
 from tests.support.kits.machines import machines, roomy_machine
-from tests.support.oracles.schedule import Oracle
+from tests.support.oracles.transform.schedule import Oracle
 from tests.support.pairs.control_mutants import KINDS, control_mutants
 from tests.support.paths import sample_files
 

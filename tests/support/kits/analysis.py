@@ -6,7 +6,7 @@ import random
 
 from binalloc.analysis.facts import refs_mask
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
-from tests.support.generator.graphs import random_function
+from tests.support.generator.analysis.graphs import random_function
 from tests.support.programs.lines import module
 
 

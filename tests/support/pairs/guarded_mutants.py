@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.support.generator.guarded import DATA, HEAD, LATE, PREDICATES
+from tests.support.generator.verify.guarded import DATA, HEAD, LATE, PREDICATES
 from tests.support.programs.builder import Guard
 from tests.support.programs.guarded import (
     KERNEL,

@@ -17,7 +17,7 @@ from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
 from binalloc.launch import types as launches
 from binalloc.models.machines.model import Machine
-from tests.support.kits.emulator import DTYPE_NAMES
+from tests.support.kits.emulator.small import DTYPE_NAMES
 from tests.support.kits.machines import roomy_machine
 from tests.support.ptx.interpreter.placement import triple
 from tests.support.ptx.interpreter.textures import Surface, Texture

@@ -8,7 +8,7 @@ import pytest
 
 from binalloc.analysis.program import analyse
 from binalloc.errors import Refused
-from tests.support.generator.graphs import random_function
+from tests.support.generator.analysis.graphs import random_function
 from tests.support.programs.lines import module
 
 

@@ -6,7 +6,7 @@ import gc
 import tracemalloc
 
 from binalloc.frontend.importer import import_ptx
-from tests.benchmarks.bench_import import standing_kernel
+from tests.benchmarks.speed.bench_import import standing_kernel
 
 LIVE = 300
 LINES = 3000

@@ -1,4 +1,4 @@
-"""An instruction, once made, stays as it is: that is asserted for the whole test run (`tests.support.kits.frozen`)."""
+"""An instruction, once made, stays as it is: the whole test run asserts it (`tests.support.kits.suite.frozen`)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo, Param
 from binalloc.launch.file import check_against, compare, load_launch, parse_launch, reference_outputs
-from tests.support.kits.launch_files import base, buffer, changed
+from tests.support.kits.launch.launch_files import base, buffer, changed
 
 
 def test_numbers_of_the_file_and_of_a_size() -> None:

@@ -11,7 +11,7 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo, Param
 from binalloc.launch.file import check_against, parse_launch
 from binalloc.launch.types import Texture
-from tests.support.kits.launch_files import base
+from tests.support.kits.launch.launch_files import base
 
 
 def imported(**more: Any) -> dict[str, Any]:

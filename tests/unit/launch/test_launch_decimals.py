@@ -185,7 +185,7 @@ def test_an_integer_has_no_point_and_no_exponent(text: str, tmp_path: Path) -> N
 def test_arange_counts_as_it_did() -> None:
     """From the double that is nearest: what follows is computed in double precision."""
     from binalloc.launch.file import parse_launch
-    from tests.support.kits.launch_files import buffer
+    from tests.support.kits.launch.launch_files import buffer
 
     init: Any = {"kind": "arange", "start": WrittenFloat(HALF_WAY[0][1]), "step": 1}
     found = parse_launch(buffer("f32", 2, init)).make_buffers()["x"]

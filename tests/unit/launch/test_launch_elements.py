@@ -19,7 +19,7 @@ from binalloc.launch.elements.layout import MAX_AXES, Struct, element_of, numpy_
 from binalloc.launch.elements.tables import MAX_MEMBERS, MAX_NESTING
 from binalloc.launch.file import check_against, compare, parse_launch, reference_outputs
 from binalloc.launch.types import Argument, ArgumentKind, Compare, CompareMode, Launch
-from tests.support.kits.launch_files import buffer
+from tests.support.kits.launch.launch_files import buffer
 
 PAIR = {"fields": [{"name": "x", "dtype": "f32"}, {"name": "y", "dtype": "f64"}]}
 NODE = {

@@ -15,7 +15,7 @@ from binalloc.launch.elements.layout import element_of, numpy_of
 from binalloc.launch.file import compare, parse_launch, reference_outputs
 from binalloc.launch.types import Launch
 from binalloc.report.runs.files import save_buffers
-from tests.support.kits.launch_files import buffer
+from tests.support.kits.launch.launch_files import buffer
 
 INNER = {"fields": [{"name": "y", "dtype": "u8", "offset": 6}, {"name": "x", "dtype": "u16", "offset": 2}], "bytes": 8}
 OUTER = {

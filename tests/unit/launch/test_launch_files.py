@@ -20,7 +20,7 @@ from binalloc.launch.file import parse_launch, reference_outputs
 from binalloc.launch.program.host import host_function
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.program.types import HostStep
-from tests.support.kits.launch_files import buffer
+from tests.support.kits.launch.launch_files import buffer
 
 
 @pytest.fixture(autouse=True)

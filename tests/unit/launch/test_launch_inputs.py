@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.launch.contents.read import FileFormat
 from binalloc.launch.file import parse_launch
-from tests.support.kits.launch_files import buffer
+from tests.support.kits.launch.launch_files import buffer
 
 PAIR = {"fields": [{"name": "n", "dtype": "u8"}, {"name": "x", "dtype": "f32"}, {"name": "to", "dtype": "ptr"}]}
 

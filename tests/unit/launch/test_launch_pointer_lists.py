@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.launch.file import parse_launch
-from tests.support.kits.launch_files import buffer
+from tests.support.kits.launch.launch_files import buffer
 
 
 def test_a_list_of_numbers_of_elements() -> None:

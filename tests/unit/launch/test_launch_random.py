@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binalloc.errors import MalformedInput
 from binalloc.launch.dtypes import DTYPES, rounded, shown
 from binalloc.launch.file import parse_launch
-from tests.support.kits.launch_files import buffer
+from tests.support.kits.launch.launch_files import buffer
 
 FLOATS = ("f16", "bf16", "f32", "f64", "c64", "c128")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from binalloc.launch.dtypes import DTYPES
 from binalloc.launch.file import compare, parse_launch
-from tests.support.kits.launch_files import buffer
+from tests.support.kits.launch.launch_files import buffer
 
 NAN, INF = math.nan, math.inf
 PAIR = {"fields": [{"name": "n", "dtype": "i32"}, {"name": "z", "dtype": "c64", "shape": 2}]}

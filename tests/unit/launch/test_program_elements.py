@@ -14,7 +14,7 @@ import binalloc
 from binalloc.errors import BinallocError, MalformedInput, UsageError
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
-from tests.support.kits.programs import Memory, buffer, scalar, walked
+from tests.support.kits.launch.programs import Memory, buffer, scalar, walked
 from tests.support.ptx.walked import NODE, NODE_TYPE, WALK
 
 TYPES = {

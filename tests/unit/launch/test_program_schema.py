@@ -16,7 +16,7 @@ from binalloc.launch.program.file import load_either, load_program
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.program.types import LaunchStep, LoopStep, Program
 from binalloc.launch.types import Launch
-from tests.support.kits.programs import base, buffer, scalar, walked
+from tests.support.kits.launch.programs import base, buffer, scalar, walked
 
 
 def parsed(data: Any, size: str | None = None) -> Program:

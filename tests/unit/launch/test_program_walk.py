@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from binalloc.errors import BinallocError, LimitHit, MalformedInput, UsageError
 from binalloc.launch.program.schema import parse_program
-from tests.support.kits.programs import base, buffer, of_steps, scalar, walked
+from tests.support.kits.launch.programs import base, buffer, of_steps, scalar, walked
 
 
 def arrays(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.ptx.generator.forms import APPROXIMATE, FAMILIES
+from tests.support.ptx.generator.forms.forms import APPROXIMATE, FAMILIES
 from tests.support.ptx.generator.options import Options, Program
 from tests.support.ptx.generator.programs import generate
 from tests.support.ptx.interpreter import video

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.oracles import rational
+from tests.support.oracles.arithmetic import rational
 from tests.support.ptx.interpreter.arithmetic.operations import evaluate
 
 MODES = {"rn": rational.RN, "rm": rational.RM, "rp": rational.RP, "rz": rational.RZ}

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.support.oracles import rational
-from tests.support.oracles.rational import BF16, F16, F32, F64, RM, RN, RP, RZ, Format
+from tests.support.oracles.arithmetic import rational
+from tests.support.oracles.arithmetic.rational import BF16, F16, F32, F64, RM, RN, RP, RZ, Format
 from tests.support.ptx.interpreted import run
 from tests.support.ptx.interpreter.arithmetic import halves as interpreted_halves
 from tests.support.ptx.interpreter.arithmetic.operations import evaluate, plan

@@ -13,10 +13,10 @@ import pytest
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.transform.rewrite.rewrite import rewrite
-from tests.benchmarks.against_ptxas import our_spills
-from tests.benchmarks.judge import ptxas
-from tests.benchmarks.judge.cubin import NotACubin, architecture, read_cubin, sections
-from tests.benchmarks.judge.sass import (
+from tests.benchmarks.transform.against_ptxas import our_spills
+from tests.benchmarks.transform.judge import ptxas
+from tests.benchmarks.transform.judge.cubin import NotACubin, architecture, read_cubin, sections
+from tests.benchmarks.transform.judge.sass import (
     BRA,
     BRA_UNIFORM,
     BRX,
@@ -224,7 +224,7 @@ RECORDED = json.loads((DATA / "cubins" / "said.json").read_text())
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
 def test_recorded_cubins_spill_as_ptxas_said(name: str) -> None:
-    """Function by function, on four architectures; made by `python -m tests.benchmarks.judge.record`."""
+    """Function by function, on four architectures; made by `python -m tests.benchmarks.transform.judge.record`."""
     codes = read_cubin(lzma.decompress((DATA / "cubins" / f"{name}.cubin.xz").read_bytes()))
     kernel = name.split(".")[0].split("_")[0]
     found = spilled(codes, kernel)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.oracles.trace_events import violations
+from tests.support.oracles.traces.trace_events import violations
 
 GOOD: dict[str, Any] = {
     "displayTimeUnit": "ms",

@@ -11,7 +11,7 @@ import pytest
 from binalloc import Device, KernelFault, Module, TextureArray, UsageError, import_ptx, launch_kernel, load_machine
 from binalloc.testing.baseline import Regression
 from binalloc.testing.emulator import Emulator
-from tests.support.kits.programs import KERNELS
+from tests.support.kits.launch.programs import KERNELS
 from tests.support.paths import sample_file
 
 

@@ -27,8 +27,8 @@ from binalloc import (
 from binalloc.launch.file import parse_launch
 from binalloc.testing.baseline import Regression
 from binalloc.testing.emulator import Emulator
-from tests.support.kits.textures import BOTH
-from tests.support.oracles.pyramid import pyramid
+from tests.support.kits.emulator.textures import BOTH
+from tests.support.oracles.emulator.pyramid import pyramid
 from tests.support.paths import ROOT, SAMPLES
 
 GTX = load_machine("gtx680")

@@ -10,7 +10,7 @@ from binalloc.isa.instruction import Function, Module
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.text.assembler import assemble
 from binalloc.verify.checker import check
-from tests.support.oracles.hash_machine import same_memory, same_traces
+from tests.support.oracles.verify.hash_machine import same_memory, same_traces
 from tests.support.pairs.hand_made import PAIRS, pair
 from tests.support.pairs.hand_made_order import ORDER
 

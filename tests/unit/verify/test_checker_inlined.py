@@ -14,7 +14,7 @@ from binalloc.transform.rewrite.inline import inlinable
 from binalloc.transform.rewrite.rewrite import prepare, rewrite_to_budget
 from binalloc.verify.checker import check
 from binalloc.verify.reading.inlined import NotInlined, with_inlined
-from tests.support.oracles.hash_machine import same_traces
+from tests.support.oracles.verify.hash_machine import same_traces
 from tests.support.pairs.mutants import ALWAYS_WRONG, mutants
 from tests.support.pairs.random_pairs import random_original
 from tests.support.programs.builder import program

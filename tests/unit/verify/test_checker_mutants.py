@@ -13,8 +13,8 @@ import pytest
 
 from binalloc.isa.instruction import Module
 from binalloc.verify.checker import check
-from tests.support.kits import rotation
-from tests.support.oracles.hash_machine import same_memory, same_traces
+from tests.support.kits.suite import rotation
+from tests.support.oracles.verify.hash_machine import same_memory, same_traces
 from tests.support.pairs.hand_made import PAIRS, pair
 from tests.support.pairs.hand_made_order import ORDER
 from tests.support.pairs.mutants import ALWAYS_WRONG, MOVED_ACCESSES, Mutant, mutants

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.ptx.generator.forms import Form
+from tests.support.ptx.generator.forms.forms import Form
+from tests.support.ptx.generator.forms.video_forms import letter_of
 from tests.support.ptx.generator.options import BYTES, TYPES, Argument, Program
 from tests.support.ptx.generator.values import random_bits
-from tests.support.ptx.generator.video_forms import letter_of
 
 WORDS = {"p": "w", "P": "w"}
 COUNTS = {"n": 255, "u": 31, "v": 7}

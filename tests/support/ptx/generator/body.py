@@ -11,10 +11,10 @@ from __future__ import annotations
 import random
 
 from tests.support.ptx.generator import calls
-from tests.support.ptx.generator.forms import FAMILIES, Form
+from tests.support.ptx.generator.forms.forms import FAMILIES, Form
+from tests.support.ptx.generator.forms.video_forms import letter_of
 from tests.support.ptx.generator.options import BYTES, INPUT_ELEMENTS, MARK, TYPES, Function, Options
 from tests.support.ptx.generator.values import random_bits
-from tests.support.ptx.generator.video_forms import letter_of
 
 
 class Body:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.oracles.pyramid import pyramid
+from tests.support.oracles.emulator.pyramid import pyramid
 from tests.support.ptx.interpreter.textures import Surface, Texture
 
 THREADS = 64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.ptx.generator.forms import APPROXIMATE
-from tests.support.ptx.generator.half_forms import APPROXIMATE as HALVES_APPROXIMATE
+from tests.support.ptx.generator.forms.forms import APPROXIMATE
+from tests.support.ptx.generator.forms.half_forms import APPROXIMATE as HALVES_APPROXIMATE
 from tests.support.ptx.generator.options import APPROXIMATIONS, BYTES, INPUT_ELEMENTS, TYPES
 from tests.support.ptx.generator.runtime_calls import RuntimeCalls
 

@@ -15,8 +15,8 @@ from binalloc.emulator.arithmetic.integer import plop3, shfl_source, table_masks
 from binalloc.emulator.execute.table import OPERATIONS
 from binalloc.isa.table.fields import FIELDS
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, MODIFIERS
-from tests.support.kits.compiled import compiled
-from tests.support.oracles.rational import BF16, F16, F32, F64, add
+from tests.support.kits.emulator.compiled import compiled
+from tests.support.oracles.arithmetic.rational import BF16, F16, F32, F64, add
 
 M = 0xFFFFFFFF
 CORNERS = (0, 1, 2, 0x7FFFFFFF, 0x80000000, M - 1, M)

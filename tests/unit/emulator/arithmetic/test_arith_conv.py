@@ -12,8 +12,8 @@ import pytest
 
 from binalloc.emulator.arithmetic import conversion as arith_conv
 from binalloc.isa.table.opcodes import ITYPES
-from tests.support.kits.compiled import compiled
-from tests.support.oracles.rational import F32, F64, Format, Value, round_fraction
+from tests.support.kits.emulator.compiled import compiled
+from tests.support.oracles.arithmetic.rational import F32, F64, Format, Value, round_fraction
 
 M = 0xFFFFFFFF
 RANGES = {

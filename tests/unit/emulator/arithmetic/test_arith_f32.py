@@ -10,8 +10,8 @@ import pytest
 
 from binalloc.emulator.arithmetic import float32 as arith_f32
 from binalloc.emulator.arithmetic.bits import f32_from_bits
-from tests.support.kits.compiled import compiled
-from tests.support.oracles.rational import F32, RM, RN, add, fma, multiply
+from tests.support.kits.emulator.compiled import compiled
+from tests.support.oracles.arithmetic.rational import F32, RM, RN, add, fma, multiply
 
 S = 0x80000000
 INF = 0x7F800000

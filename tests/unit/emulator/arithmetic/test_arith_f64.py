@@ -10,8 +10,8 @@ import pytest
 
 from binalloc.emulator.arithmetic import bits
 from binalloc.emulator.arithmetic import float64 as arith_f64
-from tests.support.kits.compiled import compiled
-from tests.support.oracles.rational import F64, RM, RN, add, fma, multiply
+from tests.support.kits.emulator.compiled import compiled
+from tests.support.oracles.arithmetic.rational import F64, RM, RN, add, fma, multiply
 
 S = 1 << 63
 INF = 0x7FF << 52

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.arithmetic import half
-from tests.support.kits.compiled import compiled
-from tests.support.oracles.rational import BF16, F16, F32, F64, Format, Value, add, fma, multiply
+from tests.support.kits.emulator.compiled import compiled
+from tests.support.oracles.arithmetic.rational import BF16, F16, F32, F64, Format, Value, add, fma, multiply
 
 FORMATS = (F16, BF16)
 S, NAN = 0x8000, 0x7FFF

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.arithmetic import integer as arith_int
-from tests.support.kits.compiled import compiled
+from tests.support.kits.emulator.compiled import compiled
 
 M = 0xFFFFFFFF
 CORNERS = (0, 1, 2, 3, 31, 32, 33, 63, 64, 65, 0x7F, 0x80, 0xFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0x80000001)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from binalloc.emulator.arithmetic import mufu
-from tests.support.kits.compiled import compiled
-from tests.support.oracles.rational import F32, F64
+from tests.support.kits.emulator.compiled import compiled
+from tests.support.oracles.arithmetic.rational import F32, F64
 from tests.support.paths import ROOT
 
 RCP, RSQ, SQRT, EX2, LG2, SIN, COS, RCP64H, RSQ64H = range(9)

@@ -13,7 +13,7 @@ from binalloc.isa.container.files import read_module, write_module
 from binalloc.isa.instruction import Module
 from binalloc.isa.interface.places import DEEP_STACK_ENTRIES, STACK_ENTRIES
 from binalloc.isa.text.assembler import assemble
-from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.emulator.small import address, go, module, op
 
 SPLIT = [op("S2R", rd=0, sreg=0, wbar=0), op("ISETP", pd0=0, ra=0, form=1, imm=5, icmp=1, wait=1)]
 """Three words later a branch under P0 diverges: lanes 0 to 4 against the rest."""

@@ -10,7 +10,7 @@ import pytest
 from binalloc.emulator.host.engines.engine import build
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
-from tests.support.kits.emulator import address, go, module, op, store
+from tests.support.kits.emulator.small import address, go, module, op, store
 
 ADD = {"rc": 255}
 

@@ -12,7 +12,7 @@ from binalloc.errors import KernelFault, LimitHit, MalformedInput, Refused, Usag
 from binalloc.isa.instruction import Instr
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.emulator.small import address, go, module, op
 
 X = {"x": np.zeros(32, np.uint32)}
 

@@ -13,7 +13,7 @@ from binalloc.emulator.runs.issue_log import IssueLog, Listener
 from binalloc.emulator.runs.watch import ByteSpan
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Function, FunctionInfo, GlobalVar, Module
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 
 BASE = 0x10000000
 VARIABLE = 0x08000000

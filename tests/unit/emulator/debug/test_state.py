@@ -12,7 +12,7 @@ from binalloc.emulator.debug.state import ReconvergenceEntry, WarpState, stopped
 from binalloc.emulator.runs.issue_log import IssueLog
 from binalloc.emulator.stops.stopped import Stopped
 from binalloc.isa.instruction import Instr
-from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.emulator.small import address, go, module, op
 
 ALL = 0xFFFFFFFF
 

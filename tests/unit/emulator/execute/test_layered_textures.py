@@ -16,7 +16,7 @@ from binalloc.isa.text.disassembler import disassemble
 from binalloc.launch.file import parse_launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.textures import fetch_text, run_fetch, scheduled
+from tests.support.kits.emulator.textures import fetch_text, run_fetch, scheduled
 from tests.support.ptx.interpreter.textures import Texture
 
 GTX = load_machine("gtx680")

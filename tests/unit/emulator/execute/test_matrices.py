@@ -9,7 +9,7 @@ import pytest
 
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
-from tests.support.kits.emulator import address, go, module, op, store
+from tests.support.kits.emulator.small import address, go, module, op, store
 
 T = np.arange(32, dtype=np.uint32)
 BYTES = 1024

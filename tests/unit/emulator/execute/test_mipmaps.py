@@ -13,8 +13,8 @@ from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import parse_launch
 from binalloc.launch.textures import upper_levels
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.textures import GTX, fetch_text, run_fetch
-from tests.support.oracles.pyramid import pyramid
+from tests.support.kits.emulator.textures import GTX, fetch_text, run_fetch
+from tests.support.oracles.emulator.pyramid import pyramid
 from tests.support.ptx.interpreter.textures import Texture
 
 THREADS = 64

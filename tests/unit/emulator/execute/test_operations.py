@@ -15,7 +15,7 @@ from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import GENERATED, REGISTRY, define
 from binalloc.isa.table.opcodes import BY_NAME
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import module, op
+from tests.support.kits.emulator.small import module, op
 
 
 def test_every_opcode_has_a_row_and_a_number_of_its_own_in_its_group() -> None:

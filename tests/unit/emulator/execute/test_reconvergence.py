@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 
 HALF = op("ISETP", pd0=0, ra=0, form=1, imm=16, icmp=1, wait=1)
 

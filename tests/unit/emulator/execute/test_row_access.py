@@ -8,7 +8,7 @@ import pytest
 from binalloc.emulator.runs.run import Result
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Module
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 
 WORDS = 96
 RZ = 255

@@ -13,7 +13,7 @@ from binalloc.errors import KernelFault, MalformedInput
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import compare, parse_launch
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.textures import BOTH, GTX, coordinates, scheduled
+from tests.support.kits.emulator.textures import BOTH, GTX, coordinates, scheduled
 from tests.support.ptx.interpreter.textures import Surface
 
 THREADS = 64

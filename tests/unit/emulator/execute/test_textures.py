@@ -14,7 +14,7 @@ from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.file import parse_launch
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.textures import GTX, HANDLE, fetch_launch, fetch_text, run_fetch, scheduled
+from tests.support.kits.emulator.textures import GTX, HANDLE, fetch_launch, fetch_text, run_fetch, scheduled
 
 SIDES = {1: (7,), 2: (5, 6), 3: (3, 4, 5)}
 MODES = ("clamp", "border", "wrap", "mirror")

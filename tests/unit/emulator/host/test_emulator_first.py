@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.kits.emulator import go, module, op, outcome
+from tests.support.kits.emulator.small import go, module, op, outcome
 
 
 def test_load_add_store_changes_every_element() -> None:

@@ -21,8 +21,8 @@ from binalloc.launch.program.file import load_program
 from binalloc.launch.program.schema import parse_program
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.running.program import run_program
-from tests.support.kits.emulator import module as small
-from tests.support.kits.emulator import op
+from tests.support.kits.emulator.small import module as small
+from tests.support.kits.emulator.small import op
 from tests.support.paths import sample_file
 
 

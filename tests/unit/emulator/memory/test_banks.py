@@ -9,8 +9,8 @@ import pytest
 from binalloc.isa.instruction import Instr, Module
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import go, module, op
-from tests.support.oracles.banks import FERMI, KEPLER_4, KEPLER_8, Banks
+from tests.support.kits.emulator.small import go, module, op
+from tests.support.oracles.emulator.banks import FERMI, KEPLER_4, KEPLER_8, Banks
 
 WIDTH = {1: 0, 4: 4, 8: 5, 16: 6}
 

@@ -14,7 +14,7 @@ from binalloc.isa.text.assembler import assemble
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.emulator import go
+from tests.support.kits.emulator.small import go
 
 LINES, LOADS = 8, 26
 MANY = (

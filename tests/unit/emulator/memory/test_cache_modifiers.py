@@ -14,7 +14,7 @@ from binalloc.isa.table.opcodes import CACHE_OPS
 from binalloc.isa.text.assembler import assemble
 from binalloc.models.machines.reader import load_machine
 from binalloc.models.machines.unloaded import link_cycles
-from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.emulator.small import address, go, module, op
 
 CG, CS, CV = (CACHE_OPS.index(name) for name in ("CG", "CS", "CV"))
 CACHING, UPDATING, PAST = "c2075", "v100", "gtx680"

@@ -10,8 +10,8 @@ import pytest
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits import micro
-from tests.support.kits.micro import latency, tick_slack, walks
+from tests.support.kits.emulator import micro
+from tests.support.kits.emulator.micro import latency, tick_slack, walks
 
 MACHINES = list_machines()
 

@@ -11,7 +11,7 @@ from binalloc.emulator.runs.run import Result
 from binalloc.isa.text.assembler import assemble
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.emulator import go
+from tests.support.kits.emulator.small import go
 
 GTX285 = load_machine("gtx285")
 

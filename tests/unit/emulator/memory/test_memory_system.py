@@ -10,7 +10,7 @@ import pytest
 from binalloc.emulator.runs.run import Result
 from binalloc.isa.instruction import Instr
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.emulator.small import address, go, module, op
 
 MACHINES = ("gtx680", "c2075", "gpgpusim-sharing")
 FIRST_LANE = op("ISETP", pd0=0, ra=0, form=1, imm=1, icmp=1)

@@ -9,7 +9,7 @@ from binalloc.emulator.runs.run import Result
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.micro import measure
+from tests.support.kits.emulator.micro import measure
 
 MUCH_OF_ONE = 768 << 10  # bytes of L2 for each SM, of which 3 MB are only four times as much
 STREAMS = ("stream_load", "stream_store", "stream_copy")

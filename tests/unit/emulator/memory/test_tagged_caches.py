@@ -19,10 +19,10 @@ from binalloc.isa.instruction import Instr, Module
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits import micro
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator import micro
+from tests.support.kits.emulator.micro import latency, walks
+from tests.support.kits.emulator.small import go, module, op
 from tests.support.kits.machines import constant_lines, instruction_cache
-from tests.support.kits.micro import latency, walks
 
 V100 = load_machine("v100")
 WORDS = 8  # of code in 128 bytes

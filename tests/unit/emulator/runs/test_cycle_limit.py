@@ -20,7 +20,7 @@ from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.pipeline import Request
 from tests.support.kits.cli import SAMPLES, call, loom, refused, stopped
 from tests.support.kits.cli import launch as sample_launch
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 
 COUNTING = """
 .kernel k

@@ -15,10 +15,10 @@ from binalloc.emulator.state.layout import LANES
 from binalloc.emulator.state.parts.log import LogColumn, LogKind
 from binalloc.errors import Refused
 from binalloc.models.machines.reader import load_machine
-from tests.support.generator.waits import WORDS, waiting_program
-from tests.support.kits.emulator import address, go, module, op
-from tests.support.kits.issue_log import Issue, logged_issues
-from tests.support.kits.run_log import ALL, Row, logged
+from tests.support.generator.emulator.waits import WORDS, waiting_program
+from tests.support.kits.emulator.issue_log import Issue, logged_issues
+from tests.support.kits.emulator.run_log import ALL, Row, logged
+from tests.support.kits.emulator.small import address, go, module, op
 
 WORDS_OF_X = {"x": np.arange(WORDS, dtype=np.uint32)}
 

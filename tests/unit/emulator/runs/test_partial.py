@@ -23,7 +23,7 @@ from binalloc.isa.sets.files import load
 from binalloc.launch.file import load_launch
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import call, launch, loom
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 from tests.support.paths import ROOT, sample_file
 
 FOREVER = module([op("IADD3", rd=0, ra=0, form=1, imm=1, rc=255), op("BRA", target=-2), op("EXIT")])

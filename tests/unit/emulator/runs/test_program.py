@@ -21,8 +21,8 @@ from binalloc.launch.program.file import load_program
 from binalloc.launch.program.schema import parse_program
 from binalloc.launch.schema import parse_launch
 from binalloc.models.machines.reader import load_machine
+from tests.support.kits.launch.programs import KERNELS, sample_program
 from tests.support.kits.machines import constant_lines, instruction_cache
-from tests.support.kits.programs import KERNELS, sample_program
 from tests.support.paths import SAMPLES, sample_file
 
 PROGRAMS = sorted(path.stem for folder in ("programs", "linked") for path in (SAMPLES / folder).glob("*.toml"))

@@ -14,7 +14,7 @@ from binalloc.emulator.state.layout import AccessCode
 from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import ATOMIC_OPS
-from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.emulator.small import address, go, module, op
 
 BASE = 0x10000000
 

@@ -19,7 +19,7 @@ from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.instruction import Instr
 from binalloc.models.machines.model import Dispatch, Machine
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import address, go, module, op, store
+from tests.support.kits.emulator.small import address, go, module, op, store
 
 ENGINES = ("python", "numba")
 

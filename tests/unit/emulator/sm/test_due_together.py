@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from binalloc.isa.instruction import Module
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import go, module, op
-from tests.support.kits.issue_log import logged_events
+from tests.support.kits.emulator.issue_log import logged_events
+from tests.support.kits.emulator.small import go, module, op
 
 GTX = load_machine("gtx680")
 ONE = replace(GTX, schedulers=replace(GTX.schedulers, count=1, issue_width=1))

@@ -9,7 +9,7 @@ from binalloc.isa.instruction import Instr, Module
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.hazards.check import find_hazards
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 
 
 def leaving(before: int, filler: int) -> list[Instr]:

@@ -10,7 +10,7 @@ from binalloc.isa.text.assembler import assemble
 from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.schedule.schedule import schedule
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 
 
 def test_local_memory_beyond_the_limit_is_a_limit_not_a_crash() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from binalloc.isa.instruction import Instr, Module
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import address, go, module, op
-from tests.support.kits.every_unit import counters, one_of_each
+from tests.support.kits.emulator.every_unit import counters, one_of_each
+from tests.support.kits.emulator.small import address, go, module, op
 
 
 def stream(n: int, name: str = "IADD3") -> Module:

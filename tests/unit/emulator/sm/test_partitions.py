@@ -15,7 +15,7 @@ from binalloc.models.machines.limits import LIMITS, Granularity
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import Rule
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import address, go, module, op, store
+from tests.support.kits.emulator.small import address, go, module, op, store
 
 ENGINES = ("python", "numba")
 ALL = list_machines()

@@ -18,8 +18,8 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Instr
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import go, module, op
-from tests.support.kits.issue_log import IDLE, Heard, logged_events, logged_issues, order
+from tests.support.kits.emulator.issue_log import IDLE, Heard, logged_events, logged_issues, order
+from tests.support.kits.emulator.small import go, module, op
 
 EXIT = op("EXIT", stall=1)
 

@@ -13,7 +13,7 @@ from binalloc.emulator.runs.run import Result
 from binalloc.isa.instruction import Instr
 from binalloc.isa.table.opcodes import SPECIAL_REGISTERS
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import address, go, module, op
+from tests.support.kits.emulator.small import address, go, module, op
 
 GTX680 = load_machine("gtx680")
 

@@ -13,8 +13,8 @@ from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
 from binalloc.models.machines.model import Machine, RegisterFile
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import address, go, module, op, outcome
-from tests.support.kits.run_log import logged
+from tests.support.kits.emulator.run_log import logged
+from tests.support.kits.emulator.small import address, go, module, op, outcome
 
 
 def ffma(a: int, b: int, c: int, d: int = 6, **code: Any) -> Instr:

@@ -15,7 +15,7 @@ from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
 from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator import go, module, op
+from tests.support.kits.emulator.small import go, module, op
 
 LOOP = [op("BRA", target=-1, diverges=0)]
 

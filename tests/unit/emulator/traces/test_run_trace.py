@@ -12,9 +12,9 @@ import pytest
 from binalloc.emulator.traces.trace import TraceOptions
 from binalloc.emulator.traces.windows import Windows
 from binalloc.models.machines.reader import load_machine
-from tests.support.generator.waits import WORDS, waiting_program
-from tests.support.kits.emulator import address, module, op
-from tests.support.kits.traces import Slice, Traced, traced
+from tests.support.generator.emulator.waits import WORDS, waiting_program
+from tests.support.kits.emulator.small import address, module, op
+from tests.support.kits.emulator.traces import Slice, Traced, traced
 
 WORDS_OF_X = {"x": np.arange(WORDS, dtype=np.uint32)}
 

@@ -12,7 +12,7 @@ from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_TYPES, BY_NAME, CACHE_OPS, MODIFIERS, WIDTHS
 from binalloc.laboratory.accelsim.lines import lines
 from binalloc.laboratory.accelsim.sass import SASS, opcode, sass_line
-from tests.support.oracles.accelsim import read_line
+from tests.support.oracles.traces.accelsim import read_line
 
 VOLTA = (
     "FADD", "FADD32I", "FCHK", "FFMA32I", "FFMA", "FMNMX", "FMUL", "FMUL32I", "FSEL", "FSET", "FSETP", "FSWZADD",

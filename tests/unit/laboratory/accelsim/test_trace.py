@@ -20,11 +20,11 @@ from binalloc.laboratory.accelsim.sass import SassLine
 from binalloc.laboratory.accelsim.trace import AccelsimTrace
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
-from tests.support.generator.waits import WORDS, waiting_program
-from tests.support.kits.emulator import DTYPE_NAMES, address, go, module, op, store
-from tests.support.kits.every_unit import one_of_each
-from tests.support.kits.run_log import Row, plain
-from tests.support.oracles.accelsim import Line, Trace, read_folder, read_line
+from tests.support.generator.emulator.waits import WORDS, waiting_program
+from tests.support.kits.emulator.every_unit import one_of_each
+from tests.support.kits.emulator.run_log import Row, plain
+from tests.support.kits.emulator.small import DTYPE_NAMES, address, go, module, op, store
+from tests.support.oracles.traces.accelsim import Line, Trace, read_folder, read_line
 
 GLOBAL = 0x10000000
 
