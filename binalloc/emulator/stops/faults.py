@@ -7,6 +7,7 @@ from binalloc.emulator.checks.history import Before
 from binalloc.emulator.checks.poison import Sink
 from binalloc.emulator.execute.surface import Amiss
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.texture_layout import TextureColumn
 from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.deadlock import explain
 from binalloc.emulator.stops.recursion import is_overflow, overflow_fault, too_many_entries
@@ -180,7 +181,7 @@ def surface(c: StoppedContext, a: int, b: int, d: int) -> tuple[str, str, str | 
     if amiss == Amiss.HANDLE:
         return f"handle {handle:#x}", "the handle of a surface that the launch names", None
     row = [int(x) for x in c.engine.get(c.g, 0, "texture")[handle - 1]]
-    column = L.TextureColumn
+    column = TextureColumn
     dimensions, layers = row[column.DIMENSIONS], row[column.LAYERS]
     if amiss == Amiss.GEOMETRY:
         return f"surface {handle} {_texture(dimensions + 4 * layers)}", f"one {_texture(wanted)}", None
