@@ -56,6 +56,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from binalloc.call_stack import with_room
 from binalloc.collection import no_collection
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.banks import bank_bytes
@@ -88,6 +89,7 @@ from binalloc.verify.values.lattice import State
 STEPS_PER_WORD = 300  # of the analysis; chosen by hand: it bounds the time on hostile code
 
 
+@with_room
 @no_collection()
 def check(
     original: Module,
