@@ -149,7 +149,7 @@ def subjects_of(
     if the launch does not fit a kernel.
     """
     from binalloc.pipeline.block import require_block
-    from binalloc.pipeline.skeleton.suggested import suggested_launch
+    from binalloc.pipeline.skeleton.make import suggested_launch
     from binalloc.pipeline.steps.kernels import find_kernel
     from binalloc.pipeline.sweeping.configuration import Subject
 

@@ -22,7 +22,7 @@ MALLOC = "malloc"  # likewise the function that allocates
 PROVIDED = (PRINTF, MALLOC, "free", "__assertfail")  # functions that programs call without defining them
 STACK_TRAP = 0x7FC
 """A function stores to this address, to fault, where its frame does not fit the stack of recursive functions. It lies
-below both windows, so that it is in no buffer and no variable; `emulator.stops.recursion` knows it."""
+below both windows, so that it is in no buffer and no variable; `emulator.stops.faults` knows it."""
 GRANULE = 16
 """Bytes: blocks of the heap begin at its multiples, which is CUDA's alignment of malloc; `runtime.cu` has it too."""
 MAP_BYTES = GRANULE * 8  # bytes of the heap that one byte of the map of live granules stands for

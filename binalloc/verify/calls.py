@@ -1,17 +1,8 @@
 """This module analyses calls and contexts: the fixpoint of two functions, and a call's effect on the caller's facts.
 
 Needs the products of all reachable pairs (`Pair`), acyclic. A *context* is a pair of functions together with the facts
-at its entry; equal entries are analysed once. There is no calling convention to trust:
-
-- The callee starts from the caller's facts about original places that the original callee needs (`footprint.py`), with
-  slot rows counted from the slot pointer as it is at the call. Facts about predicates there, the call's guard included,
-  hold in the callee: they may rule out ways through it, and calls.
-- Facts under conditions on the caller's predicates cross, too, where the callee neither needs nor writes those
-  predicates: inside, the condition is on the predicate's place.
-- Afterwards the caller keeps facts about rows and original places that neither callee touches: rows that the rewritten
-  callee never writes (registers, predicates, spill words by its code; slot rows by its analysis), and places that the
-  original one never writes. Everything else must be proven by the callee's facts at its returns.
-- A guarded call is the meet of the call taken and not taken.
+at its entry; equal entries are analysed once. `call_boundary.py` takes facts into a callee and back. A guarded call is
+the meet of the call taken and not taken.
 
 Entries may be merged: a function is then analysed for the meet of the entries seen so far, since weaker entry facts
 prove less, never more. That is tried first, being fast where a function is called from many places. Functions that it
@@ -21,64 +12,27 @@ leaves unproven are analysed per entry, merging only once half of the work allow
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from binalloc.bitset import bits
 from binalloc.isa.instruction import NO_REGISTER
-from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, SLOT_ROW
+from binalloc.isa.interface.places import PRED_BASE, SLOT_ROW
 from binalloc.isa.kinds import Flow
+from binalloc.verify.call_boundary import CallBoundary, surviving
+from binalloc.verify.effects import Effects
 from binalloc.verify.lockstep import LockstepEdge, LockstepNode, NodeBlock, Position
-from binalloc.verify.original import OriginalFunction
-from binalloc.verify.product import Product
-from binalloc.verify.reading.code import FunctionCode
-from binalloc.verify.reading.footprint import Footprint
-from binalloc.verify.reading.names import (
-    WHOLE,
-    Names,
-    const_of,
-    is_copy,
-    pred_key,
-    reg_key,
-    shift_slots,
-    slot_key,
-    slot_of,
-)
+from binalloc.verify.product import Pair
+from binalloc.verify.reading.names import Names, pred_key, reg_key, slot_key
+from binalloc.verify.reading.naming import TooMuch
 from binalloc.verify.reading.webs import TRUE_VALUE
 from binalloc.verify.report import Finding
-from binalloc.verify.transfer import Effects, TransferFunctions
-from binalloc.verify.values.conditions import NONE, Facts, Set
+from binalloc.verify.transfer import TransferFunctions
 from binalloc.verify.values.lattice import State
 from binalloc.verify.values.meet import meet
 from binalloc.verify.values.tidy import needed, prune
-from binalloc.verify.values.unwritten import without_others
 
 MAX_VISITS = 400  # chosen by hand: facts only shrink at a meet, so that real programs need far fewer visits of a block
 TIDY = 64  # steps of a block after which needless facts are forgotten; chosen by hand: to forget costs time, too
-
-
-class TooMuch(Exception):
-    """`TooMuch` is raised when the analysis gives up: a real program needs less work."""
-
-
-@dataclass
-class Pair:
-    """A pair is a rewritten function and the original one that it stands for."""
-
-    product: Product  #: lockstep of the two
-    blocks: list[NodeBlock]  #: straight runs of its nodes
-    index: dict[Position, int]  #: number of the block that starts at a position
-    callees: dict[int, Pair] = field(default_factory=dict)  #: for each call node's n the pair that it enters
-    complete: bool = True  #: the lockstep of this pair and of all its callees was established
-    footprint: Footprint = field(default_factory=Footprint)  #: places that the pair may touch
-
-    @property
-    def old(self) -> OriginalFunction:
-        return self.product.old
-
-    @property
-    def new(self) -> FunctionCode:
-        return self.product.new
 
 
 @dataclass
@@ -271,138 +225,29 @@ class _Run:
         at = names.pointer_bytes(state.row(pointer)) if self.setting.pointer != NO_REGISTER else None
         if at is not None and at % SLOT_ROW:
             at = None
-        beyond = self._beyond(state, callee, node.m)
-        entry = self._entry(state, callee, node.m, at, pointer, beyond)
+        boundary = CallBoundary(names, self.pair, callee, node.m, at, state)
+        entry = boundary.entry(state, pointer)
         # The recording pass must see the very result the fixpoint saw, also where entries were merged since.
         key = (node.n, entry.frozen())
         result = self.called.get(key) or self.contexts.analyse(callee, entry)
         self.called[key] = result
         self.calls.append(result)
-        shift = 0 if at is None else at // SLOT_ROW
-        effects = self.steps.effects
+        shift, effects = boundary.shift, self.steps.effects
         for row in result.effects.slots_touched:
             effects.slots_touched.setdefault(row + shift, result.effects.slots_touched[row])
         effects.slots_written.update(row + shift for row in result.effects.slots_written)
         if result.exit is None:
             return None
         written = foot.rows | {slot_key(r + shift) for r in result.effects.slots_written}
-        kept, changed = self._back(callee, node.m)
+        kept, changed = boundary.back()
         for x in sorted(result.effects.settled):
             if x in kept:
                 effects.settled.add(kept[x])
                 changed[x] = kept[x]
         gone = frozenset((*changed.values(), *self.pair.old.webs.after[node.m].values()))
-        after = self._frame(state, gone, written)
-        self._returned(after, result.exit, kept, changed, at, beyond)
+        after = surviving(state, gone, written)
+        boundary.returned(after, result.exit, kept, changed)
         return after
-
-    def _entry(self, state: State, callee: Pair, m: int, at: int | None, pointer: int, beyond: dict[int, int]) -> State:
-        """Return the caller's facts as the callee sees them, about the values that it needs. beyond: as `_beyond`."""
-        names = self.setting.names
-        inside = callee.old.webs.entry
-        into = {x: inside[place] for place, x in self.pair.old.webs.before[m].items() if place in inside}
-        into |= {w: w for w in _words(callee.footprint.summary.needed)}
-        under = into | {p: place for place, p in beyond.items()}
-        state = without_others(state, under)
-        shift = 0 if at is None else -(at // SLOT_ROW)
-        entry = State(names, _mapped(state.free, into))
-        entry.doubt = _mapped(state.doubt, into)
-        lasting = names.lasting(frozenset(state.of.values()))
-        entry.of = {into[x]: t for x, t in state.of.items() if x in into and t in lasting}
-        entry.K = frozenset((into[p], v) for p, v in state.K if p in into)
-        for key, values in state.S.items():
-            known = _mapped(values, into)
-            if known and self._crosses(key, at):
-                # The constants stay with the row where the values that are known to be them die.
-                entry.S[shift_slots(key, shift)] = known | values.intersection(map(entry.of.get, known))
-        for key, conds in state.C.items():
-            found = _mapped_facts(conds, into, under)
-            if found and self._crosses(key, at):
-                entry.C[shift_slots(key, shift)] = found
-        if at is not None:
-            entry.S[pointer] = entry.S.get(pointer, NONE) | {names.token(("ptr", 0))}
-        entry.find_bits()
-        return entry
-
-    def _beyond(self, state: State, callee: Pair, m: int) -> dict[int, int]:
-        """Return {place: predicate} for predicates of the caller in conditions, which the callee leaves alone without
-        knowing them. In the callee the place is their name; of several in one place, one that is still read counts."""
-        old, inside, writes = self.pair.old, callee.old.webs.entry, callee.footprint.summary.writes
-        live = old.live(m + 1)
-        found = {self.setting.names.place(p): p for facts in state.C.values() for cs in facts for p, _ in cs if live(p)}
-        return {place: p for place, p in found.items() if place not in inside and not writes >> place & 1}
-
-    def _crosses(self, key: int, at: int | None) -> bool:
-        """Return whether the row means the same on either side of a call. Slots do where the pointer is known. Tokens
-        computed from one side's values, and rows of one side's copies, do not."""
-        if is_copy(key):
-            return False
-        return (at is not None or slot_of(key) is None) and const_of(key) not in self.setting.names.leaves
-
-    def _back(self, callee: Pair, m: int) -> tuple[dict[int, int], dict[int, int]]:
-        """Return names of the caller behind a call, by the callee's names at its returns: for places that the callee
-        leaves alone, and for places that it may write."""
-        summary, inside, here = callee.footprint.summary, callee.old.webs, self.pair.old.webs
-        kept = {
-            inside.entry[place]: x
-            for place, x in here.before[m].items()
-            if place in inside.entry and not summary.writes >> place & 1
-        }
-        changed = {inside.exit[place]: x for place, x in here.after[m].items() if place in inside.exit}
-        kept |= {w: w for w in _words(summary.needed & ~summary.writes)}
-        changed |= {w: w for w in _words(summary.writes)}
-        return kept, changed
-
-    def _frame(self, state: State, killed: Set, written: set[int]) -> State:
-        """Return the facts that survive a callee if it writes these original values and these rows."""
-        after = state.copy()
-        after.doubt -= killed
-        after.kill(killed)
-        after.S = {k: xs for k, xs in after.S.items() if k & WHOLE not in written}
-        after.C = {k: d for k, d in after.C.items() if k & WHOLE not in written}
-        after.find_bits()
-        return after
-
-    def _returned(
-        self,
-        after: State,
-        leaving: State,
-        kept: dict[int, int],
-        changed: dict[int, int],
-        at: int | None,
-        beyond: dict[int, int],
-    ) -> None:
-        """Add the callee's facts at its returns, in the caller's terms. beyond: as `_beyond`."""
-        names = self.setting.names
-        shift = 0 if at is None else at // SLOT_ROW
-        known = kept | changed
-        under = known | beyond
-        leaving = without_others(leaving, under)
-        after.free |= _mapped(leaving.free, known)
-        after.doubt |= _mapped(leaving.doubt, changed)
-        for key, values in leaving.S.items():
-            if not self._crosses(key, at):
-                continue
-            row = shift_slots(key, shift)
-            found = _mapped(values, known) | names.lasting(values)
-            moved = names.pointer_bytes(values)
-            if moved is not None and at is not None:
-                found |= {names.token(("ptr", at + moved))}
-            if found:
-                after.S[row] = after.S.get(row, NONE) | found
-        for key, conds in leaving.C.items():
-            if not self._crosses(key, at):
-                continue
-            row = shift_slots(key, shift)
-            facts = dict(after.C.get(row, {}))
-            for c, xs in _mapped_facts(conds, known, under).items():
-                facts[c] = facts.get(c, NONE) | xs
-            if facts:
-                after.C[row] = facts
-        lasting = names.lasting(frozenset(leaving.of.values()))
-        after.of.update({changed[x]: t for x, t in leaving.of.items() if x in changed and t in lasting})
-        after.find_bits()
-
 
 def _summed(parts: list[_BlockVisit]) -> ContextResult:
     effects, leaving = Effects(), None
@@ -411,26 +256,6 @@ def _summed(parts: list[_BlockVisit]) -> ContextResult:
         if part.exit is not None:
             leaving = part.exit if leaving is None else meet(leaving, part.exit)
     return ContextResult(leaving, effects, [result for part in parts for result in part.calls])
-
-
-def _words(places: int) -> list[int]:
-    """Return the places that are words of local memory."""
-    return [x + LOCAL_BASE for x in bits(places >> LOCAL_BASE)]
-
-
-def _mapped(values: Set, into: dict[int, int]) -> Set:
-    """Return the values in other names, without those that have none."""
-    return frozenset([into[x] for x in values if x in into])
-
-
-def _mapped_facts(conds: Facts, into: dict[int, int], under: dict[int, int]) -> Facts:
-    """Return facts in other names: `into` has names for values, `under` for predicates in conditions."""
-    found: Facts = {}
-    for cs, xs in conds.items():
-        values = _mapped(xs, into)
-        if values and all(p in under for p, _ in cs):
-            found[frozenset((under[p], v) for p, v in cs)] = values
-    return found
 
 
 def collect(root: ContextResult) -> tuple[list[Finding], list[Finding], int]:

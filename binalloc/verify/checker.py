@@ -11,8 +11,8 @@ operands. So global, shared and user local memory see the same accesses, and no 
 of values that the original never wrote are undefined and may read anything, each time anew, also in copies; but a
 predicate that has guarded something keeps its value. They are listed in the report's notes.
 
-**Names** (`webs.py`). The original's values are its webs, as the checker finds them: registers that it used for one
-value after another forbid nothing.
+**Names** (`naming.py`, `webs.py`). The original's values are its webs, as the checker finds them: registers that it
+used for one value after another forbid nothing.
 
 **Order** (`order.py`). Each block of the original is put into the order that the instruction map proposes, if it does
 the same in that order; everything else follows the original in the resulting order.
@@ -31,9 +31,9 @@ whatever the rewritten program first uses for it (`unwritten.py`).
 for which original one. The lockstep graph follows both programs from their entries and accepts the proposal only if
 operations, control flow and reconvergence agree on every path.
 
-**Calls** (`calls.py`). Pairs of functions are analysed per entry state; callers keep what neither callee touches. A
-function may say that calls were inlined before it was rewritten. The checker then inlines those calls in the original
-itself, where that changes nothing (`inlined.py`).
+**Calls** (`calls.py`, `call_boundary.py`). Pairs of functions are analysed per entry state; callers keep what neither
+callee touches. A function may say that calls were inlined before it was rewritten. The checker then inlines those calls
+in the original itself, where that changes nothing (`inlined.py`).
 
 **Resources** (`resources.py`). Register count, slot and spill bytes cover every access, and no more than that is
 reserved; everything else about the kernel (parameters, shared and local layout, launch bounds, constants) is unchanged.
@@ -55,28 +55,25 @@ cannot prove, or cannot make sense of, is an error in the report.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 
 from binalloc.call_stack import with_room
 from binalloc.collection import no_collection
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.interface.places import REG, SLOT_ROW, STACK_ENTRIES
-from binalloc.isa.interface.view import NEVER, View
+from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of, view
-from binalloc.names.kernels import readable
-from binalloc.verify.calls import ContextResult, Contexts, Pair, ProofSetting, TooMuch, collect
+from binalloc.verify.calls import ContextResult, Contexts, ProofSetting, collect
 from binalloc.verify.depth import SHALLOW, Depth, depth, may_overflow
 from binalloc.verify.original import OriginalFunction
-from binalloc.verify.product import Product
-from binalloc.verify.reading.blocks import Blocks
-from binalloc.verify.reading.code import FunctionCode, Malformed
-from binalloc.verify.reading.footprint import footprint, live_after_calls, summarise
+from binalloc.verify.product import Pair, Product
+from binalloc.verify.reading.code import FunctionCode, FunctionCodes, Malformed
+from binalloc.verify.reading.footprint import footprint
 from binalloc.verify.reading.inlined import NotInlined, with_inlined
 from binalloc.verify.reading.names import Names, reg_key
+from binalloc.verify.reading.naming import NamedFunction, NamedOriginal, TooMuch, Unfollowed, require_followable
 from binalloc.verify.reading.order import find_order, find_places, loaded_words
-from binalloc.verify.reading.webs import NamedWebs, OriginalSummary, webs
 from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import (
     changed_registers,
@@ -89,9 +86,7 @@ from binalloc.verify.resources import (
 from binalloc.verify.surroundings import check_surroundings
 from binalloc.verify.values.lattice import State
 
-MAX_CHAIN = 64  # nested calls that are followed, as many as the reconvergence stack has entries; a call takes one
 STEPS_PER_WORD = 300  # of the analysis; chosen by hand: it bounds the time on hostile code
-_CALLS = (Flow.CALL, Flow.CALL_INDIRECT)  # words that enter a function
 
 
 @with_room
@@ -113,7 +108,7 @@ def check(
         checker.run()
     except TooMuch as e:
         checker.fail("limit", str(e))
-    except _Unfollowed as e:
+    except Unfollowed as e:
         checker.fail("call", str(e))
     except Malformed as e:
         checker.fail("malformed", str(e))
@@ -140,12 +135,7 @@ class _Checker:
         self.errors: dict[Finding, None] = {}
         self.notes: list[Finding] = []
         self.stats: dict[str, int] = {}
-        self.codes: dict[tuple[int, int], FunctionCode] = {}
         self.names = Names()
-        self.named: dict[int, _Named] = {}
-        self.webs: dict[int, NamedWebs] = {}
-        self.stack = NO_REGISTER
-        self.banks: dict[int, int] = {}
         self.pairs: dict[tuple[int, int], Pair] = {}
         self.order: list[Pair] = []
 
@@ -168,11 +158,12 @@ class _Checker:
         if not self._inline(old, new):
             return
         old = self.original.function(self.kernel)
-        self.banks = bank_bytes(self.rewritten.constants, old.info.params)
         views = [v for fn in self.original.reached(old) for v in _views(fn)]
         self.follow = not _spills(views)
-        self.stack = _never_written(old.info.local_stack, views)
-        self._named(old, ())  # raises first of all where the original cannot be followed
+        self.codes = FunctionCodes(bank_bytes(self.rewritten.constants, old.info.params), self.follow)
+        stack = _never_written(old.info.local_stack, views)
+        self.named = NamedOriginal(self.original, self.names, self.codes, stack)
+        self.named.of(old)  # raises first of all where the original cannot be followed
         root = self._pair(old, new, ())
         self.stats = {"functions": len(self.order), "words": sum(len(p.new) for p in self.order)}
         if root is None or any(p.product.findings for p in self.order):
@@ -204,12 +195,6 @@ class _Checker:
 
     # -- structure
 
-    def _code(self, fn: Function, stack: int = NO_REGISTER) -> FunctionCode:
-        code = self.codes.get((id(fn), stack))
-        if code is None:
-            code = self.codes[id(fn), stack] = FunctionCode(fn, self.banks, self.follow, stack)
-        return code
-
     def _pair(self, old: Function, new: Function, above: tuple[str, ...]) -> Pair | None:
         """Build the lockstep of two functions and of their callees, callees first into `order`; return None if it is
         refused."""
@@ -217,17 +202,17 @@ class _Checker:
         if key in self.pairs:
             pair = self.pairs[key]
             return pair if pair.complete else None
-        _require_followable(new.name, above)
+        require_followable(new.name, above)
         origin = self.maps.get(new.name, new.origin)
         if not self._map_is_usable(old, new, origin):
             return None
         assert origin is not None
         if above:
-            views = self._code(new).views
+            views = self.codes.of(new).views
             for finding in check_callee(old, new, views, self.rewritten.function(self.kernel).info):
                 self.errors[finding] = None
-        named = self._named(old, ())
-        product = self._lockstep(named, self._code(new), origin.index)
+        named = self.named.of(old)
+        product = self._lockstep(named, self.codes.of(new), origin.index)
         pair = Pair(product, [], {})
         for finding in product.findings:
             self.errors[finding] = None
@@ -249,50 +234,11 @@ class _Checker:
         self.order.append(pair)
         return pair if pair.complete else None
 
-    def _named(self, old: Function, above: tuple[str, ...]) -> _Named:
-        """Return an original function with its values named. Raises _Unfollowed for recursion, a chain that is too
-        deep, and indirect calls: that kernel has to stay as it is."""
-        if id(old) in self.named:
-            return self.named[id(old)]
-        _require_followable(old.name, above)
-        code = self._code(old, self.stack)
-        blocks = Blocks(code)
-        reached = blocks.reached()
-        calling = [i for i, v in enumerate(code.views) if v.control in _CALLS and v.guard != NEVER]
-        executed = [i for i in calling if blocks.of(i) in reached]
-        if any(code.views[i].control == Flow.CALL_INDIRECT for i in executed):
-            where = f"({readable(old.name)} calls by address)"
-            raise _Unfollowed(f"indirect calls cannot be followed {where}: leave the kernel as it is")
-        callees = self.original.callees(old)
-        below = (*above, old.name)
-        calls = {i: self._named(callees[i], below).summary for i in executed if i in callees}
-        found = _Named(code, blocks, summarise(code, calls, self.names), calls)
-        self.named[id(old)] = found
-        if not above:
-            self._name_values()
-        return found
-
-    def _name_values(self) -> None:
-        """Name the values of all functions. A return reads places that one of the callers may read; a call takes places
-        that are read so. Callers come before callees."""
-        wanted: dict[int, int] = {}
-        for key, named in reversed(self.named.items()):
-            callees = self.original.callees(named.code.fn)
-            for i, places in live_after_calls(named.code, named.calls, self.names, wanted.get(key, 0)).items():
-                wanted[id(callees[i])] = wanted.get(id(callees[i]), 0) | places
-        for key, named in self.named.items():
-            if key not in self.webs:
-                kernel = named.code.fn.info.is_kernel
-                at_return = 0 if kernel else wanted.get(key, 0) & named.summary.writes
-                callees = self.original.callees(named.code.fn)
-                calls = {i: replace(s, behind=wanted.get(id(callees[i]), 0)) for i, s in named.calls.items()}
-                self.webs[key] = webs(named.code, named.blocks, at_return, calls, self.names)
-
-    def _lockstep(self, named: _Named, new: FunctionCode, origin: list[int]) -> Product:
+    def _lockstep(self, named: NamedFunction, new: FunctionCode, origin: list[int]) -> Product:
         """Return the lockstep with the original in the rewritten program's order, as far as it does the same."""
-        values = self.webs[id(named.code.fn)]
+        values = self.named.webs[id(named.code.fn)]
         places = find_places(new, origin)
-        loaded = loaded_words(n.code for n in self.named.values())
+        loaded = loaded_words(n.code for n in self.named.functions.values())
         model = self.original.memory_model
         order = find_order(named.code, named.blocks, values, loaded, new, places, origin, model)
         old = OriginalFunction(named.code, named.blocks, values, self.names, order)
@@ -336,7 +282,7 @@ class _Checker:
     def _values(self, root: Pair, old: Function, new: Function) -> None:
         names = self.names
         for pair in self.order:
-            named = self.named[id(pair.old.fn)]
+            named = self.named.functions[id(pair.old.fn)]
             pair.footprint = footprint(named.summary, pair.new, [c.footprint for c in pair.callees.values()])
         low = new.info.local_bytes
         setting = ProofSetting(
@@ -378,7 +324,7 @@ class _Checker:
 
     def _launch(self, setting: ProofSetting, old: Function, new: Function) -> State:
         """Return the facts at a kernel's start: nothing is written but the local stack register."""
-        entry = self.webs[id(old)].entry
+        entry = self.named.webs[id(old)].entry
         state = State(setting.names, frozenset((*entry.values(), *setting.names.words.values())))
         stack = entry.get(old.info.local_stack)
         if stack is not None:
@@ -401,29 +347,6 @@ class _Checker:
                         found=f"slot {row} counted from the kernel's",
                     )
                 ] = None
-
-
-@dataclass
-class _Named:
-    """A named function is a function of the original with its values named."""
-
-    code: FunctionCode  #: its code
-    blocks: Blocks  #: its basic blocks
-    summary: OriginalSummary  #: what it does to its caller's places
-    calls: dict[int, OriginalSummary]  #: summaries of its callees, by call word
-
-
-class _Unfollowed(Exception):
-    """`_Unfollowed` is raised where the original's calls are beyond any proof."""
-
-
-def _require_followable(name: str, above: tuple[str, ...]) -> None:
-    """Raise _Unfollowed if a function calls itself through `above`, TooMuch if the chain is too deep."""
-    if name in above:
-        cycle = " -> ".join(map(readable, [*above[above.index(name) :], name]))
-        raise _Unfollowed(f"recursion cannot be followed ({cycle}): leave the kernel as it is")
-    if len(above) >= MAX_CHAIN:
-        raise TooMuch("so deep a call chain cannot be followed")
 
 
 def _views(fn: Function) -> list[View]:

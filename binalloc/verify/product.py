@@ -19,6 +19,7 @@ What cannot be shown becomes a `Finding`; a product with findings is incomplete 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from binalloc.isa.kinds import ENDS, LEAVES, Flow
@@ -27,6 +28,7 @@ from binalloc.verify.original import OriginalFunction
 from binalloc.verify.reading.blocks import Places
 from binalloc.verify.reading.code import FunctionCode, text
 from binalloc.verify.reading.exchanges import find_exchanges
+from binalloc.verify.reading.footprint import Footprint
 from binalloc.verify.reading.order import Home, find_homes
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
 from binalloc.verify.remade import told_by
@@ -340,3 +342,23 @@ def _reverse_postorder(root: Position, nodes: dict[Position, LockstepNode]) -> l
             out.append(at)
             stack.pop()
     return out[::-1]
+
+
+@dataclass
+class Pair:
+    """A pair is a rewritten function and the original one that it stands for."""
+
+    product: Product  #: lockstep of the two
+    blocks: list[NodeBlock]  #: straight runs of its nodes
+    index: dict[Position, int]  #: number of the block that starts at a position
+    callees: dict[int, Pair] = field(default_factory=dict)  #: for each call node's n the pair that it enters
+    complete: bool = True  #: the lockstep of this pair and of all its callees was established
+    footprint: Footprint = field(default_factory=Footprint)  #: places that the pair may touch
+
+    @property
+    def old(self) -> OriginalFunction:
+        return self.product.old
+
+    @property
+    def new(self) -> FunctionCode:
+        return self.product.new

@@ -28,8 +28,9 @@ from binalloc.isa.instruction import NO_REGISTER
 from binalloc.isa.interface.places import PRED_BASE, PREDICATES, SLOT_ROW, WORD
 from binalloc.isa.interface.view import Ref
 from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.verify.effects import Effects, contents, step_finding
 from binalloc.verify.original import OriginalFunction
-from binalloc.verify.reading.code import FunctionCode, ref_keys, text, word_keys
+from binalloc.verify.reading.code import FunctionCode, ref_keys, word_keys
 from binalloc.verify.reading.names import (
     TRUTH,
     UNWRITTEN,
@@ -42,30 +43,10 @@ from binalloc.verify.reading.names import (
     slot_of,
 )
 from binalloc.verify.remade import made_by_rows, made_of_values, note_copies
-from binalloc.verify.report import Finding
 from binalloc.verify.values.conditions import Cond
 from binalloc.verify.values.lattice import State
 from binalloc.verify.values.meet import meet_sides
 from binalloc.verify.values.unwritten import predicates, settle, stands, undecided
-
-
-class Effects:
-    """The steps of one function leave these effects: findings, notes, slot rows touched (relative to the entry
-    pointer), and original predicates settled (`Steps.guard`)."""
-
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.notes: list[Finding] = []
-        self.slots_written: set[int] = set()
-        self.slots_touched: dict[int, tuple[str, int]] = {}
-        self.settled: set[int] = set()
-
-    def add(self, other: Effects) -> None:
-        self.findings += other.findings
-        self.notes += other.notes
-        self.slots_written |= other.slots_written
-        self.slots_touched = {**other.slots_touched, **self.slots_touched}
-        self.settled |= other.settled
 
 
 class TransferFunctions:
@@ -349,7 +330,7 @@ class TransferFunctions:
                 -1,
                 operand="address",
                 expected="a known slot pointer",
-                found="RZ" if base is None else self._contents(state, reg_key(base.index)),
+                found="RZ" if base is None else contents(state, reg_key(base.index)),
             )
             return None
         if base.index != self.pointer:
@@ -416,7 +397,7 @@ class TransferFunctions:
         if held and not state.sure(x):
             what = "before anything wrote it" if x in state.free else "where it was not written on every way"
             self.effects.notes.append(
-                self._finding("undefined", f"the original reads {self.names.name(x)} {what}", n, m)
+                step_finding(self.old, self.new, "undefined", f"the original reads {self.names.name(x)} {what}", n, m)
             )
         if held:
             return
@@ -427,22 +408,11 @@ class TransferFunctions:
             m,
             operand=f"{operand} = {row_name(key)}" if operand else row_name(key),
             expected=f"the value of {self.names.name(x)}",
-            found=self._contents(state, key),
+            found=contents(state, key),
         )
 
-    def _contents(self, state: State, key: int) -> str:
-        text = self.names.describe(state.row(key))
-        for conds, mask in sorted(state.C.get(key, {}).items(), key=lambda item: sorted(item[0])):
-            where = " and ".join(f"{self.names.name(p)} is {'true' if v else 'false'}" for p, v in sorted(conds))
-            text += f"; {self.names.describe(mask)} where {where}"
-        return text
-
-    def _finding(self, kind: str, message: str, n: int, m: int, **words: str) -> Finding:
-        what = text(self.new.fn, n) if n >= 0 else self.old.text(m)
-        return Finding(kind, message, self.new.name, n, self.old.name, self.old.number(m), what, **words)
-
     def _fail(self, kind: str, message: str, n: int, m: int, **words: str) -> None:
-        self.effects.findings.append(self._finding(kind, message, n, m, **words))
+        self.effects.findings.append(step_finding(self.old, self.new, kind, message, n, m, **words))
 
 
 def _field(refs: tuple[Ref, ...], unit: int) -> str:

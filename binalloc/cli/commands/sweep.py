@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def _limits() -> tuple[int, int]:
-    from binalloc.models.machines.model import SmLimits
+    from binalloc.models.machines.sections import SmLimits
 
     figure = SmLimits.__dataclass_fields__["blocks_per_sm"].metadata
     return figure["low"], figure["high"]

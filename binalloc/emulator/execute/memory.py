@@ -1,4 +1,4 @@
-"""Loads, stores and atomics execute here: addresses, bounds, spill rules, data. Timing: `memory.coalescing`, `.banks`.
+"""Loads, stores and atomics execute here. Bounds: `execute.bounds`. Timing: `memory.coalescing`, `memory.banks`.
 
 Data moves at issue: execution and timing are one. By the hazard rules results are used only after their scoreboard.
 Lanes act in ascending order, so the highest lane wins a conflicting store.
@@ -6,15 +6,22 @@ Lanes act in ascending order, so the highest lane wins a conflicting store.
 
 from __future__ import annotations
 
-from binalloc.emulator.arithmetic.atomic import adds_halves, atomic32, atomic64, atomic_legal
-from binalloc.emulator.arithmetic.half import HALF, SIGN16
+from binalloc.emulator.arithmetic.atomic import atomic32, atomic64, atomic_legal
 from binalloc.emulator.arithmetic.matrix import giving_lanes
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.execute.addresses import find_addresses
-from binalloc.emulator.execute.counting import buffer_of, count_access
+from binalloc.emulator.execute.bounds import (
+    global_bounds,
+    in_other_regions,
+    local_bounds,
+    lone_halves,
+    misaligned,
+    shared_bounds,
+    within,
+)
+from binalloc.emulator.execute.counting import count_access
 from binalloc.emulator.execute.matrix import lanes_missing, load_matrices
 from binalloc.emulator.execute.operands import first_row
-from binalloc.emulator.execute.regions import in_other_regions
 from binalloc.emulator.memory.banks import shared_time
 from binalloc.emulator.memory.coalescing import add_words, global_access, local_access
 from binalloc.emulator.memory.l1 import make_access
@@ -24,12 +31,9 @@ from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
 from binalloc.emulator.state.layout import (
     FULL,
-    GRANULE_SHIFT,
     LOCAL_WINDOW,
-    MAP_SHIFT,
     RZ,
     SHARED_WINDOW,
-    SLOT_ROW,
     WINDOW_SIZE,
     WORD,
     AccessCode,
@@ -40,108 +44,6 @@ from binalloc.emulator.state.layout import (
 from binalloc.emulator.state.memory_layout import CONSTANTS_BIT, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.scan import lowest_bit
-
-
-@device(apart=True)
-def misaligned(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int) -> None:
-    """Report a fault of the first misaligned lane, if there is one."""
-    for t in range(g.lanes):
-        if (mask >> t) & 1 and s.addr[t] & (size - 1):
-            set_fault(g, s, Fault.MISALIGNED, w, pc, t, s.addr[t], size, 0)
-            return
-
-
-@device
-def within(g: Gpu, s: Sm, mask: int, low: int, high: int, size: int) -> int:
-    """Return the first lane of `mask` whose access is not inside [low, high), or -1. 0 <= low, high <= 2^62."""
-    last = high - size  # addresses may be any numbers: a sum with one of them could wrap, this cannot
-    wrong = 0
-    for t in range(g.lanes):
-        outside = 1 if s.addr[t] < low or s.addr[t] > last else 0
-        wrong |= outside & (mask >> t)
-    if wrong:
-        for t in range(g.lanes):
-            if (mask >> t) & 1 and (s.addr[t] < low or s.addr[t] > last):
-                return t
-    return -1
-
-
-@device(apart=True)
-def heap_bounds(g: Gpu, s: Sm, global_: Words, w: int, pc: int, mask: int, size: int) -> None:
-    """Report the first lane not in a granule of a live block, by the heap's map. All are in the heap and aligned."""
-    first = (g.heap_map - g.global_base) >> 2
-    for t in range(g.lanes):
-        if (mask >> t) & 1:
-            granule = (s.addr[t] - g.heap_start) >> GRANULE_SHIFT
-            word = int(global_[first + (granule >> MAP_SHIFT)]) + 0
-            if (word >> (granule & ((1 << MAP_SHIFT) - 1))) & 1 == 0:
-                set_fault(g, s, Fault.HEAP, w, pc, t, s.addr[t], size, 0)
-                return
-
-
-@device(apart=True)
-def global_bounds(g: Gpu, s: Sm, global_: Words, w: int, pc: int, mask: int, size: int) -> None:
-    """Report the first lane that is not inside one buffer; lanes mostly share one. As in `within`, no sum wraps."""
-    rest = mask
-    while rest:
-        lane = 0
-        while not (rest >> lane) & 1:
-            lane += 1
-        b = buffer_of(g, s.addr[lane])
-        last = g.buffer_end[b] - size if b >= 0 else 0
-        if b < 0 or s.addr[lane] > last:
-            set_fault(g, s, Fault.GLOBAL, w, pc, lane, s.addr[lane], size, b)
-            return
-        inside = 0
-        for t in range(g.lanes):
-            ok = 1 if s.addr[t] >= g.buffer_start[b] and s.addr[t] <= last else 0
-            inside |= ok << t
-        if g.buffer_start[b] == g.heap_start:
-            heap_bounds(g, s, global_, w, pc, rest & inside, size)
-            if g.fault:
-                return
-        rest &= ~inside
-
-
-@device(apart=True)
-def lone_halves(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, shift: int) -> int:
-    """Return the lanes whose atomic adds to two halves, and -0 to the half from bit `shift` on. That half does not
-    change, and need not be inside."""
-    found = 0
-    if adds_halves(program[pc, Column.AOP], program[pc, Column.ATYP]):
-        for t in range(g.lanes):
-            found |= (1 if (int(s.b[t]) >> shift) & HALF == SIGN16 else 0) << t
-    return found & mask
-
-
-@device(apart=True)
-def shared_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
-    """Check that user accesses end below the slots, and spill accesses hit the thread's word in its warp's rows."""
-    if not spill:
-        limit = s.shared_limit[s.block_of[w]]
-        lane = within(g, s, mask, 0, limit, size)
-        if lane >= 0:
-            set_fault(g, s, Fault.SHARED, w, pc, lane, s.addr[lane], size, limit)
-        return
-    low = g.slot_base + s.in_block[w] * g.slot_bytes
-    lane = within(g, s, mask, low, low + g.slot_bytes, size)
-    if lane < 0:
-        for t in range(g.lanes):
-            if (mask >> t) & 1 and ((s.addr[t] - low) & (SLOT_ROW - 1) != WORD * t or size != WORD):
-                lane = t
-                break
-    if lane >= 0:
-        set_fault(g, s, Fault.SPILL, w, pc, lane, s.addr[lane], low, low + g.slot_bytes)
-
-
-@device(apart=True)
-def local_bounds(g: Gpu, s: Sm, w: int, pc: int, mask: int, size: int, spill: int) -> None:
-    """Check that user accesses stay in the frames, and spill accesses in the spill area behind them."""
-    low = g.local_user if spill else 0
-    high = g.local_total if spill else g.local_user
-    lane = within(g, s, mask, low, high, size)
-    if lane >= 0:
-        set_fault(g, s, Fault.SPILL if spill else Fault.LOCAL, w, pc, lane, s.addr[lane], low, high)
 
 
 @device

@@ -9,8 +9,9 @@ from binalloc.emulator.execute.texture import side_at
 from binalloc.emulator.state.arrays import Grid
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import FULL, Column, Fault, Handle, TextureColumn
+from binalloc.emulator.state.layout import FULL, Column, Fault
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.texture_layout import Handle, TextureColumn
 from binalloc.isa.table.opcodes import SURFACE_BOUNDS, TEXTURE_QUERIES
 
 

@@ -17,19 +17,10 @@ from binalloc.emulator.memory.l1 import make_access
 from binalloc.emulator.state.arrays import Cube, Grid, Words
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
-from binalloc.emulator.state.layout import (
-    FULL,
-    HANDLE_BITS,
-    RZ,
-    TEXEL_SIGNED,
-    Column,
-    Fault,
-    Handle,
-    Outside,
-    TextureColumn,
-)
+from binalloc.emulator.state.layout import FULL, RZ, Column, Fault
 from binalloc.emulator.state.memory_layout import LINE_SHIFT, LINE_WORDS, LinePolicy
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.texture_layout import HANDLE_BITS, TEXEL_SIGNED, Handle, Outside, TextureColumn
 from binalloc.isa.table.opcodes import TEXTURE_LAYERS
 
 FARTHEST = 2.0**40  # ISA.md's limit of coordinates in texels: their floor fits an integer

@@ -37,6 +37,7 @@ from binalloc.emulator.state.memory_layout import (
 )
 from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
 from binalloc.emulator.state.records import Gpu, Sm
+from binalloc.emulator.state.texture_layout import MAX_TEXTURES, TEXTURE_COLUMNS
 from binalloc.errors import Hint, LimitHit, Refused, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.places import DEEP_STACK_ENTRIES, STACK_ENTRIES
@@ -136,8 +137,8 @@ class LaunchedDevice:
             for field, value in zip(("heap_start", "heap_map"), memory.runtime.heap(), strict=True):
                 self.put(field, value)
         self.bound([(start, end) for _, start, end in memory.places()])
-        table = np.zeros((L.MAX_TEXTURES, L.TEXTURE_COLUMNS), np.int64)
-        table[: len(memory.rows)] = np.array(memory.rows, np.int64).reshape(-1, L.TEXTURE_COLUMNS)
+        table = np.zeros((MAX_TEXTURES, TEXTURE_COLUMNS), np.int64)
+        table[: len(memory.rows)] = np.array(memory.rows, np.int64).reshape(-1, TEXTURE_COLUMNS)
         self.put("textures", len(memory.rows))
         self.put("texture", table)
 

@@ -14,6 +14,7 @@ from binalloc.emulator.host.placing import Symbols, initial, place_textures, tex
 from binalloc.emulator.host.runtime import HeapUse, Printed, Runtime
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
+from binalloc.emulator.state.texture_layout import MAX_TEXTURES
 from binalloc.errors import LimitHit, UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Module
 from binalloc.isa.runtime import GRID, OWN, WORKSPACE
@@ -120,9 +121,9 @@ class GlobalMemory:
 
     def _add_row(self, argument: Argument) -> None:
         """Enter a texture or surface, whose contents have their place, into the table."""
-        if len(self.rows) == L.MAX_TEXTURES:
+        if len(self.rows) == MAX_TEXTURES:
             raise UsageError(
-                "too many textures and surfaces", found=len(self.rows) + 1, expected=f"at most {L.MAX_TEXTURES}"
+                "too many textures and surfaces", found=len(self.rows) + 1, expected=f"at most {MAX_TEXTURES}"
             )
         name, texture = argument.name, argument.texture
         assert texture is not None

@@ -9,6 +9,7 @@ import numpy as np
 
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
+from binalloc.emulator.state.texture_layout import TEXEL_KINDS, TEXTURE_COLUMNS, Handle, Outside, TextureColumn
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Function, GlobalVar, Module
 from binalloc.launch.placing import BUFFER_ALIGN, FIRST_BUFFER
@@ -117,22 +118,22 @@ def texture_row(a: Argument, start: int) -> list[int]:
     t = a.texture
     assert t is not None
     depth, height, width = (1, 1, *t.sides)[-3:]
-    x, y, z = [L.Outside.names.index(m) for m in (*t.address, AddressMode.CLAMP, AddressMode.CLAMP)[:3]]
+    x, y, z = [Outside.names.index(m) for m in (*t.address, AddressMode.CLAMP, AddressMode.CLAMP)[:3]]
     kind, size = a.numpy_dtype.kind, a.numpy_dtype.itemsize
     as_float = kind == "f" or t.read != TextureRead.ELEMENT
-    column = L.TextureColumn
+    column = TextureColumn
     row = {
         column.START: start, column.DIMENSIONS: len(t.sides), column.CHANNELS: t.channels, column.BYTES: size,
         column.WIDTH: width, column.HEIGHT: height, column.DEPTH: depth,
-        column.KIND: L.TEXEL_KINDS.index(kind), column.FLOAT: int(as_float),
+        column.KIND: TEXEL_KINDS.index(kind), column.FLOAT: int(as_float),
         column.LINEAR: int(t.filter == TextureFilter.LINEAR), column.NORMALIZED: int(t.normalized),
         column.LAYERS: list(TextureLayers).index(t.layers),
         column.MODE_X: x, column.MODE_Y: y, column.MODE_Z: z,
         column.LEVELS: t.levels, column.BLENDED: int(t.blend == TextureFilter.LINEAR),
         column.BIAS: _pattern(t.bias), column.LEAST: _pattern(t.clamp[0]), column.MOST: _pattern(t.clamp[1]),
-        column.OF: L.Handle.TEXTURE, column.TYPE: _TYPES[kind, size, t.read != TextureRead.ELEMENT],
+        column.OF: Handle.TEXTURE, column.TYPE: _TYPES[kind, size, t.read != TextureRead.ELEMENT],
         column.ORDER: _ORDERS[t.channels],
     }  # fmt: skip
     if a.kind == ArgumentKind.SURFACE:  # layers are what cubes are for it
-        row |= {column.OF: L.Handle.SURFACE, column.LAYERS: int(t.layers != TextureLayers.NONE)}
-    return [row[n] for n in range(L.TEXTURE_COLUMNS)]
+        row |= {column.OF: Handle.SURFACE, column.LAYERS: int(t.layers != TextureLayers.NONE)}
+    return [row[n] for n in range(TEXTURE_COLUMNS)]

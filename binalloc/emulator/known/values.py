@@ -19,6 +19,7 @@ from binalloc.emulator.execute.texture import along, layer_of, offset_on
 from binalloc.emulator.execute.warp import SpecialRead
 from binalloc.emulator.host.staging import Constants
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.texture_layout import HANDLE_BITS, TextureColumn
 from binalloc.isa.instruction import Instr
 from binalloc.isa.kinds import Access, Space
 
@@ -107,14 +108,14 @@ def comparison_of(instr: Instr, row: Row) -> Callable[[Values], Comparison | Non
 
 
 def _texel(row: Row, textures: Sequence[Sequence[int]]) -> Source:
-    column = L.TextureColumn
+    column = TextureColumn
     handle, axes = _word(row, "b", 0), row[_C.TDIM] + 1
     sources = [_word(row, *place) for place in (("a", 0), ("a", 1), ("c", 0))[:axes]]
 
     def address(v: Values) -> Known:
         h, bits, offsets = handle(v), [source(v) for source in sources], 0
         if h is not None and row[_C.TOFF]:
-            h, offsets = h & (1 << L.HANDLE_BITS) - 1, h >> L.HANDLE_BITS
+            h, offsets = h & (1 << HANDLE_BITS) - 1, h >> HANDLE_BITS
         if h is None or None in bits or not 1 <= h <= len(textures) or row[_C.TLOD]:
             return None
         t, index = textures[h - 1], 0

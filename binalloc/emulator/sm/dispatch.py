@@ -54,9 +54,8 @@ def start_delay(g: Gpu, block: int) -> int:
 
 @device(apart=True)
 def dispatch(g: Gpu, s: Sm, program: Grid, regs: Cube, hazard: Cube, shared: Grid, local: Cube) -> int:
-    """Place a block, if there is one and room for it, and return its slot, else -1. Its warps may issue at once."""
-    if g.cycle < next_launch(g, s):
-        return -1
+    """Place the next block, if there is room for it, and return its slot, else -1. Its warps may issue at once. To be
+    called where `next_launch` has come."""
     block = block_for(g, s)
     slot = block_slot(g, s)
     if slot < 0:

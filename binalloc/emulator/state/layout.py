@@ -109,62 +109,6 @@ WINDOW_SIZE = isa.WINDOW_SIZE
 GRANULE_SHIFT = runtime.GRANULE.bit_length() - 1  # log2 of the heap's granule in bytes
 MAP_SHIFT = 5  # a word of the heap's map has 32 bits
 
-# -- textures: columns of their table, channel kinds, address modes
-MAX_TEXTURES = 64  # textures and surfaces of a launch; their table is an array of the record. Chosen by hand
-
-
-class TextureColumn(Codes):
-    """The table of textures and surfaces has these columns. The modes of the three axes are adjacent, and so are their
-    lengths."""
-
-    START: int
-    DIMENSIONS: int
-    WIDTH: int
-    HEIGHT: int
-    DEPTH: int
-    CHANNELS: int
-    BYTES: int
-    KIND: int
-    FLOAT: int
-    LINEAR: int
-    NORMALIZED: int
-    LAYERS: int  #: how the last axis counts layers, as TEX's modifier has it; 0 where it is a plain axis
-    MODE_X: int
-    MODE_Y: int
-    MODE_Z: int
-    LEVELS: int
-    BLENDED: int
-    BIAS: int  #: bit pattern of an f32
-    LEAST: int  #: bit pattern of an f32
-    MOST: int  #: bit pattern of an f32
-    OF: int
-    TYPE: int
-    ORDER: int
-
-
-class Handle(Codes):
-    """A handle that a kernel has names a texture, a surface or nothing."""
-
-    NOTHING: int
-    TEXTURE: int
-    SURFACE: int
-
-
-HANDLE_BITS = 20  # bits of a handle under .AOFFI; above it come four bits of offset for each axis
-TEXTURE_COLUMNS = len(TextureColumn.names)
-TEXEL_KINDS = ("u", "i", "f")
-TEXEL_SIGNED = TEXEL_KINDS.index("i")
-
-
-class Outside(Codes):
-    """Texels outside of a texture are found in one of these ways. They are the address modes of launch files."""
-
-    CLAMP: int
-    BORDER: int
-    WRAP: int
-    MIRROR: int
-
-
 MOST_SEED = 1 << 20  # seeds are below it, so the hash of a seed (`sm.dispatch.start_delay`) stays within 64 bits
 SKEW_CYCLES = 64  # with skew, blocks start up to 63 cycles later, as TIMING.md specifies
 

@@ -35,7 +35,6 @@ from binalloc.emulator.state.layout import (
     MAX_BUFFERS,
     MAX_PORTS,
     MAX_SCHEDULERS,
-    MAX_TEXTURES,
     MAX_WARPS,
     NODES_PER_WARP,
     NOTES,
@@ -44,7 +43,6 @@ from binalloc.emulator.state.layout import (
     ROWS,
     STACK_COLUMNS,
     STACK_ROWS,
-    TEXTURE_COLUMNS,
     UNITS,
     USED_BITS,
     WARP_STATES,
@@ -59,6 +57,7 @@ from binalloc.emulator.state.parts.regions import RegionRecord
 from binalloc.emulator.state.parts.register_file import RegisterFileFigures, RegisterFileRecord
 from binalloc.emulator.state.parts.scheduler import SchedulerRecord
 from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
+from binalloc.emulator.state.texture_layout import MAX_TEXTURES, TEXTURE_COLUMNS
 
 
 class Record:

@@ -7,13 +7,16 @@ from binalloc.emulator.checks.history import Before
 from binalloc.emulator.checks.poison import Sink
 from binalloc.emulator.execute.surface import Amiss
 from binalloc.emulator.state import layout as L
+from binalloc.emulator.state.texture_layout import TextureColumn
 from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.deadlock import explain
-from binalloc.emulator.stops.recursion import is_overflow, overflow_fault, too_many_entries
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, null_of_malloc, stop_fault
 from binalloc.errors import Hint, KernelFault
+from binalloc.isa.runtime import STACK_TRAP
+from binalloc.isa.table.fields import RZ
 from binalloc.isa.table.opcodes import ATOMIC_OPS, ATOMIC_TYPES, BAR_MODES
 from binalloc.launch.sampling import TextureLayers
+from binalloc.printable import count
 
 _NAMES = {
     L.Fault.GLOBAL: "global memory access out of bounds",
@@ -180,7 +183,7 @@ def surface(c: StoppedContext, a: int, b: int, d: int) -> tuple[str, str, str | 
     if amiss == Amiss.HANDLE:
         return f"handle {handle:#x}", "the handle of a surface that the launch names", None
     row = [int(x) for x in c.engine.get(c.g, 0, "texture")[handle - 1]]
-    column = L.TextureColumn
+    column = TextureColumn
     dimensions, layers = row[column.DIMENSIONS], row[column.LAYERS]
     if amiss == Amiss.GEOMETRY:
         return f"surface {handle} {_texture(dimensions + 4 * layers)}", f"one {_texture(wanted)}", None
@@ -236,3 +239,39 @@ def hazard(c: StoppedContext, code: int, row: int, a: int, b: int, d: int) -> tu
     else:
         expected = f"{b} more cycles of stall counts between them" if code == L.Fault.RAW else "a later result"
     return found, expected, Hint("Run {schedule}.")
+
+
+# -- functions that have called themselves too often
+
+
+def is_overflow(c: StoppedContext, word: int) -> bool:
+    """Return whether the instruction at a code word is the trap of a function whose frame does not fit."""
+    place = c.program.place(word)
+    assert place is not None
+    instr = place[0].instrs[place[1]]
+    return instr.op.name == "ST" and (instr.f["ra"], instr.f["moff"]) == (RZ, STACK_TRAP)
+
+
+def overflow_fault(c: StoppedContext, place: str) -> KernelFault:
+    """Return the fault of a function that found no room for its frame."""
+    function = c.program.place(c.of("fault_pc"))
+    assert function is not None
+    frame = count(function[0].info.local_frame, "byte")
+    given = next((record["stack_bytes"] for record in c.device.module.provenance if "stack_bytes" in record), None)
+    found = f"{function[0].name} needs a frame of {frame}, {calls_deep(c)} deep"
+    expected = "frames that fit the stack" + (f" of {given:,} bytes per thread" if isinstance(given, int) else "")
+    remedy = Hint("Import the PTX with more {stack_bytes}, or end the recursion sooner (does it end at all?).")
+    return KernelFault("stack overflow", place=place, found=found, expected=expected, remedy=remedy)
+
+
+def too_many_entries(c: StoppedContext, entries: int) -> tuple[str, str, str]:
+    """Return (found, expected, remedy) of a full reconvergence stack."""
+    found = f"more than {entries} entries, {calls_deep(c)} deep"
+    return found, f"at most {entries}", "Recursion or divergence nests too deep: does it end?"
+
+
+def calls_deep(c: StoppedContext) -> str:
+    """Return in words how many calls the faulting warp is in."""
+    sm, w = c.of("fault_sm"), c.of("fault_warp")
+    entries = c.at(sm, "stack")[w, : int(c.at(sm, "sp")[w]) + 1]
+    return count(int((entries[:, L.StackColumn.KIND] == L.EntryKind.CALL).sum()), "call")

@@ -17,7 +17,7 @@ from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
-from binalloc.models.machines.model import CYCLES_MAX
+from binalloc.models.machines.sections import CYCLES_MAX
 
 APART = CYCLES_MAX + 1_000  # cycles between the two moments: longer than any latency or interval
 STEPS = 2_048  # cycles with events in which the state may come back; a longer loop is not found. Chosen by hand

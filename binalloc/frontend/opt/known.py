@@ -10,7 +10,6 @@ from binalloc.frontend.emitter import FLOAT, BankConst, Imm, Source
 from binalloc.frontend.ir import FIRST_PREDICATE, FIRST_REGISTER, PT, RZ, Routine, VirtualNode
 from binalloc.frontend.opt import operands as ops
 from binalloc.frontend.opt.facts import UnitFacts
-from binalloc.frontend.opt.products import summed_products
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import REG
 from binalloc.isa.table.opcodes import OpSpec
@@ -37,7 +36,7 @@ class KnownFacts:
         self.block = 0  #: position of the current block
         #: constant pair -> aligned pairs with its value, each with the position of its block
         self.pairs_of: dict[BankConst, list[tuple[int, int]]] = {}
-        self.summed = summed_products(routine, facts)  #: see `summed_products`
+        self.summed = _summed_products(routine, facts)  #: see `_summed_products`
 
     # -- questions
 
@@ -157,3 +156,36 @@ class KnownFacts:
         low = BankConst(high.bank, high.offset - 4)
         if width > 1 and (unit - start) % 2 and self.copy.get(unit - 1) == low:
             self.pairs_of.setdefault(low, []).append((unit - 1, self.block))
+
+
+def _summed_products(routine: Routine, facts: UnitFacts) -> set[int]:
+    """Return the first units of wide products without addend, if all their readers are halves of sums that may merge
+    them.
+
+    IMAD.WIDE has an addend, so a product with one reader, a sum, is merged with it (`rules_integer`). For several
+    readers the merge pays, too, if all of them are sums. A sum takes two instructions. A product with an addend takes
+    one, or two where its factor and its addend are both constant, and the product itself goes away. Between the sums
+    the factor, one register, is kept instead of the pair.
+    """
+    left: dict[int, int] = {}
+    for node in routine.nodes():
+        instr = node.instr
+        if instr.op.name == "IMAD.WIDE" and facts.is_stable(instr.f["rd"]) and ops.read(instr).c == RZ:
+            first = instr.f["rd"]
+            left |= {unit: facts.reads[unit - FIRST_REGISTER] for unit in (first, first + 1)}
+    for node in routine.nodes():
+        if left and _half(node, facts):
+            for ref in node.view.uses:
+                if ref.file == REG and ref.index in left:
+                    left[ref.index] -= 1
+    return {unit for unit, others in left.items() if not others and left.get(unit + 1) == 0}
+
+
+def _half(node: VirtualNode, facts: UnitFacts) -> bool:
+    """Return whether a node is half of a 64-bit sum of two values in registers or in constant memory."""
+    instr = node.instr
+    if instr.op.name != "IADD3" or instr.guarded or not facts.is_stable(instr.f["rd"]):
+        return False
+    o = ops.read(instr)
+    high = bool(instr.f["x"])
+    return high != (instr.f["pd0"] != PT) and not o.marks and o.c == RZ and not isinstance(o.b, Imm)

@@ -79,7 +79,7 @@ class Loom:
         return write_module(module)
 
     def sections(self, data: bytes) -> list[FileSection]:
-        from binalloc.isa.container.sections import sections
+        from binalloc.isa.container.files import sections
 
         return sections(data)
 

@@ -17,14 +17,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import run_launch
+from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Control, Module
 from binalloc.isa.interface.places import LANES
 from binalloc.isa.sets.files import assemble
 from binalloc.isa.timing import LONGEST_STALL
-from binalloc.laboratory.smem_cost.bank_times import BankTimes
 from binalloc.launch.types import Argument, ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
 
@@ -59,6 +60,34 @@ _AFTER = """
     EXIT
 .end
 """
+
+
+class BankTimes:
+    """An observer of `run` records when the shared accesses of SM 0 went through the banks."""
+
+    def __init__(self) -> None:
+        #: (cycle of issue, passes) of the shared accesses; several of one cycle are one here
+        self.accesses: list[tuple[int, int]] = []
+        self.arrivals: list[int] = []  #: cycles in which warps came to a barrier, one for each
+        self._passes = 0
+
+    def __call__(self, device: LaunchedDevice, cycle: int) -> None:
+        """Record what the cycle just done added to the counters."""
+        stat = device.engine.view(device.sms, 0, "stat")
+        passes = int(stat[Stat.SHARED_PASSES])
+        if passes > self._passes:
+            self.accesses.append((cycle, passes - self._passes))
+            self._passes = passes
+        self.arrivals += [cycle] * (int(stat[Stat.BARRIERS]) - len(self.arrivals))
+
+    def taken(self, first: int, last: int) -> int:
+        """Return the cycles from `first` to before `last` in which the banks made a pass."""
+        total = 0
+        until = first
+        for cycle, passes in self.accesses:
+            until, before = max(until, min(cycle + passes, last)), max(until, cycle)
+            total += max(until - before, 0)
+        return total
 
 
 @dataclass(frozen=True)

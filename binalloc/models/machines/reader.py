@@ -1,6 +1,6 @@
 """This module reads and checks machine files: TOML in which every figure is a table of value, unit and source.
 
-Needs the sections of `binalloc.models.machines.model`, whose fields are the schema (type, unit and range are written
+Needs the sections of `binalloc.models.machines.sections`, whose fields are the schema (type, unit and range are written
 there and nowhere else). Leaves a `Machine`, or raises a MalformedInput with the file, the key, the value found and the
 value expected. Unknown and missing keys, wrong types and units, and figures that contradict each other are all refused.
 """
@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeVar, get_type_hints
 
 from binalloc.errors import Hint, MalformedInput, UsageError
 from binalloc.isa.timing import UNIT_CLASSES
-from binalloc.models.machines import model
+from binalloc.models.machines import sections
 from binalloc.models.machines.aliases import by_alias, by_target, near
 from binalloc.models.machines.files import (
     DEFAULT_MACHINE,
@@ -30,8 +30,9 @@ from binalloc.models.machines.files import (
     machine_file,
 )
 from binalloc.models.machines.limits import LIMITS, SHARED_STEPS
-from binalloc.models.machines.model import Figure, Machine, PortGroup, Unit, Units
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import Rule
+from binalloc.models.machines.sections import Figure, PortGroup, Unit, Units
 from binalloc.models.machines.unloaded import MOST_TICKS, RATE_DENOMINATOR, closed_bank_cycles, link_cycles
 from binalloc.plugins.entries import PluginEntry
 from binalloc.plugins.fault import PluginFault
@@ -44,26 +45,26 @@ WORD = 4  # bytes
 # a name is also the stem of a file, and scheduled binaries record it
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _SECTIONS: tuple[tuple[str, str, type], ...] = (
-    ("chip", "chip", model.Chip),
-    ("clock", "clock", model.Clock),
-    ("schedulers", "schedulers", model.Schedulers),
-    ("sm", "sm", model.SmLimits),
-    ("occupancy", "occupancy_rule", model.OccupancyRule),
-    ("dispatch", "dispatch", model.Dispatch),
-    ("shared", "shared", model.SharedMemory),
-    ("coalescing", "coalescing", model.Coalescing),
-    ("l1", "l1", model.L1Cache),
-    ("interconnect", "interconnect", model.Interconnect),
-    ("l2", "l2", model.L2Cache),
-    ("dram", "dram", model.Dram),
-    ("constant", "constant", model.ConstantCache),
-    ("search", "search", model.Search),
+    ("chip", "chip", sections.Chip),
+    ("clock", "clock", sections.Clock),
+    ("schedulers", "schedulers", sections.Schedulers),
+    ("sm", "sm", sections.SmLimits),
+    ("occupancy", "occupancy_rule", sections.OccupancyRule),
+    ("dispatch", "dispatch", sections.Dispatch),
+    ("shared", "shared", sections.SharedMemory),
+    ("coalescing", "coalescing", sections.Coalescing),
+    ("l1", "l1", sections.L1Cache),
+    ("interconnect", "interconnect", sections.Interconnect),
+    ("l2", "l2", sections.L2Cache),
+    ("dram", "dram", sections.Dram),
+    ("constant", "constant", sections.ConstantCache),
+    ("search", "search", sections.Search),
 )
 """(key in the file, attribute of `Machine`, its class) of each section that a file must have."""
 _OPTIONAL: tuple[tuple[str, type], ...] = (
-    ("register_file", model.RegisterFile),
-    ("constant_cache", model.ConstantLines),
-    ("instruction_cache", model.InstructionCache),
+    ("register_file", sections.RegisterFile),
+    ("constant_cache", sections.ConstantLines),
+    ("instruction_cache", sections.InstructionCache),
 )
 """Sections that a file may leave out, since their figures may not have been measured by anyone.
 
@@ -262,8 +263,8 @@ class _Reader:
     def port_groups(self, document: dict[str, Any]) -> tuple[PortGroup, ...]:
         at, owned = self.root.sub("port_groups"), self.root.sub("partitions")
         table = at.table(document["port_groups"])
-        if len(table) > model.MOST_PORT_GROUPS:
-            at.fail("too many port groups", len(table), f"at most {model.MOST_PORT_GROUPS}")
+        if len(table) > sections.MOST_PORT_GROUPS:
+            at.fail("too many port groups", len(table), f"at most {sections.MOST_PORT_GROUPS}")
         divided = owned.whole(document["partitions"], table)
         return tuple(
             PortGroup(

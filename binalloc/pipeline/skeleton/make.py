@@ -9,7 +9,7 @@ from binalloc.analysis.program import analyse
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.names import of_the_compiler
 from binalloc.launch.schema import parse_launch
-from binalloc.launch.types import DTYPES
+from binalloc.launch.types import DTYPES, Launch
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.model import Machine
 from binalloc.names.demangle import demangle
@@ -56,6 +56,14 @@ def skeleton_of(
     best.notes = _notes(module, facts) + best.notes
     best.entries = _with_fronts(best.entries) + _symbols(module)
     return best
+
+
+def suggested_launch(module: Module, kernel: str, machine: Machine, block: Three | None = None) -> Launch:
+    """Return the launch that `launch-skeleton` would write for a kernel without a launch file, so that it can be run.
+
+    block: the user's block size; None to choose one. Raises what `skeleton_of` raises.
+    """
+    return parse_launch(skeleton_of(module, kernel, machine, block=block).table())
 
 
 def _tries(grid: Three, block: Three, free: bool) -> list[Sizes]:

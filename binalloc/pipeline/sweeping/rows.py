@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from binalloc.emulator.policies.gates.table import STALL_NAMES
-from binalloc.pipeline.steps.row import INFEASIBLE, OK, Row
+from binalloc.pipeline.steps.row import INFEASIBLE, OK, Row, known
 from binalloc.pipeline.sweeping.cache import Outcome
 from binalloc.pipeline.sweeping.configuration import ORIGINAL, Configuration
 from binalloc.printable import count, one_line
@@ -69,8 +69,7 @@ class Found:
 
 def cycles_of(row: Row) -> int:
     """Return the cycles of a row that ran."""
-    assert row.cycles is not None
-    return row.cycles
+    return known(row.cycles)
 
 
 def row_of(asked: Configuration, found: Found | None) -> Row:

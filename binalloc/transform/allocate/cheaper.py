@@ -6,17 +6,31 @@ estimate the cost of the spill code, and only allocate registers if that may pay
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 
+import numpy as np
+from numpy.typing import NDArray
+
+from binalloc.models.allocation.homes import Homes, choose_homes
+from binalloc.models.allocation.regions import RegionChoice
+from binalloc.models.allocation.search import search
 from binalloc.transform.allocate.attempt import Attempt, by_regions, colour_functions
 from binalloc.transform.allocate.functions.effort import is_large, is_searched
 from binalloc.transform.allocate.functions.function import OneFunction
 from binalloc.transform.allocate.functions.procedure import cost_alone
-from binalloc.transform.allocate.functions.registers import Infeasible, RegisterAllocation, TooDear
-from binalloc.transform.allocate.functions.search_further import search_further
+from binalloc.transform.allocate.functions.registers import (
+    Infeasible,
+    RegisterAllocation,
+    SpillOptions,
+    TooDear,
+    allocate_registers,
+)
 from binalloc.transform.allocate.functions.whole import whole_allocation, whole_cost, whole_cost_at_least
+from binalloc.transform.spill.prices import Prices
 from binalloc.transform.virtual.analysed import Analysed
+from binalloc.transform.virtual.contract import Contract
 
 ONE_MORE = 0.75
 """Lower limit of the share of the spill cost that remains with one register more. It is an estimate, only used for
@@ -40,7 +54,7 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     function = attempt.function(name)
     one, first = (function.available, function.contracts), found
     if first is not None and first.rounds and is_searched(given):
-        found = function.once(("further", prices, slots), lambda: search_further(first, *one, prices, slots))
+        found = function.once(("further", prices, slots), lambda: _search_further(first, *one, prices, slots))
         cost = cost_alone(found, own, prices)
     accesses = (cost if found is None else found.spill_cost(prices)) / prices.usual
     if _whole_is_cheaper(function, given, accesses):
@@ -50,6 +64,33 @@ def by_regions_or_whole(attempt: Attempt, name: str) -> RegisterAllocation:
     if found is None:
         raise TooDear(given)
     return found
+
+
+def _search_further(
+    found: RegisterAllocation, available: int, contracts: Mapping[str, Contract], prices: Prices, slots: int
+) -> RegisterAllocation:
+    """Search for a cheaper first round of spilling, for an allocation that has spill code, and return the cheaper
+    allocation. slots: how many there are, 0 where memory has the cost of `prices`.
+
+    Both are compared as emitted, since a choice that is cheaper by regions may need more registers for its
+    recomputations, or other slots.
+    """
+    first = found.rounds[0]
+    assert first.homes is not None, "values left region by region"
+    assert first.choice is not None, "values left region by region"
+    better = search(first.homes, first.room.pressure, first.room.capacity, first.choice)
+    if better is first.choice:
+        return found
+    choices = iter([better])
+
+    def given(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> RegionChoice:
+        return next(choices, None) or choose_homes(homes, pressure, capacity)
+
+    try:
+        other = allocate_registers(found.given, available, contracts, SpillOptions(prices, given, slots))
+    except Infeasible:
+        return found
+    return other if cost_alone(other, slots, prices) < cost_alone(found, slots, prices) else found
 
 
 def _whole_is_cheaper(function: OneFunction, given: Analysed, cost: float) -> bool:

@@ -66,6 +66,35 @@ def arrange(where: dict[int, int], available: int, wanted: ItemDemand) -> Arrang
     return best
 
 
+def without_moves(
+    where: Mapping[int, int], free: int, available: int, wanted: ItemDemand
+) -> dict[Wide, int] | None:
+    """Return the first registers of the results if nothing has to move, preferred ones first; None if something has to.
+    free: registers that hold nothing before the item, as bits."""
+    if not all(_side_by_side(where, values, alignment) for values, alignment in wanted.operands.items()):
+        return None
+    for v in wanted.ending:
+        if v in where:
+            free |= 1 << where[v]
+    bases: dict[Wide, int] = {}
+    for values, (alignment, standing) in wanted.results.items():
+        places = [where[v] - i for i, v in enumerate(standing) if v != NONE]
+        mask = sum(1 << i for i, v in enumerate(standing) if v == NONE)
+        home = wanted.home[values[0]]
+        tried = places[:1] or [home, *range(0, available.bit_length(), alignment)]
+        base = next((b for b in tried if b >= 0 and b % alignment == 0 and free >> b & mask == mask), NONE)
+        if base == NONE or any(place != base for place in places):
+            return None
+        bases[values] = base
+        free &= ~(mask << base)
+    return bases
+
+
+def _side_by_side(where: Mapping[int, int], values: Wide, alignment: int) -> bool:
+    base = where[values[0]]
+    return base % alignment == 0 and all(where[v] == base + i for i, v in enumerate(values))
+
+
 class _Run(NamedTuple):
     """A run is the values of a wide operand, or of several that have values in common."""
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from binalloc.bitset import bits, lowest
 from binalloc.isa.sets.table import view
 from binalloc.models.allocation.terms import Value
-from binalloc.transform.assign.arrange import NONE, ItemDemand, Wide, WideResult, arrange
+from binalloc.transform.assign.arrange import NONE, ItemDemand, Wide, WideResult, arrange, without_moves
 from binalloc.transform.assign.moves import in_sequence
 from binalloc.transform.assign.placed import NoPlace, Placed, ScanPlan
 from binalloc.transform.virtual.code import EXCHANGE, KEEP, MOVED, Item, VCode, VOperand, copy_item
@@ -212,11 +212,9 @@ class _Scan:
             taken |= 1 << r | (1 << self.where[v] if v in self.where else 0)
         held = {r: v for r, v in self.holder.items() if v in wanted}
         vacated = {r for _, r in moves}.difference(wanted.values())
-        self._emit(moves, held, self.plan.available & ~taken, vacated, self._edge_weight(b, s), items)
+        weight = min(self.flat.weights[b], self.flat.weights[s])
+        self._emit(moves, held, self.plan.available & ~taken, vacated, weight, items)
         self.edges.append((b, s, items))
-
-    def _edge_weight(self, b: int, s: int) -> float:
-        return min(self.flat.weights[b], self.flat.weights[s])
 
     # -- moves
 
@@ -345,42 +343,16 @@ class _Scan:
         }
         if not operands and not results:
             return {}
-        bases = self._as_they_are(operands, results, gone)
+        wanted = ItemDemand(operands, results, gone, self.plan.home, self.late)
+        bases = without_moves(self.where, self.free, self.plan.available, wanted)
         if bases is not None:
             return bases
-        found = arrange(self.where, self.plan.available, ItemDemand(operands, results, gone, self.plan.home, self.late))
+        found = arrange(self.where, self.plan.available, wanted)
         if found is None:
             self.failed.append(k)
             return {}
         self._perform({v: r for v, r in found.where.items() if self.where[v] != r}, item.weight, self.out)
         return found.bases
-
-    def _as_they_are(
-        self, operands: dict[Wide, int], results: dict[Wide, WideResult], gone: set[int]
-    ) -> dict[Wide, int] | None:
-        """Return the bases of results if nothing has to move, homes first; None if something has to."""
-        if not all(self._side_by_side(values, alignment) for values, alignment in operands.items()):
-            return None
-        free = self.free
-        for v in gone:
-            if v in self.where:
-                free |= 1 << self.where[v]
-        bases: dict[Wide, int] = {}
-        for values, (alignment, standing) in results.items():
-            places = [self.where[v] - i for i, v in enumerate(standing) if v != NONE]
-            mask = sum(1 << i for i, v in enumerate(standing) if v == NONE)
-            home = self.plan.home[values[0]]
-            tried = places[:1] or [home, *range(0, self.plan.available.bit_length(), alignment)]
-            base = next((b for b in tried if b >= 0 and b % alignment == 0 and free >> b & mask == mask), NONE)
-            if base == NONE or any(place != base for place in places):
-                return None
-            bases[values] = base
-            free &= ~(mask << base)
-        return bases
-
-    def _side_by_side(self, values: Wide, alignment: int) -> bool:
-        base = self.where[values[0]]
-        return base % alignment == 0 and all(self.where[v] == base + i for i, v in enumerate(values))
 
     # -- borders of functions
 

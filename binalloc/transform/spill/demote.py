@@ -95,7 +95,7 @@ def touch(code: OnPlaces, item: Item) -> LinePlaces | None:
         return None
     before = _operands(code, item.uses)
     after = _operands(code, item.defs)
-    if _changes_guard(item):
+    if item.changes_own_guard:
         before = _operands(code, (*item.uses, *item.defs))
     if not before and not after:
         return None
@@ -108,10 +108,6 @@ def _operands(code: OnPlaces, operands: Sequence[VOperand]) -> dict[Places, int]
         places = code.places(o)
         found[places] = max(o.alignment, found.get(places, 1))
     return found
-
-
-def _changes_guard(item: Item) -> bool:
-    return item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
 
 
 def _stored_zero(item: Item) -> bool:
@@ -196,7 +192,7 @@ class _Demoting:
         """Add a line that accesses demoted places through the window, with its reloads and stores."""
         uses = [o for o in item.uses if self._away(o)]
         defs = [o for o in item.defs if self._away(o)]
-        own = _changes_guard(item)
+        own = item.changes_own_guard
         before = self._bases(_operands(self.source, (*uses, *defs) if own else uses))
         for places, base in before.items():
             for k, place in enumerate(places, base):

@@ -12,6 +12,7 @@ no code can be placed, regions are divided behind the edge, at the start of the 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ from binalloc.transform.virtual.live_ranges import LiveRanges
 from binalloc.transform.virtual.room import CallRoom
 
 NOWHERE = -1  # no region, block or item
+_LAST = 1 << 60  # above every region's number and end, for bisection
 _NO_POINTS: list[Interval] = []  # marks a region whose points are not known yet
 
 
@@ -85,6 +87,13 @@ class FoundRegions:
         for known in out.values():
             known.sort()
         return out
+
+    def span_at(self, v: int, point: int) -> tuple[int, int, int]:
+        """Return the last (start, end, region) of a value that begins at a point or before it; NOWHERE, three times, if
+        none does."""
+        known = self.spans.get(v, [])
+        at = bisect_right(known, (point, _LAST)) - 1
+        return known[at] if at >= 0 else (NOWHERE, NOWHERE, NOWHERE)
 
     def forget_spans(self) -> None:
         """Free the memory of `spans`, which is large; they are computed again if needed."""

@@ -8,7 +8,6 @@ decided later. Stores without a reader still have to be dropped.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,8 +20,6 @@ from binalloc.transform.spill.find_regions import NOWHERE, FlowEdge, FoundRegion
 from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, KEEP, MOVED, NO_VALUE, STORE, Item, VCode, VOperand
 from binalloc.transform.virtual.edges import place_on_edges
 from binalloc.transform.virtual.flat import Flat
-
-_LAST = 1 << 60  # above every region's number and end, for bisection
 
 
 @dataclass
@@ -140,9 +137,8 @@ class _Inserter:
         return None
 
     def _region_at(self, v: int, point: int) -> int:
-        known = self.found.spans[v]
-        start, end, region = known[bisect_right(known, (point, _LAST)) - 1]
-        assert start <= point < end, "a leaf is live where it is read"
+        _, end, region = self.found.span_at(v, point)
+        assert point < end, "a leaf is live where it is read"
         return region
 
     # -- stretches
@@ -187,8 +183,7 @@ class _Inserter:
 
     def _comes_back(self, access: RegionAccess, item: Item) -> bool:
         """Say whether a merging definition needs the old value in its register."""
-        own_guard = item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)
-        return own_guard or self._stays(access.after)
+        return item.changes_own_guard or self._stays(access.after)
 
     def _name(self) -> None:
         """Name the stretches. Of each value, the one with most accesses keeps the value's number."""

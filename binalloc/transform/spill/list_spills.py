@@ -6,7 +6,6 @@ It needs flat code, its regions and the comebacks, before recomputation is settl
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from binalloc.isa.sets.table import view
@@ -14,10 +13,8 @@ from binalloc.models.allocation.spills import NONE, Comeback, Hole, Needless, Re
 from binalloc.models.allocation.stores import DEFINED
 from binalloc.transform.spill.comeback import Comebacks
 from binalloc.transform.spill.find_regions import NOWHERE, FoundRegions, RegionAccess, first_item
-from binalloc.transform.virtual.code import AGAIN, COPY, INSTR, Item
+from binalloc.transform.virtual.code import AGAIN, COPY, INSTR
 from binalloc.transform.virtual.flat import Flat
-
-_LAST = 1 << 60  # above every region's number and end, for bisection
 
 
 def list_spills(
@@ -71,7 +68,7 @@ class _Listing:
         elif access.merges and access.after != NOWHERE:
             spills.written.add((access.before, access.after))
             if access.after != access.before:
-                to = NONE if _changes_own_guard(item) else access.after
+                to = NONE if item.changes_own_guard else access.after
                 self._comeback(access.before, to, k, item.weight, before)
 
     def _edge(self, before: dict[int, int], behind: dict[int, int], k: int, weight: float) -> None:
@@ -99,9 +96,8 @@ class _Listing:
 
     def _region_at(self, v: int, k: int) -> tuple[int, ...]:
         """Return the region of a value just before item k, if it may be spilled."""
-        known = self.found.spans.get(v, [])
-        at = bisect_right(known, (2 * k, _LAST)) - 1
-        return (known[at][2],) if at >= 0 and known[at][1] > 2 * k else ()
+        _, end, region = self.found.span_at(v, 2 * k)
+        return (region,) if end > 2 * k else ()
 
     def _needless(self, k: int, accesses: Sequence[RegionAccess]) -> int:
         """Add the item if it may be needless (see `insert`) and this may save something. Return its number, or NONE."""
@@ -116,7 +112,3 @@ class _Listing:
         operands = tuple((a.before, a.after) for a in accesses if a.use and not a.wish and a.before != NOWHERE)
         self.spills.needless.append(Needless(tuple(behind.values()), operands, (2 * k, 2 * k + 1)))
         return len(self.spills.needless) - 1
-
-
-def _changes_own_guard(item: Item) -> bool:
-    return item.guard is not None and bool(item.predicate_defs >> item.guard[0] & 1)

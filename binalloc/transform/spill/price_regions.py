@@ -6,7 +6,6 @@ priced several times: for values in slots, for values in local memory.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
@@ -19,8 +18,6 @@ from binalloc.transform.virtual.flat import Flat
 
 T = TypeVar("T")
 Comeback = Callable[[int, int], Price]  # (value, item before which it comes back) -> its unweighted price
-
-_LAST = 1 << 60  # above every region's number and end, for bisection
 
 
 class PriceList:
@@ -133,11 +130,10 @@ class PriceList:
     ) -> Iterator[tuple[int, float]]:
         """Yield, for each operand of a recomputation before item k, its region and the cost of having it back."""
         for leaf in price.leaves:
-            known = self.found.spans.get(leaf, [])
+            _, end, other = self.found.span_at(leaf, 2 * k)
             # an access just before the item ends the region, but the point before it is in the region
-            at = bisect_right(known, (2 * k, _LAST)) - 1
-            if at >= 0 and known[at][1] >= 2 * k and known[at][2] != region:
-                yield known[at][2], weight * comeback(leaf, k).cost
+            if end >= 2 * k and other != region:
+                yield other, weight * comeback(leaf, k).cost
 
 
 def _with(found: Sequence[T], one: T) -> Sequence[T]:

@@ -97,6 +97,11 @@ class Item:
     serves: Value = NO_VALUE  #: the value that a RELOAD or AGAIN brings back
     passes: Location = INSIDE  #: the argument of the next call that a PASS stores where the callee expects it
 
+    @property
+    def changes_own_guard(self) -> bool:
+        """Say whether the item may write the predicate of its guard."""
+        return self.guard is not None and bool(self.predicate_defs >> self.guard[0] & 1)
+
     def of(self, defs: tuple[VOperand, ...], uses: tuple[VOperand, ...]) -> Item:
         """Return the same item with other operands. (This is many times faster than `dataclasses.replace`.)"""
         return Item(

@@ -165,6 +165,21 @@ class FunctionCode:
         return v.memory is not None and v.memory.spill and self.insertable(i)
 
 
+class FunctionCodes:
+    """The codes of many functions are made once each. banks, follow: as in `FunctionCode`."""
+
+    def __init__(self, banks: Mapping[int, int], follow: bool) -> None:
+        self.banks, self.follow = banks, follow
+        self._known: dict[tuple[int, int], FunctionCode] = {}
+
+    def of(self, fn: Function, stack: int = NO_REGISTER) -> FunctionCode:
+        """Return the code of a function. stack: as in `FunctionCode`. Raises Malformed."""
+        code = self._known.get((id(fn), stack))
+        if code is None:
+            code = self._known[id(fn), stack] = FunctionCode(fn, self.banks, self.follow, stack)
+        return code
+
+
 def _local_access(v: View, stack: int) -> LocalAccess | None:
     """Return the access of a word to fixed whole local words; None for other words."""
     m = v.memory

@@ -12,7 +12,7 @@ import time
 
 from binalloc.frontend.importer import import_ptx
 from binalloc.isa.instruction import Module
-from binalloc.transform.allocate.functions.cost import emitted_cost
+from binalloc.transform.allocate.functions.registers import emitted_cost
 from binalloc.transform.allocators.allocator import Problem
 from binalloc.transform.allocators.table import find_allocator
 from binalloc.transform.rewrite.rewrite import prepare

@@ -13,8 +13,9 @@ import pytest
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
 from binalloc.isa.instruction import Module
-from binalloc.models.machines.model import Machine, RegisterFile
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
+from binalloc.models.machines.sections import RegisterFile
 from binalloc.transform.schedule.schedule import schedule
 from tests.property.emulator.test_schedulers_agree import counted
 from tests.support.generator.emulator.reads import reading_program

@@ -12,8 +12,8 @@ import pytest
 
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
-from binalloc.models.machines.model import Dispatch
 from binalloc.models.machines.reader import load_machine
+from binalloc.models.machines.sections import Dispatch
 from tests.support.generator.emulator.waits import WORDS, waiting_program
 from tests.support.kits.emulator.issue_log import logged_events
 from tests.support.kits.emulator.small import go

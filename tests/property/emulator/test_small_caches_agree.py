@@ -13,8 +13,9 @@ import pytest
 
 from binalloc.emulator.policies.schedulers.table import SCHEDULERS
 from binalloc.emulator.runs.run import Result
-from binalloc.models.machines.model import Dispatch, Machine
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
+from binalloc.models.machines.sections import Dispatch
 from tests.property.emulator.test_schedulers_agree import counted
 from tests.support.generator.emulator.waits import WORDS, waiting_program
 from tests.support.kits.emulator.small import go

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from binalloc.models.machines.model import ConstantLines, InstructionCache, Machine, RegisterFile
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
+from binalloc.models.machines.sections import ConstantLines, InstructionCache, RegisterFile
 from tests.support.paths import MACHINES
 
 

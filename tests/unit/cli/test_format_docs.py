@@ -17,7 +17,8 @@ from binalloc.launch.elements import layout, tables
 from binalloc.launch.program import schema as sequences
 from binalloc.launch.program.expressions import FUNCTIONS, HIGH, LOW
 from binalloc.launch.types import DTYPES
-from binalloc.models.machines import model
+from binalloc.models.machines import sections as machine_sections
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.occupancy import Rule
 from binalloc.models.machines.reader import load_machine
 from tests.support.kits.cli import ROOT
@@ -88,8 +89,8 @@ def test_the_machine_page_names_every_figure_and_its_unit() -> None:
 def ranges() -> dict[str, tuple[float, float]]:
     """Least and most of every figure of a machine file, by key; of units without their class."""
     out: dict[str, tuple[float, float]] = {}
-    sections = [("units", model.Unit)]
-    for name, kind in get_type_hints(model.Machine).items():
+    sections = [("units", machine_sections.Unit)]
+    for name, kind in get_type_hints(Machine).items():
         sections += [(name, one) for one in (kind, *get_args(kind)) if is_dataclass(one)]
     for name, section in sections:
         for figure in fields(section):
@@ -108,6 +109,6 @@ def test_the_machine_page_has_every_range() -> None:
             found[key] = int(low), int(high or low)
     assert found == ranges()
     assert f"at most {ranges()['l2.bytes'][1] >> 20} MB" in MACHINES
-    assert f"at most {model.MOST_PORT_GROUPS} groups" in MACHINES
+    assert f"at most {machine_sections.MOST_PORT_GROUPS} groups" in MACHINES
     assert f"{MAX_WARPS_OF_SCHEDULER} resident warps" in MACHINES
     assert f"{MAX_REQUESTS:,} requests" in MACHINES

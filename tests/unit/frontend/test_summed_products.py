@@ -1,4 +1,4 @@
-"""A wide product that only sums read is taken in by each of them (`frontend/opt/products.py`)."""
+"""A wide product that only sums read is taken in by each of them (`frontend/opt/known.py`)."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ _OTHERS: dict[str, dict[str, tuple[int, ...]]] = {
     "defaults: registers per thread, threads per block": {"cli/commands/machines.py": (32, 256)},
     "what a paper measured": {"laboratory/papers/unified.py": (32,)},
     "figures of hardware, or their bounds": {
-        "models/machines/limits.py": (32, 128, 255, 256), "models/machines/model.py": (32, 128, 256),
+        "models/machines/limits.py": (32, 128, 255, 256), "models/machines/sections.py": (32, 128, 256),
         "models/machines/occupancy.py": (7, 32), "models/machines/unloaded.py": (32,),
     },
 }  # fmt: skip

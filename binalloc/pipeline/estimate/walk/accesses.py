@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from binalloc.emulator.state.layout import LANES, WORD
-from binalloc.models.machines.model import SharedMemory
+from binalloc.models.machines.sections import SharedMemory
 from binalloc.models.machines.unloaded import SECTOR_BYTES
 from binalloc.pipeline.estimate.walk.setting import LaunchSetting
 from binalloc.pipeline.estimate.walk.thread import Walked

@@ -18,19 +18,29 @@ from binalloc.analysis.locations import Location
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.models.allocation.terms import Register, Value
 from binalloc.once import Once
-from binalloc.transform.allocate.functions.cost import emitted_copies, emitted_cost
 from binalloc.transform.allocate.functions.effort import is_large
-from binalloc.transform.assign.assign import assign, homeless, settle
-from binalloc.transform.assign.fewest import fewest_homes
+from binalloc.transform.assign.assign import assign, fewest_homes, homeless, settle
 from binalloc.transform.assign.homes import find_all_homes
 from binalloc.transform.assign.placed import NoPlace, Placed
 from binalloc.transform.order.arrange import for_latency
 from binalloc.transform.order.clock import LatencyClock
+from binalloc.transform.spill.comeback import RECOMPUTED
 from binalloc.transform.spill.overlap import overlap
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import Infeasible, NeedsMemory, Round, SpillOptions, relieve, spill_to_room
 from binalloc.transform.virtual.analysed import Analysed
-from binalloc.transform.virtual.code import ARRIVE, ENTRY, Item, VCode
+from binalloc.transform.virtual.code import (
+    AGAIN,
+    ARRIVE,
+    COPY,
+    ENTRY,
+    EXCHANGE,
+    PASS,
+    RELOAD,
+    STORE,
+    Item,
+    VCode,
+)
 from binalloc.transform.virtual.contract import Contract
 from binalloc.transform.virtual.room import registers_needed
 
@@ -53,6 +63,9 @@ by hand: relief at few places costs less spill code, but each round costs an all
 ROUNDS = 8
 """Upper limit of rounds that spill further because groups, loops and calls take more registers than values are
 live. It bounds the time; chosen by hand."""
+
+_EXCHANGE = 10
+"""Copies for which an exchange of two registers counts: it is three instructions, each of which waits for the last."""
 
 
 class TooDear(Exception):
@@ -328,3 +341,24 @@ def finish(placed: Placed, contracts: Mapping[str, Contract], given: Analysed) -
     results = {Location(loc): Register(r) for loc, r in sorted(placed.results.items())}
     contract = Contract(dict(sorted(arguments.items())), results, clobbers, frozenset(code.arrives))
     return RegisterAllocation(code, [Register(r) for r in register], contract, sorted(memory), given)
+
+
+def emitted_cost(code: VCode, prices: Prices) -> float:
+    """Return the loop-weighted cost of the code's reloads, stores and recomputations, as the model of regions counts
+    it: the one measure by which allocations of a function are compared. An argument passed in memory costs its caller a
+    store."""
+    total = 0.0
+    for item in code.items():
+        if item.kind in (RELOAD, STORE):
+            total += item.weight * prices.of(item.memory)
+        elif item.kind == PASS:
+            total += item.weight * prices.usual
+        elif item.kind == AGAIN:
+            total += item.weight * RECOMPUTED
+    return total
+
+
+def emitted_copies(code: VCode) -> float:
+    """Return the loop-weighted copies and exchanges that are not in the input, in copies."""
+    weights = {COPY: 1, EXCHANGE: _EXCHANGE}
+    return sum(weights[item.kind] * item.weight for item in code.items() if item.kind in weights and item.origin < 0)

@@ -13,7 +13,7 @@ from binalloc.analysis.program import analyse
 from binalloc.errors import Refused
 from binalloc.models.allocation.cpsat import solve
 from binalloc.models.allocation.spills import Spills
-from binalloc.transform.allocate.functions.cost import emitted_cost
+from binalloc.transform.allocate.functions.registers import emitted_cost
 from binalloc.transform.allocators.allocator import Plan, Problem
 from binalloc.transform.allocators.table import ALLOCATORS
 from binalloc.transform.spill.insert import insert_spills

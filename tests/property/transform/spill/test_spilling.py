@@ -9,8 +9,13 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from binalloc.transform.allocate.functions.cost import emitted_cost
-from binalloc.transform.allocate.functions.registers import Cheapest, TooDear, allocate_cheapest, allocate_registers
+from binalloc.transform.allocate.functions.registers import (
+    Cheapest,
+    TooDear,
+    allocate_cheapest,
+    allocate_registers,
+    emitted_cost,
+)
 from binalloc.transform.allocate.functions.whole import whole_cost, whole_cost_at_least
 from binalloc.transform.order.arrange import for_pressure
 from binalloc.transform.spill.insert import insert_spills

@@ -10,22 +10,22 @@ from typing import Any
 from binalloc.errors import BinallocError
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.limits import LIMITS
-from binalloc.models.machines.model import (
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.occupancy import Rule
+from binalloc.models.machines.reader import _Reader, load_machine
+from binalloc.models.machines.sections import (
     Coalescing,
     Dispatch,
     Dram,
     Interconnect,
     L1Cache,
     L2Cache,
-    Machine,
     PortGroup,
     RegisterFile,
     Schedulers,
     SharedMemory,
     Units,
 )
-from binalloc.models.machines.occupancy import Rule
-from binalloc.models.machines.reader import _Reader, load_machine
 from binalloc.models.machines.unloaded import closed_bank_cycles, link_cycles
 from tests.support.kits.machines import with_small_caches
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import REG
 from binalloc.isa.loom.view import view
-from binalloc.models.machines.model import Machine, RegisterFile
+from binalloc.models.machines.model import Machine
+from binalloc.models.machines.sections import RegisterFile
 from tests.support.kits.emulator.run_log import Row
 
 SINGLE, PAIR, NONE = 1, 2, 0

@@ -17,8 +17,9 @@ from binalloc.emulator.state.layout import MOST_SEED, SKEW_CYCLES
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.errors import KernelFault, UsageError
 from binalloc.isa.instruction import Instr
-from binalloc.models.machines.model import Dispatch, Machine
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
+from binalloc.models.machines.sections import Dispatch
 from tests.support.kits.emulator.small import address, go, module, op, store
 
 ENGINES = ("python", "numba")

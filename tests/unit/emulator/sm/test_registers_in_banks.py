@@ -11,8 +11,9 @@ import pytest
 from binalloc.emulator.runs.run import Result
 from binalloc.errors import KernelFault
 from binalloc.isa.instruction import Instr
-from binalloc.models.machines.model import Machine, RegisterFile
+from binalloc.models.machines.model import Machine
 from binalloc.models.machines.reader import load_machine
+from binalloc.models.machines.sections import RegisterFile
 from tests.support.kits.emulator.run_log import logged
 from tests.support.kits.emulator.small import address, go, module, op, outcome
 

@@ -7,8 +7,9 @@ import numpy as np
 from binalloc.emulator.host.engines.engine import _ints
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import STATS, Stat
-from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_ROWS, Outside
+from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_ROWS
 from binalloc.emulator.state.records import Gpu, Sm, dtype_of, shapes
+from binalloc.emulator.state.texture_layout import Outside
 from binalloc.launch.sampling import AddressMode
 
 

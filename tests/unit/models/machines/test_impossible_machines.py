@@ -13,7 +13,8 @@ import pytest
 from binalloc.emulator.host.memory_figures import memory_figures
 from binalloc.emulator.state import layout, memory_layout
 from binalloc.errors import MalformedInput
-from binalloc.models.machines.model import (
+from binalloc.models.machines.reader import load_machine
+from binalloc.models.machines.sections import (
     MOST_PORT_GROUPS,
     Chip,
     Clock,
@@ -27,7 +28,6 @@ from binalloc.models.machines.model import (
     SharedMemory,
     SmLimits,
 )
-from binalloc.models.machines.reader import load_machine
 from binalloc.models.machines.unloaded import closed_bank_cycles, link_cycles
 from tests.support.paths import MACHINES
 

@@ -13,10 +13,10 @@ import pytest
 
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.table.opcodes import BY_NAME
+from binalloc.isa.timing import UNIT_CLASSES
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.limits import LIMITS
-from binalloc.models.machines.model import UNIT_CLASSES
 from binalloc.models.machines.reader import load_machine
 from binalloc.report.machines import machine_json
 from tests.support.paths import MACHINES as SHIPPED

@@ -17,8 +17,9 @@ import pytest
 from binalloc.emulator.runs.run import run
 from binalloc.errors import MalformedInput
 from binalloc.isa.sets.files import load
+from binalloc.isa.timing import UNIT_CLASSES
 from binalloc.launch.file import load_launch
-from binalloc.models.machines import model
+from binalloc.models.machines import sections as machine_sections
 from binalloc.models.machines.files import list_machines
 from binalloc.models.machines.kernel_use import KernelUse
 from binalloc.models.machines.limits import Limits
@@ -66,8 +67,8 @@ class Watched:
 def seen(monkeypatch: pytest.MonkeyPatch) -> set[Place]:
     """(class and identity of the record, field) of every read that counts."""
     found: set[Place] = set()
-    for cls in (*(cls for cls in vars(model).values() if isinstance(cls, type)), Limits):
-        if cls.__module__ in (model.__name__, Limits.__module__) and hasattr(cls, "__slots__") and cls is not Machine:
+    for cls in (*(cls for cls in vars(machine_sections).values() if isinstance(cls, type)), Limits):
+        if cls.__module__ in (machine_sections.__name__, Limits.__module__) and hasattr(cls, "__slots__"):
             for member in fields(cls):
                 if member.name in vars(cls):  # else its base has it, which is watched, too
                     monkeypatch.setattr(cls, member.name, Watched(vars(cls)[member.name], member.name, found))
@@ -121,7 +122,7 @@ def records(machine: Machine) -> dict[str, str]:
     }
     optional = {name: getattr(machine, name) for name in ("register_file", "constant_cache", "instruction_cache")}
     sections |= {name: section for name, section in optional.items() if section is not None}
-    sections |= {f"units.{name}": machine.units[name] for name in model.UNIT_CLASSES}
+    sections |= {f"units.{name}": machine.units[name] for name in UNIT_CLASSES}
     sections |= {f"port_groups.{group.name}": group for group in machine.port_groups}
     return {f"{type(record).__name__} {id(record)}": name for name, record in sections.items()}
 

@@ -11,8 +11,7 @@ from binalloc.frontend.importer import import_ptx
 from binalloc.models.allocation.homes import choose_homes
 from binalloc.models.allocation.regions import Border, Crossing, RegionChoice, Regions, choose
 from binalloc.models.allocation.stores import DEFINED
-from binalloc.transform.allocate.functions.cost import emitted_cost
-from binalloc.transform.allocate.functions.registers import SpillOptions, allocate_registers
+from binalloc.transform.allocate.functions.registers import SpillOptions, allocate_registers, emitted_cost
 from binalloc.transform.spill.prices import Prices
 from binalloc.transform.spill.spill import spill_to_room
 from binalloc.transform.virtual.analysed import analysed
