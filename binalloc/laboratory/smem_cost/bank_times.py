@@ -1,4 +1,4 @@
-"""When a run's accesses to shared memory went through the banks: an observer of `run`."""
+"""An observer of a run notes the cycles in which the banks of shared memory serve its accesses."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from binalloc.emulator.state.counters import Stat
 
 
 class BankTimes:
-    """What SM 0 did. accesses: (cycle of issue, passes) of its shared accesses; several of one cycle are one here.
-    arrivals: cycles in which warps came to a barrier, one for each."""
+    """A BankTimes is an observer of a run that follows SM 0."""
 
     def __init__(self) -> None:
-        self.accesses: list[tuple[int, int]] = []
-        self.arrivals: list[int] = []
+        self.accesses: list[tuple[int, int]] = []  #: (cycle of issue, passes); all accesses of a cycle are one pair
+        self.arrivals: list[int] = []  #: for each warp the cycle in which it came to a barrier, ascending
         self._passes = 0
 
     def __call__(self, device: LaunchedDevice, cycle: int) -> None:
-        """What the cycle just done added to the counters."""
+        """Note the growth of the counters in the cycle that has just ended."""
         stat = device.engine.view(device.sms, 0, "stat")
         passes = int(stat[Stat.SHARED_PASSES])
         if passes > self._passes:
@@ -25,7 +24,7 @@ class BankTimes:
         self.arrivals += [cycle] * (int(stat[Stat.BARRIERS]) - len(self.arrivals))
 
     def taken(self, first: int, last: int) -> int:
-        """Cycles from `first` to before `last` in which the banks made a pass."""
+        """Return in how many of the cycles from `first` to `last`, without the latter, the banks made a pass."""
         total = 0
         until = first
         for cycle, passes in self.accesses:
