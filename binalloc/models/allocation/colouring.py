@@ -314,7 +314,7 @@ class _Assignment:
         return False
 
     def _set(self, g: int, base: int) -> None:
-        """Put a group at `base`, which must be free for it, or take its registers away (-1)."""
+        """Put a group at `base`, which must be free for it, or release its registers (-1)."""
         group = self.problem.groups[g]
         assert base < 0 or self.graph.positions[(group.units, group.align)] >> base & 1, "not a place for the group"
         for value, offset in group.members:
