@@ -72,8 +72,8 @@ class TransferFunctions:
     """The steps of a pair (old, new) are its transfer functions. kernel: slot pointers are set up here. pointer: the
     slot pointer's register, NO_REGISTER for none. volatile: special registers that differ between the programs.
     slot_base: the special register with the first slot's address. spill: bytes [from, to) of spill memory. remade:
-    signatures of pure operations that the rewritten program executes by itself. told: the original values that they
-    read, or that are copied into those (both: `remade.py`). exchanges: see `exchanges.py`."""
+    signatures of pure operations that the rewritten program executes by itself. remade_operands: their operands, and
+    the sources of copies to these (both: `remade.py`). exchanges: see `exchanges.py`."""
 
     def __init__(
         self,
@@ -88,14 +88,14 @@ class TransferFunctions:
         spill: tuple[int, int],
         effects: Effects,
         remade: Collection[tuple[object, ...]] = (),
-        told: frozenset[int] = frozenset(),
+        remade_operands: frozenset[int] = frozenset(),
         exchanges: Mapping[int, tuple[int, int] | None] | None = None,
     ) -> None:
         self.names, self.old, self.new = names, old, new
         self.kernel, self.pointer = kernel, pointer
         self.volatile, self.slot_base, self.spill, self.effects = volatile, slot_base, spill, effects
         self.remade, self.exchanges = remade, exchanges or {}
-        self.told = told
+        self.remade_operands = remade_operands
 
     # -- guards
 
@@ -220,7 +220,7 @@ class TransferFunctions:
         moves = old.moves(m)
         if moves is not None:
             state.copy_columns(moves)
-            note_copies(state, moves, self.told)
+            note_copies(state, moves, self.remade_operands)
         elif old.constant(m):
             state.copy_columns(list(zip(old.defs[m], self._constants(old, m, "old"), strict=True)))
         elif old.slot_access(m) or (view.memory is not None and view.memory.spill):

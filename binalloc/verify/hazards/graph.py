@@ -195,7 +195,7 @@ class HazardGraph:
     def _drains(self) -> None:
         """Find the blocks behind which unseen code may run.
 
-        That is so behind an indirect call, a RET to unknown callers, or an EXIT that takes lanes away from a caller.
+        That is so behind an indirect call, a RET to unknown callers, or an EXIT that removes lanes of a caller.
         Indirect calls enter no function that was rewritten.
         """
         code = self.code

@@ -128,9 +128,9 @@ def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | Non
             continue
         apart = free | both
         if live is not None:
-            told = (_all(x, left) | _all(y, right)) - apart
-            dead = [v for v in told if is_token(v) or not live(v)]
-            if len(dead) == len(told):
+            lost = (_all(x, left) | _all(y, right)) - apart
+            dead = [v for v in lost if is_token(v) or not live(v)]
+            if len(dead) == len(lost):
                 continue
             apart = apart.union(dead)
         # Free values under a condition are kept in one row only: in all others they would be useless, and many.

@@ -13,7 +13,7 @@ wrote x there. That needs no condition, so it outlives the predicate under which
 guard or a branch splits the threads. On the side where known predicates say that nobody wrote x, x is free, as if it
 never had been written (`State.refine`), and when the sides meet, a row keeps x if it holds x on the other. That is
 sound: in all threads of a side the predicates known there hold, and the rule says nothing of other threads. That x was
-written is another fact (DEFINED), which the meet takes away.
+written is another fact (DEFINED), which the meet removes.
 
 It is found, too, where ways meet, and when a predicate is written or passes out of sight: where a row holds x under
 conditions, and nobody wrote x under others, and one of these always holds. So a store under x's own guard puts x into
