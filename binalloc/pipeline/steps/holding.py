@@ -75,11 +75,11 @@ def idle_slots(machine: Machine, use: KernelUse, blocks: int) -> int | None:
 def _padded(module: Module, kernel: str, slots: int) -> Module:
     """Return the module with so many slots in the kernel's record. The code is shared, not copied."""
 
-    def told(fn: Function) -> Function:
+    def padded(fn: Function) -> Function:
         """Return the function; if it is the kernel, with so many slots in its record."""
         return replace(fn, info=replace(fn.info, slot_bytes=SLOT_ROW * slots)) if fn.name == kernel else fn
 
-    return replace(module, functions=[told(fn) for fn in module])
+    return replace(module, functions=[padded(fn) for fn in module])
 
 
 def declared_idle(module: Module, kernel: str) -> int:

@@ -113,7 +113,7 @@ def _find_sectors(seen: WarpsSeen, setting: LaunchSetting, probes: Probes) -> No
                 continue
             tally.weigh(seen.counts[fn.name][index], found is not None)
             if found is not None:
-                asked = tally.add(found, memory.size, setting.warps, probes.blocks_away(fn.address + index))
+                asked = tally.add(found, memory.size, setting.warps, probes.block_distances(fn.address + index))
                 seen.sectors[fn.name, index] = asked
                 line = setting.machine.l1.line_bytes
                 touched = [len(warp) for one in found.times for warp in pieces(one, memory.size, line)]
@@ -140,15 +140,15 @@ class _Tally:
         self.accesses += times
         self.known += times * known
 
-    def add(self, found: Accesses, size: int, warps: int, away: Places) -> float:
+    def add(self, found: Accesses, size: int, warps: int, distances: Places) -> float:
         """Add accesses of `size` bytes by a block of `warps` warps. Return the sectors that a warp asks for, on
-        average."""
+        average. distances: of other blocks' addresses from this block's, in bytes."""
         by_warp = [warp for addresses in found.times for warp in pieces(addresses, size)]
         asked, different = sum(map(len, by_warp)), np.unique(np.concatenate(by_warp))
         if found.block:
             self._asked += asked
             self._own.append(different)
-            self._around.append(np.unique(different[:, None] + away[None, :] // SECTOR_BYTES))
+            self._around.append(np.unique(different[:, None] + distances[None, :] // SECTOR_BYTES))
         else:
             self._asked += asked * warps
             self._warps = warps
