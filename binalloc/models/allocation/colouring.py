@@ -109,7 +109,7 @@ class _GroupGraph:
     another ("squeeze").
 
     adjacent: for each value the values that it interferes with, as an index array. shape: for each group the number of
-    its width and alignment, those of all groups in order.
+    its pair of width and alignment, where all pairs are numbered in ascending order.
     """
 
     def __init__(self, problem: ColouringProblem) -> None:

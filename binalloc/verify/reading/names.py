@@ -5,8 +5,9 @@ Needs only integers; knows no instructions. Two kinds of names:
 
 *Values* are numbers ("columns") that `Names` assigns. The original's values are its webs (`webs.py`) and its words of
 local memory: the current content of a place, from where it is written to where it is written again. A *token* is
-something that values may be equal to: a constant instruction's result, the slot pointer at a function's entry plus a
-number of bytes, or the result of a pure operation on the current values of some webs (its leaves) and other tokens.
+something that values may be equal to. It is a constant instruction's result, or the slot pointer at a function's entry
+plus a number of bytes, or the result of a pure operation. Such an operation has current values of webs (the token's
+leaves) and other tokens as operands.
 
 *Rewritten places* are integer keys ("rows"): register, predicate, local word or slot row. The lowest bits are the part
 of it: 0 for the place as a whole, 1 + i for bit i of it (bits hold packed predicates), TRUTH for whether it differs

@@ -2,12 +2,12 @@
 
 Needs plans in which each call moves values down from high slots and then moves them back, and the straight-line
 stretches of every procedure. Leaves, for each call, the remaining moves, and the accesses that go to another slot than
-their variable's own. Within a stretch a value that was moved stays until
+their variable's own. Within a stretch a value that was moved stays until one of these events:
 
-- it dies: nothing is moved back, and its last accesses go to the slot where it lies;
-- a later call needs it below its start: it lies there already, or it is moved from one slot to the next;
-- its slot is needed by the variable that owns it, or by another variable at a call, or the stretch ends: it is moved
-  back behind the last call that needed it elsewhere, as if it had not stayed.
+- It dies. Nothing is moved back, and its last accesses go to the slot where it lies.
+- A later call needs it below its start. It lies there already, or it is moved from one slot to the next.
+- Its slot is needed by the variable that owns it, or by another variable at a call, or the stretch ends. It is moved
+  back behind the last call that needed its own slot, as if it had not stayed.
 
 A value may begin its life in the stretch, with a store. It may then be stored directly in the slot to which the first
 call moves it. Where there is a choice of slots, each call takes those with the fewest moves left. That is an assignment
