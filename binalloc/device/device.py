@@ -256,8 +256,9 @@ class Device:
         data = np.frombuffer(self._session.memory.variable(name), np.uint8)
         if data.nbytes % np.dtype(dtype).itemsize:
             raise UsageError(
-                "no whole number of elements", place=name, found=f"{data.nbytes} bytes", expected=f"those of {dtype}"
-            )
+                "no whole number of elements", place=name, found=f"{data.nbytes} bytes",
+                expected=f"a multiple of the bytes of {dtype}",
+            )  # fmt: skip
         found: Array = data.view(dtype).copy()
         return found
 

@@ -85,7 +85,7 @@ _OF = {
     ISSUE: "issue slots", UNIT: "what the units do at most", BANKS: "cycles of the shared-memory port",
     ARRIVALS: "what the barrier unit takes", DRAM: "an SM's share of the bandwidth", LINK: "the link's bandwidth",
 }  # fmt: skip
-"""For each resource, what its share is a share of."""
+"""For each resource, the whole to which its share refers, in words."""
 
 
 def by_run(stats: Mapping[str, Any], machine: Machine, warps: int) -> Bound | None:

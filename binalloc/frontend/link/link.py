@@ -17,7 +17,7 @@ from binalloc.frontend.link.rename import rename, renumber
 from binalloc.frontend.link.symbols import LinkedName, check, collect, items, shared
 from binalloc.frontend.ptx.ast import PtxFunction, PtxModule, Variable
 
-_NAMED = 3  # a message names at most so many files, so that it stays one line; chosen by hand
+_NAMED = 3  # files that a message names at most, so that it stays one line; chosen by hand
 
 
 def link(modules: Sequence[PtxModule], whole: Sequence[bool] = ()) -> PtxModule:

@@ -48,7 +48,7 @@ class Crossing(NamedTuple):
     region: int  #: region that is spilled
     other: int  #: region that is in a register
     leaf: int  #: region of a value that the recomputation reads
-    cost: float  #: what the comeback costs more
+    cost: float  #: additional cost of the comeback
 
 
 @dataclass

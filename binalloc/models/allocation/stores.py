@@ -55,7 +55,7 @@ def _through_forest(
     order = list(below.get(DEFINED, ()))
     for r in order:
         order += below.get(r, ())
-    behind = dict.fromkeys(order, 0.0)  # what it costs to cut off all that needs memory behind a region
+    behind = dict.fromkeys(order, 0.0)  # cost of cutting off everything behind a region that needs memory
     behind[DEFINED] = 0.0
     sources = {region: source for source, region in edges}
     for r in reversed(order):

@@ -25,7 +25,7 @@ from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton
 from binalloc.printable import count
 
 _ALIGN = 256
-"""Dynamic shared memory is rounded up to a multiple of so many bytes. Chosen by hand."""
+"""Dynamic shared memory is rounded up to a multiple of this number of bytes. Chosen by hand."""
 _MARGIN = 4
 """Buffers are made longer by this part of their extent, since threads that are not walked may reach a little further.
 Chosen by hand."""

@@ -25,8 +25,7 @@ Places = NDArray[np.int64]
 """Addresses in bytes, or numbers of sectors."""
 T = TypeVar("T")
 GROUP = 8
-"""Blocks that run at about the same time, so that one of them finds in L2 what another has asked for. Chosen by
-hand."""
+"""Blocks that run at about the same time, so that one of them finds another's data in L2. Chosen by hand."""
 
 
 @dataclass(frozen=True)

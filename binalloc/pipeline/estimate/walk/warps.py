@@ -1,9 +1,9 @@
-"""This module walks a few threads of a launch, and infers what its warps execute and their accesses ask for.
+"""This module walks a few threads of a launch, and infers the instructions and memory accesses of its warps.
 
 Needs a `LaunchSetting`. Three threads each of some warps are walked, spread over the grid and over their blocks. Of a
 warp in the middle more threads are walked, so that the dependence of addresses on a thread's place in its block is
 known. Addresses are assumed to grow evenly with that place; the warp's last thread confirms that or not. A warp
-executes what any of its threads does. """
+executes an instruction if any of its threads does."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _each_warp(setting: LaunchSetting) -> list[tuple[int, int]]:
 
 
 def _find_sectors(seen: WarpsSeen, setting: LaunchSetting, probes: Probes) -> None:
-    """Fill in what the accesses of one warp ask for, and what its block asks for if all its warps execute them."""
+    """Fill in the sectors and lines of one warp's accesses, and the sectors of a block whose warps all execute them."""
     tally = _Tally()
     for fn in setting.module.reached(setting.kernel):
         for index in range(len(fn.instrs)):
