@@ -98,7 +98,7 @@ def _by_kernel(folder: Path, found: dict[str, Path], name: str) -> Path:
 
 
 def _kernel(path: Path) -> object:
-    """Return the kernel's name in the launch file; None if that cannot be read, which the sample's own run reports."""
+    """Return the kernel's name in the launch file; None if that cannot be read (its run says why)."""
     try:
         return read_toml(beside(path, ".toml"), "launch file").get("kernel")
     except BinallocError:

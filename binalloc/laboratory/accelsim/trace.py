@@ -1,4 +1,4 @@
-"""A run is written as a folder for Accel-Sim: `kernelslist.g`, which names one kernel, and that kernel's trace.
+"""A run is written as a folder for Accel-Sim, with the list `kernelslist.g` of one kernel, and the kernel's trace.
 
 The format is the simulator's, as its tracer's program that sorts a trace by blocks leaves it. It has a head, then the
 blocks in the order of their numbers, each with the number of lines of every warp, and the lines. The run hands over its
@@ -31,9 +31,9 @@ HELD = 64 << 20
 """Bytes of lines held in memory before they go to the scratch file. It is chosen by hand: more saves writes, and costs
 memory."""
 LIST, KERNEL = "kernelslist.g", "kernel-1.traceg"
-"""The files of the folder: the list of kernels, whose name the simulator expects, and the trace that it names."""
+"""The files of the folder: the list of kernels, with the name that the simulator expects, and the trace."""
 
-Place = tuple[int, int]  # where bytes begin in the scratch file, and how many there are
+Place = tuple[int, int]  # first byte in the scratch file, and number of bytes
 
 
 @dataclass(slots=True)

@@ -106,7 +106,7 @@ def statements(kernels: Sequence[ReproducedKernel]) -> list[Statement]:
     found = []
     for k in kernels:
         for one in k["stated"]:
-            so = {True: "so", False: "NOT so", None: "not known"}[one["holds"]]
+            so = {True: "holds", False: "does NOT hold", None: "not known"}[one["holds"]]
             line = f"{k['kernel']} on {k['machine']}: {one['claim']}: {so}"
             if one["holds"] is False:
                 line += f" (auto {_at(k, 'auto')}, best {_at(k, 'best')}; {_waited(k)})"

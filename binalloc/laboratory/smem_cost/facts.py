@@ -32,7 +32,7 @@ _PARTS: dict[_Part, str] = {
     "latency": "from the last pass to its value",
     "drain": "from the last value to the latest read of the clock",
 }
-"""Parts of the cycles, and the text that says which cycles they are."""
+"""Parts of the cycles, and the cycles that they consist of, in words."""
 
 
 def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> SmemCostFields:
@@ -127,7 +127,7 @@ def _other_passes(found: SmemCostFields) -> str:
 
 
 def _figure(value: float | None) -> float | None:
-    """Round a figure as the table shows it, so that one that is shown as zero has no sign."""
+    """Round a figure as the table shows it. A figure that rounds to zero gets no sign."""
     return None if value is None else round(value, 3) + 0.0
 
 
