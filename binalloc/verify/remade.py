@@ -6,8 +6,8 @@ executes such an operation, its result is that token. The rewritten program may 
 block, or a second time). The row that it writes then holds that token, and every original value that equals it.
 
 - The operands' names stand for the current values. As soon as one is written, the token says nothing more
-  (`State.kill`). That holds for the operation's own result, too, if it is among its operands: a value that a loop adds
-  to itself cannot be moved out of its block or computed again from the value before.
+  (`State.kill`). That holds for the operation's own result, too, if it is among its operands. So a value that a loop
+  adds to itself cannot be moved out of its block or computed again from the value before.
 - An operand must be one value wherever it is read. A value that nobody wrote may read as something else each time:
   nothing is concluded from it.
 - A value has several names (a copy's; a constant's or another token's). The original's result is recorded under the
