@@ -42,8 +42,7 @@ class Border(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """A crossing is an extra cost of coming back on a border by recomputation, if `leaf`, which it reads, is spilled,
-    too."""
+    """A crossing is an extra cost of coming back on a border by recomputation, if `leaf` is spilled, too."""
 
     region: int  #: region that is spilled
     other: int  #: region that is in a register
