@@ -10,7 +10,7 @@ from contextlib import contextmanager
 _GROWTH = 2
 """A full collection is due when this many times as many blocks of memory are allocated as after the last one. It bounds
 garbage by as much again as is in use."""
-_FEW = 2_000_000
+FEW = 2_000_000
 """Below this many allocated blocks, times `_GROWTH`, no full collection is due: one run of the tool seldom allocates
 more, and ends before a collection has paid for its time."""
 
@@ -40,6 +40,6 @@ def no_collection() -> Iterator[None]:
             gc.freeze()
             gc.unfreeze()
         gc.enable()
-        if sys.getallocatedblocks() > _GROWTH * max(_Looked.blocks, _FEW):
+        if sys.getallocatedblocks() > _GROWTH * max(_Looked.blocks, FEW):
             gc.collect()
             _Looked.blocks = sys.getallocatedblocks()

@@ -5,9 +5,15 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections import Counter
 from typing import Any
 
+import pytest
+from _pytest import runner
+
+from binalloc import collection
+from binalloc.call_stack import with_room
 from binalloc.cli import terminal
 from tests.support.kits import let_go, rotation
 from tests.support.kits.conservation import watch_runs
@@ -17,6 +23,7 @@ freeze_instructions()
 watch_runs()
 terminal.EVERY = float("inf")  # commands say no more on a slow machine than on a fast one
 gc.set_threshold(let_go.SELDOM)
+collection.FEW = sys.maxsize  # full collections are `let_go.collect`'s, between tests
 
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"
@@ -31,6 +38,7 @@ LONG = (
 """Where tests take seconds: begun first, so that two workers end at the same time."""
 
 
+_RUN = with_room(runner.pytest_runtest_protocol)
 RANDOM = ("tests/property/",)
 """Where cases are drawn: `make test` runs a third of them each time (`rotation`), and so of those marked `rotates`; of
 those marked `sampled` all, which take a third of what they judge themselves."""
@@ -51,6 +59,12 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     if left:
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
         items[:] = [item for item in items if item.nodeid not in left]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: Any, nextitem: Any) -> object:
+    """What pytest does with a test, in room of its own: a test stands some sixty calls deep."""
+    return _RUN(item, nextitem)
 
 
 def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:

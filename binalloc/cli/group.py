@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from binalloc.call_stack import with_room
 from binalloc.cli.terminal import SCHEMA_VERSION, Ended, end_line, note, print_json, pulsing
 from binalloc.errors import BinallocError, Terminated
 from binalloc.printable import count, one_line, plain, screen
@@ -76,6 +77,7 @@ Report = Mapping[str, Any]
 class CommandGroup(click.Group):
     """The group turns every error into a line on stderr and an exit code; with --json also into an object on stdout."""
 
+    @with_room
     def main(self, *args: Any, **kwargs: Any) -> Any:
         kwargs["standalone_mode"] = False
         given = args[0] if args else kwargs.get("args")

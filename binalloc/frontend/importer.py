@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from binalloc.call_stack import with_room
 from binalloc.collection import no_collection
 from binalloc.errors import Hint, UsageError
 from binalloc.frontend.allocate.program import Allocated, NoRoom, allocate
@@ -50,6 +51,7 @@ class Imported:
     ignored: list[IgnoredText] = field(default_factory=list)  #: directives that have no effect on the binary
 
 
+@with_room
 def import_ptx(
     text: str | Sequence[str],
     path: str | Sequence[str] = "",

@@ -57,6 +57,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from binalloc.call_stack import with_room
 from binalloc.collection import no_collection
 from binalloc.isa.instruction import NO_REGISTER, Function, Module, Origin
 from binalloc.isa.interface.banks import bank_bytes
@@ -93,6 +94,7 @@ STEPS_PER_WORD = 300  # of the analysis; chosen by hand: it bounds the time on h
 _CALLS = (Flow.CALL, Flow.CALL_INDIRECT)  # words that enter a function
 
 
+@with_room
 @no_collection()
 def check(
     original: Module,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from binalloc.call_stack import with_room
 from binalloc.emulator.host.device import LaunchedDevice
 from binalloc.emulator.host.engines.engine import Engine, engine
 from binalloc.emulator.host.figures.accounting import account_until
@@ -106,6 +107,7 @@ def run(
     return run_launch(module, kernel, launch, asked, buffers=buffers, textures=textures)
 
 
+@with_room
 def run_launch(
     module: Module,
     kernel: str,

@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from binalloc.call_stack import with_room
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result, run_launch
 from binalloc.errors import KernelFault, LimitHit, Refused, UsageError
@@ -217,6 +218,7 @@ def same_outputs(launch: Launch, one: Mapping[str, str], other: Mapping[str, str
     return not different
 
 
+@with_room
 def perform(task: Task) -> Outcome:
     """Do a task. Errors of the kernel, its budget or its run become its outcome.
 

@@ -21,6 +21,7 @@ from binalloc.analysis.executions import Executions
 from binalloc.analysis.flow.callgraph import CallGraph, build_callgraph, require_static
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import ProgramAnalysis, analyse
+from binalloc.call_stack import with_room
 from binalloc.collection import no_collection
 from binalloc.errors import Refused, UsageError
 from binalloc.isa.instruction import NO_REGISTER, Function, Module
@@ -109,6 +110,7 @@ def rewrite(
     return rewrite_to_budget(prepare(module, kernel, inline=inline), registers, slots, allocator).module
 
 
+@with_room
 @no_collection()
 def prepare(
     module: Module,
@@ -131,6 +133,7 @@ def prepare(
     return Prepared(module, kernel, normalised, program, inlined.words)
 
 
+@with_room
 @no_collection()
 def rewrite_to_budget(
     prepared: Prepared,

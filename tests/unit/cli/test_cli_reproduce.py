@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from binalloc.laboratory.reproduce.page import reproduction_page
 from tests.support.kits.browser import browser, look_at
 from tests.support.kits.cli import SAMPLES, call, refused
+from tests.support.kits.reproduced import reproduced
 
 LINE = ("reproduce", "unified", "hotspot", "--machine", "c2075", "--size", "test", "--jobs", "1")
 
@@ -43,22 +44,14 @@ def test_what_is_not_the_papers_is_refused(tmp_path: Path) -> None:
     refused(2, "reproduce", "unified", "--samples", str(tmp_path))
 
 
-FIGURE1 = ("reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1")
-
-
 @pytest.fixture(scope="module")
-def dxtc(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], bytes]:
+def dxtc(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], bytes]:
     """What there is of a benchmark of Fig. 1, and its page."""
-    folder = tmp_path_factory.mktemp("figure1")
-    kept = ("--cache", str(folder / "kept"), "--samples", str(SAMPLES), "--html", str(folder / "page.html"))
-    found = call(*FIGURE1, *kept, "--json")
-    assert found.code == 0, found.err
-    return json.loads(found.out), (folder / "page.html").read_bytes()
+    return reproduced(tmp_path_factory)
 
 
-@pytest.mark.rotates
-def test_figure_1_is_a_curve_over_registers(dxtc: tuple[dict[str, object], bytes]) -> None:
-    (curve,) = dxtc[0]["figure1"]  # type: ignore[misc]
+def test_figure_1_is_a_curve_over_registers(dxtc: tuple[dict[str, Any], bytes]) -> None:
+    (curve,) = dxtc[0]["figure1"]
     points = curve["points"]
     assert [point["registers_allowed"] for point in points] == list(range(32, curve["demand"] + 1))
     assert curve["best_registers"]["paper"] == 40
@@ -71,8 +64,7 @@ def test_figure_1_is_a_curve_over_registers(dxtc: tuple[dict[str, object], bytes
         assert point["milliseconds"] == pytest.approx(point["cycles"] / 1_006_000, abs=1e-6)
 
 
-@pytest.mark.rotates
-def test_the_page_has_both_figures(dxtc: tuple[dict[str, object], bytes], tmp_path: Path) -> None:
+def test_the_page_has_both_figures(dxtc: tuple[dict[str, Any], bytes], tmp_path: Path) -> None:
     found, page = dxtc
     again = {name: value for name, value in found.items() if name not in ("schema_version", "paper")}
     assert reproduction_page(again) == page
@@ -83,4 +75,4 @@ def test_the_page_has_both_figures(dxtc: tuple[dict[str, object], bytes], tmp_pa
     assert seen.console == []
     bars, points = seen.found
     assert bars >= 3
-    assert points >= len(found["figure1"][0]["points"])  # type: ignore[index]
+    assert points >= len(found["figure1"][0]["points"])

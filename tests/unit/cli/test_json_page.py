@@ -11,6 +11,7 @@ import pytest
 
 from binalloc.report.shapes import doc
 from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
+from tests.support.kits.reproduced import reproduced
 from tests.support.kits.shapes import documented, fields, pattern, problems, shapes_of
 from tests.support.paths import sample_file
 from tests.support.programs.indirect import INDIRECT
@@ -187,8 +188,6 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "smem-cost": [["smem-cost", "--warps", "1,2", "--loads", "1", "--congestion", "1,2", "--engine", "python",
                        "--plot", str(t / "plot.svg")]],
         "sweep": [["sweep", sample, *run, "--levels", "7-9", "--jobs", "1", "--cache", str(t / "kept")]],
-        "reproduce": [["reproduce", "unified", "dxtc", "--machine", "gtx680", "--size", "test", "--jobs", "1",
-                       "--cache", str(t / "kept"), "--samples", str(SAMPLES)]],
         "error": [["run", sample, *run, "--size", "nope"], ["inspect", "nope"], ["inspect", str(t / "text")],
                   ["rewrite", sample, "--registers", "1", *run],
                   ["rewrite", sample, "--registers", "6", *run, "--max-cycles", "300"]],
@@ -201,7 +200,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     lines[SEQUENCE] = [printing(t)[2], [*program, "--max-cycles", "5000"],
                        ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
                         "--size", "test", "--engine", "python", "--reference", "--save", str(t / "left")]]  # fmt: skip
-    return {name: [call(*args, "--json").json for args in several] for name, several in lines.items()}
+    found = {name: [call(*args, "--json").json for args in several] for name, several in lines.items()}
+    return found | {"reproduce": [reproduced(tmp_path_factory)[0]]}
 
 
 def test_page_and_schema_are_made_from_the_shapes() -> None:
