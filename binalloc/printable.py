@@ -3,8 +3,9 @@ trusted.
 
 Needs nothing. Leaves text without control characters (escape sequences, newlines), without characters that reorder or
 hide others (bidirectional marks, zero-width ones), without lone surrogates, and of bounded length. Everything that is
-shown goes through here: error messages by way of `binalloc.errors`, tables by way of `binalloc.report.table`, and, as
-the last line of defence, whatever the command line writes to stderr or as text to stdout. JSON has escapes of its own.
+shown goes through here: error messages by way of `binalloc.errors`, tables by way of `binalloc.report.table`. The last
+line of defence are the functions with which the command line writes text to stdout and stderr. JSON has its own
+escapes.
 """
 
 from __future__ import annotations

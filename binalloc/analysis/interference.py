@@ -1,7 +1,8 @@
 """This module builds the interference graph over the webs of one function.
 
-Needs its `Webs`. Two webs of one class (32-bit words: files R and L; predicates: file P) interfere in three cases: one
-is defined where the other is live after, both are defined by one instruction, or both are live at entry. Dead
+Needs its `Webs`. Classes are 32-bit words (files R and L) and predicates (file P). Two webs of one class interfere in
+three cases: one is defined where the other is live after, both are defined by one instruction, or both are live at
+entry. Dead
 definitions count: they still write a register. Chaitin's exemption: an unguarded copy does not make its source and
 target interfere.
 

@@ -127,14 +127,14 @@ class _Solver:
         for point in web.defs:
             if now == UNKNOWN:
                 break
-            told = self._told(point)
-            if told is not None:
-                now = told if now is None else now.joined(told)
+            written = self._written(point)
+            if written is not None:
+                now = written if now is None else now.joined(written)
         changed = now != self.values[number]
         self.values[number] = now
         return changed
 
-    def _told(self, point: WebPoint) -> Residue | None:
+    def _written(self, point: WebPoint) -> Residue | None:
         """Return the residue that a definition writes; None while an operand is not known yet."""
         i = point.instr
         if i < 0 or point.ref in (CALL, MEMORY):

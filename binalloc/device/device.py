@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.device.launching import LaunchResult, told
+from binalloc.device.launching import LaunchResult, launch_result
 from binalloc.device.loading import load_kernels
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.session import Session
@@ -256,8 +256,9 @@ class Device:
         data = np.frombuffer(self._session.memory.variable(name), np.uint8)
         if data.nbytes % np.dtype(dtype).itemsize:
             raise UsageError(
-                "no whole number of elements", place=name, found=f"{data.nbytes} bytes", expected=f"those of {dtype}"
-            )
+                "no whole number of elements", place=name, found=f"{data.nbytes} bytes",
+                expected=f"a multiple of the bytes of {dtype}",
+            )  # fmt: skip
         found: Array = data.view(dtype).copy()
         return found
 
@@ -304,7 +305,7 @@ class Device:
         check_against(bound.launch, fn.info, self.module.path or None)
         parameters = bound.launch.parameters([(p.name, p.offset, p.size) for p in fn.info.params], addresses)
         result = self._session.launch(bound.launch, parameters)
-        found = told(result, bound.launch, self.module, self.machine, rescheduled=self._rescheduled)
+        found = launch_result(result, bound.launch, self.module, self.machine, rescheduled=self._rescheduled)
         self.launches.append(found)
         return found
 

@@ -124,10 +124,10 @@ def launch_kernel(
     asked = RunOptions(machine=model, **options)
     result = run_launch(module, fn.name, bound.launch, asked, buffers=bound.buffers, textures=bound.textures)
     bound.write_back(result.buffers)
-    return told(result, bound.launch, module, model, rescheduled=rescheduled, arrays=bound.arrays)
+    return launch_result(result, bound.launch, module, model, rescheduled=rescheduled, arrays=bound.arrays)
 
 
-def told(
+def launch_result(
     result: Result,
     launch: Launch,
     module: Module,

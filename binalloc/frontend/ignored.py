@@ -32,7 +32,7 @@ FORMS = {
                    "a block is what `.reqntid` says; ptxas refuses the two together"),
     "min-blocks": IgnoredForm("`.minnctapersm` of a kernel with neither `.maxntid` nor `.reqntid`",
                        "it bounds nothing, as in ptxas; the binary has it"),
-    "max-blocks": IgnoredForm("`.maxnctapersm`", "PTX 2.0 did away with it, and ptxas refuses it"),
+    "max-blocks": IgnoredForm("`.maxnctapersm`", "PTX 2.0 removed it, and ptxas refuses it"),
     "cluster-rank": IgnoredForm(
         "`.maxclusterrank`", "there are no clusters of blocks; those that need one are refused"
     ),
@@ -77,10 +77,10 @@ def summed(path: str, found: Sequence[Ignored]) -> list[IgnoredText]:
     return sorted(rows, key=lambda row: (row.line, row.text))
 
 
-def sentence(told: Sequence[IgnoredText]) -> str:
+def sentence(texts: Sequence[IgnoredText]) -> str:
     """Return the ignored directives of one file on one line: `.pragma "nounroll" (line 80, 3 times), .maxclusterrank
     (line 4)`."""
-    return ", ".join(f"{t.text} (line {t.line}{f', {t.count} times' if t.count > 1 else ''})" for t in told)
+    return ", ".join(f"{t.text} (line {t.line}{f', {t.count} times' if t.count > 1 else ''})" for t in texts)
 
 
 def table() -> str:

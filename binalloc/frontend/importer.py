@@ -68,7 +68,7 @@ def import_ptx(
     text: the text of the file, or a list of the texts of one program's files. path: where the text came from, for
     messages; for several texts a list of as many. kernels: only these (all by default). machine: the machine to
     schedule for, as a model, its name or its file (the machine of the text's `.target` by default). block_dim: the
-    block size that all launches will have. optimised: False skips the optimiser, to tell defects of lowering from
+    block size that all launches will have. optimised: False skips the optimiser, to separate defects of lowering from
     defects of the optimiser. skip_unsupported: leave out kernels that cannot be imported. stack_bytes: stack per thread
     for the frames of recursive functions.
 

@@ -58,4 +58,4 @@ def _where(error: BinallocError, file: str | None) -> str:
 
 
 _NAMED = 3
-"""The message names the places of at most so many further reasons, so that it stays a sentence. Chosen by hand."""
+"""Further reasons whose places the message names at most, so that it stays a sentence. Chosen by hand."""

@@ -1,1 +1,1 @@
-"""Experiments of papers, and what comes of them: nothing else of the package stands on this."""
+"""This room repeats experiments of papers on emulated machines. No other room imports it, except `cli`."""

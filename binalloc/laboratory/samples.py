@@ -1,6 +1,7 @@
-"""Samples by name: a binary (.loom) or PTX with its launch file, in a folder or in any folder below it.
+"""Samples are found by name: a binary (.loom) or PTX with its launch file, in a folder or any folder inside it.
 
-A program in several files of PTX has a folder of its own: a launch file of any name and all PTX in it, which is linked.
+A program in several files of PTX has a folder of its own, with one launch file of any name. All PTX of the folder is
+linked.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from binalloc.files import read_bytes
 from binalloc.toml_file import read_toml
 
 APART = ("micro", "table1")
-"""Folders of samples that are taken by their names only: those that measure a machine, in which there is nothing to
-allocate, and the unified paper's benchmarks once more, with its block sizes."""
+"""Folders whose samples are taken only by their names, never as part of all. `micro` measures a machine, and has
+nothing to allocate; `table1` has benchmarks that other folders have, too, at the unified paper's block sizes."""
 
 
 def beside(sample: Path, ending: str) -> Path:
-    """One of a sample's files; a name may have dots."""
+    """Return the path of a sample's file with an ending (".toml"). The sample's name may have dots."""
     return sample.with_name(sample.name + ending)
 
 
 def sources(sample: Path) -> list[Path]:
-    """The files that a sample's program is in: its binary, or its PTX, or, where neither lies beside its launch file,
-    all PTX of its folder; [] where that is no program's own, as it has another launch file or one file alone."""
+    """Return the files of a sample's program: its binary, else its PTX, else all PTX of its folder.
+
+    The folder counts only if it has one launch file and several files of PTX; otherwise the list is empty.
+    """
     for ending in (".loom", ".ptx"):
         if beside(sample, ending).is_file():
             return [beside(sample, ending)]
@@ -33,15 +36,20 @@ def sources(sample: Path) -> list[Path]:
 
 
 def find_samples(folder: Path) -> dict[str, Path]:
-    """Every sample's path without its ending, by name in order, but for those with a sequence of launches or in several
-    files: what takes one kernel does not take them. Raises UsageError where two samples have one name, or for none."""
+    """Return the samples with one launch and one file, by name in order, as paths without their endings.
+
+    Commands for single kernels use it. Raises UsageError if two samples have one name, or if there is none.
+    """
     return _some({name: path for name, path in _find(folder).items() if not _is_program(path)}, folder)
 
 
 def choose_samples(folder: Path, names: list[str], *, programs: bool = False) -> list[Path]:
-    """The samples called so, each once; for no names all but those of `APART`. A sample answers to its kernel's name,
-    too: the papers' short one. programs: also those in several files and, behind all others, those with a sequence of
-    launches; otherwise those of `find_samples` alone."""
+    """Return the samples with these names, each once; if there are no names, all outside the folders `APART`.
+
+    A name may also be a kernel's name, such as the short ones of papers. programs: choose also among samples in several
+    files, and, after all others, samples with a sequence of launches; otherwise only among those of `find_samples`.
+    Raises UsageError for a name that no sample or several kernels have, and as `find_samples` does.
+    """
     found = _some(_find(folder), folder) if programs else find_samples(folder)
     found = dict(sorted(found.items(), key=lambda item: _has_steps(beside(item[1], ".toml"))))
     every = [name for name, path in found.items() if path.parent.name not in APART]
@@ -50,7 +58,7 @@ def choose_samples(folder: Path, names: list[str], *, programs: bool = False) ->
 
 
 def _find(folder: Path) -> dict[str, Path]:
-    """All samples by name, in order."""
+    """Return all samples by name, in order. Raises UsageError if two have one name."""
     paths = {p.with_suffix("") for p in folder.rglob("*.toml")}
     found: dict[str, Path] = {}
     for path in sorted(path for path in paths if sources(path)):
@@ -68,12 +76,12 @@ def _some(found: dict[str, Path], folder: Path) -> dict[str, Path]:
 
 
 def _is_program(sample: Path) -> bool:
-    """Whether it has a sequence of launches, or is in several files."""
+    """Return whether a sample has a sequence of launches, or is in several files."""
     return len(sources(sample)) > 1 or _has_steps(beside(sample, ".toml"))
 
 
 def _has_steps(launch: Path) -> bool:
-    """Whether a launch file has a sequence of launches; one that does not read has none."""
+    """Return whether a launch file has a sequence of launches. One that cannot be read has none."""
     try:
         if b"step" not in read_bytes(launch):
             return False
@@ -90,7 +98,7 @@ def _by_kernel(folder: Path, found: dict[str, Path], name: str) -> Path:
 
 
 def _kernel(path: Path) -> object:
-    """The name in the launch file, None where that does not read: the sample's own run says what is wrong with it."""
+    """Return the kernel's name in the launch file; None if that cannot be read (its run says why)."""
     try:
         return read_toml(beside(path, ".toml"), "launch file").get("kernel")
     except BinallocError:

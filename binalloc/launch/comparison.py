@@ -107,7 +107,7 @@ def _difference(launch: Launch, a: Argument, want: Array, got: Array) -> Differe
     leaf, dtype, part = next((p[0], p[1], w) for p, w in zip(parts, wrong, strict=True) if w[index].any())
     inner = tuple(int(i) for i in np.unravel_index(int(np.argmax(part[index])), part[index].shape))
     values = [shown(_of(leaf, x)[(*index, *inner)].reshape(1), dtype) for x in (want, got)]
-    one, other = (_told(launch, value, dtype) for value in values)
+    one, other = (_in_words(launch, value, dtype) for value in values)
     patterns = None
     if one != one and other != other:
         bits = [int.from_bytes(_of(leaf, x)[(*index, *inner)].tobytes(), "little") for x in (want, got)]
@@ -145,7 +145,7 @@ def _differs(want: Array, got: Array, dtype: str, a: Argument) -> Array:
     return np.asarray(bits.any(axis=-1) if bits.ndim > want.ndim else bits)
 
 
-def _told(launch: Launch, value: Array, dtype: str) -> Shown:
+def _in_words(launch: Launch, value: Array, dtype: str) -> Shown:
     """Return one value as messages show it."""
     plain: Shown = value[0].item()
     if dtype != POINTER or not isinstance(plain, int):

@@ -5,9 +5,10 @@ Needs the statistics of a run, or the demand that a version is expected to make 
 such a resource, the largest reason for lost issue slots does, unless a resource that is busy for `NEARLY` of the cycles
 explains it.
 
-Resources are the issue slots of the schedulers, the port groups of the units (cycles in which an instruction holds a
-port, over all ports), the load/store port with the further passes of bank conflicts, the links to and from L2, and
-DRAM. With fewer warps than schedulers only schedulers with a warp count: units of other partitions cannot serve it.
+Resources are the issue slots of the schedulers, the port groups of the units, the load/store port with the further
+passes of bank conflicts, the links to and from L2, and DRAM. A port group is busy in cycles in which an instruction
+holds a port, over all its ports. With fewer warps than schedulers only schedulers with a warp count: units of other
+partitions cannot serve it.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ _OF = {
     ISSUE: "issue slots", UNIT: "what the units do at most", BANKS: "cycles of the shared-memory port",
     ARRIVALS: "what the barrier unit takes", DRAM: "an SM's share of the bandwidth", LINK: "the link's bandwidth",
 }  # fmt: skip
-"""For each resource, what its share is a share of."""
+"""For each resource, the whole to which its share refers, in words."""
 
 
 def by_run(stats: Mapping[str, Any], machine: Machine, warps: int) -> Bound | None:

@@ -138,7 +138,7 @@ def read_profile(data: bytes, path: str = "") -> Profile:
             raise _wrong(path, name, record.get(name, "nothing"), _KINDS[kind])
     functions = {name: _rows(path, f"functions.{name}", rows) for name, rows in record["functions"].items()}
     if record["kernel"] not in functions:
-        raise _wrong(path, "functions", "none of the kernel", f"those of {record['kernel']}")
+        raise _wrong(path, "functions", "none of the kernel", f"rows of {record['kernel']}")
     return Profile(
         record["kernel"], record["machine"], record["partial"], record["code_sha256"], functions, path
     )  # fmt: skip

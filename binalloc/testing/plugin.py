@@ -75,20 +75,20 @@ def _keep(report: pytest.TestReport, emulator: Emulator) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    told: dict[str, list[str]] = {_WRITTEN: [], _UNCHANGED: [], _FASTER: []}
+    notes: dict[str, list[str]] = {_WRITTEN: [], _UNCHANGED: [], _FASTER: []}
     for report in terminalreporter.stats.get("passed", []):
         for key, value in report.user_properties:
-            if key in told:
-                told[key].append(value)
+            if key in notes:
+                notes[key].append(value)
     updating = terminalreporter.config.getoption("--binalloc-update")
-    if not updating and not told[_FASTER]:
+    if not updating and not notes[_FASTER]:
         return
     terminalreporter.section("binalloc baselines")
     if updating:
-        number, same = len(told[_WRITTEN]), len(told[_UNCHANGED])
+        number, same = len(notes[_WRITTEN]), len(notes[_UNCHANGED])
         plural = "" if number == 1 else "s"
         terminalreporter.write_line(f"{number} baseline{plural} written, {same} as before")
-        for path in sorted(told[_WRITTEN]):
+        for path in sorted(notes[_WRITTEN]):
             terminalreporter.write_line(f"  {path}")
-    for text in sorted(told[_FASTER]):
+    for text in sorted(notes[_FASTER]):
         terminalreporter.write_line(f"faster than its baseline: {text}")

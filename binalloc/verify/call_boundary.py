@@ -8,9 +8,10 @@ convention to trust:
   hold in the callee: they may rule out ways through it, and calls.
 - Facts under conditions on the caller's predicates cross, too, where the callee neither needs nor writes those
   predicates: inside, the condition is on the predicate's place.
-- Afterwards the caller keeps facts about rows and original places that neither callee touches: rows that the rewritten
-  callee never writes (registers, predicates, spill words by its code; slot rows by its analysis), and places that the
-  original one never writes. Everything else must be proven by the callee's facts at its returns.
+- Afterwards the caller keeps facts about rows and original places that neither callee touches. These are rows that the
+  rewritten callee never writes, and places that the original one never writes. For registers, predicates and spill
+  words the callee's code decides that, for slot rows its analysis. Everything else must be proven by the callee's facts
+  at its returns.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class _Run:
             spill=s.spill,
             effects=effects,
             remade=self.pair.product.remade,
-            told=self.pair.product.told,
+            remade_operands=self.pair.product.remade_operands,
             exchanges=self.pair.product.exchanges,
         )
 
@@ -132,7 +132,7 @@ class _Run:
         work = [pair.index[first.target]]
         queued = set(work)
         visits: dict[int, int] = {}
-        told = {-1: _BlockVisit(self.steps.effects, None, [])}
+        last_visits = {-1: _BlockVisit(self.steps.effects, None, [])}
         while work:
             b = heapq.heappop(work)
             queued.discard(b)
@@ -141,7 +141,7 @@ class _Run:
                 raise TooMuch(f"the facts in {pair.new.name} do not settle")
             self.steps.effects, self.exit, self.calls = Effects(), None, []
             leaving = self._block(pair.blocks[b], states[b].copy())
-            told[b] = _BlockVisit(self.steps.effects, self.exit, self.calls)
+            last_visits[b] = _BlockVisit(self.steps.effects, self.exit, self.calls)
             for at, state in leaving:
                 succ = pair.index[at]
                 live = pair.old.live(at[1])
@@ -153,7 +153,7 @@ class _Run:
                     if succ not in queued:
                         queued.add(succ)
                         heapq.heappush(work, succ)
-        return _summed([told[b] for b in sorted(told)])
+        return _summed([last_visits[b] for b in sorted(last_visits)])
 
     def _block(self, block: NodeBlock, state: State) -> list[tuple[Position, State]]:
         """Follow a block from `state`, and return its successors with their facts."""

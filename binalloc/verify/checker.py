@@ -22,8 +22,8 @@ value". Places are registers in 32-bit units, predicates, slot rows relative to 
 words of local memory. Facts are unconditional or under an original predicate. Constants, the slot pointer and results
 of pure operations are further values. The meet (`meet.py`) is intersection of what the facts imply.
 
-**Transfer** (`transfer.py`). An original definition empties the column of its value, a rewritten one the row; copies
-copy rows or columns; a matched operation checks its operands and relates its results; a pure operation that stands
+**Transfer** (`transfer.py`). An original definition empties the column of its value, a rewritten one the row. Copies
+copy rows or columns. A matched operation checks its operands and relates its results. A pure operation that stands
 alone gives the value computed from its operands (`remade.py`). Guards split and meet; a guard that nothing wrote is
 whatever the rewritten program first uses for it (`unwritten.py`).
 

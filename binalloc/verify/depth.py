@@ -4,16 +4,16 @@ Needs the lockstep of every pair of functions. A stack holds one entry for each 
 diverged lanes, it holds the entry that waits at the reconvergence point, and up to one side still to run. There are two
 bounds, of which the smaller holds:
 
-- *by the code*: the branches that may be open at a place (their reconvergence point not yet reached), each with the
-  entries it pushes; a branch that may be executed again while it is open counts as any number;
-- *by the lanes*: every branch that diverges leaves fewer lanes together, so that of 32 lanes at most 31 branches are
-  open at once on the whole stack, calls or not.
+- *By the code.* It counts the branches that may be open at a place (their reconvergence point not yet passed), each
+  with the entries it pushes. A branch that may be executed again while it is open counts as any number.
+- *By the lanes.* Every branch that diverges leaves fewer lanes together. So with 32 lanes at most 31 branches are open
+  at once on the whole stack, with calls and without.
 
 Where neither shows that the stack's entries suffice, the rewritten program must push no more than the original at every
 step, except for branches around guarded calls. Then it overflows only where the original does, or where lanes diverge
 at such branches. Let d of them be open. The rewritten stack holds d entries more than the original's, so 64 + d at most
-where that does not overflow; and, since each takes one entry where other branches take two, 63 + calls - d at most. One
-of the two is below 65 for every d as long as there are two calls at most.
+where that does not overflow. Each of the d branches takes one entry, where other branches take two, so it also holds
+63 + calls - d at most. One of the two is below 65 for every d as long as there are two calls at most.
 """
 
 from __future__ import annotations

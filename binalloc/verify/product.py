@@ -31,7 +31,7 @@ from binalloc.verify.reading.exchanges import find_exchanges
 from binalloc.verify.reading.footprint import Footprint
 from binalloc.verify.reading.order import Home, find_homes
 from binalloc.verify.reconvergence import Disagreement, compare_stacks
-from binalloc.verify.remade import told_by
+from binalloc.verify.remade import remade_operands
 from binalloc.verify.report import Finding
 from binalloc.verify.values.conditions import Cond
 
@@ -141,9 +141,9 @@ class Product(Lockstep):
         return home is None or self.places.of(n) != home.block
 
     @cached_property
-    def told(self) -> frozenset[int]:
+    def remade_operands(self) -> frozenset[int]:
         """Return the original values whose copies matter (`remade.py`)."""
-        return told_by(self.old, self.remade)
+        return remade_operands(self.old, self.remade)
 
     @cached_property
     def _homes(self) -> dict[int, Home]:

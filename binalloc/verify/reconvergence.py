@@ -2,12 +2,12 @@
 
 Needs the lockstep graph of `product.py`. A stack entry is the pair (new, original) of reconvergence points that a
 matched branch named. A program pops entries when it passes the point of the topmost one. Between two matched steps both
-pass positions of their own, so it is enough to compare, way by way, the effect of that:
+pass positions of their own, so it is enough to compare, way by way, the effect of that. There are two comparisons:
 
-- quickly: both pass the same pairs in the same order, whatever the stack;
-- else exactly: all stacks possible at each matched step are enumerated (a branch may push its pair or, if its threads
-  agree, not; equal neighbours are one), and each must come out the same on either side. An added instruction that a
-  loop passes again is harmless when no entry waits for it.
+- The quick one: both pass the same pairs in the same order, whatever the stack.
+- The exact one, where the quick one fails: all stacks possible at each matched step are enumerated, and each must come
+  out the same on either side. A branch may push its pair or, if its threads agree, not; equal neighbours are one. An
+  added instruction that a loop passes again is harmless when no entry waits for it.
 """
 
 from __future__ import annotations

@@ -6,13 +6,13 @@ executes such an operation, its result is that token. The rewritten program may 
 block, or a second time). The row that it writes then holds that token, and every original value that equals it.
 
 - The operands' names stand for the current values. As soon as one is written, the token says nothing more
-  (`State.kill`), also for the operation's own result if that is among its operands: a value that a loop adds to itself
-  cannot be moved out of its block or computed again from the value before.
+  (`State.kill`). That holds for the operation's own result, too, if it is among its operands. So a value that a loop
+  adds to itself cannot be moved out of its block or computed again from the value before.
 - An operand must be one value wherever it is read. A value that nobody wrote may read as something else each time:
   nothing is concluded from it.
 - A value has several names (a copy's; a constant's or another token's). The original's result is recorded under the
   names of the values themselves and under their tokens. The rewritten program's result is recorded under the contents
-  of its rows, as far as the original ever recorded one so (`Names.told_ways`), however many values a row holds.
+  of its rows if the original has recorded one so (`Names.recorded_ways`), however many values a row holds.
 
 The limits below were chosen by hand: larger ones prove a few more rewrites, and cost time at each operation.
 """
@@ -30,16 +30,16 @@ from binalloc.verify.values.lattice import State
 
 MOST_NAMES = 6  # names of one operand, values as well as tokens, that are tried where the original recorded none
 MOST_EQUAL = 2  # further values that an operand is a copy of, or that are copies of it
-MOST_TOLD = 16  # ways of naming the operands of an operation of the original, beside the way by values alone
+MOST_RECORDED = 16  # ways of naming the operands of an operation of the original, beside the way by values alone
 MOST_HELD = 30  # tokens of a result that no original value equals now
-MOST_RANKED = 100  # ways among which MOST_TOLD are selected
+MOST_RANKED = 100  # ways among which MOST_RECORDED are selected
 MOST_WAYS = 100  # ways of naming all operands of one operation
 
 Signature = tuple[object, ...]  # an operation with its modifiers, without operands
 T = TypeVar("T")
 
 
-def told_by(old: OriginalFunction, remade: Collection[Signature]) -> frozenset[int]:
+def remade_operands(old: OriginalFunction, remade: Collection[Signature]) -> frozenset[int]:
     """Return the values read by the original's operations of these signatures, and the sources of copies to them."""
     if not remade:
         return NONE
@@ -56,15 +56,15 @@ def told_by(old: OriginalFunction, remade: Collection[Signature]) -> frozenset[i
     return frozenset(found)
 
 
-def note_copies(state: State, moves: list[tuple[int, int]], told: frozenset[int]) -> None:
+def note_copies(state: State, moves: list[tuple[int, int]], operands: frozenset[int]) -> None:
     """Record that the values of a copy are equal, after the original has made these (destination, source) copies.
 
-    Only values in `told` are recorded. The rewritten program may have executed an operation on the source before, and
-    may hold neither value any more.
+    operands: the values for which this matters (`remade_operands`), and for which it is recorded. The rewritten program
+    may have executed an operation on the source before, and may hold neither value any more.
     """
     now = dict(moves)  # if two write the same destination, the later one counts
     for x, y in now.items():
-        if x != y and x in told:
+        if x != y and x in operands:
             state.clear_row(copy_key(x))
             if y not in now and not is_token(y) and state.sure(y):
                 before = state.row(copy_key(y))
@@ -79,10 +79,10 @@ def made_by_rows(state: State, signature: Signature, rows: list[int], units: int
     """
     names = state.names
     known = [_contents(state, key) for key in rows]
-    told = names.told_ways(signature, [[*values, *tokens] for values, tokens in known])
+    ways = names.recorded_ways(signature, [[*values, *tokens] for values, tokens in known])
     out = []
     for unit in range(units):
-        found = [t for way in told if (t := names.computed(signature, unit, way)) is not None]
+        found = [t for way in ways if (t := names.computed(signature, unit, way)) is not None]
         equal = [t for t in found if state.equals(t)]
         out.append(equal or sorted(found)[:MOST_HELD] + _oldest(state, signature, unit, known))
     return out
@@ -137,9 +137,9 @@ def _ways(state: State, uses: tuple[int, ...]) -> list[tuple[int, ...]]:
     def values(way: tuple[int, ...]) -> int:
         return len(set[int]().union(*(leaves.get(x, ()) if is_token(x) else (x,) for x in way)))
 
-    joined = sorted(_joined(state, list(apart), names), key=values)[:MOST_TOLD]
-    told = [plain, *joined, *sorted(others, key=values)[: MOST_TOLD - len(joined) // 2], tuple(apart)]
-    return list(dict.fromkeys(tuple(way[apart[x]] for x in uses) for way in told))
+    joined = sorted(_joined(state, list(apart), names), key=values)[:MOST_RECORDED]
+    chosen = [plain, *joined, *sorted(others, key=values)[: MOST_RECORDED - len(joined) // 2], tuple(apart)]
+    return list(dict.fromkeys(tuple(way[apart[x]] for x in uses) for way in chosen))
 
 
 def _joined(state: State, values: list[int], names: list[list[int]]) -> list[tuple[int, ...]]:
@@ -196,7 +196,7 @@ def made_of_values(
     stands = {x: unit for unit, x in enumerate(defs)}
     out = []
     for way in (*ways, plain):  # `State.of` keeps the last one
-        state.names.tell(signature, way)
+        state.names.record(signature, way)
         for x, unit in stands.items():
             token = state.names.computed(signature, unit, way)
             if token is not None and state.names.leaves[token].isdisjoint(defs):

@@ -2,21 +2,21 @@
 
 Needs a state of `lattice.py` and two `FunctionCode`s. The transfer functions, for an unguarded step:
 
-- *Original alone* (`alone`): a copy makes its destination's column equal to the source's; a constant makes it equal to
-  the constant's token; a load or store of fixed local words is a copy between columns; any other operation empties the
-  columns of what it defines.
-- *Rewritten alone* (`insert`): a copy, spill store or reload makes its destination's row equal to the source's; a
-  constant instruction (rematerialisation) puts its token and all original places equal to it into the row; adding an
-  immediate to a slot pointer moves the pointer token; packing and unpacking predicates copies between a predicate's row
-  and a row's part; an exchange by three exclusive ors is one step (`exchanges.py`); any other operation empties the
-  rows of what it defines, or puts the value computed from its operands there (`remade.py`).
-- *Match*: each operand unit read must be in its row; then the columns of the original's results and the rows of the
+- *Original alone* (`alone`). A copy makes its destination's column equal to the source's. A constant makes it equal to
+  the constant's token. A load or store of fixed local words is a copy between columns. Any other operation empties the
+  columns of its results.
+- *Rewritten alone* (`insert`). A copy, spill store or reload makes its destination's row equal to the source's. A
+  constant instruction (rematerialisation) puts its token and all original places equal to it into the row. The addition
+  of an immediate to a slot pointer moves the pointer token. Packing and unpacking of predicates copies between a
+  predicate's row and a row's part. An exchange by three exclusive ors is one step (`exchanges.py`). Any other operation
+  empties the rows of its results, or puts the value computed from its operands there (`remade.py`).
+- *Match*. Each operand unit read must be in its row. Then the columns of the original's results and the rows of the
   rewritten results are emptied, and each result's row holds exactly its original value.
-- *Move* (both programs only move values): the original's half, then the rewritten half. Columns and rows are changed
-  independently, so the order does not matter.
+- *Move* (both programs only move values). First comes the original's half, then the rewritten half. Columns and rows
+  are changed independently, so the order does not matter.
 
 A guarded step splits the state by the guard's original predicate, takes the step on the side where it executes and
-meets the two; at the meet, facts of one side become facts under that predicate. So a guarded definition leaves old
+meets the two. At the meet, facts of one side become facts under that predicate. So a guarded definition leaves old
 holders under the negated condition, and a store or copy with the same guard completes the fact.
 """
 
@@ -53,8 +53,8 @@ class TransferFunctions:
     """The steps of a pair (old, new) are its transfer functions. kernel: slot pointers are set up here. pointer: the
     slot pointer's register, NO_REGISTER for none. volatile: special registers that differ between the programs.
     slot_base: the special register with the first slot's address. spill: bytes [from, to) of spill memory. remade:
-    signatures of pure operations that the rewritten program executes by itself. told: the original values that they
-    read, or that are copied into those (both: `remade.py`). exchanges: see `exchanges.py`."""
+    signatures of pure operations that the rewritten program executes by itself. remade_operands: their operands, and
+    the sources of copies to these (both: `remade.py`). exchanges: see `exchanges.py`."""
 
     def __init__(
         self,
@@ -69,14 +69,14 @@ class TransferFunctions:
         spill: tuple[int, int],
         effects: Effects,
         remade: Collection[tuple[object, ...]] = (),
-        told: frozenset[int] = frozenset(),
+        remade_operands: frozenset[int] = frozenset(),
         exchanges: Mapping[int, tuple[int, int] | None] | None = None,
     ) -> None:
         self.names, self.old, self.new = names, old, new
         self.kernel, self.pointer = kernel, pointer
         self.volatile, self.slot_base, self.spill, self.effects = volatile, slot_base, spill, effects
         self.remade, self.exchanges = remade, exchanges or {}
-        self.told = told
+        self.remade_operands = remade_operands
 
     # -- guards
 
@@ -201,7 +201,7 @@ class TransferFunctions:
         moves = old.moves(m)
         if moves is not None:
             state.copy_columns(moves)
-            note_copies(state, moves, self.told)
+            note_copies(state, moves, self.remade_operands)
         elif old.constant(m):
             state.copy_columns(list(zip(old.defs[m], self._constants(old, m, "old"), strict=True)))
         elif old.slot_access(m) or (view.memory is not None and view.memory.spill):

@@ -7,11 +7,13 @@ and predicates are such values, too.
 A guarded definition does not kill, yet `@P0 MOV R1; @P0 use R1` does not make R1 live before both. So a place is dead,
 live, or *live only under a literal* (P or !P of the predicate's present value):
 
-- a definition under g makes a place live under g dead, one live otherwise live under !g (for one live under another
-  literal that is an over-approximation, and keeps the step monotone); so `@P0 def; @!P0 def` kill together;
-- a use under g makes a dead place live under g, one live under another literal live;
-- whatever may write P (backwards past it, literals of P mean nothing) makes places live that were live under P or !P;
-- at the end of a block with a guarded branch, a place live into one successor alone is live under that edge's literal.
+- A definition under g makes a place that is live under g dead, and a place that is live otherwise live under !g. So
+  `@P0 def; @!P0 def` kill together. For a place live under another literal, !g is an over-approximation, which keeps
+  the step monotone.
+- A use under g makes a dead place live under g, and a place that is live under another literal live.
+- An instruction that may write P makes places live that were live under P or !P, since before it literals of P mean
+  nothing.
+- At the end of a block with a guarded branch, a place live into one successor alone is live under that edge's literal.
 
 Each place moves through these states by itself, so the effect of a whole block on it is a function of four states.
 """

@@ -4,11 +4,11 @@ It needs an optimised routine whose predicates are allocated. Afterwards calls o
 and results. Across a call within this routine's own cycle, values live in memory only. So such a function can be
 allocated before its callees are. The convention in local memory is:
 
-- the word at `Stack.pointer` says where the next frame begins; a kernel sets it to `Stack.start`;
-- a caller leaves the arguments in the first words of the next frame, and finds the results there;
-- a recursive function moves the pointer behind its frame, and back when it returns; if that would be behind the stack's
-  end it traps, before it has written anything;
-- a caller in the same cycle saves in its frame the values that it needs after the call.
+- The word at `Stack.pointer` says where the next frame begins. A kernel sets it to `Stack.start`.
+- A caller leaves the arguments in the first words of the next frame, and finds the results there.
+- A recursive function moves the pointer behind its frame, and back when it returns. If that would be behind the stack's
+  end it traps, before it has written anything.
+- A caller in the same cycle saves in its frame the values that it needs after the call.
 """
 
 from __future__ import annotations

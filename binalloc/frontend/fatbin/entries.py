@@ -34,8 +34,8 @@ from binalloc.frontend.fatbin.unpack import unpack
 
 _ALIGNMENT = 8  # containers are padded to eight bytes
 _MOST = 1 << 16
-"""A file may have at most so many containers, and at most so many entries. The limit bounds the time for a damaged file
-that claims more; chosen by hand."""
+"""Upper limit of a file's containers, and of its entries. It bounds the time for a damaged file that claims more;
+chosen by hand."""
 _RELOCATABLE = ("compile-only", "c")
 """An entry with one of these options of ptxas, here without their dashes, is to be linked."""
 

@@ -17,7 +17,7 @@ from binalloc.frontend.link.rename import rename, renumber
 from binalloc.frontend.link.symbols import LinkedName, check, collect, items, shared
 from binalloc.frontend.ptx.ast import PtxFunction, PtxModule, Variable
 
-_NAMED = 3  # a message names at most so many files, so that it stays one line; chosen by hand
+_NAMED = 3  # files that a message names at most, so that it stays one line; chosen by hand
 
 
 def link(modules: Sequence[PtxModule], whole: Sequence[bool] = ()) -> PtxModule:
@@ -41,7 +41,7 @@ def link(modules: Sequence[PtxModule], whole: Sequence[bool] = ()) -> PtxModule:
     out = PtxModule(max(f.version for f in files), newest.target, first.address_size, samplers=first.samplers)
     out.path, out.inputs = _path(files), tuple(f.path for f in files)
     out.lines = sum(f.lines for f in files)
-    out.ignored = [told for f in files for told in f.ignored]
+    out.ignored = [one for f in files for one in f.ignored]
     for module in files:
         renumber(module, out.files)
     for module, own in zip(files, names, strict=True):

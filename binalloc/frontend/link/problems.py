@@ -8,7 +8,7 @@ from binalloc.errors import MalformedInput
 from binalloc.frontend.ptx.ast import PtxFunction, Variable
 
 _NAMED = 8
-"""The message quotes at most so many further problems and counts the others, so that it stays readable; chosen by
+"""Further problems that the message quotes at most, so that it stays readable; the others are counted. Chosen by
 hand."""
 
 

@@ -14,7 +14,7 @@ from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import REG
 
 WINDOW = 24
-"""A constant stays in its register for so many nodes after a use. A larger window saves instructions and costs
+"""Nodes after a use during which a constant stays in its register. A larger window saves instructions and costs
 registers; chosen by hand."""
 
 

@@ -53,8 +53,8 @@ _TOKEN = re.compile(
 )
 
 _WORD = re.compile(r"[\w$%.]+", re.ASCII)
-_LINE_SHOWN = 100  # an error quotes at most so many characters of the text line, so that it stays one line
-_FOUND_SHOWN = 60  # and at most so many of the word that was found
+_LINE_SHOWN = 100  # characters of the text line that an error quotes at most, so that it stays one line
+_FOUND_SHOWN = 60  # characters of the found word that an error quotes at most, likewise
 
 
 class PtxSource:

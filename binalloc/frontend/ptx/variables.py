@@ -11,8 +11,8 @@ from binalloc.frontend.ptx.scopes import MAX_SET, SPECIALS, PtxScope, RegisterSe
 from binalloc.isa.interface.names import NAME_LIMIT
 
 _COMPOSED = 4
-"""A name in a binary may be composed of up to so many names of the text: a variable's of its function's, for example.
-Each of them has this share of the longest name."""
+"""Upper limit of the names of the text that make a name in a binary, such as a function's and its variable's. Each of
+them may have this part of the longest name."""
 
 OUTSIDE = ".0"
 """A register declared outside of functions has this suffix to its name in the tree. Scopes count from 1, so that 0 is

@@ -2,7 +2,7 @@
 from it.
 
 A fault ends the launch without results. So a rewrite may leave out an instruction that may fault, but never add one: it
-may be executed only where the original executes it, and only with the same operands. `Faults` tells what decides
+may be executed only where the original executes it, and only with the same operands. `Faults` says what decides
 whether it faults.
 """
 

@@ -12,9 +12,11 @@ _ARRIVE = BAR_MODES.index("ARV")  # the mode of a BAR at which a warp does not w
 
 
 def check_barriers(module: Module, kernel: Function, launch: Launch) -> None:
-    """Raise Refused for a BAR of fewer threads than the block has, or one that does not wait. The simulator knows one
-    barrier per block, at which every warp waits for every other. (Several BARs of all threads are no problem: a block's
-    warps come to each in one order, or the run could not end.)"""
+    """Raise Refused for a BAR of fewer threads than the block has, and for one that does not wait.
+
+    The simulator knows one barrier per block, at which every warp waits for every other. Several BARs of all threads
+    are no problem: the warps of a block come to all of them in the same order, or the run could not end.
+    """
     threads = -(-launch.threads_per_block // LANES) * LANES
     for fn in module.reached(kernel):
         for index, instr in enumerate(fn.instrs):
@@ -29,7 +31,7 @@ def check_barriers(module: Module, kernel: Function, launch: Launch) -> None:
 
 
 def _of_all(instr: Instr, threads: int) -> bool:
-    """Return whether the BAR waits, and for all `threads`."""
+    """Return whether a BAR waits, and for all `threads` of the block."""
     f = instr.f
     if f["bar"] == _ARRIVE:
         return False

@@ -16,7 +16,7 @@ COPY = 1 << 20  # bytes copied at a time: few calls, and memory that does not ma
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Raise UsageError, which names the folder, for each failed operation of the file system in it."""
+    """Turn errors of the file system in the block into UsageError with the folder's name."""
     try:
         yield
     except OSError as error:
@@ -24,10 +24,10 @@ def writing(target: Path) -> Iterator[None]:
 
 
 class NewFolder:
-    """A folder to fill, `path`, is made beside `target`. `keep` makes it `target`; `close` removes it otherwise.
+    """A NewFolder is filled at `path`, beside `target`. `keep` moves it to `target`; without that, `close` removes it.
 
-    ours: names of files. A target that holds nothing else is replaced. UsageError where it holds anything more, is no
-    folder, or cannot be made.
+    ours: names of files. A target with only these files is replaced. Raises UsageError if it has others, is no folder,
+    or cannot be made.
     """
 
     def __init__(self, target: Path, ours: frozenset[str]) -> None:
@@ -73,21 +73,21 @@ def _check_free(target: Path, ours: frozenset[str]) -> None:
 
 
 class Scratch:
-    """Bytes are put aside in a file without a name. `put` returns their place, `copy` appends them to another file."""
+    """A Scratch keeps bytes in a file without a name. `put` returns their place; `copy` copies from there."""
 
     def __init__(self, folder: Path) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `close`
         self._end = 0
 
     def put(self, data: bytes) -> tuple[int, int]:
-        """Append the bytes. Return where they begin, and how many there are."""
+        """Append the bytes. Return their place: where they begin, and their number."""
         self._file.seek(self._end)
         self._file.write(data)
         start, self._end = self._end, self._end + len(data)
         return start, len(data)
 
     def copy(self, place: tuple[int, int], into: IO[bytes]) -> None:
-        """Append the bytes at a place that `put` has returned to another file."""
+        """Append the bytes at `place`, which `put` returned, to another file."""
         start, length = place
         self._file.seek(start)
         while length:

@@ -1,5 +1,5 @@
-"""A trace has an upper limit of its length. It is in a file of its own, so that the command line's help needs nothing
-of the emulator."""
+"""A trace's length has an upper limit. Its default is in a file of its own, because the command line's help prints it
+without loading the emulator."""
 
 DEFAULT_LIMIT = 4 << 30
-"""Bytes of the longest trace unless more are asked for: about 100 million warp instructions of some 40 bytes."""
+"""Bytes of the longest trace, unless the user gives a limit: about 100 million warp instructions of some 40 bytes."""

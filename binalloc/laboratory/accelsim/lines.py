@@ -21,7 +21,7 @@ from binalloc.version import VERSION
 
 WORD_BYTES = 16  # bytes of an instruction of Volta: a trace's PCs count bytes
 TRACER_VERSION = 4
-"""The version whose lines these are: without the block's numbers in front, with an immediate at the end."""
+"""The tracer's version with lines of this form: without the block's numbers in front, with an immediate at the end."""
 _FORMAT = "#traces format = PC mask destinations opcode sources bytes [addresses] immediate"
 _STRIDE, _DISTANCES = 1, 2  # the format's numbers for the two ways of writing addresses
 NO_LANE = f" {_STRIDE} 0x0 0"  # the addresses of an access that no lane executes
@@ -29,8 +29,10 @@ _BITS = np.arange(LANES, dtype=np.int64)  # numbers of the lanes
 
 
 def head(kernel: str, launch: Launch, registers: int, shared: int) -> bytes:
-    """Return the lines in front of the first block. registers: per thread, shared: bytes per block, as occupancy counts
-    them."""
+    """Return the lines in front of the first block.
+
+    registers: per thread, shared: bytes per block; both as occupancy counts them.
+    """
     said = {
         "kernel name": one_line(kernel),
         "kernel id": 1,
@@ -55,9 +57,9 @@ def lines(
 ) -> list[bytes]:
     """Return the lines of warp instructions.
 
-    words, masks: int64 [instruction], code word and lanes that execute it. addresses: int64 [access, lane]; places:
-    int64 [instruction], the instruction's row there, or -1. line_of: gives the common part of a code word's lines; its
-    second argument is the mask.
+    words: int64 [instruction], code words. masks: int64 [instruction], the lanes that execute each. addresses: int64
+    [access, lane]. places: int64 [instruction], each instruction's row in `addresses`, or -1. line_of: returns the
+    common part of a code word's lines, from the word and a mask.
     """
     entries = [line_of(word, mask) for word, mask in zip(words.tolist(), masks.tolist(), strict=True)]
     masks = masks & np.array([e.lanes for e in entries], np.int64)
@@ -70,7 +72,7 @@ def lines(
 
 
 def _addresses(masks: Array, addresses: Array) -> list[str]:
-    """Return the addresses of accesses as text, a blank in front. masks: none is 0."""
+    """Return the addresses of accesses as text with a blank in front. masks: executing lanes, at least one for each."""
     lanes = (masks[:, None] >> _BITS) & 1 == 1
     steps = np.diff(addresses, axis=1)
     pairs = lanes[:, 1:] & lanes[:, :-1]

@@ -1,8 +1,8 @@
 """Loom's operations are named after the SASS of Volta, and a line of a trace describes an instruction as SASS.
 
 The simulator looks up the name in front of the first dot, and takes unit, latency and memory from it. Behind the dot it
-looks for a width, for BAR and MUFU a little more, and ignores the rest. A trace names general registers alone: of an
-operand of several its first one, neither RZ nor predicates, and no constant memory.
+looks for a width, for BAR and MUFU a little more, and ignores the rest. A trace names only general registers, neither
+RZ nor predicates nor constant memory. An operand of several registers has its first one named.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ SASS: dict[str, str] = {
 """Every operation of Loom, by name, with its name in a trace. Its modifiers are added to that."""
 
 _WIDTHS = {"U8": "U8", "S8": "U8", "U16": "U16", "S16": "U16", "32": "", "64": "64", "128": "128"}
-"""The simulator reads U8 and U16 as one and two bytes, and takes S8 and S16 for four."""
+"""Loom's widths, and their names in a trace. The simulator reads U8 and U16 as one and two bytes, but S8 as four."""
 _TYPES = {
     "": "", "S32": "S32", "U64": "64", "S64": "64", "F32": "F32", "F64": "64", "F16X2": "F16x2", "BF16X2": "F16x2",
 }  # fmt: skip
-"""Likewise for types: the simulator understands no more than a number in them."""
+"""Loom's types of atomic operations, and their names in a trace. The simulator reads only the number in them."""
 _CACHE = {"": "", "CG": "STRONG.GPU", "CS": "EF", "CV": "STRONG.SYS"}
 """Loom's cache modifiers, and their names in a trace."""
 _NO_MODIFIERS = frozenset(("DMNMX", "HMNMX2", "BAR.ALLOC", "BAR.FREE"))
@@ -63,7 +63,7 @@ _ADDRESSED = frozenset((Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.GENERIC))
 
 @dataclass(frozen=True, slots=True)
 class SassLine:
-    """A SassLine has the parts that all lines of an instruction have in common."""
+    """A SassLine is the common part of all lines of an instruction."""
 
     text: str  #: destinations, opcode and sources, with their counts, and the bytes that a thread accesses
     memory: bool  #: whether addresses follow
@@ -74,8 +74,11 @@ NOTHING = SassLine("0 NOP 0 0", False)  # written for a barrier at which no lane
 
 
 def sass_line(instr: Instr, mask: int) -> SassLine:
-    """Return the part of an instruction's lines that does not depend on the warp. A barrier at which no lane of a warp
-    arrives is written as NOP, because the simulator would let the warp arrive."""
+    """Return the part of an instruction's lines that does not depend on the warp.
+
+    A barrier that no lane of a warp executes is written as NOP, because the simulator would let the warp arrive. mask:
+    the executing lanes.
+    """
     seen = view(instr)
     if seen.control == Flow.BARRIER and mask == 0:
         return NOTHING
@@ -87,7 +90,7 @@ def sass_line(instr: Instr, mask: int) -> SassLine:
 
 
 def _registers(refs: tuple[Ref, ...]) -> str:
-    """Return how many general registers there are, and which: `2 R4 R7`."""
+    """Return the number of general registers and their names: `2 R4 R7`."""
     numbers = [f"R{r.index}" for r in refs if r.file == REG]
     return " ".join((str(len(numbers)), *numbers))
 
@@ -112,6 +115,6 @@ def _modifiers(name: str, instr: Instr) -> list[str]:
 
 
 def _value(f: Mapping[str, int], modifier: str) -> str:
-    """Return a modifier as it is printed; "" for one that the instruction does not have, or a reserved value."""
+    """Return a modifier as it is printed; "" if the instruction does not have it, or its value is reserved."""
     values, found = MODIFIERS[modifier].values, f.get(modifier, 0)
     return values[found] if found < len(values) else ""

@@ -1,4 +1,4 @@
-"""A run is written as a folder for Accel-Sim: `kernelslist.g`, which names one kernel, and that kernel's trace.
+"""A run is written as a folder for Accel-Sim, with the list `kernelslist.g` of one kernel, and the kernel's trace.
 
 The format is the simulator's, as its tracer's program that sorts a trace by blocks leaves it. It has a head, then the
 blocks in the order of their numbers, each with the number of lines of every warp, and the lines. The run hands over its
@@ -28,29 +28,32 @@ from binalloc.launch.types import Launch
 from binalloc.printable import count
 
 HELD = 64 << 20
-"""Bytes of lines held in memory before they are put aside; more saves writes, and costs memory; chosen by hand."""
+"""Bytes of lines held in memory before they go to the scratch file. It is chosen by hand: more saves writes, and costs
+memory."""
 LIST, KERNEL = "kernelslist.g", "kernel-1.traceg"
-"""The files of the folder: the list of kernels, whose name the simulator expects, and the trace that it names."""
+"""The files of the folder: the list of kernels, with the name that the simulator expects, and the trace."""
 
-Place = tuple[int, int]  # where bytes begin in the scratch file, and how many there are
+Place = tuple[int, int]  # first byte in the scratch file, and number of bytes
 
 
 @dataclass(slots=True)
 class _Warp:
-    """These are the lines of a warp so far."""
+    """A _Warp has the lines of a warp so far."""
 
     count: int = 0  #: number of lines
-    aside: list[Place] = field(default_factory=list)  #: places of the lines that have been put aside
-    held: list[bytes] = field(default_factory=list)  #: the other lines
+    aside: list[Place] = field(default_factory=list)  #: places of its first lines in the scratch file
+    held: list[bytes] = field(default_factory=list)  #: the later lines, in memory
 
 
 class AccelsimTrace:
-    """An AccelsimTrace writes a run as a trace while it goes on. `listener` goes into the run's log, `keep` is called
-    at the run's end, and `close` in any case: without `keep` before it nothing stays.
+    """An AccelsimTrace writes a run as a trace while the run goes on.
 
-    folder: the folder to make; an earlier trace there is replaced. Its parent must exist. limit: bytes of the longest
-    trace to be written. Raises UsageError where the folder cannot be made, Refused for a barrier that the simulator
-    does not know; while it listens, LimitHit.
+    The caller gives `listener` to the run's log, calls `keep` at the run's end, and `close` in any case. `close`
+    without `keep` leaves nothing behind.
+
+    folder: the folder to make, in an existing one; an earlier trace there is replaced. limit: upper limit of the
+    trace's bytes. Raises UsageError if the folder cannot be made, Refused for a barrier that the simulator does not
+    know, and, while it listens, LimitHit.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class AccelsimTrace:
         return Listener(self._receive, addresses=True, begin=self._begin)
 
     def keep(self) -> None:
-        """Put the folder in its place: the run has ended."""
+        """Finish the trace, and move the folder to its place. The run must have ended."""
         blocks = math.prod(self._launch.grid)
         assert self._next == blocks, f"{self._next} of {blocks} blocks have ended"
         with writing(self._folder.target):
@@ -96,9 +99,11 @@ class AccelsimTrace:
         self._folder.close()
 
     def _begin(self, device: LaunchedDevice) -> None:
-        """Write the head of the trace. Registers and shared memory are rounded as the machine allocates them, because
-        the simulator rounds less. So it finds as many resident blocks, or as near as its rule comes: registers per SM,
-        not per part."""
+        """Write the head of the trace.
+
+        Registers and shared memory are rounded as the machine allocates them, because the simulator rounds less. Then
+        its number of resident blocks agrees, except that it counts registers per SM and not per partition.
+        """
         use = device.machine.occupancy(device.need.use)
         registers = use.registers_per_block // (LANES * self._warps)
         with writing(self._folder.target):
@@ -135,7 +140,7 @@ class AccelsimTrace:
         return found
 
     def _grow(self, size: int) -> None:
-        """Count `size` bytes more. Raises LimitHit where the trace gets too long."""
+        """Count `size` bytes more. Raises LimitHit if the trace gets too long."""
         self._size += size
         if self._size > self._limit:
             blocks = math.prod(self._launch.grid)
@@ -157,7 +162,7 @@ class AccelsimTrace:
         self._held = 0
 
     def _end(self, block: int) -> None:
-        """End a block: it is written as soon as all blocks of lower numbers are."""
+        """End a block. Write it if all blocks of lower numbers are written, and then those that waited for it."""
         pieces = self._pieces(block, self._blocks.pop(block))
         if block != self._next:
             self._later[block] = [self._scratch.put(p) if isinstance(p, bytes) else p for p in pieces]

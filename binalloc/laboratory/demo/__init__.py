@@ -1,1 +1,1 @@
-"""What `binalloc demo` prints: samples of one launch, and programs of many, before and after."""
+"""This room rewrites samples and runs them before and after, for `binalloc demo`: single launches and programs."""

@@ -1,4 +1,4 @@
-"""The demo as JSON."""
+"""The records of the demo are made into the object that JSON prints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def demo_json(found: Demo) -> DemoFields:
-    """Return all samples that have been run."""
+    """Return the object that `demo --json` prints."""
     return {
         "machine": found.machine,
         "scheduler": found.scheduler,

@@ -1,4 +1,4 @@
-"""A sample of one launch through the whole path."""
+"""A sample of one launch is rewritten, proven, measured and compared with its reference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def kernel_record(sample: str, module: Module, request: Request) -> KernelDemo:
-    """Rewrite the sample as `request` asks, with its kernel and launch, and return its record."""
+    """Rewrite a sample, and return its record. request: with the sample's kernel and launch. Raises as `rewrite_kernel`
+    does."""
     from binalloc.pipeline.pipeline import rewrite_kernel
 
     outcome = rewrite_kernel(module, request)
@@ -49,8 +50,11 @@ def kernel_record(sample: str, module: Module, request: Request) -> KernelDemo:
 
 
 def _judged(request: Request, outcome: Outcome, version: Version) -> Row:
-    """Return a version's row with its verdict: results as the launch file's reference says (computed with NumPy), or as
-    the original's where there is none. Rewritten ones have passed the checker before."""
+    """Return a version's row with its verdict, whether its results are right.
+
+    They must equal the original's, and the reference of the launch file (computed with NumPy) if it has one. Rewritten
+    versions have passed the checker before.
+    """
     from binalloc.pipeline.pipeline import same_results
 
     same = same_results(request, outcome.given, version) is True and _matches_reference(request, version)
@@ -63,7 +67,7 @@ def _matches_reference(request: Request, version: Version) -> bool:
 
 
 def _nearest(outcome: Outcome) -> Row | None:
-    """Return the fastest of the levels that did not beat the original."""
+    """Return the fastest level that is not the original, with its speedup over the original; None if none ran."""
     original = outcome.original.cycles
     ran = [t.version for t in outcome.tried if t.version is not None and t.version.cycles is not None]
     measured = [version for version in ran if version is not outcome.original]
@@ -74,8 +78,7 @@ def _nearest(outcome: Outcome) -> Row | None:
 
 
 def _unified_choice(module: Any, request: Request, outcome: Outcome) -> tuple[Row, bool]:
-    """Return what the unified paper's static policy would have chosen and what that would have given, and whether it
-    keeps the original."""
+    """Return the choice of the unified paper's static policy with its speedup, and whether it keeps the original."""
     from binalloc.pipeline.pipeline import measure, rewrite_kernel
 
     static = rewrite_kernel(module, replace(request, policy="unified", emulate=False))

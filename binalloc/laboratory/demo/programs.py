@@ -1,7 +1,6 @@
-"""A sample of many launches through the whole path.
+"""A sample of many launches is rewritten, proven, and run before and after.
 
-Every kernel is rewritten as `binalloc rewrite` does, by the policy that runs nothing, and all launches are run before
-and after.
+Every kernel is rewritten as by `binalloc rewrite`, with the policy that runs nothing.
 """
 
 from __future__ import annotations
@@ -22,15 +21,18 @@ if TYPE_CHECKING:
 
 
 def why_left_out(program: Program) -> str:
-    """Return why the program is not run without `--host-steps`; "" where nothing keeps it."""
+    """Return the reason why a program is not run without `--host-steps`; "" if there is none."""
     if not program.host_files:
         return ""
     return "its host steps execute Python code: give --host-steps if you trust it"
 
 
 def program_record(sample: str, module: Module, source: bytes, program: Program, request: Request) -> ProgramDemo:
-    """Rewrite all kernels as `request` asks, and return the sample's record. source: the bytes that the binary was made
-    of."""
+    """Rewrite all kernels of a sample, and return its record.
+
+    source: bytes of the files from which the binary was made. request: options for all kernels. Raises as
+    `rewrite_program` does.
+    """
     from binalloc.pipeline.program_rewrite import STATIC_POLICY, rewrite_program
 
     done = rewrite_program(module, source, program, replace(request, policy=STATIC_POLICY), None)
@@ -70,5 +72,5 @@ def _kernel(done: RewrittenProgram, outcome: Outcome) -> LaunchedKernel:
 
 
 def _moved(outcome: Outcome) -> bool:
-    """Return whether values were placed anew, for another number of blocks."""
+    """Return whether values have other places, for another number of blocks."""
     return not outcome.kept_original and not outcome.by_order_alone

@@ -1,4 +1,4 @@
-"""The records of the demo: what became of a sample. They have no code, and travel between processes."""
+"""The demo has a record for each sample. Records have no code, so they can be sent between processes."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from binalloc.pipeline.steps.row import Row
 
 @dataclass(frozen=True)
 class KernelDemo:
-    """A sample of one launch, before and after."""
+    """A KernelDemo is a sample of one launch, before and after."""
 
     sample: str
     kernel: str
-    verified: bool  #: every version is proven, and leaves what the reference says
-    rewritten: bool  #: something was faster than the input
-    by_order_alone: bool  #: that is another order of it at its own number of blocks
-    reason: str
+    verified: bool  #: every version is proven, and its results equal the reference
+    rewritten: bool  #: a version is faster than the input
+    by_order_alone: bool  #: that version is the input in another order, at the same number of blocks
+    reason: str  #: for the policy's choice
     original: Row
-    ordered: Row | None  #: the original in another order, where speedups are over that
-    local: Row | None  #: with spills to local memory alone, at as many blocks as `best`
+    ordered: Row | None  #: the original in another order, if speedups are over that
+    local: Row | None  #: with spills only to local memory, at as many blocks as `best`
     best: Row
     speedup: float | None
-    ordering: float | None  #: what order alone gains
-    rescheduling: float | None
+    ordering: float | None  #: speedup of the other order alone
+    rescheduling: float | None  #: speedup of the original's new control codes, over the input as it came
     parts: dict[str, float]  #: factors of the speedup
-    unified: Row  #: what the unified paper's static policy would choose
-    unified_keeps: bool  #: that is the original
-    nearest: Row | None  #: the fastest level that did not beat the original
+    unified: Row  #: choice of the unified paper's static policy
+    unified_keeps: bool  #: that choice is the original
+    nearest: Row | None  #: the fastest other level, if none beat the original
     levels: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class LaunchedKernel:
-    """A kernel of a program, before and after."""
+    """A LaunchedKernel is a kernel of a program, before and after."""
 
     kernel: str
     name: str  #: as its author wrote it
@@ -49,23 +49,23 @@ class LaunchedKernel:
 
 @dataclass(frozen=True)
 class ProgramDemo:
-    """A sample of many launches, before and after."""
+    """A ProgramDemo is a sample of many launches, before and after."""
 
     sample: str
-    verified: bool
-    as_reference: bool  #: both runs left what the reference says
-    differences: list[str]  #: between what both runs left and printed
+    verified: bool  #: every rewritten kernel is proven, and both runs agree with each other and with the reference
+    as_reference: bool  #: the results of both runs equal the reference
+    differences: list[str]  #: between the two runs, in their buffers and in their printed text
     launches: tuple[int, int]  #: before and after
     cycles: tuple[int, int]  #: emulated, of all launches
     speedup: float | None
-    rewritten: int  #: kernels whose values are placed anew
-    reordered: int  #: kernels in another order alone
+    rewritten: int  #: number of kernels with other places for values
+    reordered: int  #: number of kernels that only have another order
     kernels: list[LaunchedKernel]
 
 
 @dataclass(frozen=True)
 class UnrunSample:
-    """A sample that was not run."""
+    """An UnrunSample is a sample that was left out."""
 
     sample: str
     reason: str
@@ -73,7 +73,7 @@ class UnrunSample:
 
 @dataclass
 class Demo:
-    """All samples that have been run."""
+    """A Demo has the records of all samples so far."""
 
     machine: str
     scheduler: str
@@ -83,7 +83,7 @@ class Demo:
     partial: bool = False  #: it was interrupted
 
     def add(self, found: KernelDemo | ProgramDemo | UnrunSample) -> None:
-        """Take a sample's record."""
+        """Add a sample's record."""
         if isinstance(found, KernelDemo):
             self.kernels.append(found)
         elif isinstance(found, ProgramDemo):

@@ -1,4 +1,4 @@
-"""The demo: every sample goes through the whole path, in a process per core, and leaves a record."""
+"""The demo rewrites and measures every sample, in as many processes as there are cores, and makes a record of each."""
 
 from __future__ import annotations
 
@@ -22,17 +22,21 @@ Record = KernelDemo | ProgramDemo | UnrunSample
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """The options say how all samples are run.
+    """A DemoOptions has the options for all samples.
 
-    Programs with host steps are left out where the options give them no leave.
+    Programs with host steps are left out unless the options allow host steps.
     """
 
     options: RunOptions
-    size: str | None  #: of the launch files that have it; None for the full one
+    size: str | None  #: size of launch files that have it; None for the full size
 
 
 def run_demo(samples: str, names: list[str], asked: DemoOptions, progress: Callable[[str], None]) -> Iterator[Record]:
-    """Yield the record of each sample (`choose_samples`), in their order."""
+    """Return an iterator over the records of the samples, in their order.
+
+    samples: the folder. names: the samples to run, none for all (`choose_samples`). progress: called with a sentence
+    now and then. Raises as `choose_samples` does; the iterator raises as the commands for single samples do.
+    """
     stems = choose_samples(Path(samples), names, programs=True)
     workers = min(len(stems), os.cpu_count() or 1)
     if workers == 1:
@@ -46,8 +50,11 @@ def _in_parallel(
     asked: DemoOptions,
     progress: Callable[[str], None],
 ) -> Iterator[Record]:
-    """One process per core; the emulator is compiled once, here, and read from its cache there. On Ctrl-C what has
-    ended by then comes before it goes on."""
+    """Yield the records, made by `workers` processes.
+
+    The emulator is compiled once in this process, and the others read it from the cache. After Ctrl-C, the records of
+    samples that have ended are yielded before KeyboardInterrupt is raised.
+    """
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import active_children, get_context
 
@@ -77,14 +84,14 @@ def _in_parallel(
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C comes to all processes of a terminal: workers leave it to the one that started them."""
+    """Ignore Ctrl-C in a worker. All processes of a terminal receive it, and the one that started the workers acts."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _silent(_: str) -> None:
-    """Worker processes do not write to the terminal."""
+    """Drop a message, because worker processes do not write to the terminal."""
 
 
 def _record(stem: Path, asked: DemoOptions, progress: Callable[[str], None] = _silent) -> Record:
@@ -109,7 +116,7 @@ def _record(stem: Path, asked: DemoOptions, progress: Callable[[str], None] = _s
 
 
 def _module(stem: Path, machine: Machine) -> tuple[Module, bytes]:
-    """The sample's binary, from PTX if there is none, and the bytes that it comes from."""
+    """Return the sample's binary, imported from PTX if it has only that, and the bytes of its files."""
     from binalloc.frontend.importer import import_ptx
     from binalloc.isa.sets.files import load
 

@@ -1,4 +1,4 @@
-"""The tables that `make demo` prints, and how to read them."""
+"""The demo is printed as tables, with notes on how to read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render_demo(found: DemoFields) -> str:
-    """Return a table for each kind of samples, and how to read it. found: as `demo_json` gives it."""
+    """Return a table for each kind of sample, with notes. found: the object of `demo_json`."""
     lines = ["PARTIAL: interrupted, further samples were not measured.\n\n"] if found["partial"] else []
     lines.append(f"Samples on {found['machine']}; cycles are emulated on one SM with its share of the bandwidth")
     lines.append(f", warp scheduler {found['scheduler']}.\n")
@@ -53,9 +53,9 @@ def _render_kernels(rows: Sequence[DemoKernelJson]) -> str:
 
 
 _FOOT = """\
-original: rescheduled by the same pass; ordered: the original in another order, where that is faster,
-and speedups are over it; local: spills to local memory only, at best's number of blocks; best: with
-shared-memory slots. verified: symbolic check passed, results as the reference's.
+original: rescheduled by the same pass; ordered: the original in another order if that is faster, and
+then speedups are over it; local: spills to local memory only, at best's number of blocks; best: with
+shared-memory slots. verified: symbolic check passed, results equal the reference.
 """
 
 
@@ -85,38 +85,38 @@ def _slower(row: DemoProgramJson) -> bool:
 
 
 def _explain_program(row: DemoProgramJson) -> list[str]:
-    """Its kernels that are not as they were, or take another time, with what each gained or lost; then what differs."""
-    told = []
+    """Return a program's changed kernels and those with another time, with their speedups, and then its differences."""
+    changed = []
     for kernel in row["kernels"]:
         speedup = "-" if kernel["speedup"] is None else f"{kernel['speedup']:.3f}x"
         how = "in another order" if kernel["by_order_alone"] else _level(kernel["rewritten"])
         how = "as it was" if kernel["kept_original"] else how
         if not kernel["kept_original"] or speedup not in ("-", "1.000x"):
-            told.append(f"{kernel['name']} {speedup} ({how})")
-    lines = [f"{one_line(row['sample'])}: {'; '.join(told) or 'all kernels kept as they are'}\n"]
+            changed.append(f"{kernel['name']} {speedup} ({how})")
+    lines = [f"{one_line(row['sample'])}: {'; '.join(changed) or 'all kernels kept as they are'}\n"]
     lines += [f"  {text}\n" for text in row["differences"]]
     return [*lines, *([] if row["as_reference"] else ["  not as its reference\n"])]
 
 
 _FOOT_OF_PROGRAMS = """\
-Each kernel is rewritten by policy model, which runs nothing, so that one may be slower, too. Speedups are over the
-input as it is: what another order gains is in them. verified: all symbolic checks passed, what is left and what is
-printed the same, and as the reference's.
+Each kernel is rewritten by policy model, which runs nothing, so a kernel may also become slower. Speedups are over the
+input as it is, and include the gain of another order. verified: all symbolic checks passed; buffers and printed text
+are the same as before, and equal the reference.
 """
 
 
 def _gains(row: DemoKernelJson) -> bool:
-    """Whether there is something better than any order of the original."""
+    """Return whether a version is faster than every order of the original."""
     return row["rewritten"] and not row["by_order_alone"]
 
 
 def _level(v: VersionJson | UnifiedChoice) -> str:
-    """A version's blocks, registers and slots."""
+    """Return a version's blocks, registers and slots as text."""
     return f"{count(v['blocks_per_sm'], 'block')}, {count(v['registers'], 'register')}, {count(v['slots'], 'slot')}"
 
 
 def _explain(row: DemoKernelJson) -> str:
-    """The speedup's parts, or why there is none; then what the static policy would have done."""
+    """Return a sample's speedup with its parts, or why there is none; then the choice of the static policy."""
     if _gains(row):
         parts = " x ".join(f"{name} {value:.3f}" for name, value in row["parts"].items())
         text = f"{row['sample']}: {row['speedup']:.3f}x = {parts}"

@@ -1,1 +1,1 @@
-"""What papers state, as data, and which samples and machines stand in for theirs."""
+"""This room has the statements of papers as data, and the sweeps of samples that repeat a paper's experiments."""

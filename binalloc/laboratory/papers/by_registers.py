@@ -1,7 +1,7 @@
-"""The unified paper's Fig. 1 once more: running time by registers per thread, with all spills in local memory.
+"""This sweep repeats the unified paper's Fig. 1: running time by registers per thread, with all spills in local memory.
 
-The paper compiled with the vendor's compiler at each number of registers; here allocator `local` is given each. As many
-blocks are resident as that leaves room for.
+The paper compiled with the vendor's compiler at each number of registers. Here the allocator `local` gets each number,
+and as many blocks are resident as have room then.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ from binalloc.pipeline.sweeping.sweep import Tally, sweep
 
 @dataclass(frozen=True)
 class RegisterCurve:
-    """A benchmark at every number of registers per thread. sample: what stands in for it. rows: as in a sweep, by
-    registers allowed, ascending up to the demand: what the input takes, which the machine may not let it have."""
+    """A RegisterCurve is a benchmark at every number of registers per thread."""
 
     subject: Subject
-    sample: str
-    demand: int
-    rows: list[Row]
+    sample: str  #: name of the sample that stands in for the benchmark
+    demand: int  #: registers per thread of the input, or the machine's upper limit if that is lower
+    rows: list[Row]  #: as in a sweep, by registers allowed, ascending up to the demand
 
     @property
     def best(self) -> Row | None:
-        """The fastest; of several the one of most registers. None where none ran."""
+        """Return the fastest row, among equals the one with most registers; None if none ran."""
         ran = [row for row in reversed(self.rows) if row.status == OK and row.same_results]
         return min(ran, key=cycles_of, default=None)
 
     @property
     def milliseconds(self) -> list[float | None]:
-        """At the machine's clock, of each row; None where it did not run."""
+        """Return each row's running time at the machine's clock; None if it did not run."""
         khz = self.subject.machine.clock.core_mhz * 1000
         return [cycles_of(row) / khz if row.status == OK else None for row in self.rows]
 
@@ -53,7 +52,7 @@ def register_curves(
     tally: Tally | None = None,
     options: RunOptions = USUAL,
 ) -> Iterator[RegisterCurve]:
-    """cases: samples by name, with their binaries. The curves in their order. Raises as `sweep` does."""
+    """Yield the curves of the cases, in their order. cases: (sample, binary, subject) each. Raises as `sweep` does."""
     demands = [
         min(module.function(subject.kernel).info.registers, subject.machine.limits.registers_per_thread)
         for _, module, subject in cases

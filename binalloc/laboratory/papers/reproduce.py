@@ -1,8 +1,10 @@
-"""The unified paper's Figs. 6 and 7 and its Table 1 once more, on samples and emulated machines.
+"""This sweep repeats the unified paper's Figs. 6 and 7 and its Table 1 on samples and emulated machines.
 
-Needs the benchmarks as they are launched on machines. Leaves for each what every level comes to by every allocator, so
-that there are a best and a worst; what policy `model` takes, which is the automatic choice; and what the paper's own
-search takes, by each reading of it, with the paper's own allocator.
+Before: cases, which are benchmarks with their launches on machines. After: each case has
+
+- a row for every level and allocator, with a best and a worst among them.
+- the level that the policy `model` takes. It is the automatic choice.
+- the level that the paper's search takes with the paper's allocator, for each reading of the search.
 """
 
 from __future__ import annotations
@@ -37,59 +39,60 @@ READINGS: dict[str, Reading] = {
     "spills": Reading(counted=Counted.SPILLS),
     "spills, up-to-most": Reading(counted=Counted.SPILLS, up_to_most=True),
 }
-"""The paper's search as it is printed, and otherwise where it leaves something open."""
+"""Readings of the paper's search (section 4): as it is printed, and others where the text leaves something open."""
 SAME = 0.01
-"""Speedups that differ by less are the same."""
+"""Speedups that differ by less count as equal: the paper's text does not speak of such small differences."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A benchmark on a machine: the sample's binary, and how it is launched."""
+    """A Case is a benchmark on a machine."""
 
     benchmark: Benchmark
-    module: Module
-    subject: Subject
+    module: Module  #: binary of the sample that stands in for the benchmark
+    subject: Subject  #: machine, kernel and launch
 
     @property
     def stated(self) -> Table1Figures:
-        """The paper's row of Table 1."""
+        """Return the paper's row of Table 1."""
         return self.benchmark.on[self.subject.machine.name]
 
 
 @dataclass(frozen=True)
 class PolicyTaken:
-    """What a policy takes. blocks: the level, None for the original. row: what that comes to, as in a sweep."""
+    """A PolicyTaken is the level that a policy takes."""
 
-    blocks: int | None
-    row: Row
+    blocks: int | None  #: blocks per SM; None for the original
+    row: Row  #: figures of that level, as in a sweep
     reason: str
 
 
 @dataclass(frozen=True)
 class ReproducedCase:
-    """What came of a case. demand: registers per thread. auto: by policy `model` and allocator `best`; at_auto: rows of
-    all allocators at that level, by name. unified: by reading.
+    """A ReproducedCase has the figures of a case.
 
-    Speedups are over `base`: the input, or what allocator `local` makes of it with all registers that its own number of
-    blocks leaves, if that is faster. The input comes as nvcc wrote its PTX; a good compiler would have ordered it for
-    latency, and no number of blocks is to be credited with that."""
+    Speedups are over `base`: the input, or a faster version of it by allocator `local` at the same number of blocks.
+    The input comes in the order in which nvcc wrote its PTX. A good compiler would have ordered it for latency, and the
+    gain from that must not be credited to a number of blocks.
+    """
 
     case: Case
-    demand: int
+    demand: int  #: registers per thread of the input
     character: Character
     original: Row
-    levels: list[Row]
-    auto: PolicyTaken
-    unified: dict[str, PolicyTaken]
+    levels: list[Row]  #: all levels by all allocators
+    auto: PolicyTaken  #: taken by policy `model`, with allocator `best`
+    unified: dict[str, PolicyTaken]  #: taken by the paper's search, by name of the reading
 
     @property
     def at_auto(self) -> dict[str, Row]:
+        """Return the rows of all allocators at the automatic choice's level, by allocator."""
         found = [row for row in self.levels if row.blocks == self.auto.blocks]
         return {row.allocator: row for row in found}
 
     @cached_property
     def base(self) -> Row:
-        """What speedups are over."""
+        """Return the row that speedups are relative to."""
         if self.original.status != OK:
             return self.original
         own = self.original.blocks_per_sm
@@ -97,30 +100,30 @@ class ReproducedCase:
         return min([self.original, *ordered], key=cycles_of)
 
     def speedup(self, row: Row) -> float | None:
-        """Emulated; None where it did not run, or the original did not."""
+        """Return a row's emulated speedup over `base`; None if it or the original did not run."""
         if self.original.status != OK or row.status != OK:
             return None
         return round(cycles_of(self.base) / cycles_of(row), 4)
 
     @property
     def automatic(self) -> float | None:
-        """The speedup of what policy `model` takes."""
+        """Return the speedup of the level that policy `model` takes."""
         return self.gain(self.auto)
 
     def gain(self, taken: PolicyTaken) -> float | None:
-        """The speedup of what a policy takes; 1 where that is to leave it as it is."""
+        """Return the speedup of the level that a policy takes; 1 if it keeps the original."""
         if taken.blocks is None:
             return self.speedup(self.base)
         return self.speedup(taken.row)
 
     @property
     def best(self) -> Row:
-        """Of the rows that ran, the input's too, the fastest; the input's where none did."""
+        """Return the fastest row that ran, the input's among them; the input's row if none ran."""
         return min(self._ran(), key=cycles_of, default=self.original)
 
     @property
     def worst(self) -> Row:
-        """The slowest, likewise."""
+        """Return the slowest row that ran, the input's among them; the input's row if none ran."""
         return max(self._ran(), key=cycles_of, default=self.original)
 
     def _ran(self) -> list[Row]:
@@ -135,7 +138,7 @@ def reproduce(
     tally: Tally | None = None,
     options: RunOptions = USUAL,
 ) -> Iterator[ReproducedCase]:
-    """The points of the cases, in their order. Raises as `sweep` and `rewrite_kernel` do."""
+    """Yield the figures of the cases, in their order. Raises as `sweep` and `rewrite_kernel` do."""
     asked = [
         list(configurations(case.module, case.subject, ALL, ALLOCATORS, (options.scheduler,), options))
         for case in cases
@@ -170,7 +173,7 @@ def _point(case: Case, original: Row, levels: list[Row]) -> ReproducedCase:
 
 
 def _taken(outcome: Outcome, allocator: str, original: Row, levels: list[Row]) -> PolicyTaken:
-    """The row of what was chosen."""
+    """Return the level that an outcome chose, with its row."""
     if outcome.kept_original:
         return PolicyTaken(None, original, outcome.reason)
     chosen = outcome.rewritten.module
@@ -180,8 +183,10 @@ def _taken(outcome: Outcome, allocator: str, original: Row, levels: list[Row]) -
 
 
 def holds(claim: Claim, point: ReproducedCase, elsewhere: ReproducedCase | None) -> bool | None:
-    """Whether what the paper's text says of a benchmark is so here, too. elsewhere: the same benchmark on the other
-    machine. None where that cannot be said: something did not run."""
+    """Return whether a claim of the paper about a benchmark holds here, too; None if a run that decides it is missing.
+
+    elsewhere: the same benchmark on the other machine.
+    """
     auto, best = point.automatic, point.speedup(point.best)
     if auto is None or best is None:
         return None
@@ -197,7 +202,7 @@ def holds(claim: Claim, point: ReproducedCase, elsewhere: ReproducedCase | None)
     return auto < other * (1 - SAME) if claim == Claim.LESS_THAN_ELSEWHERE else auto > other * (1 + SAME)
 
 
-def told(point: ReproducedCase, elsewhere: ReproducedCase | None) -> dict[Claim, bool | None]:
-    """Of everything that the paper says of a benchmark on a machine, whether it is so here."""
+def judged_claims(point: ReproducedCase, elsewhere: ReproducedCase | None) -> dict[Claim, bool | None]:
+    """Return every claim of the paper about a benchmark on its machine, and whether it holds here (`holds`)."""
     said = claims(point.case.subject.machine.name, point.case.benchmark.kernel)
     return {claim: holds(claim, point, elsewhere) for claim in said}

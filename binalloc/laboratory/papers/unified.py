@@ -1,7 +1,7 @@
-"""What the unified paper states of its benchmarks (section 5, Table 1 and the text on Figs. 6 and 7).
+"""This is the unified paper's data on its benchmarks (section 5: Table 1, and the text on Figs. 6 and 7).
 
-Fermi is a Tesla C2075, Kepler a GTX680. Per-benchmark speedups stand in the figures alone, which give no numbers: what
-the text says of them is kept in words. Block sizes are not printed; `BLOCK` says how sure each is.
+Fermi is a Tesla C2075, Kepler a GTX680. Speedups of single benchmarks are only in the figures, without numbers, so the
+text's claims about them are kept in words (`Claim`). Block sizes are not printed; `BLOCK` says how sure each is.
 """
 
 from __future__ import annotations
@@ -11,32 +11,29 @@ from enum import StrEnum
 
 FERMI, KEPLER = "c2075", "gtx680"
 MACHINES = (KEPLER, FERMI)
-"""In the order of the paper's figures."""
+"""The paper's machines, in the order of its figures."""
 
 
 @dataclass(frozen=True)
 class Table1Figures:
-    """A row of Table 1 on one machine. sample: what stands in for the benchmark. demand: registers per thread without
-    spilling. user_shared: bytes per thread. instruction_change: static instructions at the automatic occupancy over
-    the original's. misses, misses_local: cache misses of a hundred accesses there, with spills to shared memory first
-    and with all spills to local memory."""
+    """A Table1Figures is a row of Table 1 on one machine."""
 
-    sample: str
-    demand: int
-    user_shared: float
-    instruction_change: float
-    misses: float
-    misses_local: float
+    sample: str  #: name of the sample that stands in for the benchmark
+    demand: int  #: registers per thread without spills
+    user_shared: float  #: the user's shared memory, in bytes per thread
+    instruction_change: float  #: static instructions at the automatic occupancy, over the original's
+    misses: float  #: cache misses in percent, at the automatic occupancy, with spills to shared memory first
+    misses_local: float  #: cache misses in percent, at the automatic occupancy, with all spills to local memory
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One of the seven. block: how its block size is known."""
+    """A Benchmark is one of the paper's seven."""
 
     kernel: str
-    domain: str
-    block: str
-    on: dict[str, Table1Figures]
+    domain: str  #: as in Table 1
+    block: str  #: how its block size is known, a key of `BLOCK`
+    on: dict[str, Table1Figures]  #: by machine
 
 
 FIRM, INFERRED, CHOSEN = "firm", "inferred", "chosen"
@@ -45,6 +42,7 @@ BLOCK = {
     INFERRED: "the only one with which the text makes sense",
     CHOSEN: "the benchmark suite's own",
 }
+"""How a block size is known, and how the reports say it."""
 
 BENCHMARKS = (
     Benchmark(
@@ -99,16 +97,17 @@ BENCHMARKS = (
 )  # fmt: skip
 
 FIGURE1 = {"heartwall": "heartwall", "particles": "particles_256", "dxtc": "dxtc_256", "FDTD3d": "FDTD3d_32x8"}
-"""The benchmarks of Fig. 1, which is a GTX680's, and the samples that stand in for them."""
+"""The benchmarks of Fig. 1, and the samples that stand in for them."""
 FIGURE1_MACHINE = KEPLER
+"""The machine of Fig. 1."""
 FIGURE1_LEAST = 32
-"""Its least registers per thread."""
+"""The least number of registers per thread in Fig. 1."""
 FIGURE1_BEST = {"dxtc": 40}
-"""Where the text says that a benchmark is fastest."""
+"""Registers per thread at which a benchmark is fastest, where the text on Fig. 1 gives them."""
 
 
 class Claim(StrEnum):
-    """What the text says of a benchmark in Figs. 6 and 7."""
+    """A Claim is a statement of the paper's text on Figs. 6 and 7 about a benchmark, as reports print it."""
 
     FASTER = "faster than the original with the automatic choice"
     BELOW_BEST = "below its best with the automatic choice"
@@ -130,9 +129,9 @@ STATED = {
         "recursiveGaussian": (Claim.FASTER, Claim.LESS_THAN_ELSEWHERE),
     },
 }
-"""By machine and kernel; see `claims`."""
+"""The text's claims about the benchmarks that it names, by machine and kernel; `claims` has them for all."""
 
 
 def claims(machine: str, kernel: str) -> tuple[Claim, ...]:
-    """What the text says of one; of those that it does not name it says that they are "typically faster"."""
+    """Return the text's claims about a benchmark. It says of benchmarks that it does not name: "typically faster"."""
     return STATED[machine].get(kernel, (Claim.FASTER,))

@@ -1,1 +1,1 @@
-"""A paper's figures on emulated machines beside what the paper states: what JSON has of it, and what people read."""
+"""This room sets a paper's figures beside the emulated ones, as JSON, as text and as a page for a browser."""

@@ -1,4 +1,4 @@
-"""The unified paper's figures on emulated machines beside what the paper states, as a dictionary."""
+"""The figures of a reproduction, emulated ones beside the paper's, are made into the dictionary that JSON prints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from binalloc.laboratory.papers.by_registers import RegisterCurve
-from binalloc.laboratory.papers.reproduce import OURS, PLAIN, PolicyTaken, ReproducedCase, told
+from binalloc.laboratory.papers.reproduce import OURS, PLAIN, PolicyTaken, ReproducedCase, judged_claims
 from binalloc.laboratory.papers.unified import FIGURE1_BEST
 from binalloc.pipeline.steps.row import Row, known
 from binalloc.pipeline.sweeping.sweep import Tally
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
         Table1Row,
     )
 
-_TOP = 2
+_TOP = 2  # reasons for empty issue slots that are shown for a version: a sentence with two versions has four
 
 
 def reproduction_json(
     points: Sequence[ReproducedCase], curves: Sequence[RegisterCurve], tally: Tally, partial: bool, cache: str
 ) -> ReproductionJson:
-    """Return what `reproduce --json` prints."""
+    """Return the object that `reproduce --json` prints.
+
+    tally: runs made and runs found in the cache. partial: whether the sweep was interrupted. cache: its folder.
+    """
     return {
         "partial": partial,
         "cache": cache,
@@ -52,7 +55,7 @@ def _machines(points: Sequence[ReproducedCase]) -> list[str]:
 
 
 def _of_machine(name: str, points: Sequence[ReproducedCase]) -> ReproducedMachine:
-    """What the automatic choice reaches of the best level's speedup, over all kernels that ran."""
+    """Return the automatic choice's share of the best level's speedup, over all kernels that ran."""
     shares = [auto / best for p in points if (auto := p.automatic) and (best := p.speedup(p.best))]
     return {
         "machine": name,
@@ -85,7 +88,10 @@ def _of_point(point: ReproducedCase, points: Sequence[ReproducedCase]) -> Reprod
         "worst_allocator": worst.allocator,
         "unified": {name: _taken(point, taken) for name, taken in point.unified.items()},
         "table1": _table1(point),
-        "stated": [{"claim": str(claim), "holds": so} for claim, so in told(point, _elsewhere(point, points)).items()],
+        "stated": [
+            {"claim": str(claim), "holds": so}
+            for claim, so in judged_claims(point, _elsewhere(point, points)).items()
+        ],
         "stalls": {"original": _stalls(point.base), "auto": _stalls(point.auto.row), "best": _stalls(best)},
         "levels": [_level(row, point.speedup(row)) for row in (point.original, *point.levels)],
     }
@@ -111,7 +117,7 @@ def _level(row: Row, speedup: float | None) -> ReproducedLevel:
 
 
 def _of_curve(curve: RegisterCurve) -> Figure1Curve:
-    """A curve of Fig. 1."""
+    """Return a curve of Fig. 1."""
     best, kernel = curve.best, curve.subject.kernel
     return {
         "machine": curve.subject.machine.name,
@@ -146,13 +152,13 @@ def _taken(point: ReproducedCase, taken: PolicyTaken) -> ReadingChoice:
 
 
 def _elsewhere(point: ReproducedCase, points: Sequence[ReproducedCase]) -> ReproducedCase | None:
-    """The same benchmark on another machine."""
+    """Return the same benchmark on another machine, None if it is not among the points."""
     others = [p for p in points if p.case.benchmark is point.case.benchmark and _machine(p) != _machine(point)]
     return others[0] if others else None
 
 
 def _table1(point: ReproducedCase) -> Table1Row:
-    """Each column of Table 1: the paper's figure, and what it is here."""
+    """Return each column of Table 1: the paper's figure, and the emulated one."""
     stated, subject = point.case.stated, point.case.subject
     at_auto = point.at_auto
     return {
@@ -171,7 +177,7 @@ def _pair(paper: float, here: float | None) -> PaperAndHere:
 
 
 def _misses(row: Row) -> float | None:
-    """Of a hundred lines that L1 was asked for; 0 where it was asked for none."""
+    """Return L1's misses in percent of its accesses; 0 without accesses, None if the version did not run."""
     asked, missed = row.l1_accesses, row.l1_misses
     if asked is None or missed is None:
         return None
@@ -179,7 +185,6 @@ def _misses(row: Row) -> float | None:
 
 
 def _stalls(row: Row) -> dict[str, float]:
-    """The shares of issue slots that stayed empty, for the reasons that left most of them empty; what is left issued
-    or waited for others."""
+    """Return the `_TOP` most frequent reasons for empty issue slots, each with its share of all issue slots."""
     most = sorted(((share, name) for name, share in row.stalls.items()), reverse=True)
     return {name: round(share, 3) for share, name in most[:_TOP]}

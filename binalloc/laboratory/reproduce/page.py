@@ -1,4 +1,4 @@
-"""The unified paper's figures on emulated machines as a page for a browser. All is taken from what JSON has."""
+"""A reproduction is shown as a page for a browser. Its input is the object that JSON prints (`facts`)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ if TYPE_CHECKING:
 _FIGURES = {KEPLER: "Fig. 6, Kepler", FERMI: "Fig. 7, Fermi"}
 
 
-def reproduction_page(told: ReproductionJson) -> bytes:
-    """told: what `reproduction_json` gave. Raises UsageError where what makes pages is not installed."""
+def reproduction_page(found: ReproductionJson) -> bytes:
+    """Return the page, in UTF-8. found: the object of `reproduction_json`.
+
+    Raises UsageError if the packages that make pages are not installed.
+    """
     filled = {
-        "partial": told["partial"],
-        "machines": [_machine(told, machine) for machine in told["machines"]],
-        "figure1": _figure1(told),
-        "statements": parts.statements(told["kernels"]),
+        "partial": found["partial"],
+        "machines": [_machine(found, machine) for machine in found["machines"]],
+        "figure1": _figure1(found),
+        "statements": parts.statements(found["kernels"]),
         "legend": parts.legend(),
-        "block_sizes": parts.block_sizes(told["kernels"]),
+        "block_sizes": parts.block_sizes(found["kernels"]),
     }
     return make_page("laboratory/reproduce/page.html", "The unified paper's figures, emulated", filled)
 
 
-def _machine(told: ReproductionJson, machine: ReproducedMachine) -> dict[str, Any]:
-    kernels = parts.of_machine(told, machine["machine"])
+def _machine(found: ReproductionJson, machine: ReproducedMachine) -> dict[str, Any]:
+    kernels = parts.of_machine(found, machine["machine"])
     rows = [
         {"kernel": k["kernel"], "speedup": k[bar], "bar": bar, "blocks": parts.level_of(k, bar) or k["original_blocks"]}
         for k in kernels
@@ -49,11 +52,11 @@ def _machine(told: ReproductionJson, machine: ReproducedMachine) -> dict[str, An
     }
 
 
-def _figure1(told: ReproductionJson) -> dict[str, Any] | None:
-    if not told["figure1"]:
+def _figure1(found: ReproductionJson) -> dict[str, Any] | None:
+    if not found["figure1"]:
         return None
     drawn = []
-    for curve in told["figure1"]:
+    for curve in found["figure1"]:
         rows = [
             {"registers per thread": p["registers_allowed"], "milliseconds": p["milliseconds"],
              "blocks per SM": p["blocks_per_sm"], "local bytes": p["local_bytes"]}
@@ -62,5 +65,5 @@ def _figure1(told: ReproductionJson) -> dict[str, Any] | None:
         caption = f"{curve['kernel']} on {curve['machine']}, of {curve['demand']} registers; the fastest is marked"
         chart = charts.line(caption, rows, "registers per thread", "milliseconds", curve["best_registers"]["here"])
         drawn.append({"caption": caption, "chart": chart})
-    curves = told["figure1"]
+    curves = found["figure1"]
     return {"charts": drawn, "fastest": parts.fastest(curves), "grid": parts.figure1(curves)}

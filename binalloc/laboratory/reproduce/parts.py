@@ -1,4 +1,4 @@
-"""The tables and sentences of a reproduction, for text and page alike. All is taken from its dictionary (`facts`)."""
+"""Text and page of a reproduction have the same tables and sentences, made here from its dictionary (`facts`)."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ COLUMNS: dict[
     "miss_percent": "misses %",
     "miss_percent_local_only": "local only",
 }  # fmt: skip
-"""Of Table 1."""
+"""Columns of Table 1: their keys in the dictionary, and their heads."""
 BARS: tuple[Bar, ...] = ("auto", "best", "worst")
-"""Of Figs. 6 and 7."""
+"""Bars of Figs. 6 and 7 for each kernel, by their keys in the dictionary."""
 
 
 class Statement(NamedTuple):
-    """What the paper's text says; holds: whether it is so here, None where that is not known."""
+    """A Statement is a sentence about a claim of the paper."""
 
     text: str
-    holds: bool | None
+    holds: bool | None  #: whether the claim holds here, None if that is not known
 
 
-def of_machine(told: ReproductionJson, machine: str) -> list[ReproducedKernel]:
-    """Its kernels."""
-    return [kernel for kernel in told["kernels"] if kernel["machine"] == machine]
+def of_machine(found: ReproductionJson, machine: str) -> list[ReproducedKernel]:
+    """Return the kernels of a machine."""
+    return [kernel for kernel in found["kernels"] if kernel["machine"] == machine]
 
 
 def speedups(kernels: Sequence[ReproducedKernel]) -> TextTable:
-    """The bars of a figure, and what the paper's search takes by each reading of it."""
+    """Return the bars of a figure, and the choice of the paper's search by each reading of it."""
     readings = list(READINGS)
     head = ["kernel", "blocks", *BARS, *(f"unified {n}" for n in range(1, len(readings) + 1))]
     rows = [
@@ -61,7 +61,7 @@ def speedups(kernels: Sequence[ReproducedKernel]) -> TextTable:
 
 
 def reached(machine: ReproducedMachine) -> str:
-    """What the automatic choice is of the best; nothing where nothing ran."""
+    """Return a sentence on the automatic choice's share of the best speedup; "" if nothing ran."""
     if machine["auto_over_best"] is None:
         return ""
     return (
@@ -71,14 +71,14 @@ def reached(machine: ReproducedMachine) -> str:
 
 
 def table1(kernels: Sequence[ReproducedKernel]) -> TextTable:
-    """The paper's figure / the one here."""
+    """Return Table 1, in each cell the paper's figure and the emulated one."""
     rows = [[k["kernel"], *(f"{k['table1'][name]['paper']:g} / {_number(k['table1'][name]['here'])}"
                             for name in COLUMNS)] for k in kernels]  # fmt: skip
     return TextTable(["Table 1: paper / here", *COLUMNS.values()], rows)
 
 
 def figure1(curves: Sequence[Figure1Curve]) -> TextTable:
-    """Milliseconds by registers per thread, and resident blocks."""
+    """Return Fig. 1 as a table: milliseconds by registers per thread, with the resident blocks."""
     by_registers: dict[int, dict[str, str]] = {}
     for curve in curves:
         for point in curve["points"]:
@@ -91,7 +91,7 @@ def figure1(curves: Sequence[Figure1Curve]) -> TextTable:
 
 
 def fastest(curves: Sequence[Figure1Curve]) -> list[str]:
-    """Of each curve where it is fastest, beside where the paper says so."""
+    """Return a sentence for each curve: the number of registers at which it is fastest, here and in the paper."""
     said = []
     for curve in curves:
         best = curve["best_registers"]
@@ -102,11 +102,11 @@ def fastest(curves: Sequence[Figure1Curve]) -> list[str]:
 
 
 def statements(kernels: Sequence[ReproducedKernel]) -> list[Statement]:
-    """What the text says, and where it is otherwise here, what most issue slots waited for."""
+    """Return the claims of the paper's text and whether they hold; for those that do not, the stalls, too."""
     found = []
     for k in kernels:
         for one in k["stated"]:
-            so = {True: "so", False: "NOT so", None: "not known"}[one["holds"]]
+            so = {True: "holds", False: "does NOT hold", None: "not known"}[one["holds"]]
             line = f"{k['kernel']} on {k['machine']}: {one['claim']}: {so}"
             if one["holds"] is False:
                 line += f" (auto {_at(k, 'auto')}, best {_at(k, 'best')}; {_waited(k)})"
@@ -134,7 +134,7 @@ def _number(value: float | None) -> str:
 
 
 def _waited(kernel: ReproducedKernel) -> str:
-    """In what most empty issue slots of the original and of the best level are lost."""
+    """Return the most frequent reasons for empty issue slots, of the original and of the best level."""
     said = [
         f"{name} " + ", ".join(f"{share:.0%} {reason}" for reason, share in kernel["stalls"][name].items())
         for name in ("original", "best")
@@ -143,20 +143,20 @@ def _waited(kernel: ReproducedKernel) -> str:
 
 
 def legend() -> list[str]:
-    """What the figures are."""
+    """Return sentences that say what the figures of the tables are."""
     readings = "; ".join(f"{n} {name}" for n, name in enumerate(READINGS, 1))
     return [
-        f"original: the input, or the faster code that allocator {PLAIN} orders for as many blocks.",
+        f"original: the input, or allocator {PLAIN}'s order of it for as many blocks if that is faster.",
         f"auto: policy model with allocator {OURS}.",
-        "best, worst: of every number of blocks, fewer than the original's too, by every allocator.",
-        f"unified: the paper's search and its allocator, by reading: {readings}.",
-        f"Fig. 1: milliseconds at the machine's clock (resident blocks), allocator {PLAIN} with so many registers.",
+        "best, worst: over all numbers of blocks, also below the original's, and all allocators.",
+        f"unified: the paper's search with its allocator, by reading: {readings}.",
+        f"Fig. 1: milliseconds at the machine's clock (resident blocks); allocator {PLAIN} with that many registers.",
         f"Speedups that differ by less than {SAME:.0%} count as the same.",
     ]
 
 
 def block_sizes(kernels: Sequence[ReproducedKernel]) -> list[str]:
-    """How the block sizes are known."""
+    """Return a line for each way in which block sizes are known, with the kernels of these sizes."""
     return [
         f"{', '.join(of)}: {BLOCK[how]}"
         for how in BLOCK

@@ -1,4 +1,4 @@
-"""The unified paper's figures on emulated machines beside what the paper states, as text."""
+"""A reproduction is shown as text. Its input is the object that JSON prints (`facts`)."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.commands.laboratory import ReproductionJson
 
 
-def render_reproduction(told: ReproductionJson) -> str:
-    """What `reproduction_to_dict` gave, for a terminal."""
-    return "\n".join(_blocks(told))
+def render_reproduction(found: ReproductionJson) -> str:
+    """Return a reproduction as text for a terminal. found: the object of `reproduction_json`."""
+    return "\n".join(_blocks(found))
 
 
-def _blocks(told: ReproductionJson) -> Iterator[str]:
-    for machine in told["machines"]:
-        kernels = parts.of_machine(told, machine["machine"])
-        yield f"{machine['machine']}: speedups over the original, emulated (at so many blocks)\n"
+def _blocks(found: ReproductionJson) -> Iterator[str]:
+    for machine in found["machines"]:
+        kernels = parts.of_machine(found, machine["machine"])
+        yield f"{machine['machine']}: speedups over the original, emulated (blocks per SM)\n"
         yield table(*parts.speedups(kernels))
         if reached := parts.reached(machine):
             yield f"{reached}\n"
         yield table(*parts.table1(kernels))
-    if told["figure1"]:
-        yield table(*parts.figure1(told["figure1"]))
-        yield _lines(parts.fastest(told["figure1"]))
-    if told["kernels"]:
-        yield "What the paper says of them, and whether it is so here:\n"
-        yield _lines([f"  {one.text}" for one in parts.statements(told["kernels"])])
+    if found["figure1"]:
+        yield table(*parts.figure1(found["figure1"]))
+        yield _lines(parts.fastest(found["figure1"]))
+    if found["kernels"]:
+        yield "The paper's claims about the kernels, and whether they hold here:\n"
+        yield _lines([f"  {one.text}" for one in parts.statements(found["kernels"])])
     yield _lines(parts.legend())
-    if told["kernels"]:
-        yield _lines(["How block sizes are known:", *(f"  {line}" for line in parts.block_sizes(told["kernels"]))])
+    if found["kernels"]:
+        yield _lines(["How block sizes are known:", *(f"  {line}" for line in parts.block_sizes(found["kernels"]))])
 
 
 def _lines(lines: list[str]) -> str:

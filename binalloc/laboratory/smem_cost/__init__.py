@@ -1,1 +1,1 @@
-"""The smem-cost paper's experiment: its kernel, its costs, its report."""
+"""This room repeats the smem-cost paper's experiment: its kernel, the measured costs, and the report."""

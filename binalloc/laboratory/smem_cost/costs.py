@@ -1,8 +1,8 @@
-"""The smem-cost paper's experiment on the emulator: what l shared loads of congestion k by w warps cost.
+"""The smem-cost paper's experiment runs on the emulator: it measures l shared loads of congestion k by w warps.
 
-Cycles are the latest end minus the earliest start of the kernel in `kernel.py` beside this, minus what
-two reads of the clock cost by themselves; E = w*l*k*c1 + c2 is fitted to them (sections II and III of the paper). Every
-run is counted once: the emulator gives the same cycles again, where the paper takes the average of 100.
+Cycles are the latest end minus the earliest start of the kernel in `kernel.py`, minus the cost of two reads of the
+clock with nothing between them. The line E = w*l*k*c1 + c2 is fitted to them (sections II and III of the paper). Each
+point is run once, because the emulator gives the same cycles every time; the paper takes the average of 100 runs.
 """
 
 from __future__ import annotations
@@ -20,90 +20,87 @@ from binalloc.transform.schedule.schedule import schedule
 
 Progress = Callable[[str], None]
 PARTS = ("passes", "launch_skew", "gaps", "latency", "drain")
-"""What a run's cycles are made of, in order of time; see `CostRow`."""
+"""Parts of a run's cycles, in order of time: fields of `CostRow`."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What to run: every w (warps), l (loads per warp) and k (congestion), on one SM."""
+    """A Sweep says which runs to make on one SM: all combinations of w, l and k."""
 
     options: RunOptions
-    warps: tuple[int, ...]
-    loads: tuple[int, ...]
-    congestion: tuple[int, ...]
+    warps: tuple[int, ...]  #: values of w, the warps of the block
+    loads: tuple[int, ...]  #: values of l, the loads of each warp
+    congestion: tuple[int, ...]  #: values of k, the lanes of a warp that want different rows of one bank
 
 
 @dataclass(frozen=True)
 class CostRow:
-    """One run. `cycles`, as the paper counts them, are the sum of these parts, all from the run itself:
+    """A CostRow has the cycles of one run, and their parts.
 
-    passes: cycles in which the banks served a load. launch_skew: in which they had nothing to do until the last warp
-    had begun (read its first clock). gaps: likewise, from then to the end of the last pass; warps that have ended store
-    what they read, by the same port. latency: what one load takes beyond its pass, as counted in the run w = l = k = 1.
-    drain: the rest, from the last value to the latest read of the clock.
-
-    Before the first read of the clock, and in no part: arrivals, the cycles between the first warp at the barrier and
-    the last; barrier, those from then to the earliest read.
+    `cycles` is the sum of the five parts from `passes` to `drain`. `arrivals` and `barrier` come before the first read
+    of the clock, and belong to no part.
     """
 
     w: int
     l: int  # noqa: E741  the paper's letter
     k: int
-    cycles: int
-    passes: int
-    launch_skew: int
-    gaps: int
-    latency: int
-    drain: int
-    arrivals: int
-    barrier: int
+    cycles: int  #: as the paper counts them
+    passes: int  #: in which the banks served a load
+    launch_skew: int  #: in which the banks were idle before the last warp's first read of the clock
+    gaps: int  #: in which the banks were idle from then to the last pass: warps store their clocks by the same port
+    latency: int  #: of one load beyond its pass, measured in the run w = l = k = 1
+    drain: int  #: from the last value to the latest read of the clock
+    arrivals: int  #: between the first warp at the barrier and the last
+    barrier: int  #: from the last warp at the barrier to the earliest read of the clock
 
     @property
     def product(self) -> int:
+        """Return w * l * k, the abscissa of the paper's regression."""
         return self.w * self.l * self.k
 
 
 @dataclass(frozen=True)
 class FittedLine:
-    """y = x * c1 + c2 by least squares; r2: the share of y's variance that it explains. None where all x are one, r2
-    where all y are."""
+    """A FittedLine is y = x * c1 + c2 by least squares. Its numbers are None if all x are equal."""
 
     c1: float | None
     c2: float | None
-    r2: float | None
+    r2: float | None  #: share of the variance of y that the line explains; None also if all y are equal
 
 
 @dataclass(frozen=True)
 class Costs:
-    """A sweep's outcome. clock: cycles between two reads of the clock with nothing between."""
+    """A Costs is the outcome of a sweep."""
 
     sweep: Sweep
-    clock: int
+    clock: int  #: cycles between two reads of the clock with nothing between them
     rows: tuple[CostRow, ...]
 
     @cached_property
     def fit(self) -> FittedLine:
-        """The paper's regression."""
+        """Return the paper's regression, of all cycles."""
         return self.line([row.cycles for row in self.rows])
 
     @cached_property
     def parts(self) -> dict[str, FittedLine]:
-        """The same regression of each part: their c1 add up to c1, their c2 to c2."""
+        """Return the same regression for each part of the cycles. Its c1 and c2 add up to those of all cycles."""
         return {part: self.line([getattr(row, part) for row in self.rows]) for part in PARTS}
 
     @cached_property
     def passes(self) -> dict[int, int]:
-        """By k, the passes that one load takes: k, where the banks are as many as lanes, and each gives what a lane
-        wants in one."""
+        """Return for each k the passes of one load.
+
+        These are k passes if there are as many banks as lanes, and a bank serves a lane in one pass.
+        """
         return {row.k: row.passes // (row.w * row.l) for row in self.rows}
 
     def line(self, values: Sequence[int]) -> FittedLine:
-        """The regression of one number of each row."""
+        """Return the regression for one number of each row."""
         return fit([row.product for row in self.rows], values)
 
 
 def fit(xs: Sequence[int], ys: Sequence[int]) -> FittedLine:
-    """The least-squares line through the points, in exact arithmetic up to the divisions."""
+    """Return the least-squares line through the points. All but the last divisions are exact."""
     n = len(xs)
     sx, sy = sum(xs), sum(ys)
     sxx = n * sum(x * x for x in xs) - sx * sx
@@ -115,7 +112,10 @@ def fit(xs: Sequence[int], ys: Sequence[int]) -> FittedLine:
 
 
 def costs(sweep: Sweep, progress: Progress) -> Costs:
-    """Run the sweep. Refused where a block of so many warps does not fit on the machine; else as `run`."""
+    """Run the sweep, and return its costs. progress: called with a sentence before each run.
+
+    Raises Refused if the machine has no blocks of as many warps, and as `run_launch` does.
+    """
     machine = sweep.options.machine
     threads, lanes = machine.sm.threads_per_block, machine.chip.warp_size
     most = threads // lanes
@@ -140,7 +140,7 @@ def costs(sweep: Sweep, progress: Progress) -> Costs:
 
 
 class _Runs:
-    """Runs of the kernel with so many loads."""
+    """A _Runs runs the kernel with one number of loads per warp."""
 
     def __init__(self, sweep: Sweep, loads: int) -> None:
         self.sweep, self.loads = sweep, loads
@@ -148,10 +148,14 @@ class _Runs:
         self.module: Module = timed(schedule(kernel(machine, loads), machine), loads)
 
     def measure(self, w: int, k: int) -> ClockReads:
+        """Run the kernel by w warps with congestion k."""
         return measure(self.module, w, k, self.sweep.options)
 
     def row(self, w: int, k: int, clock: int, latency: int | None) -> CostRow:
-        """One point of the sweep; latency None: it is the run that says what it is."""
+        """Return one point of the sweep.
+
+        clock: cycles between two reads of the clock. latency: that of one load, None in the run that measures it.
+        """
         found = self.measure(w, k)
         start, end, times = found.start, found.end, found.times
         begun = found.last_start + clock  # from now on the last warp loads

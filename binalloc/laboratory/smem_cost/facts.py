@@ -1,4 +1,4 @@
-"""`binalloc smem-cost`: the smem-cost paper's sweep, its regression, and what the fixed cost consists of."""
+"""A sweep of `binalloc smem-cost` is reported as JSON and as text: its runs, the regression, and the parts of both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAPER: SmemCostPaper = {
     "k": 8,
     "cycles": 8524.46,
 }
-"""What the paper prints: abstract, section III. The mean of 100 runs."""
+"""The paper's numbers (abstract and section III). They are means of 100 runs."""
 _PARTS: dict[_Part, str] = {
     "passes": "the banks serve loads",
     "launch_skew": "the banks wait for the last warp to begin",
@@ -32,10 +32,11 @@ _PARTS: dict[_Part, str] = {
     "latency": "from the last pass to its value",
     "drain": "from the last value to the latest read of the clock",
 }
+"""Parts of the cycles, and the cycles that they consist of, in words."""
 
 
 def smem_cost_to_dict(sweep: Sweep, progress: Callable[[str], None]) -> SmemCostFields:
-    """Run the sweep and describe it. Errors as those of `costs.costs`."""
+    """Run the sweep, and return the object that JSON prints. Raises as `costs.costs` does."""
     from binalloc.laboratory.smem_cost.costs import costs
 
     found = costs(sweep, progress)
@@ -76,7 +77,11 @@ def _row(row: CostRow) -> SmemCostRow:
 
 
 def render_smem_cost(found: SmemCostFields) -> str:
-    """The cycles of every run, a column for each k; the line; what the last run and the line consist of."""
+    """Return the report as text. found: the object of `smem_cost_to_dict`.
+
+    It has the cycles of every run, with a column for each k, the fitted line, and the parts of the line and of the last
+    run.
+    """
     rows = found["rows"]
     title = f"smem-cost on {found['machine']}: {count(len(rows), 'run')} of one block; "
     title += f"loads of {8 * found['bank_bytes']} bits, {count(found['banks'], 'bank')} of {found['bank_bytes']} bytes"
@@ -101,15 +106,15 @@ def render_smem_cost(found: SmemCostFields) -> str:
     header = ["part", "c1", "c2", at, "in these cycles"]
     lines.append("\n" + _left_last(table(header, parts)))
     total = sum(last[k] for k in _PARTS)
-    lines.append(f"Parts of c1 and c2 add up to them, those of the run to its {total:,} cycles. In none: ")
-    lines.append(f"{count(last['arrivals'], 'cycle')} from the first warp\nat the barrier to the last, ")
-    lines.append(f"{last['barrier']:,} from then to the earliest read of the clock.\n")
+    lines.append(f"The parts of c1 and c2 add up to them, and the run's parts to its {total:,} cycles. In no part: ")
+    lines.append(f"{count(last['arrivals'], 'cycle')} from the\nfirst warp at the barrier to the last, ")
+    lines.append(f"and {last['barrier']:,} from then to the earliest read of the clock.\n")
     lines.append(_paper(found["paper"]))
     return "".join(lines)
 
 
 def _other_passes(found: SmemCostFields) -> str:
-    """What k means where a load of congestion k takes more passes, or fewer, than k; nothing elsewhere."""
+    """Return a note if a load of congestion k takes more or fewer than k passes, else ""."""
     taken = found["passes_per_load"]
     if all(load["passes"] == load["k"] for load in taken):
         return ""
@@ -117,17 +122,17 @@ def _other_passes(found: SmemCostFields) -> str:
     return (
         f"A load does not take k passes here, but {each}\n"
         f"({found['banks']} banks of {found['bank_bytes']} bytes in {found['mode_bytes']}-byte mode, 32 lanes that "
-        f"want {found['bank_bytes']} bytes each): c1 is not what a pass costs.\n"
+        f"want {found['bank_bytes']} bytes each): c1 is not the cost of a pass.\n"
     )
 
 
 def _figure(value: float | None) -> float | None:
-    """As the table shows it, without a sign before what it shows as zero."""
+    """Round a figure as the table shows it. A figure that rounds to zero gets no sign."""
     return None if value is None else round(value, 3) + 0.0
 
 
 def _left_last(text: str) -> str:
-    """The table with its last column, of sentences, aligned left."""
+    """Return the table with its last column aligned left, because it has sentences."""
     head, rule, *body = text.splitlines()
     at = rule.rindex(" ") + 1
     moved = [head[:at] + head[at:].strip(), rule, *(line[:at] + line[at:].strip() for line in body)]

@@ -1,14 +1,18 @@
-"""The smem-cost paper's kernel: shared loads of congestion k between two reads of the clock.
+"""The smem-cost paper's kernel makes shared loads of congestion k between two reads of the clock.
 
-Okamoto, Ito, Nakano, Bordim, "Thorough Evaluation of GPU Shared Memory Load and Store Instructions": one block, a
-barrier, a read of the clock, l loads of 64 bits per warp, a read of the clock (their figure 2).
+Source: Okamoto, Ito, Nakano, Bordim, "Thorough Evaluation of GPU Shared Memory Load and Store Instructions", figure 2.
+One block comes to a barrier, reads the clock, makes l loads of 64 bits per warp, and reads the clock again.
 
-Where the paper leaves it open: a load is as wide as a bank of the machine; lane t takes row t mod k of bank t div k, so
-that bank 0 has congestion k and none has more; the values loaded are dropped (RZ), which leaves registers out of it; a
-read of the clock holds its warp until the value is there, which makes two of them as far apart as the machine file
-says; the second one waits until all loads have come. A warp stores what it read at once, by the port of the loads.
+The paper leaves some things open, and here they are so:
 
-Needs the scheduling pass between `kernel` and `timed`, which is none of the emulator's rooms.
+- A load is as wide as a bank of the machine.
+- Lane t takes row t mod k of bank t div k, so that bank 0 has congestion k and no bank has more.
+- The loaded values are dropped (RZ), so registers play no part.
+- A read of the clock holds its warp until the value is there, so two reads are as far apart as the machine file says.
+- The second read waits until all loads have their values.
+- A warp stores its two clocks at once, and stores use the loads' port.
+
+The caller runs the scheduling pass between `kernel` and `timed`.
 """
 
 from __future__ import annotations
@@ -30,9 +34,9 @@ from binalloc.launch.types import Argument, ArgumentKind, Launch
 from binalloc.models.machines.model import Machine
 
 MOST = LANES
-"""Largest w, l and k: those of the paper, as many as there are lanes."""
+"""Upper limit of w, l and k: the paper's, as many as a warp has lanes."""
 _NAME = "smem_cost"
-_CLOCK, _LOADS = 5, 4  # scoreboards of the part that is timed
+_CLOCK, _LOADS = 5, 4  # scoreboards of the timed part: the highest ones, because scheduling takes the lowest first
 _BEFORE = """
 .kernel smem_cost
 .param place 8
@@ -92,16 +96,16 @@ class BankTimes:
 
 @dataclass(frozen=True)
 class ClockReads:
-    """A run's reads of the clock, over its warps, and when the banks worked."""
+    """A ClockReads has a run's reads of the clock, in cycles."""
 
-    start: int
-    last_start: int
-    end: int
-    times: BankTimes
+    start: int  #: earliest first read of a warp
+    last_start: int  #: latest first read of a warp
+    end: int  #: latest second read of a warp
+    times: BankTimes  #: cycles in which the banks worked
 
 
 def kernel(machine: Machine, loads: int) -> Module:
-    """The kernel with `loads` loads, which is yet to be scheduled."""
+    """Return the kernel with `loads` loads per warp. It has no control codes yet."""
     shared = machine.shared
     load = "LDS.64 RZ, [R5]" if shared.bank_bytes > 4 else "LDS RZ, [R5]"
     timed_part = ["S2R R6, SR_CLOCKLO", *[load] * loads, "S2R R7, SR_CLOCKLO"]
@@ -110,8 +114,11 @@ def kernel(machine: Machine, loads: int) -> Module:
 
 
 def timed(module: Module, loads: int) -> Module:
-    """The scheduled kernel with the control codes of the experiment between barrier and stores: nothing there waits but
-    for the first read of the clock and, in the end, for the loads."""
+    """Return the scheduled kernel with the experiment's control codes between barrier and stores.
+
+    The first load waits for the first read of the clock, and the second read waits for all loads. Nothing else there
+    waits. loads: as given to `kernel`.
+    """
     (fn,) = module.functions
     first = _BEFORE.count("\n    ")
     last = first + loads + 1
@@ -133,14 +140,14 @@ def timed(module: Module, loads: int) -> Module:
 
 
 def places(machine: Machine, k: int) -> Array:
-    """Each lane's address in shared memory: row t mod k of bank t div k."""
+    """Return each lane's address in shared memory, in bytes: row t mod k of bank t div k."""
     shared = machine.shared
     lanes = np.arange(LANES, dtype=np.uint32)
     return ((lanes % k * shared.banks + lanes // k) * shared.bank_bytes).astype(np.uint32)
 
 
 def measure(module: Module, warps: int, k: int, options: RunOptions) -> ClockReads:
-    """Run the kernel by one block of so many warps. Raises as `run_launch` does."""
+    """Run the kernel by one block of `warps` warps, with congestion k. Raises as `run_launch` does."""
     threads = warps * LANES
     buffers = {"place": places(options.machine, k)}
     buffers |= {name: np.zeros(threads, np.uint32) for name in ("start", "end")}

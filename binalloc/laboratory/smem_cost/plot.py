@@ -1,4 +1,4 @@
-"""The figure of `binalloc smem-cost` as SVG: cycles over w * l * k, and the line through them (the paper's fig. 4)."""
+"""The figure of `binalloc smem-cost` is an SVG: cycles over w * l * k, and the fitted line (the paper's fig. 4)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from binalloc.printable import count
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.laboratory import SmemCostFields
 
-WIDTH, HEIGHT = 720, 480
-LEFT, RIGHT, TOP, BOTTOM = 80, 20, 40, 60
-_TICKS = 4
+WIDTH, HEIGHT = 720, 480  # pixels, chosen by eye
+LEFT, RIGHT, TOP, BOTTOM = 80, 20, 40, 60  # pixels around the axes: room for their numbers and the title
+_TICKS = 4  # on each axis, besides zero; chosen by eye
 _FONT = 'font-family="sans-serif" font-size="12"'
 
 
 def smem_cost_svg(found: SmemCostFields) -> str:
-    """The figure of what `smem_cost_to_dict` gave, as the text of an SVG file."""
+    """Return the figure as the text of an SVG file. found: the object of `smem_cost_to_dict`."""
     points = [(row["w"] * row["l"] * row["k"], row["cycles"]) for row in found["rows"]]
     right, top = _round_up(max(x for x, _ in points)), _round_up(max(y for _, y in points))
 
@@ -59,7 +59,7 @@ def _title(found: SmemCostFields) -> str:
 
 
 def _round_up(value: int) -> int:
-    """The next number up that axes end at."""
+    """Return the next higher number with which an axis may end."""
     unit = 10 ** (len(str(value)) - 1)
     return next(int(unit * m) for m in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 8, 10) if unit * m >= value or m == 10)
 

@@ -1,7 +1,7 @@
 """Expressions of launch files are numbers computed from constants, scalars, loop variables and elements of buffers.
 
-They are written as in Python, and computed as in C where the two differ: `/` of two integers rounds towards zero and
-`%` has the sign of its left side; comparisons, `and`, `or` and `not` give 1 or 0. Integers have 64 bits, and one that
+They are written as in Python, and computed as in C where the two differ. `/` of two integers rounds towards zero, and
+`%` has the sign of its left side. Comparisons, `and`, `or` and `not` give 1 or 0. Integers have 64 bits, and one that
 does not fit is an error, never another number. Only the operators and functions in the tables here are understood, so
 that a file from a stranger computes numbers and does nothing else. Leaves true: an `Expression` names only what was
 known at its place.

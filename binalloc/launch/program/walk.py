@@ -102,18 +102,18 @@ class ProgramWalk:
     def _steps(self, steps: tuple[ProgramStep, ...]) -> None:
         """Execute steps, without those whose `when` is 0."""
         for step in steps:
-            with self._told(step):
+            with self._located(step):
                 left_out = step.when is not None and not step.when.number(self)
             if left_out:
                 continue
             if isinstance(step, LoopStep):
                 self._loop(step)
                 continue
-            with self._told(step):
+            with self._located(step):
                 self.done[type(step)](step)
 
     @contextmanager
-    def _told(self, step: ProgramStep) -> Iterator[None]:
+    def _located(self, step: ProgramStep) -> Iterator[None]:
         """Add the step's place in the program to errors of the body."""
         try:
             yield
@@ -131,7 +131,7 @@ class ProgramWalk:
 
     def _loop(self, step: LoopStep) -> None:
         """Repeat the steps of a loop."""
-        with self._told(step):
+        with self._located(step):
             value, by = step.start.number(self), step.by.number(self)
             rounds = None if step.rounds is None else step.rounds.integer(self, 0, step.at_most)
         n = 0
@@ -152,7 +152,7 @@ class ProgramWalk:
         """Return whether a loop that has had n rounds has another one."""
         if condition is None:
             return True
-        with self._told(step):
+        with self._located(step):
             if bool(condition.number(self)) == until:
                 return False
             if n >= step.at_most:

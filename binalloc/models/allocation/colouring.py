@@ -109,7 +109,7 @@ class _GroupGraph:
     another ("squeeze").
 
     adjacent: for each value the values that it interferes with, as an index array. shape: for each group the number of
-    its width and alignment, those of all groups in order.
+    its pair of width and alignment, where all pairs are numbered in ascending order.
     """
 
     def __init__(self, problem: ColouringProblem) -> None:
@@ -314,7 +314,7 @@ class _Assignment:
         return False
 
     def _set(self, g: int, base: int) -> None:
-        """Put a group at `base`, which must be free for it, or take its registers away (-1)."""
+        """Put a group at `base`, which must be free for it, or release its registers (-1)."""
         group = self.problem.groups[g]
         assert base < 0 or self.graph.positions[(group.units, group.align)] >> base & 1, "not a place for the group"
         for value, offset in group.members:

@@ -37,7 +37,7 @@ objective."""
 class Solution:
     """A solution is the solver's answer for one function: the regions to spill, and a lower bound."""
 
-    away: list[int] | None  #: spilled regions, ascending; None where nothing was found
+    spilled: list[int] | None  #: spilled regions, ascending; None where nothing was found
     value: float  #: cost of the choice
     bound: float  #: proven lower bound on the cost of any choice
     #: "optimal", "feasible" (a limit was hit), "infeasible" or "unknown" (a limit was hit and nothing found)
@@ -67,7 +67,7 @@ def solve(
     model = SpillModel(cp_model.CpModel(), spills, {spills.value[r] for (_, lying), _ in short for r in lying})
     model.fit(pressure, capacity)
     if start is not None:
-        model.hint(set(start.away), start.local)
+        model.hint(set(start.spilled), start.local)
     solver, status = solved(model.model, model.terms, limit, seed)
     work = float(solver.deterministic_time)
     if status == "infeasible":
@@ -75,12 +75,12 @@ def solve(
     if status == "unknown":
         if start is None:
             return Solution(None, inf, 0.0, status, work)
-        return Solution(start.away, start.cost, 0.0, status, work, start.local)
-    away = [r for r, variable in enumerate(model.away) if solver.boolean_value(variable)]
+        return Solution(start.spilled, start.cost, 0.0, status, work, start.local)
+    spilled = [r for r, variable in enumerate(model.spilled) if solver.boolean_value(variable)]
     local = frozenset(v for v, variable in model.local.items() if solver.boolean_value(variable))
     kept = frozenset(v for v in dict.fromkeys(spills.value) if solver.boolean_value(model.is_kept(v)))
     value, bound = float(solver.objective_value) / SCALE, float(solver.best_objective_bound) / SCALE
-    return Solution(away, value, max(0.0, min(bound, value)), status, work, local, kept)
+    return Solution(spilled, value, max(0.0, min(bound, value)), status, work, local, kept)
 
 
 def solved(model: Any, terms: list[Any], limit: float, seed: int) -> tuple[Any, str]:
@@ -104,16 +104,16 @@ class SpillModel:
 
     asked: values that may find no slot. runs: factor on all costs, for a function that runs more than once.
 
-    away, held: for each region, whether its value is spilled, and whether memory holds it there. kept: for each value,
-    whether memory holds it wherever it comes back. local: for each value that may lie in a slot or in local memory,
-    whether it lies in local memory. takes: for each region that may take a slot, whether it does. needless: for each
-    item of `Spills.needless`, whether it is left out.
+    spilled, held: for each region, whether it is spilled, and whether memory holds the value there. kept: for each
+    value, whether memory holds it wherever it comes back. local: for each value that may lie in a slot or in local
+    memory, whether it lies in local memory. takes: for each region that may take a slot, whether it does. needless: for
+    each item of `Spills.needless`, whether it is left out.
     """
 
     def __init__(self, model: Any, spills: Spills, asked: Collection[int], runs: float = 1.0) -> None:
         self.model, self.spills, self.scale = model, spills, runs * SCALE
         count = range(len(spills.value))
-        self.away = [model.new_bool_var(f"a{r}") for r in count]
+        self.spilled = [model.new_bool_var(f"a{r}") for r in count]
         self.held = [model.new_bool_var(f"m{r}") for r in count]
         self.kept = {v: model.new_bool_var(f"k{v}") for v in sorted(spills.asked)}
         self.needless = [self._left_out(n) for n in range(len(spills.needless))]
@@ -121,7 +121,7 @@ class SpillModel:
         self.takes: dict[int, Any] = {}
         self.terms: list[Any] = []
         for before, behind in sorted(spills.written):
-            model.add_bool_or([self.held[before], self.away[before].negated(), self.held[behind].negated()])
+            model.add_bool_or([self.held[before], self.spilled[before].negated(), self.held[behind].negated()])
         self._comebacks()
         self._stores()
         if asked:
@@ -132,11 +132,11 @@ class SpillModel:
         item = self.spills.needless[n]
         out = self.model.new_bool_var(f"n{n}")
         for r in item.behind:
-            self.model.add_implication(out, self.away[r])
+            self.model.add_implication(out, self.spilled[r])
             self.model.add_implication(out, self.is_kept(self.spills.value[r]).negated())
         for before, after in item.operands:
             if after != NONE:
-                self.model.add_bool_or([out.negated(), self.away[before].negated(), self.away[after]])
+                self.model.add_bool_or([out.negated(), self.spilled[before].negated(), self.spilled[after]])
         return out
 
     def is_kept(self, v: int) -> Any:
@@ -177,19 +177,19 @@ class SpillModel:
             if back.item != NONE:
                 comes = self._comes(back, self.needless[back.item])
             elif back.to == NONE:
-                comes = self.away[back.region]
+                comes = self.spilled[back.region]
             else:
                 key = back.region, back.to
                 if key not in crossing:
-                    crossing[key] = self._comes(back, self.away[back.to])
+                    crossing[key] = self._comes(back, self.spilled[back.to])
                 comes = crossing[key]
             self._back(comes, back, weight)
 
     def _comes(self, back: Comeback, unless: Any) -> Any:
         """Return the variable that is true where the region of `back` is spilled and `unless` is false."""
         comes = self.model.new_bool_var("")
-        self.model.add_bool_or([comes, self.away[back.region].negated(), unless])
-        self.model.add_implication(comes, self.away[back.region])
+        self.model.add_bool_or([comes, self.spilled[back.region].negated(), unless])
+        self.model.add_implication(comes, self.spilled[back.region])
         self.model.add_implication(comes, unless.negated())
         return comes
 
@@ -211,7 +211,7 @@ class SpillModel:
         self.terms.append(int(weight * back.again * self.scale) * again)
         for leaf in back.leaves:
             both = self.model.new_bool_var("")
-            self.model.add_bool_or([both, again.negated(), *(self.away[x].negated() for x in leaf.regions)])
+            self.model.add_bool_or([both, again.negated(), *(self.spilled[x].negated() for x in leaf.regions)])
             self._memory(both, weight, leaf.value, leaf.again)
 
     def _stores(self) -> None:
@@ -227,7 +227,7 @@ class SpillModel:
             store = self.model.new_bool_var("")
             self.model.add_bool_or([store, self.held[r].negated(), self.held[source]])
             if border:  # what is in no register cannot be stored
-                self.model.add_bool_or([store.negated(), self.away[source].negated(), self.away[r].negated()])
+                self.model.add_bool_or([store.negated(), self.spilled[source].negated(), self.spilled[r].negated()])
             self._memory(store, weight, v)
 
     # -- room
@@ -256,12 +256,12 @@ class SpillModel:
             v = spills.value[r]
             local = [self.local[v]] if v in self.local else []
             escapes = [self.is_kept(v).negated(), *local, *without[n]]
-            self.model.add_bool_or([takes[r], self.away[r].negated(), *escapes])
-            self.model.add_implication(takes[r], self.away[r])
+            self.model.add_bool_or([takes[r], self.spilled[r].negated(), *escapes])
+            self.model.add_implication(takes[r], self.spilled[r])
 
     def _takes_none(self, r: int, takes: dict[int, Any]) -> list[Any]:
         """Return the literals that are all true where region r is spilled and takes no slot."""
-        return [self.away[r], *([takes[r].negated()] if r in takes else [])]
+        return [self.spilled[r], *([takes[r].negated()] if r in takes else [])]
 
     def _all(self, literals: list[Any]) -> Any:
         """Return a variable that can be true only where all literals are."""
@@ -284,7 +284,7 @@ class SpillModel:
         pressure: points where it is above 0 are counted; the number of registers may already be subtracted from it.
         slots: count values in registers and in slots.
         """
-        plain, every = pressure.copy(), range(len(self.away))
+        plain, every = pressure.copy(), range(len(self.spilled))
         for hole in self.spills.holes:
             plain[hole.point] -= hole.empty
         found = [self._left(key, count, slots) for key, count in self.spills.crowded(np.maximum(plain, 0), every)]
@@ -293,7 +293,7 @@ class SpillModel:
                 here = np.zeros_like(pressure)
                 here[hole.point] = pressure[hole.point]
                 ((key, count),) = self.spills.crowded(here, every)
-                found.append(self._left(key, count, slots) - hole.empty * sum(self.away[r] for r in hole.regions))
+                found.append(self._left(key, count, slots) - hole.empty * sum(self.spilled[r] for r in hole.regions))
         return found
 
     def values_left(self, count: NDArray[np.int32], regions: Collection[int]) -> list[Any]:
@@ -304,19 +304,19 @@ class SpillModel:
     def _left(self, key: tuple[int, tuple[int, ...]], count: int, slots: bool) -> Any:
         """Return how many of `count` values stay at the points of one crowd. key: as in `Spills.crowded`."""
         n, lying = key
-        away = sum(self.away[r] for r in lying)
+        spilled = sum(self.spilled[r] for r in lying)
         if slots:
-            away -= self.taking(lying)
-        return count - away - (count * self.needless[n] if n != NONE else 0)
+            spilled -= self.taking(lying)
+        return count - spilled - (count * self.needless[n] if n != NONE else 0)
 
     def taking(self, regions: Iterable[int]) -> Any:
         """Return an expression: how many of those regions take slots."""
         return sum(self.takes[r] for r in regions if r in self.takes)
 
-    def hint(self, away: Iterable[int], local: frozenset[int]) -> None:
+    def hint(self, spilled: Iterable[int], local: frozenset[int]) -> None:
         """Give the solver a choice to start from."""
-        away = set(away)
-        for r, variable in enumerate(self.away):
-            self.model.add_hint(variable, r in away)
+        spilled = set(spilled)
+        for r, variable in enumerate(self.spilled):
+            self.model.add_hint(variable, r in spilled)
         for v, variable in self.local.items():
             self.model.add_hint(variable, v in local)

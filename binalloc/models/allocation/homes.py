@@ -59,21 +59,21 @@ class Homes:
                 found.setdefault((region, other, leaf), [0.0, 0.0])[k] += cost
         return sorted(found.items())
 
-    def enough(self, away: Collection[int]) -> bool:
+    def enough(self, spilled: Collection[int]) -> bool:
         """Return whether there are slots for all that these regions keep in memory."""
         regions = self.slot
-        pieces = [piece for r in away if regions.stored[r] for piece in regions.points[r]]
+        pieces = [piece for r in spilled if regions.stored[r] for piece in regions.points[r]]
         room = np.full(max((end for _, end in pieces), default=0), self.slots, np.int32)
         for start, end in pieces:
             room[start:end] -= 1
         return not np.any(room < 0)
 
-    def without_slot(self, away: Collection[int]) -> frozenset[int]:
+    def without_slot(self, spilled: Collection[int]) -> frozenset[int]:
         """Return the values with spilled regions that get no slot.
 
         Slots go first to the values for which local memory would cost most.
         """
-        gone = set(away)
+        gone = set(spilled)
         mine: dict[int, list[int]] = {}
         for r in sorted(gone):
             if self.slot.stored[r]:
@@ -88,12 +88,12 @@ class Homes:
                 local.add(v)
         return frozenset(local)
 
-    def cost(self, away: Collection[int], local: frozenset[int]) -> float:
-        """Return the cost of exactly the regions `away` in memory, with the values `local` in local memory.
+    def cost(self, spilled: Collection[int], local: frozenset[int]) -> float:
+        """Return the cost of exactly the regions `spilled` in memory, with the values `local` in local memory.
 
         Where a recomputation and a value that it reads lie in different memories, the lower of the two prices counts.
         """
-        return (self._mixed(local) if local else self.slot).cost(away)
+        return (self._mixed(local) if local else self.slot).cost(spilled)
 
     def _mixed(self, local: frozenset[int]) -> Regions:
         """Return the regions, with the values `local` at the prices of local memory and the others at the prices of
@@ -147,20 +147,20 @@ def choose_homes(homes: Homes, pressure: NDArray[np.int32], capacity: NDArray[np
     """
     if not homes.slots:
         return choose(homes.slot, pressure, capacity)
-    away, left = chosen(homes.slot, pressure, capacity)
+    spilled, left = chosen(homes.slot, pressure, capacity)
     best: RegionChoice | None = None
     for _ in range(_PASSES):
-        local = frozenset() if homes.enough(away) else homes.without_slot(away)
-        cost = homes.cost(away, local)
+        local = frozenset() if homes.enough(spilled) else homes.without_slot(spilled)
+        cost = homes.cost(spilled, local)
         if best is not None and cost >= best.cost:
             break
-        best = RegionChoice(away, left, cost, local)
-        stored = {homes.slot.value[r] for r in away if homes.slot.stored[r]}
+        best = RegionChoice(spilled, left, cost, local)
+        stored = {homes.slot.value[r] for r in spilled if homes.slot.stored[r]}
         if not local:
             break
         holders = stored - local
-        still = [r for r in away if homes.slot.value[r] in holders or not homes.slot.stored[r]]
-        away, left = chosen(homes.holding(holders), pressure, capacity, still)
+        still = [r for r in spilled if homes.slot.value[r] in holders or not homes.slot.stored[r]]
+        spilled, left = chosen(homes.holding(holders), pressure, capacity, still)
     assert best is not None
     return best
 

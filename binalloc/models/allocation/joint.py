@@ -139,7 +139,7 @@ class _Joint:
 
         def kept(values: frozenset[int]) -> Any:
             """Return how many of those values stay in registers."""
-            return len(values) - sum(mine.away[r] for r in lying if spills.value[r] in values)
+            return len(values) - sum(mine.spilled[r] for r in lying if spills.value[r] in values)
 
         overwritten, taken = self.overwritten[call.callee], self.taken[call.callee]
         apart = kept(call.survivors - call.passed)

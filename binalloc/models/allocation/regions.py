@@ -2,13 +2,13 @@
 
 A *region* is a connected part of a value's live range in which nothing accesses the value. It extends from one access
 to the next, over block borders too, up to chosen borders such as loop borders. At an access a value is in a register.
-In a region it is in a register, or the region is spilled (`away`). To come back costs a reload or a recomputation at
-each access behind the region and on each border to a region in a register. Before a value leaves, memory must hold what
-is reloaded. A store costs the weight of its access or border, and is placed where that is cheapest (`stores`). So a
-value may be in memory around a loop and in a register inside it, or the other way round, or in memory only between two
+In a region it is in a register, or the region is spilled. To come back costs a reload or a recomputation at each access
+behind the region and on each border to a region in a register. Before a value leaves, memory must hold what is
+reloaded. A store costs the weight of its access or border, and is placed where that is cheapest (`stores`). So a value
+may be in memory around a loop and in a register inside it, or the other way round. Or it is in memory only between two
 distant uses.
 
-Needs regions in numbers (`Regions`), and pressure and capacity at each point. Leaves the regions that go to memory
+Before: regions in numbers (`Regions`), and pressure and capacity at each point. After: the regions that go to memory
 (`choose`). The choice is greedy, most relieved points per cost first; single regions compete with families of regions
 of one value. Then regions between spilled regions are spilled, too, if that is cheaper. Regions that later choices made
 needless are brought back, most expensive first. Time is linear in regions but for a logarithm, times the points that
@@ -42,13 +42,12 @@ class Border(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """A crossing is an extra cost of coming back on a border by recomputation, if `leaf`, which it reads, is spilled,
-    too."""
+    """A crossing is an extra cost of coming back on a border by recomputation, if `leaf` is spilled, too."""
 
     region: int  #: region that is spilled
     other: int  #: region that is in a register
     leaf: int  #: region of a value that the recomputation reads
-    cost: float  #: what the comeback costs more
+    cost: float  #: additional cost of the comeback
 
 
 @dataclass
@@ -85,10 +84,10 @@ class Regions:
             out.setdefault(v, []).append(r)
         return out
 
-    def stores(self, mine: Sequence[int], away: Collection[int], needed: Collection[int]) -> tuple[set[int], float]:
+    def stores(self, mine: Sequence[int], spilled: Collection[int], needed: Collection[int]) -> tuple[set[int], float]:
         """Return where memory holds a value, and the cost of its stores. mine: its regions. needed: regions in which it
         must."""
-        return valid_regions({r: self.ways[r] for r in mine}, needed, away)
+        return valid_regions({r: self.ways[r] for r in mine}, needed, spilled)
 
     def _stored(self, gone: Sequence[int]) -> float:
         """Return the cost of the stores of a value whose regions `gone` are spilled. Results are kept for similar
@@ -103,10 +102,10 @@ class Regions:
             cost = self._stores[key] = self.stores(self.of_values[value], gone, needed)[1] if needed else 0.0
         return cost
 
-    def pressure_without(self, away: Iterable[int], pressure: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the pressure that is left with the regions `away` in memory."""
+    def pressure_without(self, spilled: Iterable[int], pressure: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the pressure that is left with the regions `spilled` in memory."""
         left = pressure.copy()
-        for r in away:
+        for r in spilled:
             for start, end in self.points[r]:
                 left[start:end] -= 1
         return left
@@ -116,9 +115,9 @@ class Regions:
         total = sum(self.exits[r] + sum(b.out for b in self.borders[r] if b.region not in gone) for r in gone)
         return total + self._stored(gone)
 
-    def cost(self, away: Iterable[int]) -> float:
-        """Return the cost of exactly the regions `away` in memory."""
-        gone = set(away)
+    def cost(self, spilled: Iterable[int]) -> float:
+        """Return the cost of exactly the regions `spilled` in memory."""
+        gone = set(spilled)
         total = 0.0
         mine: dict[int, list[int]] = {}
         for r in sorted(gone):
@@ -175,7 +174,7 @@ class _Terms:
 class RegionChoice:
     """A choice names the regions to spill, with the cost and the pressure that is left."""
 
-    away: list[int]  #: regions that go to memory, ascending
+    spilled: list[int]  #: regions that go to memory, ascending
     pressure: NDArray[np.int32]  #: pressure that is left at each point
     cost: float  #: see `Regions.cost` and `homes.Homes.cost`
     local: frozenset[int] = frozenset()  #: values for local memory where others have slots
@@ -184,10 +183,10 @@ class RegionChoice:
 
 
 def choose(regions: Regions, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> RegionChoice:
-    """Choose regions to send to memory. Where even all of them are not enough, some points of `Choice.pressure` stay
-    above capacity: the accesses alone need more registers there."""
-    away, left = chosen(regions, pressure, capacity)
-    return RegionChoice(away, left, regions.cost(away))
+    """Choose the regions to spill. If even all of them are not enough, some points of `RegionChoice.pressure` stay
+    above capacity, because the accesses alone need more registers there."""
+    spilled, left = chosen(regions, pressure, capacity)
+    return RegionChoice(spilled, left, regions.cost(spilled))
 
 
 def chosen(
@@ -204,7 +203,7 @@ def chosen(
         work.go((r,))
     work.relieve()
     work.improve()
-    return [r for r, gone in enumerate(work.away) if gone], (capacity - work.room).astype(np.int32)
+    return [r for r, gone in enumerate(work.spilled) if gone], (capacity - work.room).astype(np.int32)
 
 
 _PASSES = 4
@@ -228,7 +227,7 @@ class _Greedy:
         self.over = bytearray((self.room < 0).tobytes())
         self.over_view = np.frombuffer(self.over, np.bool_)
         self.left = self.over.count(1)
-        self.away = bytearray(len(regions.value))
+        self.spilled = bytearray(len(regions.value))
         terms = regions.terms
         self.at_ways, self.define, self.of_region = terms.at_ways, terms.define, terms.of_region
         self.dear, self.crossings = terms.dear, terms.crossings
@@ -303,10 +302,10 @@ class _Greedy:
 
     def _gain(self, family: Sequence[int]) -> int:
         """Return how many points over capacity a family would relieve."""
-        over, away, points = self.over, self.away, self.regions.points
+        over, spilled, points = self.over, self.spilled, self.regions.points
         gain = 0
         for r in family:
-            if not away[r]:
+            if not spilled[r]:
                 for start, end in points[r]:
                     gain += over.count(1, start, end)
         return gain
@@ -326,20 +325,20 @@ class _Greedy:
 
     def _beside_stores(self, family: Sequence[int]) -> tuple[float, float]:
         """Return the cost of spilling a family without its stores, and the cost of stores on all ways into it."""
-        regions, away = self.regions, self.away
+        regions, spilled = self.regions, self.spilled
         inside = frozenset(family)
         total = 0.0
         ways = 0.0
         for r in family:
-            if away[r]:
+            if spilled[r]:
                 continue
             total += regions.exits[r]
             ways += self.at_ways[r]
             for other, cost in regions.together[r]:
-                if away[other]:
+                if spilled[other]:
                     total += cost
             for other, out, back in regions.borders[r]:
-                if away[other]:
+                if spilled[other]:
                     total -= back
                 elif other not in inside:
                     total += out
@@ -349,21 +348,22 @@ class _Greedy:
         """Return the change in cost of crossings if the regions of a family are all spilled (`gone`), or none is."""
         if self.crossings.keys().isdisjoint(family):
             return 0.0
-        away = self.away
+        spilled = self.spilled
         total = 0.0
         touched = dict.fromkeys(c for r in family for c in self.crossings.get(r, ()))
         for c in touched:
-            total -= c.cost if away[c.region] and away[c.leaf] and not away[c.other] else 0.0
-            there = [gone if r in family else bool(away[r]) for r in (c.region, c.leaf, c.other)]
+            total -= c.cost if spilled[c.region] and spilled[c.leaf] and not spilled[c.other] else 0.0
+            there = [gone if r in family else bool(spilled[r]) for r in (c.region, c.leaf, c.other)]
             total += c.cost if there == [True, True, False] else 0.0
         return total
 
     def go(self, family: Sequence[int]) -> None:
+        """Spill the regions of a family that are not spilled yet."""
         regions, room, over = self.regions, self.room, self.over_view
         for r in family:
-            if self.away[r]:
+            if self.spilled[r]:
                 continue
-            self.away[r] = 1
+            self.spilled[r] = 1
             self._forget(r)
             self.leave[regions.value[r]] = self.leave.get(regions.value[r], 0.0) + self.at_ways[r]
             for start, end in regions.points[r]:
@@ -390,46 +390,46 @@ class _Greedy:
     def improve(self) -> None:
         """Spill regions that are cheaper spilled and bring back needless ones, while either changes anything."""
         for _ in range(_PASSES):
-            before = bytes(self.away)
+            before = bytes(self.spilled)
             self.send_along()
             self.take_back()
-            if before == self.away:
+            if before == self.spilled:
                 break
 
     def send_along(self) -> None:
         """Spill the regions that save comebacks: the value is spilled all around them and not needed in between."""
-        regions, away, value = self.regions, self.away, self.regions.value
-        beside = {b.region for r, gone in enumerate(away) if gone for b in regions.borders[r]}
-        queue = [r for r in sorted(beside) if not away[r] and value[r] != self.stays]
+        regions, spilled, value = self.regions, self.spilled, self.regions.value
+        beside = {b.region for r, gone in enumerate(spilled) if gone for b in regions.borders[r]}
+        queue = [r for r in sorted(beside) if not spilled[r] and value[r] != self.stays]
         for r in queue:
-            if not away[r] and self._whole_cost((r,), self._beside_stores((r,))) < 0:
+            if not spilled[r] and self._whole_cost((r,), self._beside_stores((r,))) < 0:
                 self.go((r,))
-                queue += [b.region for b in regions.borders[r] if not away[b.region]]
+                queue += [b.region for b in regions.borders[r] if not spilled[b.region]]
 
     def take_back(self) -> None:
         """Bring back regions that need not be spilled, by saving: whole families first, then single regions."""
-        families = [[r for r in family if self.away[r]] for family in self.regions.families if len(family) > 1]
-        singles = [[r] for r, gone in enumerate(self.away) if gone]
+        families = [[r for r in family if self.spilled[r]] for family in self.regions.families if len(family) > 1]
+        singles = [[r] for r, gone in enumerate(self.spilled) if gone]
         for sets in (families, singles):
             order = sorted((-self._saved(mine), k) for k, mine in enumerate(sets) if mine)
             for _, k in order:
-                mine = [r for r in sets[k] if self.away[r]]
+                mine = [r for r in sets[k] if self.spilled[r]]
                 if mine and self._saved(mine) > 0 and self._fits(mine):
                     self._return(mine)
 
     def _saved(self, family: Sequence[int]) -> float:
         """Return what is saved if a family comes back."""
-        regions, away = self.regions, self.away
+        regions, spilled = self.regions, self.spilled
         inside = frozenset(family)
         total = 0.0
         ways = 0.0
         for r in family:
             total += regions.exits[r]
             ways += self.at_ways[r]
-            total += sum([cost for other, cost in regions.together[r] if away[other]])
+            total += sum([cost for other, cost in regions.together[r] if spilled[other]])
             for other, out, back in regions.borders[r]:
                 if other not in inside:
-                    total += -back if away[other] else out
+                    total += -back if spilled[other] else out
         value = regions.value[family[0]]
         most, now = self.define.get(value, 0.0), self.leave.get(value, 0.0)
         return total - self._crossed(family, False) + min(most, now) - min(most, now - ways)
@@ -442,7 +442,7 @@ class _Greedy:
     def _return(self, family: Sequence[int]) -> None:
         regions = self.regions
         for r in family:
-            self.away[r] = 0
+            self.spilled[r] = 0
             self._forget(r)
             self.leave[regions.value[r]] -= self.at_ways[r]
             for start, end in regions.points[r]:

@@ -48,7 +48,7 @@ class _Search:
         self.homes, self.pressure, self.capacity, self.best = homes, pressure, capacity, first
         self.regions = homes.slot
         if first.local:
-            stored = {self.regions.value[r] for r in first.away if self.regions.stored[r]}
+            stored = {self.regions.value[r] for r in first.spilled if self.regions.stored[r]}
             self.regions = homes.holding(stored - first.local)
 
     def run(self) -> RegionChoice:
@@ -62,28 +62,28 @@ class _Search:
             if v == NOBODY:
                 break
             tried.add(v)
-            others = [r for r in self.best.away if self.regions.value[r] != v]
+            others = [r for r in self.best.spilled if self.regions.value[r] != v]
             misses = 0 if self._take(self.regions, others, v) else misses + 1
         return self.best
 
     def _take(self, regions: Regions, begin: Iterable[int] = (), stays: int = NOBODY) -> bool:
         """Choose anew, and keep the choice if it is cheaper; return whether it is."""
-        away, left = chosen(regions, self.pressure, self.capacity, begin, stays)
+        spilled, left = chosen(regions, self.pressure, self.capacity, begin, stays)
         if np.any(left > self.capacity):
             return False
         homes = self.homes
-        local = homes.without_slot(away) if homes.slots and not homes.enough(away) else frozenset()
-        cost = homes.cost(away, local)
+        local = homes.without_slot(spilled) if homes.slots and not homes.enough(spilled) else frozenset()
+        cost = homes.cost(spilled, local)
         if cost >= self.best.cost:
             return False
-        self.best = RegionChoice(away, left, cost, local)
+        self.best = RegionChoice(spilled, left, cost, local)
         return True
 
     def _dearest(self, tried: set[int]) -> int:
         """Return the value whose spilled regions cost most, among those not tried yet."""
         regions = self.regions
         mine: dict[int, list[int]] = {}
-        for r in self.best.away:
+        for r in self.best.spilled:
             if regions.value[r] not in tried:
                 mine.setdefault(regions.value[r], []).append(r)
         return min(mine, key=lambda v: (-regions.alone(mine[v]), v), default=NOBODY)

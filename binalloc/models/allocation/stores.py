@@ -23,21 +23,21 @@ _NEEDED = -2
 
 
 def valid_regions(
-    ways: Mapping[int, Sequence[Way]], needed: Collection[int], away: Collection[int]
+    ways: Mapping[int, Sequence[Way]], needed: Collection[int], spilled: Collection[int]
 ) -> tuple[set[int], float]:
     """Return the regions in which memory holds the value, and the cost of its stores.
 
-    ways: for each region the ways into it. needed: regions in which memory must hold the value. away: regions in which
-    the value is in no register, so that it cannot be stored on a way out of them.
+    ways: for each region the ways into it. needed: regions in which memory must hold the value. spilled: regions in
+    which the value is in no register, so that it cannot be stored on a way out of them.
     """
     edges: dict[tuple[int, int], float] = {}
     for region, into in ways.items():
         for source, cost in into:
             if source != region:
-                limit = _UNLIMITED if source in away else cost
+                limit = _UNLIMITED if source in spilled else cost
                 edges[source, region] = edges.get((source, region), 0.0) + limit
     came, total = _through_forest(edges, needed) or _through_graph(edges, needed)
-    assert total < _UNLIMITED, "a value that is away everywhere needs no definition"
+    assert total < _UNLIMITED, "a value that is spilled everywhere needs no definition"
     return ways.keys() - came, total
 
 
@@ -55,7 +55,7 @@ def _through_forest(
     order = list(below.get(DEFINED, ()))
     for r in order:
         order += below.get(r, ())
-    behind = dict.fromkeys(order, 0.0)  # what it costs to cut off all that needs memory behind a region
+    behind = dict.fromkeys(order, 0.0)  # cost of cutting off everything behind a region that needs memory
     behind[DEFINED] = 0.0
     sources = {region: source for source, region in edges}
     for r in reversed(order):

@@ -24,8 +24,8 @@ def whole_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArra
 
     def price(v: int) -> float:
         """Return the cost of keeping value v in memory."""
-        away = set(mine[v])
-        stores = regions.stores(mine[v], away, [r for r in mine[v] if regions.stored[r]])[1]
+        spilled = set(mine[v])
+        stores = regions.stores(mine[v], spilled, [r for r in mine[v] if regions.stored[r]])[1]
         return sum(regions.exits[r] for r in mine[v]) + stores
 
     def gain(v: int) -> int:
@@ -47,7 +47,7 @@ def whole_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArra
     cost = {v: price(v) for v in gains}
     queue = [(cost[v] / found, cost[v], v) for v, found in gains.items()]
     heapq.heapify(queue)
-    away: dict[int, None] = {}
+    spilled: dict[int, None] = {}
     while queue and left:
         stored, _, v = heapq.heappop(queue)
         found = gain(v)  # gains only fall, so a stale one is put back when it comes up
@@ -55,9 +55,9 @@ def whole_values(regions: Regions, pressure: NDArray[np.int32], capacity: NDArra
             heapq.heappush(queue, (cost[v] / found, cost[v], v))
         elif found:
             left += move(v, 1)
-            away[v] = None
-    for v in sorted(away, key=lambda v: (-cost[v], v)):
+            spilled[v] = None
+    for v in sorted(spilled, key=lambda v: (-cost[v], v)):
         if all(np.all(room[s:e] > 0) for r in mine[v] for s, e in regions.points[r]):
             move(v, -1)
-            del away[v]
-    return sorted(away)
+            del spilled[v]
+    return sorted(spilled)

@@ -2,7 +2,7 @@
 the unified paper.
 
 Section 4 of the paper: registers and shared memory per thread follow from the concurrency level through the occupancy
-calculator. Only shared memory that the user leaves is given away, so the level itself is never lowered. A kernel is
+calculator. Slots get only shared memory that the user leaves, so the level itself is never lowered. A kernel is
 given as a `KernelUse`. Its threads and its own shared bytes count; its registers count only where a function says so.
 """
 

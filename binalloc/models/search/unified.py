@@ -7,8 +7,8 @@ The listing in the paper leaves some things open. A `Reading` chooses between th
 decided here for all readings:
 - Concurrency bound: the original's mean dispatch interval is above `BOUND_THRESHOLD` = 1 cycle. At 1 a single warp
   keeps its issue port busy (Fig. 4, scenario B), so that more warps cannot help.
-- Levels are those that the machine can hold; others are not evaluated. MaxThrd is the most threads of an SM, whether
-  the machine can hold so many of the kernel's or not.
+- Levels that the machine cannot hold are not evaluated. MaxThrd is the most threads of an SM, even if the machine
+  cannot hold that many of the kernel's.
 - Start: AD_interval * cores rounded down to whole blocks, at least one block, at most the highest level; from there
   down to the first feasible level.
 - CI_pred is strict (>); no off-chip instruction at all counts as true; an infeasible level never satisfies it.

@@ -1,8 +1,8 @@
 """The vendor's compiler accepts register caps down to a floor: for a lower cap it takes the floor, with a warning.
 
-Measured with ptxas 13.0.88 (`ptxas -arch=sm_XX -maxrregcount 1 -v` of a kernel with 64 live values, which says
-"adjusting per thread register count of 1 to lower bound of 24"): sm_75, 80, 86, 87, 88, 89, 90, 90a, 100, 100a, 103,
-110, 120 and 121 all have 24. This compiler makes no code for older architectures, and no floor is assumed for them.
+Measured with ptxas 13.0.88, by `ptxas -arch=sm_XX -maxrregcount 1 -v` of a kernel with 64 live values. It says
+"adjusting per thread register count of 1 to lower bound of 24" for sm_75, 80, 86, 87, 88, 89, 90, 90a, 100, 100a, 103,
+110, 120 and 121. This compiler makes no code for older architectures, and no floor is assumed for them.
 """
 
 from __future__ import annotations

@@ -45,13 +45,13 @@ def _of_model(outcome: Outcome, bound: Bound | None) -> list[Note]:
     """Note what only a run shows, if none was made: sizes, addresses, and the contents of caches."""
     if bound is None or bound.measured:
         return []
-    text = "nothing was run: sizes and addresses that code does not tell, and what caches keep, are the model's guesses"
+    text = "nothing was run: sizes and addresses not known from code, and contents of caches, are the model's guesses"
     guessed = bound.kind in (DRAM, LINK)
     if guessed:
         text += f", so {bound.what} may bind less than it says"
-    remedy = "a run of the launch tells them"
+    remedy = "a run of the launch shows them"
     if outcome.request.launch is None:
-        remedy = "with a launch, as `binalloc launch-skeleton` writes it, the kernel runs and tells them"
+        remedy = "with a launch, as `binalloc launch-skeleton` writes it, the kernel runs and shows them"
     return [Note(85 if guessed else 45, guessed, f"{text}; {remedy}")]
 
 

@@ -193,7 +193,7 @@ def _other_figures(best: Version, request: Request) -> str:
 
     found = make_version(best.module, request, {fn.name for fn in best.functions})
     for name in _FIGURES:
-        told, has = getattr(best, name), getattr(found, name)
-        if told != has:
-            return f"a version with {told!r} for {name}, where its binary has {has!r}"
+        stated, has = getattr(best, name), getattr(found, name)
+        if stated != has:
+            return f"a version with {stated!r} for {name}, where its binary has {has!r}"
     return ""

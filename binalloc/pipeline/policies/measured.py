@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from binalloc.pipeline.steps.version import Tried
 
 SHARE = 3
-"""One of so many levels is run. A smaller one costs more runs, a larger one misses more of the best levels; chosen by
-hand."""
+"""One level of this number of levels is run. A smaller number costs more runs, a larger one misses more of the best
+levels; chosen by hand."""
 NOISE = 1 + LIMIT
 """Speedup from which on a version is taken: cycles shift as much by resonance alone (`LIMIT`)."""
 OTHERS = 2

@@ -98,8 +98,8 @@ def compare_launches(
     results = []
     for which, module in (("original", old), ("rewritten", new)):
         with running(f"the {which}"):
-            tell = run_progress(f"{kernel}, {which}", progress)
-            results.append(run_launch(module, kernel, launch, replace(options, progress=tell)))
+            notify = run_progress(f"{kernel}, {which}", progress)
+            results.append(run_launch(module, kernel, launch, replace(options, progress=notify)))
     before, after = results
     differences = compare(launch, before.buffers, after.buffers)
     differences += compare_globals(launch, before.globals, after.globals)

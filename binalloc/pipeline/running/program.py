@@ -110,10 +110,11 @@ def run_program(
 
     module: has all launched kernels; if it is scheduled for another machine, a copy in memory is scheduled for this
     one. program: a checked program, or the path of its file. machine: a model, its name or its file; without it,
-    the binary's own. options: `engine`, `scheduler`, `sms`, `max_cycles` (of all launches together), `check`, `race` as
-    in `run`; `host_steps`, which lets functions of Python files be called; `buffers`, contents in place of the
-    program's own, by name; `progress`, called now and then with the number of ended launches, the running kernel, and
-    the cycle.
+    the binary's own.
+
+    options: `engine`, `scheduler`, `sms`, `max_cycles` (of all launches together), `check`, `race` as in `run`. With
+    `host_steps`, functions of Python files may be called. `buffers` has contents in place of the program's own, by
+    name. `progress` is called now and then with the number of ended launches, the running kernel, and the cycle.
 
     Raises what `run` raises, each error with the step that it arose in, and LimitHit for a loop that does not end.
     """

@@ -27,8 +27,8 @@ def entries_of(
     """
     found: list[ArgumentEntry] = []
     for k, parameter in enumerate(facts.parameters):
-        told = None if declared is None else declared[k]
-        made = _Maker(facts, sizes, names[k], parameter, told).entries()
+        declaration = None if declared is None else declared[k]
+        made = _Maker(facts, sizes, names[k], parameter, declaration).entries()
         made[0].parameter = parameter.param.name
         found += made
     return found
@@ -38,59 +38,60 @@ class _Maker:
     """This object makes the entries of one parameter."""
 
     def __init__(
-        self, facts: KernelFacts, sizes: Sizes, name: str, parameter: Parameter, told: Declared | None
+        self, facts: KernelFacts, sizes: Sizes, name: str, parameter: Parameter, declaration: Declared | None
     ) -> None:
-        """Collect what is known of a parameter. told: its declared type, dropped if its size does not fit."""
+        """Collect what is known of a parameter. declaration: its declared type, dropped if its size does not fit."""
         self.values, self.sizes, self.name = facts.values, sizes, name
         self.parameter, self.pieces = parameter, parameter.pieces
         self.size = parameter.param.size
-        self.told = told if told is not None and self._fits(told) else None
+        self.declaration = declaration if declaration is not None and self._fits(declaration) else None
 
-    def _fits(self, told: Declared) -> bool:
+    def _fits(self, declaration: Declared) -> bool:
         """Return whether the declared type can have the parameter's size; a struct can have any size."""
-        if told.pointer:
+        if declaration.pointer:
             return self.size == POINTER
-        return not told.dtype or DTYPES[told.dtype].itemsize * told.count <= self.size
+        return not declaration.dtype or DTYPES[declaration.dtype].itemsize * declaration.count <= self.size
 
     def entries(self) -> list[ArgumentEntry]:
         """Return the entry of the parameter, then the entries of buffers and textures that it points to."""
-        told, first = self.told, self.pieces[0] if self.pieces else None
+        declaration, first = self.declaration, self.pieces[0] if self.pieces else None
         if first is not None and first.fetch is not None and self.size in (WORD, POINTER):
             return [texture_entry(self.name, first.fetch, first, where(self.values, first.places), self.sizes)]
         if self.size == POINTER and self._is_pointer(first):
-            return [buffer_entry(self.name, first, told, self.values)]
+            return [buffer_entry(self.name, first, declaration, self.values)]
         plain = self.size in _SCALARS and (first is None or (first.offset == 0 and len(self.pieces) == 1))
-        if plain and (told is None or (told.dtype and told.count == 1)) and not self.parameter.indexed:
+        single = declaration is None or (declaration.dtype and declaration.count == 1)
+        if plain and single and not self.parameter.indexed:
             return [self._scalar(first)]
         return self._struct()
 
     def _is_pointer(self, piece: ParameterPiece | None) -> bool:
         """Return whether the parameter is a pointer, by its declared type, else by its use in the code."""
-        if self.told is not None and (self.told.pointer or self.told.dtype):
-            return self.told.pointer
+        if self.declaration is not None and (self.declaration.pointer or self.declaration.dtype):
+            return self.declaration.pointer
         if piece is None:
-            return self.told is None
+            return self.declaration is None
         return bool(piece.touches)
 
     # -- scalars
 
     def _scalar(self, piece: ParameterPiece | None) -> ArgumentEntry:
         """Return the entry of a number. piece: its use in the code; None if there is none."""
-        told = self.told
+        declaration = self.declaration
         element = Element(self.size, Number.INTEGER) if piece is None else piece.element
-        dtype = told.dtype if told is not None else dtype_of(self.size, _signed(element.number))
+        dtype = declaration.dtype if declaration is not None else dtype_of(self.size, _signed(element.number))
         value, why = self._value(piece, dtype)
         keys: dict[str, Any] = {"name": self.name, "kind": "scalar", "dtype": dtype, "value": value}
-        entry = ArgumentEntry(keys, known=told is not None or piece is not None)
-        if told is not None:
-            entry.reasons.append(f"declared {told.text}")
+        entry = ArgumentEntry(keys, known=declaration is not None or piece is not None)
+        if declaration is not None:
+            entry.reasons.append(f"declared {declaration.text}")
         if piece is None:
             entry.reasons.append("no use is found in the code: nothing is known of it but its size")
             return entry
-        if told is None and element.number not in (Number.BITS, Number.INTEGER):
-            entry.reasons.append(f"used as {dtype} at {where(self.values, piece.told or piece.places)}")
-        elif told is None:
-            entry.reasons.append(f"read at {where(self.values, piece.places)}; nothing tells its sign or type")
+        if declaration is None and element.number not in (Number.BITS, Number.INTEGER):
+            entry.reasons.append(f"used as {dtype} at {where(self.values, piece.interpreted or piece.places)}")
+        elif declaration is None:
+            entry.reasons.append(f"read at {where(self.values, piece.places)}; its sign and type are not known")
         entry.reasons.append(why)
         return entry
 
@@ -111,16 +112,16 @@ class _Maker:
         """Return the entry of a struct, then the entries of buffers and textures that its members point to."""
         fields: list[dict[str, Any]] = []
         others: list[ArgumentEntry] = []
-        told = self.told
+        declaration = self.declaration
         entry = ArgumentEntry(
-            {"name": self.name, "kind": "struct", "fields": fields}, known=bool(self.pieces) or bool(told)
+            {"name": self.name, "kind": "struct", "fields": fields}, known=bool(self.pieces) or bool(declaration)
         )
-        if told is not None and told.dtype:
-            fields.append({"dtype": told.dtype, "value": [any_value(told.dtype)] * told.count})
-            entry.reasons.append(f"declared {told.text}")
+        if declaration is not None and declaration.dtype:
+            fields.append({"dtype": declaration.dtype, "value": [any_value(declaration.dtype)] * declaration.count})
+            entry.reasons.append(f"declared {declaration.text}")
         else:
-            if told is not None:
-                entry.reasons.append(f"declared {told.text}; its members as the code reads them")
+            if declaration is not None:
+                entry.reasons.append(f"declared {declaration.text}; its members as the code reads them")
             end = 0
             for piece in self.pieces:
                 if piece.offset >= end:

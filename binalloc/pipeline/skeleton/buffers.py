@@ -24,14 +24,16 @@ TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
 _HIGH = {"i8": 100, "u8": 256}
 """Upper ends of random integers for types of one byte; other types have 256, which i8 cannot hold."""
 _SIDES = {1: [1024], 2: [64, 64], 3: [16, 16, 16]}
-"""Shapes of textures by number of axes, since code does not say their sizes: small ones, for the user to change."""
+"""Shapes of textures by number of axes. Sizes are not known from code, so they are small, for the user to change."""
 _FACES = 6  # faces of a cube
 _LEVELS = 4
-"""Levels of a mipmap, since code does not say how many. Chosen by hand, for the user to change."""
+"""Levels of a mipmap. Their number is not known from code, so it is chosen by hand, for the user to change."""
 
 
-def buffer_entry(name: str, piece: ParameterPiece | None, told: Declared | None, values: ValueGraph) -> ArgumentEntry:
-    """Return the entry of a buffer. piece: the pointer, None if no code reads it. told: its declared type."""
+def buffer_entry(
+    name: str, piece: ParameterPiece | None, declaration: Declared | None, values: ValueGraph
+) -> ArgumentEntry:
+    """Return the entry of a buffer. piece: the pointer, None if no code reads it. declaration: its declared type."""
     touches = [] if piece is None else piece.touches
     element, alike = element_of(touches)
     dtype = dtype_of(element.bytes, element.number)
@@ -39,20 +41,21 @@ def buffer_entry(name: str, piece: ParameterPiece | None, told: Declared | None,
     entry.reads = any(t.access != Access.STORE for t in touches)
     entry.writes = any(t.access != Access.LOAD for t in touches)
     entry.places = tuple(t.place for t in touches)
-    entry.reasons = _accesses(touches, values, "" if told is None else told.dtype)
-    sized = told is not None and bool(told.dtype)
+    entry.reasons = _accesses(touches, values, "" if declaration is None else declaration.dtype)
+    sized = declaration is not None and bool(declaration.dtype)
     if element.number == Number.BITS and touches and not sized:
-        entry.reasons.append(f"values are only moved, nothing tells their type: {dtype} keeps their bits")
+        entry.reasons.append(f"values are only moved, so their type is not known: {dtype} keeps their bits")
     if not alike and not sized:
         entry.reasons.append("accesses differ in type or size: perhaps structs; the commonest is taken")
-    if told is not None and told.dtype:
-        entry.keys["dtype"] = told.dtype
-        entry.least = told.count
-        entry.reasons.insert(0, f"declared {told.text}")
-    elif told is not None:
-        entry.reasons.insert(0, f"declared {told.text}, no type that elements of buffers have: as the code uses it")
+    if declaration is not None and declaration.dtype:
+        entry.keys["dtype"] = declaration.dtype
+        entry.least = declaration.count
+        entry.reasons.insert(0, f"declared {declaration.text}")
+    elif declaration is not None:
+        text = f"declared {declaration.text}, no type that elements of buffers have: as the code uses it"
+        entry.reasons.insert(0, text)
     if not touches:
-        entry.known = told is not None
+        entry.known = declaration is not None
         entry.reasons.append("no access is found: nothing is known of its size")
     size = DTYPES[str(entry.keys["dtype"])].itemsize
     entry.least = max([entry.least, *(t.whole // size for t in touches)])
@@ -83,15 +86,15 @@ def element_of(touches: list[PointerAccess]) -> tuple[Element, bool]:
     return chosen, len(floats) < 2 and len({e.bytes for e in every}) == 1
 
 
-def _accesses(touches: list[PointerAccess], values: ValueGraph, told: str) -> list[str]:
-    """Return a sentence for each kind of access. told: the declared type of an element, "" if there is none."""
+def _accesses(touches: list[PointerAccess], values: ValueGraph, declared: str) -> list[str]:
+    """Return a sentence for each kind of access. declared: the declared type of an element, "" if there is none."""
     found: list[str] = []
     for access, verb in ((Access.LOAD, "read"), (Access.STORE, "written"), (Access.ATOMIC, "changed by atomics")):
         of = [t for t in touches if t.access == access]
         for element in dict.fromkeys(t.element for t in of):
             places = [t.place for t in of if t.element == element]
             what = f"{element.bytes} bytes" if element.number == Number.BITS else dtype_of(*element)
-            what = told if told and DTYPES[told].itemsize == element.bytes else what
+            what = declared if declared and DTYPES[declared].itemsize == element.bytes else what
             wide = max(t.whole for t in of if t.element == element) // element.bytes
             many = f", up to {wide} at once" if wide > 1 else ""
             found.append(f"{verb} as {what}{many} at {where(values, places)}")
@@ -144,7 +147,7 @@ def texture_entry(name: str, fetch: Fetch, piece: ParameterPiece, places: str, s
     if fetch.level:
         reasons.append("fetches say their level: of a mipmap, whose coordinates run from 0 to 1")
     unknown = ["sizes", "filter", "address", *([] if "normalized" in keys else ["normalized"]), "read"]
-    reasons.append(f"what the code does not tell: {', '.join(unknown)}")
+    reasons.append(f"not known from the code: {', '.join(unknown)}")
     return ArgumentEntry(keys, reasons)
 
 
@@ -168,7 +171,7 @@ def _surface_entry(name: str, fetch: Fetch, sides: list[tuple[int, int]], places
     reasons = [f"accessed at {places}: {along}, {count(fetch.element, 'byte')} at once"]
     if any(axes for axes, _ in sides):
         reasons.append("as large as the threads of the grid reach")
-    return ArgumentEntry(keys, [*reasons, "what the code does not tell: sizes, type of an element"])
+    return ArgumentEntry(keys, [*reasons, "not known from the code: sizes, type of an element"])
 
 
 def _reach(axes: int, added: int, sizes: Sizes) -> int:

@@ -18,7 +18,7 @@ from binalloc.pipeline.estimate.walk.setting import LaunchSetting
 from binalloc.pipeline.skeleton.parameters.values import CodePlace
 
 LONG = 64 << 20
-"""Bytes of each buffer during the walks, so many that accesses to one buffer do not reach the next one."""
+"""Bytes of each buffer during the walks. Buffers are so long that no access to one is inside the next one."""
 _BEFORE = 1 << 20
 """Bytes in front of a buffer that belong to it, too: kernels with halos access elements in front of a pointer."""
 

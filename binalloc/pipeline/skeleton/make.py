@@ -25,7 +25,7 @@ from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton
 from binalloc.printable import count
 
 _ALIGN = 256
-"""Dynamic shared memory is rounded up to a multiple of so many bytes. Chosen by hand."""
+"""Dynamic shared memory is rounded up to a multiple of this number of bytes. Chosen by hand."""
 _MARGIN = 4
 """Buffers are made longer by this part of their extent, since threads that are not walked may reach a little further.
 Chosen by hand."""
@@ -42,13 +42,13 @@ def skeleton_of(
     """
     fn = module.function(kernel)
     program = analyse(module, kernel, lift=True, recursive=True)
-    facts, told = facts_of(program), block_sides(program)
-    threads, why_block = block_of(facts, fn.info, block, told)
+    facts, assumed = facts_of(program), block_sides(program)
+    threads, why_block = block_of(facts, fn.info, block, assumed)
     together = machine.occupancy(KernelUse.of(fn.info, prod(threads), 0)).blocks_per_sm if facts.meets else 0
     blocks, why_grid = grid_of(facts, together)
     reasons = {"block": why_block, "grid": why_grid}
     best: KernelSkeleton | None = None
-    for sizes in _tries(blocks, threads, block is None and not any(fn.info.block) and not any(told)):
+    for sizes in _tries(blocks, threads, block is None and not any(fn.info.block) and not any(assumed)):
         best, fits = _sized(module, fn, facts, sizes, machine, reasons, prefix)
         if fits:
             break

@@ -55,10 +55,12 @@ def named(mask: int) -> str:
     return ", ".join(_AXES[axis] for axis in axes_of(mask))
 
 
-def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None, told: Three = (0, 0, 0)) -> tuple[Three, str]:
+def block_of(
+    facts: KernelFacts, info: FunctionInfo, given: Three | None, assumed: Three = (0, 0, 0)
+) -> tuple[Three, str]:
     """Return a block size, and the reason for it in words.
 
-    given: the user's block size; None to choose one. told: sides that the code assumes (`blocks.block_sides`), 0 for
+    given: the user's block size; None to choose one. assumed: sides that the code assumes (`blocks.block_sides`), 0 for
     unknown sides.
     """
     if given is not None:
@@ -67,8 +69,9 @@ def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None, told: 
         x, y, z = (side or 1 for side in info.block)
         return (x, y, z), "the binary requires it (.reqntid)"
     used = [axis for axis in bits(facts.axes) if axis < _NO_AXES]
-    for sides in (told, (told[0], 0, 0)):  # along y a thread may have several elements, and the block fewer threads
-        x, y, z = _with_told(sides, used, info.max_threads)
+    # along y a thread may have several elements, and the block fewer threads
+    for sides in (assumed, (assumed[0], 0, 0)):
+        x, y, z = _completed(sides, used, info.max_threads)
         if any(sides) and LANES <= x * y * z <= _MOST and info.max_threads in (0, x * y * z):
             said = ", ".join(f"blockIdx.{_AXES[a]} * {n} + threadIdx.{_AXES[a]}" for a, n in enumerate(sides) if n)
             return (x, y, z), f"the code computes {said}"
@@ -78,14 +81,14 @@ def block_of(facts: KernelFacts, info: FunctionInfo, given: Three | None, told: 
     return shaped(most, used), why + asked
 
 
-def _with_told(told: Three, used: list[int], bound: int) -> Three:
+def _completed(assumed: Three, used: list[int], bound: int) -> Three:
     """Return the known sides, with a guess along the first other axis that the code uses.
 
-    The guess is the rest of the launch bound, or of a usual block. told: known sides, 0 for unknown ones. bound: the
+    The guess is the rest of the launch bound, or of a usual block. assumed: known sides, 0 for unknown ones. bound: the
     most threads of a block, 0 for no bound.
     """
-    sides = [n or 1 for n in told]
-    others = [axis for axis in used if not told[axis]]
+    sides = [n or 1 for n in assumed]
+    others = [axis for axis in used if not assumed[axis]]
     if others:
         sides[others[0]] = max(1, bound // prod(sides) if bound else min(_OTHER, 2 * _THREADS // prod(sides)))
     return sides[0], sides[1], sides[2]
@@ -151,4 +154,4 @@ def number_for(piece: ParameterPiece, sizes: Sizes) -> tuple[int, str]:
         return sizes.rounds, "compared with what is no thread's place: rounds of a loop"
     if piece.stepped:
         return sizes.along(0), "multiplied: as far apart as the grid is wide"
-    return 1, "nothing tells a value"
+    return 1, "no value is known"

@@ -66,10 +66,10 @@ def _built(module: Module, request: Request, registers: int, slots: int, name: s
         code = spread_over_banks(result.module, request.machine, result.functions)
         rewritten = isa.read(isa.write(schedule(code, request.machine)), module.path)
     version = make_version(rewritten, request, result.functions)
-    told = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
+    summary = f"{count(version.registers, 'register')} and {count(version.slots, 'slot')} by {name}"
     with blamed_for(find_allocator(name)):
         explained = result.explain() if request.explain else []
         solver = list(result.solver)
         cost = result.cost
     found = replace(version, solver=solver, explained=explained, copies=cost.copies, cost=cost, bound=result.bound)
-    return replace(found, name=told, allocator=name, proven=False)
+    return replace(found, name=summary, allocator=name, proven=False)

@@ -30,8 +30,8 @@ def hold(module: Module, version: Version, request: Request, blocks: int) -> Ver
     """Return the version with at most `blocks` resident, by idle slots.
 
     The result is unproven if slots were added; it is the version itself if there is room for no more blocks anyhow.
-    module: the input. Raises Refused if no amount of shared memory of a block leaves exactly so many blocks, or if the
-    kernel reads the address of its slots or the size of shared memory.
+    module: the input. Raises Refused if no amount of shared memory per block leaves exactly `blocks` resident, or if
+    the kernel reads the address of its slots or the size of shared memory.
     """
     if version.blocks_per_sm <= blocks:
         return version
@@ -62,7 +62,7 @@ def idle_slots(machine: Machine, use: KernelUse, blocks: int) -> int | None:
     """Return the fewest idle slots per thread that leave room for `blocks` blocks and no more.
 
     use: resources of the kernel, with the slots it uses. The result is 0 if there is room for no more anyhow, and None
-    if no number of slots leaves exactly so many.
+    if no number of slots leaves exactly `blocks`.
     """
     if machine.occupancy(use).blocks_per_sm <= blocks:
         return 0
@@ -73,13 +73,13 @@ def idle_slots(machine: Machine, use: KernelUse, blocks: int) -> int | None:
 
 
 def _padded(module: Module, kernel: str, slots: int) -> Module:
-    """Return the module with so many slots in the kernel's record. The code is shared, not copied."""
+    """Return the module with `slots` slots per thread in the kernel's record. The code is shared, not copied."""
 
-    def told(fn: Function) -> Function:
-        """Return the function; if it is the kernel, with so many slots in its record."""
+    def recorded(fn: Function) -> Function:
+        """Return the function; if it is the kernel, with the slots in its record."""
         return replace(fn, info=replace(fn.info, slot_bytes=SLOT_ROW * slots)) if fn.name == kernel else fn
 
-    return replace(module, functions=[told(fn) for fn in module])
+    return replace(module, functions=[recorded(fn) for fn in module])
 
 
 def declared_idle(module: Module, kernel: str) -> int:

@@ -18,10 +18,10 @@ from binalloc.printable import count
 def run_progress(what: str, show: Progress) -> Callable[[int, int, int], None]:
     """Return a `progress` for emulated runs that calls `show` with a line. what: name of the run."""
 
-    def tell(cycles: int, ended: int, blocks: int) -> None:
+    def notify(cycles: int, ended: int, blocks: int) -> None:
         show(f"{what}: {cycles:,} cycles, {ended} of {count(blocks, 'block')} ended")
 
-    return tell
+    return notify
 
 
 def measure(
@@ -41,8 +41,8 @@ def measure(
         blocks = min(blocks or version.blocks_per_sm, version.blocks_per_sm, share)
         ideal_blocks = None if ideal_blocks is None else min(ideal_blocks, share)
 
-    tell = run_progress(request.kernel, request.progress)
-    options = replace(request.options, blocks_per_sm=blocks, ideal_blocks=ideal_blocks, progress=tell)
+    notify = run_progress(request.kernel, request.progress)
+    options = replace(request.options, blocks_per_sm=blocks, ideal_blocks=ideal_blocks, progress=notify)
 
     def measured(skew: int | None = None, only: range | None = None) -> Result:
         return run_launch(version.module, request.kernel, launch, replace(options, skew=skew, only=only))

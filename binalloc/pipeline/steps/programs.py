@@ -39,8 +39,8 @@ def scheduled_for(module: Module, functions: dict[str, Function], machine: Machi
 def program_progress(show: Callable[[str], None]) -> Callable[[int, str, int], None]:
     """Return a `progress` for `run_steps` that hands `show`, every `EVERY` launches, a line on how far a program is."""
 
-    def tell(launches: int, kernel: str, cycles: int) -> None:
+    def notify(launches: int, kernel: str, cycles: int) -> None:
         if launches % EVERY == 0:
             show(f"{launches:,} launches ended, {readable(kernel)} runs, {cycles:,} cycles")
 
-    return tell
+    return notify

@@ -65,8 +65,8 @@ def require_no_hazard(module: Module, machine: Machine) -> None:
 def _unproven(module: Module, request: Request, findings: Sequence[Finding], allocator: str) -> BinallocError:
     """Return an error that says why no proof was found.
 
-    The binary is beyond the checker's limits; or the original depends on the contents of a register at launch, or on
-    the address of slots; or there is a defect of ours, or of the package that has the allocator.
+    There are three reasons. The binary is beyond the checker's limits. Or the original depends on the contents of a
+    register at launch, or on the address of slots. Or there is a defect, of ours or of the package with the allocator.
     """
     from binalloc.analysis.locations import names
     from binalloc.analysis.program import analyse

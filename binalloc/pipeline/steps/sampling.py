@@ -23,8 +23,8 @@ WAVES = 16
 PARTS = 5
 """Parts that are run: one at the beginning, three in the middle (one, then two at once), one at the end."""
 LARGE = 3
-"""A grid counts as large if it has so many times as many blocks as would be run of it, so that sampling saves at least
-two thirds of the time."""
+"""A grid counts as large if it has this number times the blocks of its sample. Then sampling saves at least two thirds
+of the time."""
 
 
 @dataclass(frozen=True)

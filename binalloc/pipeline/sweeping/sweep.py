@@ -67,7 +67,7 @@ class _Sweep:
         """Wait for a task to end, keep its outcome, and advance the rows that need it."""
         if self._begun is None:
             self._begun, self._at_hand = time.monotonic(), len(self.rows)
-        self.progress(self._told())
+        self.progress(self._status())
         task, outcome = self.executor.finished()
         if not outcome.get("passing"):
             self.cache.put(task.key, outcome)
@@ -131,7 +131,7 @@ class _Sweep:
             self._waiting[key][index] = None
         return self._known.get(key)
 
-    def _told(self) -> str:
+    def _status(self) -> str:
         """Return how far the sweep is, and how long it may still take, in words."""
         assert self._begun is not None
         rows, total = len(self.rows), len(self.asked)

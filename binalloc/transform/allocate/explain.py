@@ -168,13 +168,13 @@ def _add_whole_registers(
             continue
         place = allocation.code.names[word]
         mine = {v for v, known in enumerate(given.code.names) if known.rpartition(".")[0] == place}
-        told = found[word] = Spilled(name, word, place, whole=True, kept="this allocator recomputes nothing")
+        spilled = found[word] = Spilled(name, word, place, whole=True, kept="this allocator recomputes nothing")
         for k, item in enumerate(given.flat.items):
             defines = not mine.isdisjoint(given.flat.defs[k])
             if defines:
-                told.defined.append(words[given.flat.origin_near(k)] if item.kind != ENTRY else -1)
+                spilled.defined.append(words[given.flat.origin_near(k)] if item.kind != ENTRY else -1)
             if defines or not mine.isdisjoint(given.flat.uses[k]):
-                told.accesses += item.weight
+                spilled.accesses += item.weight
 
 
 def _count(allocation: RegisterAllocation, found: dict[int, Spilled]) -> None:
@@ -203,9 +203,12 @@ def _by_runs(spilled: Spilled, runs: float) -> None:
 
 
 class _RoundExplainer:
-    """An explainer says why one round of one function spilled what it did. excess: by point, registers that are
-    missing. calls: items, in order. known: by point, the alternatives there. unit: the factor of costs. Where whole
-    values were spilled, the round's unit is an access to memory, and that may cost more than one to a slot."""
+    """An explainer gives the reasons for which one round of one function spilled its regions.
+
+    spilled_regions: of this round. excess: by point, registers that are missing. calls: items, in order. known: by
+    point, the alternatives there. unit: the factor of costs. In a round that spilled whole values the unit is an access
+    to memory, which may cost more than one to a slot.
+    """
 
     def __init__(
         self, function: str, one: Round, found: dict[int, Spilled], words: Sequence[int], unit: float
@@ -213,7 +216,7 @@ class _RoundExplainer:
         self.function, self.one, self.found, self.words, self.unit = function, one, found, words, unit
         self.regions = one.regions
         self.of_values = self.regions.of_values
-        self.away = set(one.away)
+        self.spilled_regions = set(one.spilled)
         self.excess = one.room.pressure - one.room.capacity
         self.known: dict[int, list[Candidate]] = {}
         self.calls = [k for k, item in enumerate(one.given.flat.items) if item.callee]
@@ -222,16 +225,16 @@ class _RoundExplainer:
         """Add the round's explanations to `found`. first: whether it is the first round."""
         weights = self._weights()
         defined = self._definitions()
-        for v in sorted({self.regions.value[r] for r in self.away}):
+        for v in sorted({self.regions.value[r] for r in self.spilled_regions}):
             mine = self.of_values[v]
-            gone = [r for r in mine if r in self.away]
-            told = [r for r in gone if self.regions.points[r]]  # not if one access directly follows another
+            gone = [r for r in mine if r in self.spilled_regions]
+            shown = [r for r in gone if self.regions.points[r]]  # not if one access directly follows another
             spilled = self.found.get(v)
             if spilled is None:
                 spilled = self.found[v] = Spilled(self.function, v, self._name(v), defined.get(v, []))
                 spilled.accesses = weights.get(v, 0.0)
-            spilled.whys += [self._why(v, gone)] if told else []  # a region without points costs a reload, too
-            spilled.stays += [self._stay(r) for r in told]
+            spilled.whys += [self._why(v, gone)] if shown else []  # a region without points costs a reload, too
+            spilled.stays += [self._stay(r) for r in shown]
             spilled.whole = first and len(gone) == len(mine)
             again = self.one.comebacks.recipe(v)
             spilled.again = spilled.again or again
@@ -284,7 +287,7 @@ class _RoundExplainer:
             there = [
                 r
                 for r, pieces in enumerate(self.regions.points)
-                if r not in self.away and any(start <= point < end for start, end in pieces)
+                if r not in self.spilled_regions and any(start <= point < end for start, end in pieces)
             ]
             found = [self._candidate(self.regions.value[r], [r]) for r in there]
             ranked = sorted((c for c in found if c.cost > 0), key=lambda c: (c.each, c.name))

@@ -70,7 +70,7 @@ def allocate_passing(
 
 def beyond_numbers(program: ProgramAnalysis) -> Iterator[dict[str, frozenset[Location]]]:
     """Yield, by function, the arguments passed in memory: those beyond a number, for smaller and smaller numbers."""
-    told: dict[str, frozenset[Location]] = {}
+    last: dict[str, frozenset[Location]] = {}
     for number in NUMBERS:
         found = {}
         for name in program.graph.bottom_up:
@@ -78,8 +78,8 @@ def beyond_numbers(program: ProgramAnalysis) -> Iterator[dict[str, frozenset[Loc
             rest = frozenset(may_be_stored(program, name)).difference(first)
             if rest:
                 found[name] = rest
-        if found != told:
-            told = found
+        if found != last:
+            last = found
             yield found
 
 

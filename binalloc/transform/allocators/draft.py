@@ -38,7 +38,7 @@ class Crowd:
         first."""
         uses = self._flat.uses
         lines = (*range(self.item, len(uses)), *range(self.item))
-        return next((away for away, k in enumerate(lines) if value in uses[k]), len(uses))
+        return next((distance for distance, k in enumerate(lines) if value in uses[k]), len(uses))
 
 
 class DraftFunction:
@@ -54,7 +54,7 @@ class DraftFunction:
         self._available, self._contracts = available, contracts
         self._given = self._now = given
         self._own = len(given.code.names)
-        self._away: set[int] = set()
+        self._spilled: set[int] = set()
         self._slack = 0
         self._rounds: list[Round] = []
 
@@ -77,7 +77,7 @@ class DraftFunction:
         if not crowded:
             return None
         sites = call_sites(flat, live, self._contracts)
-        leave = [v < self._own and v not in self._away for v in range(len(self._now.code.names))]
+        leave = [v < self._own and v not in self._spilled for v in range(len(self._now.code.names))]
         found = find_regions(flat, live, sites, leave)
         inside = {site.point: site.item for site in sites}
         for point in crowded:
@@ -95,12 +95,12 @@ class DraftFunction:
         Raises ValueError for a number that is no value, or is in memory already."""
         from binalloc.transform.allocate.functions.whole import round_to_memory
 
-        wrong = [v for v in values if not (isinstance(v, int) and 0 <= v < self._own) or v in self._away]
+        wrong = [v for v in values if not (isinstance(v, int) and 0 <= v < self._own) or v in self._spilled]
         if wrong or not values:
             raise ValueError(f"{wrong[0] if wrong else 'nothing'}: no value of {self.name} that is in a register")
         self._now, done = round_to_memory(self._now, self._room(), self._contracts, values)
         self._rounds.append(done)
-        self._away.update(values)
+        self._spilled.update(values)
 
     def _room(self) -> Room:
         from binalloc.transform.virtual.room import call_sites, room

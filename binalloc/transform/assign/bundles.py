@@ -80,7 +80,7 @@ class Bundles:
         return True
 
     def _shift(self, b: int, by: int) -> None:
-        """Put the base of a bundle so many registers in front of where it is. Its alignment allows that."""
+        """Move the base of a bundle by `by` registers to the front. Its alignment allows that."""
         bundle = self.all[b]
         bundle.members = [(v, offset + by) for v, offset in bundle.members]
         bundle.points = [*([] for _ in range(by)), *bundle.points]

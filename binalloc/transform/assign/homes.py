@@ -34,11 +34,11 @@ _BUDGET = 12_000
 """Upper limit of bundles placed in all attempts together. Large code has only one attempt, since its time is linear but
 not small. Chosen by hand."""
 
-_TRIES = 3  # places at which other bundles are moved away for one; more cost time, chosen by hand
+_TRIES = 3  # places at which other bundles are evicted for one; more cost time, chosen by hand
 _SMALL = 1500
 """Upper limit of bundles for colouring where some find no home otherwise: its time and memory grow with their
 square."""
-_MOST_PUSHED = 2  # Upper limit of bundles that are moved away to make room for one; more cost time, chosen by hand.
+_MOST_PUSHED = 2  # upper limit of bundles that are evicted to make room for one; more cost time, chosen by hand
 
 
 def find_homes(

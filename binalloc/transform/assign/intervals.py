@@ -7,7 +7,7 @@ from bisect import bisect_right
 from binalloc.models.allocation.terms import Interval
 
 _FEW = 16
-"""Where one set has so many times fewer intervals than the other, they are inserted one by one instead of sorting both.
+"""If one set has this many times fewer intervals than the other, they are inserted one by one, and both are not sorted.
 Chosen by hand: the result is the same."""
 
 

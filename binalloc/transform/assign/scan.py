@@ -375,19 +375,19 @@ class _Scan:
         arguments: dict[int, int] = {o.fixed: o.values[0] for o in item.uses}
         survivors = set(site.survivors)
         final: dict[int, int] = dict(arguments)  # register -> value it has to hold at the call
-        away: list[int] = []
+        evicted: list[int] = []
         for v in sorted(survivors & set(self.where)):
             here = self.where[v]
             if site.kept.get(v) is not None and arguments.get(site.kept[v]) == v:
                 continue  # it stays in its argument register
             if site.blocked >> here & 1 or here in final:
-                away.append(v)
+                evicted.append(v)
             else:
                 final[here] = v
         open_ = self.plan.available & ~site.blocked
         for r in final:
             open_ &= ~(1 << r)
-        for v in away:
+        for v in evicted:
             place = self._pick(v, open_ or self._any(k), 2 * k + 2)
             final[place] = v
             open_ &= ~(1 << place)

@@ -37,7 +37,7 @@ class Inlined:
     module: Module  #: with the calls inlined
     #: by function, the words of the calls, each in the numbering left by the ones before
     words: dict[str, list[int]] = field(default_factory=dict)
-    executions: dict[str, list[int]] | None = None  #: of the new words, as far as those of the old ones are known
+    executions: dict[str, list[int]] | None = None  #: runs of the new words, if they are known for the old ones
 
 
 @dataclass(frozen=True)

@@ -88,11 +88,11 @@ class Rewrite:
         normalised, plan = self.prepared.normalised, self.plan
         allocations, runs = plan.attempt.allocations, self.prepared.program.runs
         passes, access = count_passes(allocations, runs), plan.attempt.prices.usual
-        told: list[Spilled] = []
+        spilled: list[Spilled] = []
         for name in self.prepared.program.graph.top_down:
             memory, words = plan.memory.procedures[name], normalised[name].origin
-            told += explain(name, allocations[name], memory, words, runs[name], access, passes.get(name))
-        return told
+            spilled += explain(name, allocations[name], memory, words, runs[name], access, passes.get(name))
+        return spilled
 
 
 def rewrite(

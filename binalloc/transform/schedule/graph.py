@@ -5,7 +5,7 @@ It needs a module whose functions have their addresses (`Module.layout`), with b
 leaves an `InstrGraph`. That has one node per instruction of the whole module, numbered in file order, with its
 interface view, the successors inside its function, and the calls and returns between functions.
 
-Control codes protect the registers of a warp, and a warp's path is not always a path of one thread: after the first
+Control codes protect the registers of a warp, and a warp's path is not always a path of one thread. After the first
 side of a divergent branch the warp goes on with the other side. Hence the *pop edges*. They lead to the other side from
 each place where a side of a divergent branch ends. Such a place is the step to the reconvergence point, or an EXIT or
 RET that may take the last lanes. A path over a pop edge continues with other lanes.
@@ -42,8 +42,8 @@ class InstrGraph:
     owner: list[int] = field(default_factory=list)  #: by node, the number of its function
     succ: list[list[int]] = field(default_factory=list)  #: edges inside functions, pop edges included
     pred: list[list[int]] = field(default_factory=list)  #: edges inside functions, without pop edges
-    #: node n -> (node, mark) for the pop edges into n; the mark is -(2 * branch + 1) where the edge leads to the
-    #: branch's other side, one less where that side has been executed
+    #: node n -> (node, mark) for the pop edges into n. The mark is -(2 * branch + 1) if the edge leads to the branch's
+    #: other side. It is one less if that side has been executed.
     pops: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     #: by node, the number of the function that a direct call enters, or -1
     callee: list[int] = field(default_factory=list)

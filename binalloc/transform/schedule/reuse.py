@@ -3,9 +3,9 @@
 It needs the instruction graph and its timings. It leaves the bits for each node. An operand of an instruction is
 flagged under three conditions. The instruction's only successor is the next one, in the same block. That one reads the
 same register at the same operand. The flagged instruction does not write the register. Therefore a kept operand is read
-by the warp's very next instruction or not at all, and it is never stale: the flagged instruction leaves the register
-unchanged, and a pending result would be a hazard for it. Instructions that read late or transfer control do not use the
-cache (TIMING.md, "Registers").
+by the warp's very next instruction or not at all. It is never stale, because the flagged instruction leaves the
+register unchanged, and a pending result would be a hazard for it. Instructions that read late or transfer control do
+not use the cache (TIMING.md, "Registers").
 """
 
 from __future__ import annotations

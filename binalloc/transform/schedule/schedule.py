@@ -5,8 +5,9 @@ same order, each with the control code that the machine needs. It writes the mac
 The rules are the ISA's: see `scoreboards` for variable latencies, `stalls` for fixed ones, `graph` for the paths
 considered.
 
-Sets: stall (0 = may issue together with the next instruction, by `timing.may_pair`, never two in a row and never across
-a block boundary), wbar, rbar, wait, and reuse where the machine has an operand cache (see `reuse`). Reuse flags of the
+It sets stall, wbar, rbar, wait, and, if the machine has an operand cache, reuse (see `reuse`). A stall of 0 lets an
+instruction issue together with the next one (`timing.may_pair`), never two in a row and never across a block boundary.
+Reuse flags of the
 input are dropped, since its registers may have changed. yield is 1 throughout (no hint to switch warps). Branches and
 barriers have no minimum of their own beyond 1: the emulated machine holds the warp for their latency itself. A pass
 that reorders instructions goes before this one.

@@ -226,8 +226,7 @@ class StallSolver:
         return False
 
     def _unfinished(self, start: int) -> list[int]:
-        """Return, by number of cycles, the places with results still that far away when the stall count of `start` is
-        over."""
+        """Return, by number of cycles, the places whose results need that long after the stall count of `start`."""
         unfinished = [0] * (self.longest + 1)
         todo: list[tuple[int, Context, int]] = [(start, (), self.stall[start])]
         seen: dict[tuple[int, Context], int] = {}

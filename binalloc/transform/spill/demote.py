@@ -166,8 +166,8 @@ class _Demoting:
         if any(o.field == KEEP for o in item.uses):  # a wish is always granted, as every place keeps its register
             item = item.of(item.defs, tuple(o for o in item.uses if o.field != KEEP))
         if item.kind == ENTRY:  # an unwritten place may have any content, and so may its word
-            out.append(item.of(tuple(o for o in item.defs if not self._away(o)), item.uses))
-        elif not any(self._away(o) for o in (*item.uses, *item.defs)):
+            out.append(item.of(tuple(o for o in item.defs if not self._demoted(o)), item.uses))
+        elif not any(self._demoted(o) for o in (*item.uses, *item.defs)):
             out.append(item)
             if item.callee:  # the callee has the same window
                 self._forget()
@@ -183,15 +183,15 @@ class _Demoting:
     def _places(self, operand: VOperand) -> Places:
         return self.source.places(operand)
 
-    def _away(self, operand: VOperand) -> bool:
+    def _demoted(self, operand: VOperand) -> bool:
         return self._places(operand)[0] in self.gone
 
     # -- lines
 
     def _line(self, item: Item, out: list[Item]) -> None:
         """Add a line that accesses demoted places through the window, with its reloads and stores."""
-        uses = [o for o in item.uses if self._away(o)]
-        defs = [o for o in item.defs if self._away(o)]
+        uses = [o for o in item.uses if self._demoted(o)]
+        defs = [o for o in item.defs if self._demoted(o)]
         own = item.changes_own_guard
         before = self._bases(_operands(self.source, (*uses, *defs) if own else uses))
         for places, base in before.items():
@@ -246,7 +246,7 @@ class _Demoting:
     def _renamed(self, operands: tuple[VOperand, ...], bases: dict[Places, int]) -> tuple[VOperand, ...]:
         out = []
         for operand in operands:
-            if self._away(operand):
+            if self._demoted(operand):
                 base = bases[self._places(operand)]
                 operand = operand.of(tuple(self.window[base : base + len(operand.values)]))
             out.append(operand)
@@ -259,10 +259,10 @@ class _Demoting:
         target, source = item.defs[0], item.uses[0]
         value = source.values[0]
         k = -1
-        if self._away(source):
+        if self._demoted(source):
             place = self._places(source)[0]
             k = next((k for k, known in enumerate(self.held) if place in known), -1)
-            if k < 0 and not self._away(target):
+            if k < 0 and not self._demoted(target):
                 out.append(self._reload(target.values[0], place, item, item.guard))
                 return
             if k < 0:
@@ -270,7 +270,7 @@ class _Demoting:
                 out.append(self._reload(self.window[k], place, item, None))
                 self.held[k] = {place}
             value = self.window[k]
-        if not self._away(target):
+        if not self._demoted(target):
             out.append(item.of(item.defs, (source.of((value,)),)))
             return
         place = self._places(target)[0]

@@ -40,15 +40,15 @@ class _Additions:
 
 
 def insert_spills(
-    code: VCode, flat: Flat, found: FoundRegions, regions: Regions, away: Sequence[int], comebacks: Comebacks
+    code: VCode, flat: Flat, found: FoundRegions, regions: Regions, spilled: Sequence[int], comebacks: Comebacks
 ) -> None:
-    """Put the regions `away` into memory. regions: the regions of `found`, at the prices of `comebacks`."""
-    _Inserter(code, flat, found, regions, set(away), comebacks).run()
+    """Put the regions `spilled` into memory. regions: the regions of `found`, at the prices of `comebacks`."""
+    _Inserter(code, flat, found, regions, set(spilled), comebacks).run()
 
 
 class _Inserter:
     """This pass joins regions to stretches by a union-find. Its nodes are the regions, and for each access of a spilled
-    value its use and its definition. nodes: by item, (access, node of the use, of the definition). away: the spilled
+    value its use and its definition. nodes: by item, (access, node of the use, of the definition). spilled: the spilled
     regions. valid: regions in which memory holds the value."""
 
     def __init__(
@@ -57,12 +57,12 @@ class _Inserter:
         flat: Flat,
         found: FoundRegions,
         regions: Regions,
-        away: set[int],
+        spilled: set[int],
         comebacks: Comebacks,
     ) -> None:
         self.code, self.flat, self.found, self.regions = code, flat, found, regions
-        self.away, self.comebacks = away, comebacks
-        self.spilled = {found.value[r] for r in away}
+        self.spilled, self.comebacks = spilled, comebacks
+        self.spilled_values = {found.value[r] for r in spilled}
         self.sets = UnionFind(len(found.value))
         self.nodes: dict[int, list[tuple[RegionAccess, int, int]]] = {}
         self.stretches: dict[int, _Stretch] = {}
@@ -70,12 +70,12 @@ class _Inserter:
 
     def run(self) -> None:
         for k, accesses in self.found.accesses.items():
-            mine = [self._connect(k, a) for a in accesses if a.value in self.spilled]
+            mine = [self._connect(k, a) for a in accesses if a.value in self.spilled_values]
             if mine:
                 self.nodes[k] = mine
         for edge in self.found.edges:
             for _, out, into in self._across(edge):
-                if out not in self.away and into not in self.away:
+                if out not in self.spilled and into not in self.spilled:
                     self.sets.union(out, into)
         self._count()
         self._name()
@@ -86,14 +86,14 @@ class _Inserter:
         """Decide whether values are recomputed or kept in memory, and in which regions memory holds them."""
         regions = self.regions
         of_values = regions.of_values
-        away = {v: [r for r in of_values[v] if r in self.away] for v in sorted(self.spilled)}
+        by_value = {v: [r for r in of_values[v] if r in self.spilled] for v in sorted(self.spilled_values)}
         # a region that ends at a wish has no comeback, unless an expression reads it
         read = self.comebacks.read()
         needed = {
             v: out if v in read else [r for r in out if regions.exits[r] or regions.borders[r]]
-            for v, out in away.items()
+            for v, out in by_value.items()
         }
-        stores = {v: regions.stores(of_values[v], out, needed[v]) for v, out in away.items()}
+        stores = {v: regions.stores(of_values[v], out, needed[v]) for v, out in by_value.items()}
         self.comebacks.settle(self._returns(), {v: cost for v, (_, cost) in stores.items()}, self._where)
         for v, (valid, _) in stores.items():
             if self.comebacks.stored(v):
@@ -107,15 +107,15 @@ class _Inserter:
             out += [Return(a.value, k, item.weight) for a, _, _ in mine if self._back(a, item)]
         for edge, weight in self.found.edges.items():
             item_there = first_item(self.flat, edge.target)
-            for v, away, into in self._across(edge):
-                if away in self.away and into not in self.away:
+            for v, before, into in self._across(edge):
+                if before in self.spilled and into not in self.spilled:
                     out.append(Return(v, item_there, weight, edge))
         return out
 
     def _where(self, v: int, back: Return) -> Value | None:
         """Return the name of a value where another comes back. Return None where it is spilled or, on an edge, might
         be."""
-        if v not in self.spilled:
+        if v not in self.spilled_values:
             return Value(v)
         if back.edge is not None:
             return self._where_on_edge(v, FlowEdge(*back.edge))
@@ -123,7 +123,7 @@ class _Inserter:
             if access.value == v and access.before != NOWHERE:
                 return self._stretch(access.before).name if self._stays(access.before) else None
         region = self._region_at(v, 2 * back.item)
-        return None if region in self.away else self._stretch(region).name
+        return None if region in self.spilled else self._stretch(region).name
 
     def _where_on_edge(self, v: int, edge: FlowEdge) -> Value | None:
         """Return the name of a value on an edge. A value in a register before the edge still is; a value that comes
@@ -132,7 +132,7 @@ class _Inserter:
         if v not in before or v not in behind:
             return UNKNOWN
         for region in (before[v], behind[v]):
-            if region not in self.away:
+            if region not in self.spilled:
                 return self._stretch(region).name
         return None
 
@@ -144,7 +144,7 @@ class _Inserter:
     # -- stretches
 
     def _stays(self, region: int) -> bool:
-        return region != NOWHERE and region not in self.away
+        return region != NOWHERE and region not in self.spilled
 
     def _connect(self, k: int, access: RegionAccess) -> tuple[RegionAccess, int, int]:
         """Create the nodes of an access, and join them with the regions beside it that stay in registers."""
@@ -160,7 +160,7 @@ class _Inserter:
     def _across(self, edge: FlowEdge) -> list[tuple[int, int, int]]:
         """List (value, region before the edge, region behind it) for the spilled values that cross the edge."""
         before, behind = self.found.sides(edge)
-        return [(v, before[v], into) for v, into in behind.items() if v in self.spilled and v in before]
+        return [(v, before[v], into) for v, into in behind.items() if v in self.spilled_values and v in before]
 
     def _stretch(self, node: int) -> _Stretch:
         return self.stretches[self.sets.find(node)]
@@ -174,12 +174,12 @@ class _Inserter:
         for edge in self.found.edges:
             for v, out, into in self._across(edge):
                 for region in (out, into):
-                    if region not in self.away:
+                    if region not in self.spilled:
                         self.stretches.setdefault(self.sets.find(region), _Stretch(v))
 
     def _needs_guarded_store(self, access: RegionAccess, item: Item) -> bool:
         """Say whether the definition writes the values of some threads while the values of others are in memory."""
-        return access.merges and not access.use and access.before in self.away and not self._comes_back(access, item)
+        return access.merges and not access.use and access.before in self.spilled and not self._comes_back(access, item)
 
     def _comes_back(self, access: RegionAccess, item: Item) -> bool:
         """Say whether a merging definition needs the old value in its register."""
@@ -232,19 +232,20 @@ class _Inserter:
         """Say whether the item only defines values that are recomputed at every use."""
         item = self.flat.items[k]
         if self.comebacks.saved(item):
-            return all(a.after in self.away for a, _, _ in mine)
+            return all(a.after in self.spilled for a, _, _ in mine)
         if item.guard is not None or item.predicate_defs or item.kind not in (INSTR, COPY, AGAIN) or not item.defs:
             return False
         if item.instr is not None and not view(item.instr).pure:
             return False
-        gone = {a.value for a, _, _ in mine if a.define and a.after in self.away and not self.comebacks.stored(a.value)}
+        stored = self.comebacks.stored
+        gone = {a.value for a, _, _ in mine if a.define and a.after in self.spilled and not stored(a.value)}
         if not gone.issuperset(self.flat.defs[k]):
             return False
         return all(self._stays(a.before) or not self._stays(a.after) for a, _, _ in mine if a.use)
 
     def _back(self, access: RegionAccess, item: Item) -> bool:
         """Say whether the value comes back before the item."""
-        if access.before not in self.away:
+        if access.before not in self.spilled:
             return False
         return (access.use and not access.wish) or (access.merges and self._comes_back(access, item))
 
@@ -268,7 +269,7 @@ class _Inserter:
                 add.before += self._bring_back(back, self._stretch(use).name)
             if access.use:
                 uses[v] = self._stretch(use).name
-                if access.wish and access.before in self.away:
+                if access.wish and access.before in self.spilled:
                     dropped.add(v)
             if access.define:
                 defs[v] = self._stretch(define).name
@@ -297,7 +298,7 @@ class _Inserter:
         items: list[Item] = []
         comes: dict[int, Value] = {}
         for v, out, into in self._across(edge):
-            if out in self.away and into not in self.away:
+            if out in self.spilled and into not in self.spilled:
                 comes[v] = self._stretch(into).name
             elif into in self.valid and out not in self.valid:
                 items.append(_store_item(self._stretch(out), None, weight))

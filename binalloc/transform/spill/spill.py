@@ -42,7 +42,7 @@ class Round:
     given: Analysed  #: the code before the round
     room: Room  #: registers needed and available there
     regions: Regions  #: its regions
-    away: list[int]  #: the spilled ones
+    spilled: list[int]  #: the spilled regions
     comebacks: Comebacks  #: how they come back
     homes: Homes | None = None  #: the input of the choice, where it is by regions
     choice: RegionChoice | None = None  #: the choice, likewise
@@ -158,12 +158,12 @@ def _without_cheapest(
         left[point] -= extra
     if np.any(left > there.capacity):
         _refuse(now, Room(left, there.capacity))
-    if not choice.away:
+    if not choice.spilled:
         return None
     comebacks.chosen = choice.kept
-    insert_spills(code, now.flat, found, regions, choice.away, comebacks)
+    insert_spills(code, now.flat, found, regions, choice.spilled, comebacks)
     if how.keeps:
-        how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.away, comebacks, homes, choice))
+        how.rounds.append(Round(now, Room(there.pressure, tight), regions, choice.spilled, comebacks, homes, choice))
     return code
 
 

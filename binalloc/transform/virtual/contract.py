@@ -12,8 +12,8 @@ from binalloc.models.allocation.terms import Register
 
 @dataclass
 class Contract:
-    """A contract tells the callers of a function where its arguments and results are and which registers it
-    overwrites."""
+    """A contract is between a function and its callers. It says where arguments and results are, and which registers
+    the function overwrites."""
 
     #: architectural register -> register of the argument
     arguments: dict[Location, Register] = field(default_factory=dict)

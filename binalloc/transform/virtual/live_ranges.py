@@ -136,9 +136,11 @@ class _Crossing:
         return t & f, t & ~f, f & ~t
 
     def _kept(self, b: int) -> tuple[int, int, int]:
-        """Return three masks of values that are live at the start of a block because they are live at its end: always,
-        if live only under the literal of its branch, and if live only under the complement. (Values read in the block
-        may be missing, being live at its start in any case.)"""
+        """Return three masks of values that are live at the start of a block because they are live at its end.
+
+        The first is for values live at the end in any case, the second for values live only under the literal of its
+        branch, the third for the complement. Values that the block reads may be missing; they are live at its start.
+        """
         flat = self.flat
         rest = self.every & ~self.made[b]
         if not self.guarded[b]:

@@ -3,10 +3,10 @@
     hazards = find_hazards(module, latencies)      # [] is the proof
 
 **What is proven.** It holds for every function scheduled for the machine of the latencies, on every way through the
-code: a guard may hold for all, some or no lanes; either side of a divergent branch may run first; loops, calls and
-returns. For registers and predicates, no fixed result is read or overwritten too early, no variable result is read or
-overwritten before its scoreboard was waited for, no late read is overtaken by a write. Where code that cannot be seen
-may run next (an indirect call; a RET to unknown callers; an EXIT inside a callee), nothing may be in flight.
+code, with loops, calls and returns. A guard may hold for all, some or no lanes, and either side of a divergent branch
+may run first. For registers and predicates, no fixed result is read or overwritten too early, no variable result is
+read or overwritten before its scoreboard was waited for, no late read is overtaken by a write. Where code that cannot
+be seen may run next (an indirect call; a RET to unknown callers; an EXIT inside a callee), nothing may be in flight.
 
 Fixed results are followed per lane, scoreboards per warp. A place whose variable result or late read another lane of
 the warp has pending counts as pending, because scoreboards count for all lanes (the contract would allow such a read).

@@ -6,10 +6,10 @@ place 8 + r), and sets of places are integers of one bit per place, `width` bits
 
 What is in flight is a row of such sets, *planes* of `width` bits in one integer:
 
-- fixed results: plane k holds the places whose result is there in more than k cycles (0 <= k < 15), so the stall count
-  of an instruction shifts it down by as many planes, and where paths meet the slowest counts by OR;
-- variable results: plane b < 8 holds the places whose result scoreboard b guards (7: none, never there);
-- late reads: behind them, one plane per pair (rbar, wbar) that occurs, for the places still to be read.
+- Fixed results. Plane k holds the places whose result is there in more than k cycles (0 <= k < 15). So the stall count
+  of an instruction shifts it down by as many planes, and where paths meet, OR keeps the slowest.
+- Variable results. Plane b < 8 holds the places whose result scoreboard b guards (7: none, never there).
+- Late reads. After these there is one plane per pair (rbar, wbar) that occurs, for the places still to be read.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ time and waits for scoreboards. So for two instructions of one lane, the ways on
 Scoreboards are the warp's, so *other lanes* matter where a warp splits at a divergent branch. When the lanes on one
 side have all come to the reconvergence point or have left (EXIT, RET), the lanes of the other side continue at its
 first word. When these leave, the lanes that wait at the reconvergence point continue there. Either side may be first
-here, though ISA.md says which is. Between an instruction of one lane and a later one of another there are at least the
-first lane's way to an end of its side and the second lane's way from where it waits; lanes that run between the two
+here, though ISA.md says which is. Between an instruction of one lane and a later one of another there are at least two
+ways: the first lane's to an end of its side, and the second lane's from where it waits. Lanes that run between the two
 only add waits. Hence one such *switch* between the two is enough, and `BranchSplit` lists them.
 
 Where every reconvergence point is the immediate post-dominator, lanes cannot pass the point of an outer branch while
@@ -195,7 +195,7 @@ class HazardGraph:
     def _drains(self) -> None:
         """Find the blocks behind which unseen code may run.
 
-        That is so behind an indirect call, a RET to unknown callers, or an EXIT that takes lanes away from a caller.
+        That is so behind an indirect call, a RET to unknown callers, or an EXIT that removes lanes of a caller.
         Indirect calls enter no function that was rewritten.
         """
         code = self.code

@@ -3,11 +3,12 @@
     expanded = with_inlined(original, words)
 
 An unguarded call does to a thread what the callee's words do, one after the other, up to its return: registers,
-predicates and memory are the same in caller and callee. So the expanded original does what the original does, if
+predicates and memory are the same in caller and callee. So the expanded original does what the original does, under
+three conditions:
 
-- the word is an unguarded direct call, and enters a function's first word;
-- the callee has one return, its last word, unguarded: in its place execution continues behind the call;
-- lanes that diverge in the callee meet again before that return: a guarded branch names a point that lies on every way
+- The word is an unguarded direct call, and enters a function's first word.
+- The callee has one return, its last word, unguarded. In its place execution continues behind the call.
+- Lanes that diverge in the callee meet again before that return: a guarded branch names a point that lies on every way
   from it to the return. (Lanes that return one after the other wait for each other; behind a body they would not.)
 
 Other calls are refused. Nothing is taken from the hint but which calls were inlined. The rewrite is then proven against

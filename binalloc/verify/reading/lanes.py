@@ -23,12 +23,12 @@ from binalloc.verify.reading.code import FunctionCode, ref_bits
 
 _WHOLE = 1 << 8 * WORD  # the modulus at which nothing is lost: words have 32 bits
 _NUMBER = ""  # key of the number among the factors; words have other keys
-Told = tuple[int, Mapping[Hashable, int]]
-"""(modulus, factors by word; the factor of `_NUMBER` is the number itself)."""
+Description = tuple[int, Mapping[Hashable, int]]
+"""(modulus, factors by word; the factor of `_NUMBER` is the number itself): a sum of words, known modulo `modulus`."""
 Spot = tuple[int, int]
 """(word, place): the content of the place after the word; -1 - b in place of a word: its content where block b
 begins."""
-_NOTHING: Told = (1, {})  # describes any value: modulo 1
+_NOTHING: Description = (1, {})  # describes any value: modulo 1
 
 
 class Lanes:
@@ -46,8 +46,8 @@ class Lanes:
                 for place in (*(x for ref in code.views[i].defs for x in ref_bits(ref)), *sorted(calls.get(i, ()))):
                     found.setdefault(place, []).append(i)
         self.sums: dict[int, dict[int, Sum]] = {}
-        self.told: dict[Spot, Told | None] = {}
-        self.at: dict[int, Told] = {}
+        self.described: dict[Spot, Description | None] = {}
+        self.at: dict[int, Description] = {}
 
     def apart(self, i: int, j: int) -> bool:
         """Return whether the accesses at words i and j touch no byte in common, in any two lanes."""
@@ -64,7 +64,7 @@ class Lanes:
         assert memory is not None
         return memory
 
-    def _address(self, i: int) -> Told:
+    def _address(self, i: int) -> Description:
         """Return the description of the address at word i."""
         found = self.at.get(i)
         if found is None:
@@ -73,7 +73,7 @@ class Lanes:
             if memory.base is not None:
                 spot = self._before(i, ref_bits(memory.base)[0])
                 self._solve(spot)
-                found = _sum(found, self.told[spot] or _NOTHING, 1)
+                found = _sum(found, self.described[spot] or _NOTHING, 1)
             self.at[i] = found
         return found
 
@@ -119,7 +119,7 @@ class Lanes:
 
     def _solve(self, spot: Spot) -> None:
         """Describe a spot, and all spots on which it depends, until nothing changes. Moduli only fall, so it ends."""
-        if spot in self.told:
+        if spot in self.described:
             return
         readers: dict[Spot, list[Spot]] = {}
         work, found = [spot], {spot: None}
@@ -127,24 +127,24 @@ class Lanes:
             reader = work.pop()
             for needed in self._needs(reader):
                 readers.setdefault(needed, []).append(reader)
-                if needed not in found and needed not in self.told:
+                if needed not in found and needed not in self.described:
                     found[needed] = None
                     work.append(needed)
-        self.told.update(found)
+        self.described.update(found)
         anew = dict.fromkeys(reversed(found))
         while anew:
             at = next(iter(anew))
             del anew[at]
             new = self._defined(at)
-            if new is not None and new != self.told[at]:
-                self.told[at] = new
+            if new is not None and new != self.described[at]:
+                self.described[at] = new
                 anew.update(dict.fromkeys(readers.get(at, ())))
 
-    def _defined(self, spot: Spot) -> Told | None:
+    def _defined(self, spot: Spot) -> Description | None:
         """Return the common description of all definitions that reach a spot; None where none is described yet."""
         i, place = spot
         if i < 0:
-            ways = [self.told[needed] for needed in self._needs(spot)]
+            ways = [self.described[needed] for needed in self._needs(spot)]
             if i == -1:  # the function's entry
                 ways.append(_NOTHING)
         elif i in self.calls:
@@ -153,14 +153,14 @@ class Lanes:
             total = self._sum_of(i, place)
             ways = [_NOTHING if total is None else self._evaluated(i, total)]
             if self.code.views[i].guard is not None:
-                ways.append(self.told[self._before(i, place)])
-        out = self.told[spot]
+                ways.append(self.described[self._before(i, place)])
+        out = self.described[spot]
         for new in ways:
             if new is not None:
                 out = new if out is None else _common(out, new)
         return out
 
-    def _evaluated(self, i: int, total: Sum) -> Told | None:
+    def _evaluated(self, i: int, total: Sum) -> Description | None:
         """Return the description of a sum at word i; None where an operand is not described yet."""
         out = _reduced(_WHOLE, {_NUMBER: total.constant})
         for bank, offset, factor in total.reads:
@@ -168,18 +168,18 @@ class Lanes:
         for special in total.special:
             out = _sum(out, _NOTHING if special in self.differ else (_WHOLE, {("special", special): 1}), 1)
         for number, factor in total.uses:
-            value = self.told[self._before(i, self._used(i, number))]
+            value = self.described[self._before(i, self._used(i, number))]
             if value is None:
                 return None
             out = _sum(out, value, factor)
         return out
 
 
-def _reduced(modulus: int, factors: Mapping[Hashable, int]) -> Told:
+def _reduced(modulus: int, factors: Mapping[Hashable, int]) -> Description:
     return modulus, {word: factor % modulus for word, factor in factors.items() if factor % modulus}
 
 
-def _sum(one: Told, other: Told, factor: int) -> Told:
+def _sum(one: Description, other: Description, factor: int) -> Description:
     """Return one + factor * other."""
     factor %= _WHOLE
     grown = other[0] * (factor & -factor) if factor else _WHOLE
@@ -189,8 +189,8 @@ def _sum(one: Told, other: Told, factor: int) -> Told:
     return _reduced(min(one[0], grown, _WHOLE), factors)
 
 
-def _common(one: Told, other: Told) -> Told:
-    """Return what is true of both."""
+def _common(one: Description, other: Description) -> Description:
+    """Return the most exact description that holds for both."""
     modulus = min(one[0], other[0])
     for word in one[1].keys() | other[1].keys():
         differ = one[1].get(word, 0) - other[1].get(word, 0)

@@ -5,8 +5,9 @@ Needs only integers; knows no instructions. Two kinds of names:
 
 *Values* are numbers ("columns") that `Names` assigns. The original's values are its webs (`webs.py`) and its words of
 local memory: the current content of a place, from where it is written to where it is written again. A *token* is
-something that values may be equal to: a constant instruction's result, the slot pointer at a function's entry plus a
-number of bytes, or the result of a pure operation on the current values of some webs (its leaves) and other tokens.
+something that values may be equal to. It is a constant instruction's result, or the slot pointer at a function's entry
+plus a number of bytes, or the result of a pure operation. Such an operation has current values of webs (the token's
+leaves) and other tokens as operands.
 
 *Rewritten places* are integer keys ("rows"): register, predicate, local word or slot row. The lowest bits are the part
 of it: 0 for the place as a whole, 1 + i for bit i of it (bits hold packed predicates), TRUTH for whether it differs
@@ -41,7 +42,7 @@ LOCAL0 = 1 << 10  # first place of local words, above registers, predicates and 
 COPY0 = 1 << 29  # first place of copies' imaginary rows
 CONST0 = 1 << 30  # first place of tokens' imaginary rows
 SLOT0 = 1 << 60  # place of slot 0; slots may be negative
-_SLOT_SPAN = 1 << 32  # slots are less than this away from slot 0
+_SLOT_SPAN = 1 << 32  # upper limit of a slot's distance from slot 0
 _FIRST_WEB = 1 << 24  # webs are numbered above all places
 _FIRST_TOKEN = 1 << 32  # tokens are numbered above all webs
 MOST_LEAVES = 64
@@ -160,7 +161,7 @@ class Names:
         self.pointers: dict[int, int] = {}
         self.leaves: dict[int, frozenset[int]] = {}
         self.mentions: dict[int, list[int]] = {}
-        self._told: dict[tuple[object, ...], _OperandNode] = {}
+        self._recorded: dict[tuple[object, ...], _OperandNode] = {}
 
     def word(self, index: int) -> int:
         """Return the value of the 4-byte word of original local memory at byte address WORD * index."""
@@ -216,16 +217,16 @@ class Names:
         assert isinstance(key[2], int)
         return self._tokens.get((key[0], key[1], key[2] + 1, key[3]))
 
-    def tell(self, signature: tuple[object, ...], operands: tuple[int, ...]) -> None:
+    def record(self, signature: tuple[object, ...], operands: tuple[int, ...]) -> None:
         """Record that the original executes the operation on operands of these names."""
-        node = self._told.setdefault(signature, _OperandNode())
+        node = self._recorded.setdefault(signature, _OperandNode())
         for x in operands:
             node = node.after.setdefault(x, _OperandNode())
 
-    def told_ways(self, signature: tuple[object, ...], operands: list[list[int]]) -> list[tuple[int, ...]]:
+    def recorded_ways(self, signature: tuple[object, ...], operands: list[list[int]]) -> list[tuple[int, ...]]:
         """Return the ways of taking one name of each operand under which the original's operation was recorded
         somewhere."""
-        root = self._told.get(signature)
+        root = self._recorded.get(signature)
         ways: list[tuple[tuple[int, ...], _OperandNode]] = [] if root is None else [((), root)]
         for names in operands:
             ways = [((*way, x), node.after[x]) for way, node in ways for x in names if x in node.after]

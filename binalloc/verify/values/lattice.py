@@ -6,11 +6,11 @@ program (integer keys, "rows") and tokens.
 
 A `State` is a set of facts, each true in every thread that gets to this point:
 
-    S[row] has x                 the row holds what original value x is now (or is token x), where x was written at all
-    C[row][{(p, v), ...}]        the same, but only where each original predicate p is v now
-    free has x                   x was never written: its value is undefined, every row may stand for it
-    doubt has x, S[DEFINED] not  x was not written on every way here; where it is not free either, it was on some
-    C[UNWRITTEN][{...}] has x    x is free in the threads where that is so
+    S[row] has x                 the row holds original value x (or token x), in threads where x was written
+    C[row][{(p, v), ...}]        the same, but only in threads where each original predicate p is v now
+    free has x                   x was never written: its value is undefined, and every row may stand for it
+    doubt has x, S[DEFINED] not  x was not written on every way here; if it is not free either, it was on some way
+    C[UNWRITTEN][{...}] has x    x is free in the threads where this condition holds
     of[x] = token                original value x is that token, and the token's row holds x
     K has (p, v)                 original predicate p is v (known from the branch taken, or the guard of the call)
 

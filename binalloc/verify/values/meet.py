@@ -1,10 +1,10 @@
 """This module computes the meet of two ways: what is known on both.
 
 Needs two states (`lattice.py`), which it leaves unchanged. The lattice's order is inclusion of facts closed under their
-consequences (an unconditional fact implies the conditional ones; a free x is held everywhere; under K = (p, v) anything
-may be said of threads where p is not v). The meet is the intersection of the closures, which stays representable: a
-fact that one side proves and the other side rules out by K becomes conditional. Facts are finite and only shrink at a
-meet, so every fixpoint ends.
+consequences. An unconditional fact implies the conditional ones, and a free x is held everywhere. Under K = (p, v)
+every statement holds for threads where p is not v. The meet is the intersection of the closures, which stays
+representable: a fact that one side proves and the other side rules out by K becomes conditional. Facts are finite and
+only shrink at a meet, so every fixpoint ends.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ def _meet_rows(out: State, a: State, b: State, live: Callable[[int], bool] | Non
             continue
         apart = free | both
         if live is not None:
-            told = (_all(x, left) | _all(y, right)) - apart
-            dead = [v for v in told if is_token(v) or not live(v)]
-            if len(dead) == len(told):
+            lost = (_all(x, left) | _all(y, right)) - apart
+            dead = [v for v in lost if is_token(v) or not live(v)]
+            if len(dead) == len(lost):
                 continue
             apart = apart.union(dead)
         # Free values under a condition are kept in one row only: in all others they would be useless, and many.

@@ -4,21 +4,21 @@ and when it becomes one value.
 Needs a state of `lattice.py`. A value that nobody wrote reads as anything, each time anew. Any row may stand for it.
 The same holds in threads where a predicate kept it from being written (`UNWRITTEN`). A predicate is different where it
 guards something: the code that is executed shows its value. So each thread has for each predicate one value of which
-conditions speak. The value is in doubt as long as nothing in the rewritten program depended on it, and free to be
-chosen until then: it is whatever the row holds that the rewritten program first uses for it (`settle`). Facts under a
+conditions speak. The value is in doubt as long as nothing in the rewritten program depended on it, and may be chosen
+until then. It is the content of the row that the rewritten program first uses for it (`settle`). Facts under a
 condition on it were known for either choice. From then on that row holds it, and so do its copies.
 
 *Wherever somebody wrote it.* For a value in doubt, "S[row] has x" says for each thread: the row holds x, or nobody
 wrote x there. That needs no condition, so it outlives the predicate under which x was written. It is found where a
 guard or a branch splits the threads. On the side where known predicates say that nobody wrote x, x is free, as if it
-never had been written (`State.refine`), and when the sides meet, a row keeps x if it holds x on the other. That is
+never had been written (`State.refine`). When the sides meet, a row keeps x if it holds x on the other side. That is
 sound: in all threads of a side the predicates known there hold, and the rule says nothing of other threads. That x was
-written is another fact (DEFINED), which the meet takes away.
+written is another fact (DEFINED), which the meet removes.
 
-It is found, too, where ways meet, and when a predicate is written or passes out of sight: where a row holds x under
-conditions, and nobody wrote x under others, and one of these always holds. So a store under x's own guard puts x into
-its place for good. A store under another guard does not: x was written in some threads where the place has other
-contents.
+It is found, too, where ways meet, and when a predicate is written or is known no more. There a row holds x under some
+conditions, nobody wrote x under others, and one of all these conditions always holds. So a store under x's own guard
+puts x into its place for good. A store under another guard does not: x was written in some threads where the place has
+other contents.
 """
 
 from __future__ import annotations

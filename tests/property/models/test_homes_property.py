@@ -15,9 +15,9 @@ def test_who_finds_no_slot_pays_for_local_memory_and_others_are_taken_instead() 
     for seed in range(60):
         homes, pressure, capacity = two_prices(seed)
         first = choose(homes.slot, pressure, capacity)
-        if homes.enough(first.away):
+        if homes.enough(first.spilled):
             continue
-        alone = homes.cost(first.away, homes.without_slot(first.away))
+        alone = homes.cost(first.spilled, homes.without_slot(first.spilled))
         found = choose_homes(homes, pressure, capacity)
         assert found.cost <= alone
         cheaper += found.cost < alone - 1e-9
@@ -29,9 +29,9 @@ def test_a_choice_fits_costs_what_it_says_and_finds_slots(seed: int) -> None:
     homes, pressure, capacity = two_prices(seed)
     choice = choose_homes(homes, pressure, capacity)
     assert not np.any(choice.pressure > capacity)
-    assert choice.cost == pytest.approx(homes.cost(choice.away, choice.local))
+    assert choice.cost == pytest.approx(homes.cost(choice.spilled, choice.local))
     count = np.zeros(POINTS, np.int32)
-    for r in choice.away:
+    for r in choice.spilled:
         if homes.slot.stored[r] and homes.slot.value[r] not in choice.local:
             for start, end in homes.slot.points[r]:
                 count[start:end] += 1

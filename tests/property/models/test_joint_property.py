@@ -39,9 +39,9 @@ def cheapest(functions: list[JointFunction], registers: int) -> float:
     for choice in product(*map(list, every)):
         cost = sum(
             one.runs * back.weight
-            for one, away in zip(functions, choice, strict=True)
+            for one, spilled in zip(functions, choice, strict=True)
             for back in one.spills.comebacks
-            if away[back.region]
+            if spilled[back.region]
         )
         if cost < best and fits(functions, choice, registers):
             best = cost
@@ -52,8 +52,8 @@ def fits(functions: list[JointFunction], choice: tuple[tuple[bool, ...], ...], r
     """Callees first: what each has at once, and what of it is not its callers'."""
     there: dict[str, int] = {}
     written: dict[str, int] = {}
-    for one, away in zip(functions, choice, strict=True):
-        stay = {v for v in one.spills.value if not away[v]}
+    for one, spilled in zip(functions, choice, strict=True):
+        stay = {v for v in one.spills.value if not spilled[v]}
         at = [{v for v in stay if (p, p + 1) in one.spills.points[v]} for p in range(POINTS + 1)]
         has = [len(values) for values in at[:POINTS]]
         writes = [len(values - one.arguments) for values in at[:POINTS]]

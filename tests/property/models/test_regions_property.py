@@ -13,12 +13,12 @@ from binalloc.models.allocation.stores import DEFINED
 from tests.support.generator.models.regions import POINTS, problem
 
 
-def stores(regions: Regions, away: frozenset[int]) -> float:
+def stores(regions: Regions, spilled: frozenset[int]) -> float:
     """The cheapest stores by trying all sets of regions in which memory holds the values."""
     total = 0.0
-    for v in sorted({regions.value[r] for r in away if regions.stored[r]}):
+    for v in sorted({regions.value[r] for r in spilled if regions.stored[r]}):
         mine = [r for r, value in enumerate(regions.value) if value == v]
-        needed = {r for r in mine if r in away and regions.stored[r]}
+        needed = {r for r in mine if r in spilled and regions.stored[r]}
         best = float("inf")
         for held in map(set, subsets(mine)):
             if not needed <= held:
@@ -27,7 +27,7 @@ def stores(regions: Regions, away: frozenset[int]) -> float:
             for r in held:
                 for source, price in regions.ways[r]:
                     if source == DEFINED or (source != r and source not in held):
-                        cost += float("inf") if source in away else price
+                        cost += float("inf") if source in spilled else price
             best = min(best, cost)
         total += best
     return total
@@ -37,30 +37,30 @@ def subsets(of: list[int]) -> chain[tuple[int, ...]]:
     return chain.from_iterable(combinations(of, n) for n in range(len(of) + 1))
 
 
-def cost(regions: Regions, away: frozenset[int]) -> float:
+def cost(regions: Regions, spilled: frozenset[int]) -> float:
     """By the words of `Regions`' docstring."""
-    total = sum(regions.exits[r] for r in away)
-    for r in away:
-        total += sum(b.out for b in regions.borders[r] if b.region not in away)
-        total += sum(price for other, price in regions.together[r] if other in away) / 2
-    total += sum(c.cost for c in regions.crossings if {c.region, c.leaf} <= away and c.other not in away)
-    return total + stores(regions, away)
+    total = sum(regions.exits[r] for r in spilled)
+    for r in spilled:
+        total += sum(b.out for b in regions.borders[r] if b.region not in spilled)
+        total += sum(price for other, price in regions.together[r] if other in spilled) / 2
+    total += sum(c.cost for c in regions.crossings if {c.region, c.leaf} <= spilled and c.other not in spilled)
+    return total + stores(regions, spilled)
 
 
-def fits(regions: Regions, away: frozenset[int], pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> bool:
-    return bool(np.all(regions.pressure_without(away, pressure) <= capacity))
+def fits(regions: Regions, spilled: frozenset[int], pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> bool:
+    return bool(np.all(regions.pressure_without(spilled, pressure) <= capacity))
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_choices_against_all_there_are(seed: int) -> None:
     regions, pressure, capacity = problem(seed)
     everything = [frozenset(s) for s in subsets(list(range(len(regions.value))))]
-    possible = [away for away in everything if fits(regions, away, pressure, capacity)]
-    cheapest = min(cost(regions, away) for away in possible)
+    possible = [spilled for spilled in everything if fits(regions, spilled, pressure, capacity)]
+    cheapest = min(cost(regions, spilled) for spilled in possible)
     choice = choose(regions, pressure, capacity)
-    assert fits(regions, frozenset(choice.away), pressure, capacity)
-    assert choice.cost == pytest.approx(cost(regions, frozenset(choice.away)))
-    assert np.array_equal(choice.pressure, regions.pressure_without(choice.away, pressure))
+    assert fits(regions, frozenset(choice.spilled), pressure, capacity)
+    assert choice.cost == pytest.approx(cost(regions, frozenset(choice.spilled)))
+    assert np.array_equal(choice.pressure, regions.pressure_without(choice.spilled, pressure))
     assert choice.cost >= cheapest - 1e-9
 
 

@@ -23,8 +23,8 @@ def test_what_is_found_fits_and_costs_no_more(slots: bool) -> None:
             homes = Homes(problem(seed)[0], homes.dear, 0)
         first = choose_homes(homes, pressure, capacity)
         found = search(homes, pressure, capacity, first)
-        assert found.cost == pytest.approx(homes.cost(found.away, found.local))
-        assert np.array_equal(found.pressure, homes.slot.pressure_without(found.away, pressure))
+        assert found.cost == pytest.approx(homes.cost(found.spilled, found.local))
+        assert np.array_equal(found.pressure, homes.slot.pressure_without(found.spilled, pressure))
         assert not np.any(found.pressure > capacity)
         assert found is first or found.cost < first.cost
         cheaper += found is not first
@@ -33,7 +33,7 @@ def test_what_is_found_fits_and_costs_no_more(slots: bool) -> None:
 
 def test_a_value_leaves_around_loops_and_in_them_where_nothing_reads_it() -> None:
     """Value 0 is read at 100 in its last region and else nowhere, but each border that it comes back on costs 50; value
-    1, which costs 10, is only away in the inner loop. Alone, or all together, the regions of value 0 cost more."""
+    1, which costs 10, is only spilled in the inner loop. Alone, or all together, the regions of value 0 cost more."""
     value, points = [0, 0, 0, 0, 1], [[(0, 1)], [(1, 2)], [(2, 3)], [(3, 4)], [(2, 3)]]
     borders = [
         [Border(1, 50.0, 50.0)],
@@ -51,6 +51,6 @@ def test_a_value_leaves_around_loops_and_in_them_where_nothing_reads_it() -> Non
     homes = Homes(regions, lambda: regions, 0)
     pressure, capacity = np.array([1, 1, 2, 1], np.int32), np.ones(4, np.int32)
     first = choose_homes(homes, pressure, capacity)
-    assert (first.away, first.cost) == ([4], 11.0)
+    assert (first.spilled, first.cost) == ([4], 11.0)
     found = search(homes, pressure, capacity, first)
-    assert (found.away, found.cost) == ([0, 1, 2], 2.0)
+    assert (found.spilled, found.cost) == ([0, 1, 2], 2.0)

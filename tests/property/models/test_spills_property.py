@@ -25,32 +25,32 @@ def subsets(of: list[int]) -> list[Regions]:
 class World:
     """Where everything is: by the words of `Spills`' docstrings."""
 
-    def __init__(self, spills: Spills, away: Regions, held: Regions, kept: Regions, local: Regions) -> None:
-        self.spills, self.away, self.held, self.kept, self.local = spills, away, held, kept, local
+    def __init__(self, spills: Spills, spilled: Regions, held: Regions, kept: Regions, local: Regions) -> None:
+        self.spills, self.spilled, self.held, self.kept, self.local = spills, spilled, held, kept, local
         self.out = {n for n in range(len(spills.needless)) if self._left_out(n)}
 
     def _left_out(self, n: int) -> bool:
         item = self.spills.needless[n]
-        unread = all(before not in self.away or after in (NONE, *self.away) for before, after in item.operands)
-        return unread and all(r in self.away and self.spills.value[r] not in self.kept for r in item.behind)
+        unread = all(before not in self.spilled or after in (NONE, *self.spilled) for before, after in item.operands)
+        return unread and all(r in self.spilled and self.spills.value[r] not in self.kept for r in item.behind)
 
     def access(self, value: int) -> float:
         return self.spills.far if value in self.local else self.spills.near
 
     def comes(self, back: Comeback) -> bool:
-        return back.region in self.away and back.to not in self.away and back.item not in self.out
+        return back.region in self.spilled and back.to not in self.spilled and back.item not in self.out
 
     def again(self, back: Comeback) -> float:
-        leaves = (leaf for leaf in back.leaves if self.away.issuperset(leaf.regions))
+        leaves = (leaf for leaf in back.leaves if self.spilled.issuperset(leaf.regions))
         return back.again + sum(min(leaf.again, self.access(leaf.value)) for leaf in leaves)
 
     def stores(self) -> float:
         total = 0.0
         for source, r, weight, border in self.spills.ways:
             if r in self.held and (source == DEFINED or source not in self.held):
-                impossible = border and source in self.away and r in self.away
+                impossible = border and source in self.spilled and r in self.spilled
                 total += inf if impossible else weight * self.access(self.spills.value[r])
-        written = ((before in self.away, before in self.held, r in self.held) for before, r in self.spills.written)
+        written = ((before in self.spilled, before in self.held, r in self.held) for before, r in self.spills.written)
         return inf if (True, False, True) in written else total
 
     def comebacks(self) -> float:
@@ -63,7 +63,7 @@ class World:
 
     def fits(self, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> bool:
         left = pressure.copy()
-        for r in self.away:
+        for r in self.spilled:
             for start, end in self.spills.points[r]:
                 left[start:end] -= 1
         for n in self.out:
@@ -78,7 +78,7 @@ class World:
             ring = next(one for one in left if not any(self._behind(one) & other for other in left if other != one))
             left.remove(ring)
             if not any(self._without(back, takes, ring) for back in self.spills.comebacks):
-                takes |= {r for r in ring & self.away if self.spills.value[r] in self.kept - self.local}
+                takes |= {r for r in ring & self.spilled if self.spills.value[r] in self.kept - self.local}
         count = np.zeros(POINTS, np.int32)
         for r in takes:
             for start, end in self.spills.points[r]:
@@ -95,15 +95,15 @@ class World:
         if self.comes(back):
             return False
         behind = self.spills.behind(back)
-        return behind == NONE or (behind in self.away and behind not in takes | ring)
+        return behind == NONE or (behind in self.spilled and behind not in takes | ring)
 
 
 def cheapest_of(spills: Spills, pressure: NDArray[np.int32], capacity: NDArray[np.int32]) -> float:
     regions, values = list(range(len(spills.value))), sorted(set(spills.value))
     cheapest = inf
-    for away, held, kept in product(subsets(regions), subsets(regions), subsets(values)):
+    for spilled, held, kept in product(subsets(regions), subsets(regions), subsets(values)):
         for local in subsets(values) if spills.slots else (frozenset(),):
-            world = World(spills, away, held, kept, local)
+            world = World(spills, spilled, held, kept, local)
             cost = world.stores()
             if cost < cheapest and world.fits(pressure, capacity):
                 cost += world.comebacks()
@@ -121,8 +121,8 @@ def test_the_choice_against_all_there_are(seed: int) -> None:
     assert found.value == pytest.approx(cheapest, abs=0.02)
     assert found.bound == pytest.approx(cheapest, abs=0.02)
     assert found.bound <= cheapest + 1e-9
-    assert found.away is not None
-    start = RegionChoice(found.away, pressure, found.value, found.local)
+    assert found.spilled is not None
+    start = RegionChoice(found.spilled, pressure, found.value, found.local)
     assert solve(spills, pressure, capacity, start).value == found.value
 
 
@@ -134,8 +134,8 @@ def test_where_accesses_alone_are_too_many_nothing_fits() -> None:
 def test_a_limit_that_is_hit_leaves_the_start() -> None:
     spills, pressure, capacity = spill_problem(2)
     whole = solve(spills, pressure, capacity)
-    assert whole.away is not None
-    start = RegionChoice(whole.away, pressure, whole.value)
+    assert whole.spilled is not None
+    start = RegionChoice(whole.spilled, pressure, whole.value)
     found = solve(spills, pressure, capacity, start, limit=0.0)
-    assert found.away == start.away
+    assert found.spilled == start.spilled
     assert found.bound <= found.value == start.cost

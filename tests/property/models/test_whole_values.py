@@ -43,11 +43,11 @@ def left(regions: Regions, pressure: NDArray[np.int32], values: list[int]) -> ND
 def test_there_is_room_where_there_can_be_and_each_value_is_needed(part: int) -> None:
     for seed in range(100 * part, 100 * part + 100):
         regions, pressure, capacity = problem(seed)
-        away = whole_values(regions, pressure, capacity)
+        spilled = whole_values(regions, pressure, capacity)
         least = left(regions, pressure, sorted(set(regions.value)))
-        assert np.all(left(regions, pressure, away) <= np.maximum(capacity, least)), seed
-        for v in away:
-            without = left(regions, pressure, [other for other in away if other != v])
+        assert np.all(left(regions, pressure, spilled) <= np.maximum(capacity, least)), seed
+        for v in spilled:
+            without = left(regions, pressure, [other for other in spilled if other != v])
             assert np.any(without > capacity), f"seed {seed}: value {v} leaves for nothing"
 
 

@@ -79,7 +79,7 @@ def _unsigned(ctx: Context, rd: int, a: Source, b: Source, quotient: bool, size:
 def _short(ctx: Context, rd: int, a: Source, b: Source, quotient: bool) -> None:
     """Emit rd = (a + 1/2) / b in f32, truncated, or the remainder.
 
-    With integers a, b of at most 16 bits the exact (a + 1/2) / b is at least 1 / (2b) away from every integer. That is
+    With integers a, b of at most 16 bits the exact (a + 1/2) / b is at least 1 / (2b) from every integer. That is
     2^-17 of its value or more. The errors of the reciprocal and the product are 2^-23 of it together.
     """
     emit = ctx.b.emit

@@ -18,7 +18,7 @@ from binalloc.frontend.lower.context.context import Context
 from binalloc.frontend.lower.context.modifiers import ROUNDINGS
 from binalloc.frontend.ptx import ast
 
-PREFIX = "__binalloc_"  # of the library's names, so that they do not clash with those of a file
+PREFIX = "__binalloc_"  # of the library's names, so that they do not clash with names of a file
 _DEFINITION = re.compile(r"\.func\s+(?:\([^)]*\)\s*)?(__binalloc_\w+)\s*\([^)]*\)\s*\{")
 """This pattern matches the definition of a library function."""
 

@@ -51,7 +51,7 @@ def move(ctx: Context, rd: int, a: Wide) -> None:
 def add(
     ctx: Context, rd: int, a: Wide, b: Wide, *, negb: int = 0, carry_in: Pred | None = None, carry_out: int = PT
 ) -> None:
-    """Emit rd = a + b, or a - b. Carries are those of IADD3: for a difference, 1 where there is no borrow."""
+    """Emit rd = a + b, or a - b. Carries are as in IADD3: for a difference, 1 if there is no borrow."""
     link = ctx.b.predicate()
     low: Fields = {"ps0": carry_in[0], "ps0n": carry_in[1], "x": 1} if carry_in is not None else {}
     ctx.b.emit("IADD3", rd=rd, pd0=link, a=a[0], b=b[0], c=RZ, negb=negb, **low)

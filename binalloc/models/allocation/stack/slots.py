@@ -8,8 +8,8 @@ The steps: Max-live over the call graph, pruning of variables until it fits (`pr
 per procedure (`slot_colouring`), the moving stack's shifts and moves at calls, and local frames for the rest.
 
 Where this differs from the paper:
-- A call at which no register is free for moving values, and none set aside, keeps them where they are; the callee then
-  starts above the highest of them.
+- A call moves no values if no register is free for moving them, and none is set aside. The callee then starts above the
+  highest of them.
 - Priority "cost" is ours: it prunes by cost, renumbers slots so that calls find their live values low, and moves a
   value at a call only where the slots are needed. The callee starts as high as the slots allow. Values get the slots
   with the fewest moves left, and calls in sequence share moves (`stays`). On request, several prunings are planned to

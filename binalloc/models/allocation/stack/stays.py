@@ -2,12 +2,12 @@
 
 Needs plans in which each call moves values down from high slots and then moves them back, and the straight-line
 stretches of every procedure. Leaves, for each call, the remaining moves, and the accesses that go to another slot than
-their variable's own. Within a stretch a value that was moved stays until
+their variable's own. Within a stretch a value that was moved stays until one of these events:
 
-- it dies: nothing is moved back, and its last accesses go to the slot where it lies;
-- a later call needs it below its start: it lies there already, or it is moved from one slot to the next;
-- its slot is needed by the variable that owns it, or by another variable at a call, or the stretch ends: it is moved
-  back behind the last call that needed it elsewhere, as if it had not stayed.
+- It dies. Nothing is moved back, and its last accesses go to the slot where it lies.
+- A later call needs it below its start. It lies there already, or it is moved from one slot to the next.
+- Its slot is needed by the variable that owns it, or by another variable at a call, or the stretch ends. It is moved
+  back behind the last call that needed its own slot, as if it had not stayed.
 
 A value may begin its life in the stretch, with a store. It may then be stored directly in the slot to which the first
 call moves it. Where there is a choice of slots, each call takes those with the fewest moves left. That is an assignment
@@ -40,7 +40,7 @@ def share_moves(procedures: Mapping[str, Procedure], plans: Mapping[str, Procedu
 
 @dataclass
 class _Stay:
-    """A variable stays away from its own slot for some time."""
+    """A stay is a time during which a variable is in another slot than its own."""
 
     variable: int  #: the variable
     slot: int  #: slot in which it lies
@@ -52,7 +52,7 @@ class _Stay:
 class _Stretch:
     """`_Stretch` goes through one stretch from its first event to its last, and plans the moves of its calls anew.
 
-    stays: stays of variables that are away from their own slots now. past: slots of finished stays, with the first and
+    stays: stays that have begun and not ended. past: slots of finished stays, with the first and
     last event. fresh: variables that began their life here and were not moved yet, with the first event and the
     accesses from then on.
     """
@@ -72,7 +72,7 @@ class _Stretch:
         return self.plan.sites[event.number].callee in self.busy
 
     def _wanted(self, event: Event) -> set[int]:
-        """Return the variables that a call needs away from their own slots."""
+        """Return the variables whose own slots a call needs for others."""
         return set() if event.variable >= 0 else {m.variable for m in self.plan.sites[event.number].moves}
 
     def run(self) -> None:
@@ -92,7 +92,7 @@ class _Stretch:
         for stay in [s for s in self.stays.values() if s.slot == self.plan.slot_of[v] and s.variable != v]:
             self._go_back(stay)
         if v in self.stays:
-            assert not event.fresh, "a variable that is away lives"
+            assert not event.fresh, "a variable in another slot lives"
             self.stays[v].accesses.append(event.number)
         elif event.fresh:
             self.fresh[v] = k, [event.number]
@@ -102,7 +102,7 @@ class _Stretch:
     def _call(self, k: int, event: Event) -> None:
         """Replan the moves of a call, which is event k."""
         site, wanted = self.plan.sites[event.number], self.wanted[k]
-        # a variable that is away lies in a lower slot than its own
+        # during a stay a variable lies in a lower slot than its own
         assert all(s.slot < site.shift or s.variable in wanted for s in self.stays.values()), "a callee starts below"
         moving = sorted(v for v in wanted if v not in self.stays or self.stays[v].slot >= site.shift)
         free = self._free(event, site.shift, wanted, len(moving))
@@ -129,7 +129,7 @@ class _Stretch:
         """Return at least `least` free slots below a call's start. No variable is in such a slot, and none needs it to
         go back to.
 
-        If there are too few, variables that need not be away at this call go back.
+        If there are too few, variables whose own slots this call does not need go back.
         """
         own = {self.plan.slot_of[v] for v in bits(event.live) if v in self.plan.slot_of}
         while True:
@@ -158,7 +158,7 @@ class _Stretch:
     def _leaving(self, slot: int, variable: int, k: int) -> int:
         """Return the number of later moves if a variable is brought to that slot at event k.
 
-        It looks as far as the next call that needs the variable away, and ignores moves of other variables.
+        It looks as far as the next call that needs the variable's own slot, and ignores moves of other variables.
         """
         for e, wanted in zip(self.events[k + 1 :], self.wanted[k + 1 :], strict=True):
             if self._disturbs(e, slot, variable):

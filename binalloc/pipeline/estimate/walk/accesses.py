@@ -25,8 +25,7 @@ Places = NDArray[np.int64]
 """Addresses in bytes, or numbers of sectors."""
 T = TypeVar("T")
 GROUP = 8
-"""Blocks that run at about the same time, so that one of them finds in L2 what another has asked for. Chosen by
-hand."""
+"""Blocks that run at about the same time, so that one of them finds another's data in L2. Chosen by hand."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Probes:
         middle = setting.walk(setting.blocks // 2, self._first)
         self._along = self._blocks(setting, middle)
         places = np.stack([number % x, number // x % y, number // (x * y)])
-        self._away = places - places[:, [self._first]]
+        self._offsets = places - places[:, [self._first]]
         self._next = [self._neighbour(axis, side) for axis, side in enumerate((1, x, x * y))]
         self.threads = sorted({self._first, self._last, inner(warp), *(t for t in self._next if t is not None)})
         self.walks = [
@@ -68,8 +67,9 @@ class Probes:
     def _neighbour(self, axis: int, distance: int) -> int | None:
         """Return the number of a thread one further along an axis, or one before. Return None where the block has
         neither."""
+        offsets = self._offsets
         for t in (self._first + distance, self._first - distance):
-            if 0 <= t < self._away.shape[1] and abs(self._away[axis, t]) == 1 == np.abs(self._away[:, t]).sum():
+            if 0 <= t < offsets.shape[1] and abs(offsets[axis, t]) == 1 == np.abs(offsets[:, t]).sum():
                 return t
         return None
 
@@ -83,17 +83,16 @@ class Probes:
                 found.append((distance, here, setting.walk(middle + distance, self._first)))
         return found
 
-    def blocks_away(self, word: int) -> NDArray[np.int64]:
-        """Return how far the addresses of GROUP successive blocks at a code word are from the first block's, in
-        bytes."""
+    def block_distances(self, word: int) -> NDArray[np.int64]:
+        """Return the distances of GROUP successive blocks from the first one at a code word, in bytes of address."""
         number = np.arange(GROUP)
-        away = np.zeros(GROUP, np.int64)
+        distances = np.zeros(GROUP, np.int64)
         row = self._along[-1][0] if len(self._along) > 1 else GROUP
         for distance, here, there in self._along:
             one, other = (walked.addresses.get(word, [None])[0] for walked in (here, there))
             if one is not None and other is not None:
-                away += (number % row if distance == 1 else number // row) * (other - one)
-        return away
+                distances += (number % row if distance == 1 else number // row) * (other - one)
+        return distances
 
     @cached_property
     def _whole_warp(self) -> list[Walked]:
@@ -123,8 +122,8 @@ class Probes:
                 there = found[t]
                 if there is None:
                     return None
-                grows[axis] = (there - start) * self._away[axis, t]
-        every: NDArray[np.int64] = start + grows @ self._away
+                grows[axis] = (there - start) * self._offsets[axis, t]
+        every: NDArray[np.int64] = start + grows @ self._offsets
         return every if every[self._last] == last else None
 
 

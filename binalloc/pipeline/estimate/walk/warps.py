@@ -1,9 +1,9 @@
-"""This module walks a few threads of a launch, and infers what its warps execute and their accesses ask for.
+"""This module walks a few threads of a launch, and infers the instructions and memory accesses of its warps.
 
 Needs a `LaunchSetting`. Three threads each of some warps are walked, spread over the grid and over their blocks. Of a
 warp in the middle more threads are walked, so that the dependence of addresses on a thread's place in its block is
 known. Addresses are assumed to grow evenly with that place; the warp's last thread confirms that or not. A warp
-executes what any of its threads does. """
+executes an instruction if any of its threads does."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _each_warp(setting: LaunchSetting) -> list[tuple[int, int]]:
 
 
 def _find_sectors(seen: WarpsSeen, setting: LaunchSetting, probes: Probes) -> None:
-    """Fill in what the accesses of one warp ask for, and what its block asks for if all its warps execute them."""
+    """Fill in the sectors and lines of one warp's accesses, and the sectors of a block whose warps all execute them."""
     tally = _Tally()
     for fn in setting.module.reached(setting.kernel):
         for index in range(len(fn.instrs)):
@@ -113,7 +113,7 @@ def _find_sectors(seen: WarpsSeen, setting: LaunchSetting, probes: Probes) -> No
                 continue
             tally.weigh(seen.counts[fn.name][index], found is not None)
             if found is not None:
-                asked = tally.add(found, memory.size, setting.warps, probes.blocks_away(fn.address + index))
+                asked = tally.add(found, memory.size, setting.warps, probes.block_distances(fn.address + index))
                 seen.sectors[fn.name, index] = asked
                 line = setting.machine.l1.line_bytes
                 touched = [len(warp) for one in found.times for warp in pieces(one, memory.size, line)]
@@ -140,15 +140,15 @@ class _Tally:
         self.accesses += times
         self.known += times * known
 
-    def add(self, found: Accesses, size: int, warps: int, away: Places) -> float:
+    def add(self, found: Accesses, size: int, warps: int, distances: Places) -> float:
         """Add accesses of `size` bytes by a block of `warps` warps. Return the sectors that a warp asks for, on
-        average."""
+        average. distances: of other blocks' addresses from this block's, in bytes."""
         by_warp = [warp for addresses in found.times for warp in pieces(addresses, size)]
         asked, different = sum(map(len, by_warp)), np.unique(np.concatenate(by_warp))
         if found.block:
             self._asked += asked
             self._own.append(different)
-            self._around.append(np.unique(different[:, None] + away[None, :] // SECTOR_BYTES))
+            self._around.append(np.unique(different[:, None] + distances[None, :] // SECTOR_BYTES))
         else:
             self._asked += asked * warps
             self._warps = warps

@@ -54,10 +54,10 @@ def block_sides(program: ProgramAnalysis) -> tuple[int, int, int]:
         total = _sum(found, known)
         if written[web] == 1:
             known[web] = total
-        told = {axis for part, _ in found.parts for axis, _ in _sides(known.get(part, _NOTHING))}
+        implied = {axis for part, _ in found.parts for axis, _ in _sides(known.get(part, _NOTHING))}
         for axis, n in _sides(total):
             split = gcd(n, apart.get(web, 0))
-            if axis not in told:
+            if axis not in implied:
                 votes[axis][split if split >= LANES else n] += 1
     x, y, z = (min(v.items(), key=lambda item: (-item[1], item[0]))[0] if v else 0 for v in votes)
     return x, y, z

@@ -57,7 +57,7 @@ class ParameterPiece:
     #: for each coordinate of fetches the axes of the thread's position in it, and the constant added
     sides: list[tuple[int, int]] = field(default_factory=list)
     places: list[CodePlace] = field(default_factory=list)  #: where it is read
-    told: list[CodePlace] = field(default_factory=list)  #: where it is interpreted as `element` says
+    interpreted: list[CodePlace] = field(default_factory=list)  #: where it is interpreted as `element` says
 
 
 @dataclass
@@ -232,7 +232,7 @@ class _Finder:
         piece = ParameterPiece(at - param.offset, element.bytes, element, touches, fetch=fetch, places=places)
         if fetch is not None:
             piece.texel, piece.sides = self._texel(k), self._sides(k)
-        piece.told = self.numbers.places(node, vote.number)
+        piece.interpreted = self.numbers.places(node, vote.number)
         self._bounds(piece, 1 << k)
         return piece
 

@@ -47,7 +47,7 @@ def procedure_of(
     cost = [0.0] * len(number)
     calls = []
     scratch = iter(scratch_registers)
-    known = told = 0
+    known = counted = 0  # the last sets of live values whose bits were listed, and that were added to `across`
     others: list[int] = []
     passing = 0  # values live at some point since the first argument was passed, and a mark
     mark = 1 << len(number)
@@ -68,8 +68,8 @@ def procedure_of(
             movable = before >= 0 and behind >= 0 and not passing
             after |= passing & ~mark
             passing = 0
-            if after != told:
-                told = after
+            if after != counted:
+                counted = after
                 for v in bits(after):
                     across[v] |= after
             calls.append(ProcedureCall(item.callee, after, movable, item.weight))

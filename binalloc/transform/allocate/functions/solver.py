@@ -64,9 +64,9 @@ def improve(
         assert homes.spills is not None
         solution = solve(homes.spills(), pressure, capacity, choice, limit=limit)
         solutions.append(solution)
-        assert solution.away is not None
-        left = homes.slot.pressure_without(solution.away, pressure)
-        return RegionChoice(solution.away, left, solution.value, solution.local, solution.kept)
+        assert solution.spilled is not None
+        left = homes.slot.pressure_without(solution.spilled, pressure)
+        return RegionChoice(solution.spilled, left, solution.value, solution.local, solution.kept)
 
     name = heuristic.code.function.name
     before = cost_alone(heuristic, slots, prices)

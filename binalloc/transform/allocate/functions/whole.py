@@ -62,10 +62,10 @@ def _spilled_to_room(
             break
         kept = {item.memory for item in now.flat.items if item.kind == STORE or is_comeback(item)}
         _, regions, _ = _found(now, contracts, [v for v in range(own) if v not in kept])
-        away = whole_values(regions, there.pressure, tight)
-        if not away:
+        spilled = whole_values(regions, there.pressure, tight)
+        if not spilled:
             break
-        now, done = round_to_memory(now, there, contracts, away)
+        now, done = round_to_memory(now, there, contracts, spilled)
         rounds.append(done)
     return now, rounds
 
@@ -85,8 +85,8 @@ def whole_cost(given: Analysed, available: int, contracts: Mapping[str, Contract
     if not np.any(there.pressure > there.capacity):
         return 0.0
     _, regions, _ = _found(given, contracts, range(len(given.code.names)))
-    away = set(whole_values(regions, there.pressure, there.capacity))
-    return regions.cost(r for r, v in enumerate(regions.value) if v in away)
+    spilled = set(whole_values(regions, there.pressure, there.capacity))
+    return regions.cost(r for r, v in enumerate(regions.value) if v in spilled)
 
 
 def whole_cost_at_least(given: Analysed, available: int, contracts: Mapping[str, Contract]) -> float:

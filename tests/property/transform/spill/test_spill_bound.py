@@ -40,12 +40,12 @@ def drawn_code(seed: int) -> Iterator[Drawn]:
     yield from virtual_functions(module, module.kernels()[0].name, random.Random(seed))
 
 
-def least(spills: Spills, away: Sequence[int]) -> float:
-    """What the model says that code costs in which at least these regions are away."""
+def least(spills: Spills, spilled: Sequence[int]) -> float:
+    """What the model says that code costs in which at least these regions are spilled."""
     last = max((end for pieces in spills.points for _, end in pieces), default=0)
     points = [[*pieces, (last + r, last + r + 1)] for r, pieces in enumerate(spills.points)]
     pressure = np.zeros(last + len(points), np.int32)
-    pressure[[last + r for r in away]] = 1
+    pressure[[last + r for r in spilled]] = 1
     found = solve(replace(spills, points=points, needless=_without_points(spills)), pressure, pressure * 0)
     assert found.status == "optimal"
     return found.bound
@@ -63,11 +63,11 @@ def test_no_code_costs_less_than_the_model_says(price: float) -> None:
             given = analysed(numbered(one.code))
             for share in (0.1, 0.5, 0.9):
                 code, found, comebacks = regions_of(one, given, Prices(price))
-                away = [r for r in range(len(found.value)) if rng.random() < share]
+                spilled = [r for r in range(len(found.value)) if rng.random() < share]
                 spills = list_spills(given.flat, found, comebacks, {}, near=price, far=price, slots=0)
-                model = least(spills, away)
+                model = least(spills, spilled)
                 regions = PriceList(given.flat, found).at(comebacks)
-                insert_spills(code, given.flat, found, regions, away, comebacks)
+                insert_spills(code, given.flat, found, regions, spilled, comebacks)
                 emitted = emitted_cost(code, Prices(price))
                 cases += 1
                 same += abs(emitted - model) < 0.1

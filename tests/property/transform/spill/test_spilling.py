@@ -133,15 +133,15 @@ def test_drawn_code_fits_and_does_what_it_did(shape: int) -> None:
     assert [kind for kind in (RELOAD, STORE) if seen[kind] < SEEDS] == []
 
 
-def with_regions_away(one: Drawn, rng: random.Random) -> tuple[VCode, VCode]:
-    """The code, and with regions away that nobody chose. Most often all that can be is recomputed."""
+def with_regions_spilled(one: Drawn, rng: random.Random) -> tuple[VCode, VCode]:
+    """The code, and the code with random regions spilled. Most often all that can be is recomputed."""
     given = analysed(numbered(one.code))
     code, found, comebacks = regions_of(one, given, Prices())
     regions = PriceList(given.flat, found).at(comebacks)
     comebacks.chosen = rng.choice((None, frozenset(), frozenset()))
     share = rng.choice((0.1, 0.4, 0.7, 0.9))
-    away = [r for r in range(len(found.value)) if rng.random() < share]
-    insert_spills(code, given.flat, found, regions, away, comebacks)
+    chosen = [r for r in range(len(found.value)) if rng.random() < share]
+    insert_spills(code, given.flat, found, regions, chosen, comebacks)
     return given.code, code
 
 
@@ -153,7 +153,7 @@ def test_whatever_regions_are_away_the_code_does_what_it_did(seed: int) -> None:
     pairs = virtual_functions(chained(seed, pairs=True), "k", rng)
     for one in [*drawn, *functions(seed), *chains, *chains, *chains, *pairs, *pairs, *pairs]:
         for _ in range(3):
-            before, after = with_regions_away(one, rng)
+            before, after = with_regions_spilled(one, rng)
             assert followed(before, after, one.contracts) == []
 
 

@@ -72,7 +72,7 @@ def test_fig_2_by_cpsat_registers_then_slots() -> None:
     solution = solve(spills(COST), pressure, np.array([2, 0], np.int32))
     assert solution.status == "optimal"
     assert solution.value == solution.bound == COST[V3] + COST[V4] + COST[V5]
-    assert solution.away == [V3, V4, V5]
+    assert solution.spilled == [V3, V4, V5]
     assert colour_slots(ADJACENCY, 0b11100, 1, cost=COST) == {V3: 0, V4: -1, V5: 0}
 
 

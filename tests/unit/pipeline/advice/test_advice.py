@@ -138,12 +138,12 @@ def test_what_nothing_has_run_is_the_models_guess(kind: str, risky: bool) -> Non
     bound = Bound(kind, "DRAM bandwidth", 1.0, {}, measured=False)
     (note,) = notes_of(cast(Any, outcome), None, bound)
     assert note.beware == risky
-    assert note.text.startswith("nothing was run: sizes and addresses that code does not tell")
+    assert note.text.startswith("nothing was run: sizes and addresses not known from code")
     assert ("so DRAM bandwidth may bind less than it says" in note.text) == risky
-    assert note.text.endswith("with a launch, as `binalloc launch-skeleton` writes it, the kernel runs and tells them")
+    assert note.text.endswith("with a launch, as `binalloc launch-skeleton` writes it, the kernel runs and shows them")
     outcome.request.launch = object()
     (note,) = notes_of(cast(Any, outcome), None, bound)
-    assert note.text.endswith("; a run of the launch tells them")
+    assert note.text.endswith("; a run of the launch shows them")
     assert notes_of(cast(Any, outcome), None, replace(bound, measured=True)) == []
 
 

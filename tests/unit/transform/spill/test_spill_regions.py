@@ -61,7 +61,7 @@ def test_a_value_comes_back_once_behind_a_loop_though_no_code_can_stand_on_the_w
 
 
 def _loops(inner: float) -> tuple[Regions, NDArray[np.int32], NDArray[np.int32]]:
-    """A value away around a loop that does not use it. inner: cost of coming back on the ways into and out of it."""
+    """A value spilled around a loop that does not use it. inner: cost of coming back on the ways into and out of it."""
     regions = Regions(
         value=[0, 0],
         points=[[(0, 2), (3, 5)], [(2, 3)]],
@@ -77,7 +77,7 @@ def _loops(inner: float) -> tuple[Regions, NDArray[np.int32], NDArray[np.int32]]
 
 def test_a_value_stays_away_in_a_loop_that_does_not_use_it() -> None:
     choice = choose(*_loops(40.0))
-    assert choice.away == [0, 1]
+    assert choice.spilled == [0, 1]
     assert choice.cost == 8.0
 
 
@@ -95,7 +95,7 @@ def test_what_a_recomputation_on_a_border_reads_is_dear_only_where_it_stands() -
     pressure[:2] += 1
     assert regions.cost([0, 1, 2]) == 10.0
     assert regions.cost([0, 2]) == 4 + 40 + 1000 + 2 + 4
-    assert choose(regions, pressure, capacity).away == [0, 1, 2]
+    assert choose(regions, pressure, capacity).spilled == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["histogram", "hotspot", "recursiveGaussian", "imageDenoising", "convolution"])

@@ -37,7 +37,7 @@ def test_all_ways_of_naming_two_pairs_are_told() -> None:
     made_of_values(state, SUM, (*one, *other), result)
     missing = []
     for first, second in product(of_one, of_other):
-        told = state.names.told_ways(SUM, [[x] for x in (*first, *second)])
+        told = state.names.recorded_ways(SUM, [[x] for x in (*first, *second)])
         if not told:
             missing.append((first, second))
     assert missing == []

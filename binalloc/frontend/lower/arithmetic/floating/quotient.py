@@ -7,13 +7,13 @@ to [1, 2), and let u be one unit in the quotient's last place. |r - 1/b| is at m
 u if a >= b and < 1.5 u else, and the remainder is exact or nearly so.
 
 Near a rounding midpoint the sum before rounding has an error of (u/2) |r b - 1| <= b u^2/4. a/b is at least N u^2/b
-away from the midpoint, N >= 1 (a/b - midpoint is a fraction of integers). b^2 < 4 decides every case rightly. For a >=
+from the midpoint, N >= 1 (a/b - midpoint is a fraction of integers). b^2 < 4 decides every case rightly. For a >=
 b, u is twice as large, and both are halved. An error of q0 of nearly 1.5 u needs a and b within three units of 2. Only
 (a, b) = (2 - 4v, 2 - 2v), v half the spacing, remains, and the tests try it.
 
-The same argument with a = 1 gives r = RN(1/b) from an r within one unit, because 1/b - r (1 + e) = r e^2/(1 - e), e = 1
-- b r, is at most about b u^2/4 too. It fails for one significand, b = 2 - 2v, if the first r is 1/2 and not 1/2 + v.
-Then r (1 + e) is the midpoint itself, and the tie is rounded down. (Markstein's exception.)
+The same argument with a = 1 gives r = RN(1/b) from an r within one unit. With e = 1 - b r, the difference 1/b - r (1 +
+e) = r e^2/(1 - e) is at most about b u^2/4, too. It fails for one significand, b = 2 - 2v, if the first r is 1/2 and
+not 1/2 + v. Then r (1 + e) is the midpoint itself, and the tie is rounded down. (Markstein's exception.)
 
 The condition in all cases is that only the last step rounds below the normal range. One comparison of the exponent
 decides for each operand. Other operands go to `__binalloc_<op>_<rnd>_<type>`, and so do the other roundings with all
