@@ -1,4 +1,4 @@
-"""These are the shapes of `run`, of a sequence of launches."""
+"""This module has the shapes of `run`, of a sequence of launches."""
 
 from __future__ import annotations
 

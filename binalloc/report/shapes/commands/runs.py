@@ -1,4 +1,4 @@
-"""These are the shapes of `run`, of one launch."""
+"""This module has the shapes of `run`, of one launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These are the shapes of what all objects have in common: errors, versions of JSON, machines."""
+"""This module has the shapes of what all objects have in common: errors, versions of JSON, machines."""
 
 from __future__ import annotations
 
