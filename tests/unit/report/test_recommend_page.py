@@ -115,7 +115,7 @@ def test_foreign_names_stay_text(told: list[dict[str, Any]]) -> None:
 def test_a_damaged_library_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BINALLOC_CACHE_DIR", str(tmp_path))
     made: list[str] = []
-    monkeypatch.setattr(library, "_made", lambda: made.append("") or f"library {len(made)}")
+    monkeypatch.setattr(library, "_bundled", lambda: made.append("") or f"library {len(made)}")
     assert library.chart_library() == "library 1"
     assert library.chart_library() == "library 1"
     (kept,) = (tmp_path / "page").iterdir()
