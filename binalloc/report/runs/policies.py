@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def policies_text(found: ResultJson | ProgramRunFields) -> str:
-    """Name the policies of a run that are not the usual ones, each behind a comma."""
+    """Name the policies of a run that are not the usual ones, each after a comma."""
     from binalloc.emulator.runs.options import USUAL
 
     usual = {"scheduler": USUAL.scheduler, **USUAL.policies}

@@ -1,4 +1,4 @@
-"""A run of a program as text: a line for each launch, what each kernel took, the comparison."""
+"""This module reports a run of a program as text: a line for each launch, the sums for each kernel, the comparison."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 def render_program(found: ProgramRunFields, listed: int | None) -> str:
-    """The program in one line, its launches, at most `listed` of them, the first and the last ones (None:
-    all), and its kernels."""
+    """Return the program in one line, a table of its launches, and a table of its kernels.
+
+    listed: most launches in the table, half of them the first ones and half the last ones; None for all.
+    """
     launches = found["launches"]
     title = "PARTIAL: " if found["partial"] else ""
     title += f"{one_line(found['program'] or 'program')} on {found['machine']}: "
@@ -73,7 +75,7 @@ def _kernels(kernels: list[KernelTotal]) -> str:
 
 
 def _shape(sides: list[int]) -> str:
-    """`64`, `8x4`: without the axes of one."""
+    """Return sizes along x, y and z as text, without sizes of 1 at the end: `64`, `8x4`."""
     while len(sides) > 1 and sides[-1] == 1:
         sides = sides[:-1]
     return "x".join(map(str, sides))
