@@ -1,4 +1,4 @@
-"""What `binalloc import-ptx --list` tells of the code in a file."""
+"""This module reports the code in a file, for `binalloc import-ptx --list`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Holds(Protocol):
-    """Where a piece of code lies; see `frontend.fatbin.objects.Holder`."""
+    """A holder says where a piece of code lies; see `frontend.fatbin.objects.Holder`."""
 
     @property
     def member(self) -> str: ...
@@ -21,7 +21,7 @@ class Holds(Protocol):
 
 
 class CodePiece(Protocol):
-    """A piece of code; see `frontend.fatbin.entries.FatbinEntry`."""
+    """A piece of code is an entry of a file; see `frontend.fatbin.entries.FatbinEntry`."""
 
     @property
     def number(self) -> int: ...
@@ -52,7 +52,7 @@ class CodePiece(Protocol):
 
 
 def entries_to_dict(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> EntriesFields:
-    """All entries of all files, for --json; what is not recorded is null."""
+    """Return all entries of all files as --json prints them. files: the name of each file, and its entries."""
     return {
         "entries": [
             {
@@ -82,7 +82,7 @@ _HEAD = ("entry", "unit", "kind", "for", "bits", "packed", "bytes", "unpacked", 
 
 
 def render_entries(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> str:
-    """A table for each file."""
+    """Return a table for each file. files: the name of each file, and its entries."""
     out = []
     for file, entries in files:
         if not entries:
