@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.figures.skew import cycles_range
 from binalloc.report.runs.annotate import annotation
+from binalloc.report.runs.emulator import emulator_json
 from binalloc.report.runs.printed import left_json
 from binalloc.report.runs.stopped import stopped_json
 from binalloc.report.runs.watched import watched_json
@@ -79,13 +80,7 @@ def result_json(result: Result) -> ResultJson:
     """Return the figures of an emulated run, also of one that was stopped."""
     return {
         "kernel": result.kernel,
-        "machine": result.machine,
-        "engine": result.engine,
-        "scheduler": result.scheduler,
-        "dispatcher": result.policies["dispatcher"],
-        "placement": result.policies["placement"],
-        "pages": result.policies["pages"],
-        "sms": result.sms,
+        **emulator_json(result),
         "partial": result.partial,
         "cycles": result.cycles,
         "cycles_range": None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
-from binalloc.report.runs.policies import policies_text
+from binalloc.report.runs.emulator import emulator_text
 from binalloc.report.runs.printed import render_heap, render_printed
 from binalloc.report.table import table
 
@@ -23,7 +23,7 @@ def render_program(found: ProgramRunFields, listed: int | None) -> str:
     title += f"{one_line(found['program'] or 'program')} on {found['machine']}: "
     title += f"{count(len(launches), 'launch', 'launches')} of {count(len(found['kernels']), 'kernel')}, "
     title += f"{count(found['cycles'], 'cycle')} "
-    lines = [render_printed(found), f"{title}(emulated, {count(found['sms'], 'SM')}{policies_text(found)})\n"]
+    lines = [render_printed(found), f"{title}({emulator_text(found)})\n"]
     if launches:
         lines += ["\n", _timeline(launches, listed), "\n", _kernels(found["kernels"])]
     lines.append(render_heap(found))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.figures.stats import per
 from binalloc.names.kernels import readable
+from binalloc.report.runs.emulator import emulator_json
 from binalloc.report.runs.facts import plain_values, reference_json
 from binalloc.report.runs.files import save_buffers
 from binalloc.report.runs.printed import program_left_json
@@ -37,13 +38,7 @@ def program_json(run: ProgramRun, written: ProgramFiles) -> ProgramRunFields:
     program, ran = run.program, run.ran
     return {
         "program": program.path,
-        "machine": ran.machine,
-        "engine": ran.engine,
-        "scheduler": ran.scheduler,
-        "dispatcher": ran.policies["dispatcher"],
-        "placement": ran.policies["placement"],
-        "pages": ran.policies["pages"],
-        "sms": ran.sms,
+        **emulator_json(ran),
         "partial": ran.partial,
         "cycles": ran.cycles,
         "launches": [_launch(launched) for launched in ran.launches],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from binalloc.emulator.host.figures.skew import cycles_text
 from binalloc.printable import count, one_line
 from binalloc.report.runs.annotate import render_annotation
-from binalloc.report.runs.policies import policies_text
+from binalloc.report.runs.emulator import emulator_text
 from binalloc.report.runs.printed import render_heap, render_printed
 from binalloc.report.runs.stopped import render_stopped
 from binalloc.report.runs.watched import watch_lines
@@ -65,7 +65,7 @@ def render_run(found: RunFields) -> str:
     if found["partial"]:
         title = f"PARTIAL, {ended}: {title}"
     title += f"{cycles_text(found['cycles'], found['cycles_range'])} cycle{'s' if found['cycles'] != 1 else ''} "
-    title += f"(emulated, {count(found['sms'], 'SM')}{policies_text(found)}), "
+    title += f"({emulator_text(found)}), "
     title += f"{count(found['blocks_per_sm'], 'block')} per SM, occupancy {found['occupancy']:.3f}, "
     lines = [render_printed(found), title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]
     stats = found["stats"]
