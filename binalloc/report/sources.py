@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -34,3 +35,8 @@ def read_source(path: Path | None) -> list[str] | None:
         return read_bytes(path).decode("utf-8-sig", "replace").split("\n")
     except UsageError:
         return None
+
+
+def line_of(lines: Sequence[str] | None, number: int) -> str | None:
+    """Return a line of a source file, numbered from 1; None if there is no file, or if it has fewer lines."""
+    return lines[number - 1] if lines is not None and 0 < number <= len(lines) else None

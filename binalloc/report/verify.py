@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count
@@ -116,9 +117,7 @@ def render_verification(found: VerificationJson) -> str:
         names = [name for name in found["kernels"] if name not in found["unchanged"]]
         what = ", ".join(names) or f"no kernel {'that changed' if found['kernels'] else 'in common'}"
         lines.append(f"{what}: symbolic check {'passed' if found['checked'] else 'FAILED'}\n")
-    lines += [f"  {text}\n" for text in found["findings"][:20]]
-    if len(found["findings"]) > 20:
-        lines.append(f"  and {len(found['findings']) - 20} more\n")
+    lines += _findings(found["findings"])
     lines += [f"  note: {text}\n" for text in found["notes"][:MOST_NOTES]]
     if len(found["notes"]) > MOST_NOTES:
         lines.append(f"  and {count(len(found['notes']) - MOST_NOTES, 'more note')}\n")
@@ -142,6 +141,12 @@ def render_verification(found: VerificationJson) -> str:
     return "".join(lines)
 
 
+def _findings(texts: Sequence[str]) -> list[str]:
+    """Return the first findings as lines, and how many more there are."""
+    more = [f"  and {len(texts) - SHOWN} more\n"] if len(texts) > SHOWN else []
+    return [*(f"  {text}\n" for text in texts[:SHOWN]), *more]
+
+
 def _render_control_codes(found: ControlCodesJson) -> str:
     """Return the result of the hazard check as lines, the verdict first."""
     lines = []
@@ -149,9 +154,7 @@ def _render_control_codes(found: ControlCodesJson) -> str:
         count = len(found["hazards"])
         verdict = "no hazard" if not count else "1 HAZARD" if count == 1 else f"{count} HAZARDS"
         lines.append(f"control codes: {verdict} on {', '.join(found['machines'])}\n")
-    lines += [f"  {text}\n" for text in found["findings"][:SHOWN]]
-    if len(found["findings"]) > SHOWN:
-        lines.append(f"  and {len(found['findings']) - SHOWN} more\n")
+    lines += _findings(found["findings"])
     lines += [f"control codes NOT CHECKED: {text}\n" for text in found["notes"]]
     return "".join(lines)
 

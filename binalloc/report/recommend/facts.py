@@ -18,7 +18,7 @@ from binalloc.pipeline.steps.grid import Filling
 from binalloc.pipeline.steps.holding import idle_slots
 from binalloc.pipeline.steps.version import Version
 from binalloc.report.machines import occupancy_json
-from binalloc.report.sources import find_source, read_source
+from binalloc.report.sources import find_source, line_of, read_source
 from binalloc.report.versions import outcome_to_dict, rounded
 from binalloc.report.views.pressure import pressure_facts
 
@@ -137,10 +137,9 @@ def _lines(found: Sequence[HotLine], binary: str) -> list[HotLineJson]:
     texts = {file: read_source(find_source(file, binary)) for file in sorted({one.file for one in found})}
     out: list[HotLineJson] = []
     for one in found:
-        text = texts[one.file]
-        shown = text[one.line - 1].strip() if text is not None and 0 < one.line <= len(text) else None
+        text = line_of(texts[one.file], one.line)
         out.append({"file": one.file, "line": one.line, "function": one.function, "percent": round(one.percent, 2),
-                    "measured": one.measured, "text": shown})  # fmt: skip
+                    "measured": one.measured, "text": None if text is None else text.strip()})  # fmt: skip
     return out
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
-from binalloc.report.sources import find_source, read_source
+from binalloc.report.sources import find_source, line_of, read_source
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -150,12 +150,11 @@ def _lines(rows: list[AnnotatedInstruction], texts: dict[str, list[str] | None],
         stalls = {name: sum(row["stalls"][name] for row in members) for name in members[0]["stalls"]}
         issues = sum(row["issues"] for row in members)
         lanes = sum(row["thread_instructions"] for row in members)
-        text = texts[file]
         out.append(
             {
                 "file": file,
                 "line": line,
-                "text": text[line - 1] if text is not None and 0 < line <= len(text) else None,
+                "text": line_of(texts[file], line),
                 "instructions": [row["index"] for row in members],
                 **_slots(issues, lanes, stalls, total),
             }

@@ -333,6 +333,7 @@ def _composition(peak: Peak) -> list[PlaceInFunction]:
 
 
 def _list(items: Sequence[int], prefix: str) -> str:
+    """Return numbers with a prefix, such as "B1 B2"; "-" for none."""
     return " ".join(f"{prefix}{x}" for x in items) or "-"
 
 
