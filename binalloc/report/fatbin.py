@@ -3,55 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
+    from binalloc.frontend.fatbin.entries import FatbinEntry
     from binalloc.report.shapes.commands.importing import EntriesFields
 
 
-class Holds(Protocol):
-    """A holder says where a piece of code lies; see `frontend.fatbin.objects.Holder`."""
-
-    @property
-    def member(self) -> str: ...
-    @property
-    def section(self) -> str: ...
-
-
-class CodePiece(Protocol):
-    """A piece of code is an entry of a file; see `frontend.fatbin.entries.FatbinEntry`."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def unit(self) -> int: ...
-    @property
-    def holder(self) -> Holds: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def architecture(self) -> str: ...
-    @property
-    def bits(self) -> int: ...
-    @property
-    def compression(self) -> str: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def unpacked(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def options(self) -> str: ...
-    @property
-    def debug(self) -> bool: ...
-    @property
-    def linked(self) -> bool: ...
-
-
-def entries_to_dict(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> EntriesFields:
+def entries_to_dict(files: Sequence[tuple[str, Sequence[FatbinEntry]]]) -> EntriesFields:
     """Return all entries of all files as --json prints them. files: the name of each file, and its entries."""
     return {
         "entries": [
@@ -81,7 +42,7 @@ def entries_to_dict(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> Entries
 _HEAD = ("entry", "unit", "kind", "for", "bits", "packed", "bytes", "unpacked", "in", "source", "options")
 
 
-def render_entries(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> str:
+def render_entries(files: Sequence[tuple[str, Sequence[FatbinEntry]]]) -> str:
     """Return a table for each file. files: the name of each file, and its entries."""
     out = []
     for file, entries in files:
