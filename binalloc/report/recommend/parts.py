@@ -55,7 +55,7 @@ def certificate(advice: RecommendationJson) -> str:
         return ""
     cost = f"Spill code costs {found['cost']:,.1f}, in accesses to a slot per run"
     if found["bound"] is None:
-        return f"{cost}; no bound of it is known."
+        return f"{cost}; no lower bound is known."
     return f"{cost}; no allocation costs less than {found['bound']:,.1f} (gap {found['gap']:.1%}, by {found['by']})."
 
 

@@ -32,15 +32,15 @@ _ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues")
 """Counters that are in no group, as other lines and tables show them."""
 _STALLS = {
     "no_warp": "no warp of a resident block",
-    "stall_count": "the nearest warp sits out the stall count of its last instruction",
+    "stall_count": "the nearest warp waits for the stall count of its last instruction",
     "branch": "the nearest warp waits for its branch",
     "scoreboard": "the nearest warp waits for results of variable latency (memory, slow units)",
     "port_busy": "a warp is ready, its unit takes no instruction this cycle",
     "barrier": "every warp waits at a barrier",
     "block_drain": "every warp has exited, its block has not",
-    "no_pair": "one instruction issued, none could go with it",
-    "pending": "a warp is ready, the scheduler's policy lets none but others issue",
-    "register_bank": "the last instruction waits for its registers' banks, and its scheduler with it",
+    "no_pair": "one instruction issued, no second one could issue with it",
+    "pending": "warps are ready, but the scheduler's policy lets none of them issue",
+    "register_bank": "the last instruction waits for the banks of its registers, and its scheduler with it",
 }
 """Meanings of the reasons for lost issue slots, by name. Gates add their own reasons (`stall_texts`)."""
 
