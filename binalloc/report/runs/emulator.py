@@ -1,4 +1,4 @@
-"""This module reports by which emulator a run was emulated: its machine, its engine, its SMs and their policies."""
+"""This module reports the emulator of a run: its machine, its engine, its SMs and their policies."""
 
 from __future__ import annotations
 

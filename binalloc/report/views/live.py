@@ -157,7 +157,7 @@ class _Shown:
         return f"B{block}" + (f" in {count(depth, 'loop')}" if depth else "")
 
     def _left(self, files: Sequence[File], sources: SourceFiles) -> list[str]:
-        """Return the text left of the columns: a heading, and a line for each row, all of one format."""
+        """Return the text left of the columns: a heading, and a line for each row."""
         cells = [["word", *(["line"] if sources.names else []), *files, "instruction"]]
         for row, place in zip(self.rows, self.places, strict=True):
             counts = [str(self._count(row, file)) for file in files]

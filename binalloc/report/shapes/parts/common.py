@@ -63,7 +63,7 @@ _WHY_THAT_MACHINE = says(
 
 
 class EmulatorJson(TypedDict):
-    """These fields say by which emulator a run was emulated."""
+    """These fields describe the emulator of a run."""
 
     machine: Annotated[str, says("name of the machine")]
     engine: Annotated[str, says("engine of the emulator: `numba` or `python`")]
