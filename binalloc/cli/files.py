@@ -12,6 +12,7 @@ from binalloc.files import FILE_LIMIT, read_bytes, text_of, write_atomically
 
 
 def read_file(file: str) -> bytes:
+    """Return the content of a file or of standard input. Raise UsageError if it cannot be read or is too large."""
     if file != "-":
         return read_bytes(file)
     if sys.stdin is None:
@@ -23,6 +24,7 @@ def read_file(file: str) -> bytes:
 
 
 def shown(file: str) -> str:
+    """Return the name of an input for messages and reports."""
     return "<stdin>" if file == "-" else file
 
 

@@ -14,10 +14,12 @@ Decorator = Callable[[Any], Any]
 
 
 def gathered(name: str, make: Callable[..., Any], *decorators: Decorator) -> Decorator:
-    """Return a decorator that gives a command these options and arguments as one parameter.
+    """Return a decorator that gives a command several options and arguments as one parameter.
 
-    name: the parameter. make: is called with the options' values, each by name; the command gets its result.
-    decorators: click's, for options and arguments, in the order of the help.
+    Args:
+        name: name of the parameter.
+        make: function that makes its value from the values of the options, each by name.
+        decorators: click's decorators for the options and arguments, in the order of the help.
     """
     names = _names(decorators)
 

@@ -91,7 +91,7 @@ class CommandGroup(click.Group):
         except SystemExit:
             raise
         except BaseException as e:
-            interrupted = isinstance(e, click.exceptions.Abort) and e.__cause__ is not None  # click's way of saying it
+            interrupted = isinstance(e, click.exceptions.Abort) and e.__cause__ is not None  # so click reports Ctrl-C
             code = _end(e.__cause__ or e if interrupted else e, "--json" in given)
         sys.exit(code)
 

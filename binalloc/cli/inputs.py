@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def machine_model(name: str) -> Machine:
+    """Load a machine model by the name or the path of its file. Raise UsageError if there is no such machine."""
     from binalloc.models.machines.reader import load_machine
 
     return load_machine(name)
@@ -41,12 +42,13 @@ def machine_from(module: Module, kernel: str | None, given: str | None, machine:
     return why_that_machine(module, kernel, given, machine)
 
 
-def told_machine(module: Module, kernel: str | None, given: str | None, machine: Machine) -> OnMachine:
-    """Return the fields of --json on the machine: the one that the command took, and why."""
+def machine_fields(module: Module, kernel: str | None, given: str | None, machine: Machine) -> OnMachine:
+    """Return the fields of --json on the machine that the command took, and why. given: the value of --machine."""
     return {"machine": machine.name, "machine_from": machine_from(module, kernel, given, machine)}
 
 
 def optional_launch(launch: str | None, size: str | None) -> Launch | None:
+    """Load a launch file of one launch; None if none is named. Raise UsageError if only a size is given."""
     if launch is not None:
         from binalloc.launch.file import load_launch
 
@@ -86,6 +88,7 @@ def require_read_paper(readings: tuple[str, ...], policy: str | None) -> None:
 
 
 def optional_profile(profile: str | None) -> Profile | None:
+    """Load a profile; None if no file is named."""
     if profile is None:
         return None
     from binalloc.pipeline.profile import load_profile
@@ -94,7 +97,8 @@ def optional_profile(profile: str | None) -> Profile | None:
 
 
 def optional_launches(launch: str | None, size: str | None) -> Launch | Program | None:
-    """Load a launch file of one launch or of a sequence. Otherwise work as `optional_launch`."""
+    """Load a launch file of one launch or of a sequence; None if none is named. Raise UsageError if only a size is
+    given."""
     if launch is None:
         return optional_launch(launch, size)
     from binalloc.launch.program.file import load_either

@@ -36,6 +36,7 @@ def load_bytes(data: bytes, file: str) -> Module:
 
 
 def _not_ptx(data: bytes, file: str) -> None:
+    """Raise MalformedInput for a file that has to be imported first, and for a cubin."""
     from binalloc.frontend.fatbin.objects import is_cubin, may_hold_code
     from binalloc.frontend.nvcc import is_cuda_source
     from binalloc.frontend.ptx.recognise import is_ptx
@@ -81,6 +82,7 @@ def _scheduled_for(data: bytes, file: str, kernel: str | None) -> str | None:
 
 
 def assemble_file(file: str) -> Module:
+    """Return the module of a file of assembly. Raise MalformedInput if it is a binary, PTX or CUDA source."""
     from binalloc.isa.sets.files import assemble
 
     data = read_file(file)
@@ -187,8 +189,8 @@ def units_of(
 ) -> list[TranslationUnit]:
     """Return the PTX of a file: its own text, the PTX in an object, program, library or fat binary, or nvcc's output.
 
-    data: the file's bytes. architecture: which PTX to take if there are several. machine: nvcc compiles CUDA source for
-    it. Notes on stderr say what is left out.
+    data: the file's bytes. architecture: which PTX to take if there are several; None for the usual choice. machine:
+    machine for which nvcc compiles CUDA source; None for nvcc's default. Notes on stderr say what is left out.
     """
     from binalloc.frontend.fatbin.choose import choose
     from binalloc.frontend.nvcc import is_cuda_source
@@ -265,9 +267,11 @@ def imported_units(
     skip: bool = False,
     stack: int | None = None,
 ) -> Imported:
-    """Import PTX. If kernels are refused and others can be imported, the error says how to import those.
+    """Import PTX. If kernels are refused and others can be imported, the error says how to import the others.
 
-    Notes on stderr say which directives are ignored.
+    kernels: names of the kernels to import; None for all. block_dim: block size of all launches, to be recorded. skip:
+    whether kernels that cannot be imported are left out without an error. stack: bytes of each thread's stack for
+    recursion; None for the default. Notes on stderr say which directives are ignored.
     """
     from binalloc.frontend.ignored import sentence
     from binalloc.frontend.importer import import_units
@@ -282,8 +286,8 @@ def imported_units(
     except NotImportable as error:
         if error.importable:
             rest = ", ".join(error.importable)
-            error.also(f"`binalloc import-ptx --skip-unsupported` imports the kernels that are not concerned: {rest}.")
+            error.also(f"`binalloc import-ptx --skip-unsupported` imports the other kernels: {rest}.")
         raise
-    for file in dict.fromkeys(told.file for told in imported.ignored):
-        note(f"{file}: ignored: {sentence([told for told in imported.ignored if told.file == file])}")
+    for file in dict.fromkeys(one.file for one in imported.ignored):
+        note(f"{file}: ignored: {sentence([one for one in imported.ignored if one.file == file])}")
     return imported

@@ -36,7 +36,7 @@ class CycleSpan(click.types.StringParamType):
         found = re.fullmatch(r"([0-9]{0,18}):([0-9]{0,18})", value)
         first, last = (int(part) if part else None for part in found.groups()) if found else (1, 0)
         if last is not None and (first or 0) >= last:
-            self.fail(f"{value!r} is not FROM:TO, the first cycle and the one behind the last.", param, ctx)
+            self.fail(f"{value!r} is not FROM:TO, the first cycle and the one after the last.", param, ctx)
         return first or 0, last
 
 
@@ -124,14 +124,14 @@ def refuse_alone(context: click.Context) -> None:
 class Observed:
     """The record holds what to show of a run while it lasts, as the options give it."""
 
-    trace: str | None
-    trace_window: tuple[int, int | None] | None
-    trace_every: int | None
-    trace_limit: int
-    trace_counters: int
-    watches: tuple[str, ...]
-    watch_limit: int
-    breaks: tuple[str, ...]
+    trace: str | None  #: file of the trace
+    trace_window: tuple[int, int | None] | None  #: first cycle to trace, and the cycle after the last
+    trace_every: int | None  #: period in cycles of which the first cycles are traced
+    trace_limit: int  #: most events of the trace
+    trace_counters: int  #: cycles between samples of counters
+    watches: tuple[str, ...]  #: bytes of global memory to watch
+    watch_limit: int  #: most accesses to report
+    breaks: tuple[str, ...]  #: places to stop at
 
     def wanted(self, *, quiet: bool) -> Observation:
         """Convert the options to the library's record. quiet: accesses are not printed, as --json reports them.
@@ -146,7 +146,7 @@ class Observed:
         trace = self._trace()
         return Observation(
             trace, self.watches, self.breaks, self.watch_limit, lambda access: note(access_line(access)), not quiet,
-            None if trace is None else lambda found: tell_left_out(found, trace.options),
+            None if trace is None else lambda found: note_left_out(found, trace.options),
         )  # fmt: skip
 
     def _trace(self) -> TraceFile | None:
@@ -167,8 +167,8 @@ class Observed:
 observe_options = gathered("observed", Observed, *_TRACE, *_WATCH)
 
 
-def tell_left_out(found: WrittenTrace, wanted: TraceOptions) -> None:
-    """Say on stderr how many instructions a trace leaves out, and why."""
+def note_left_out(found: WrittenTrace, options: TraceOptions) -> None:
+    """Print on stderr how many instructions a trace leaves out, and why. options: the options of the trace."""
     counts = found.counts
     if not counts.left_out and counts.full_at_cycle is None:
         return
@@ -178,6 +178,6 @@ def tell_left_out(found: WrittenTrace, wanted: TraceOptions) -> None:
         note(f"{text}, as they are in none of its windows")
     else:
         note(
-            f"{text}: it was full, {wanted.limit:,} events, in cycle {counts.full_at_cycle:,}; see --trace-limit, "
+            f"{text}: it was full, {options.limit:,} events, in cycle {counts.full_at_cycle:,}; see --trace-limit, "
             "--trace-window, --trace-every"
         )

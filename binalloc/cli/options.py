@@ -26,10 +26,10 @@ def integer(low: int = -INTEGER_LIMIT, high: int = INTEGER_LIMIT) -> click.IntRa
 
 
 _PIECE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
-
-
-_DIMENSIONS = 3  # of a block: x, y and z
+"""A number or a range of numbers. Nine digits are always below INTEGER_LIMIT."""
+_DIMENSIONS = 3  # dimensions of a block: x, y and z
 _SIZE = re.compile(r"\s*[0-9]{1,9}\s*")
+"""A size of a block along one axis, as in `_PIECE`."""
 
 
 class Ranges(click.types.StringParamType):
@@ -180,6 +180,7 @@ def refuse_for_one_launch(context: click.Context) -> None:
 
 
 def all_of(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """Return a decorator that applies several decorators, so that their options are in this order in the help."""
     def apply(function: F) -> F:
         for decorator in reversed(decorators):
             function = decorator(function)

@@ -44,7 +44,7 @@ ROWS: dict[str, Decorator] = {
     "profile": profile_option,
     "inline": inline_option,
     "explain": click.option(
-        "--explain", is_flag=True, help="Say for each value that left the registers why, and where it went."
+        "--explain", is_flag=True, help="Say for each spilled value why it is spilled, and where to."
     ),
     "emulate": emulate_option,
 }
@@ -55,20 +55,20 @@ ROWS: dict[str, Decorator] = {
 class GivenRequest:
     """The record holds the options as given; None, or "" for names of tables, means that the option was not given."""
 
-    registers: int | None = None
-    slots: int | None = None
-    blocks: int | None = None
-    automatic: bool = False
-    block: str | None = None
-    policy: str | None = None
-    readings: tuple[str, ...] = ()
-    allocator: str = ""
-    solver_limit: float | None = None
-    layout: str = ""
-    profile: str | None = None
-    inline: str = ""
-    explain: bool = False
-    emulate: bool | None = None
+    registers: int | None = None  #: registers per thread
+    slots: int | None = None  #: slots per thread
+    blocks: int | None = None  #: blocks per SM
+    automatic: bool = False  #: whether --auto is given
+    block: str | None = None  #: block size, as text
+    policy: str | None = None  #: name of the policy that chooses the number of blocks
+    readings: tuple[str, ...] = ()  #: departures of the policy `unified` from the printed listing
+    allocator: str = ""  #: name of the allocator
+    solver_limit: float | None = None  #: deterministic time of the solver for each function, in seconds
+    layout: str = ""  #: name of the layout of the stack of slots
+    profile: str | None = None  #: file of the profile that weights code
+    inline: str = ""  #: which calls are inlined first
+    explain: bool = False  #: whether spilled values are explained
+    emulate: bool | None = None  #: whether versions are run; None to run them if there is a launch
 
     def require_consistent(self) -> None:
         """Raise UsageError if options contradict each other, or if an option needs another one that is missing."""

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 class GivenSource:
     """The record holds a binary's options as they were given."""
 
-    file: str  #: `-` for standard input
-    kernel: str | None
-    machine: str | None  #: a name or a file
-    launch: str | None  #: launch file
+    file: str  #: path of the binary; `-` for standard input
+    kernel: str | None  #: name of the kernel
+    machine: str | None  #: name of a machine, or path of its file
+    launch: str | None  #: path of the launch file
     size: str | None  #: name of one of the launch file's sizes
 
     def any(self) -> Launch | Program | None:

@@ -24,6 +24,7 @@ class RowName(click.types.StringParamType):
         self.module, self.table = module, table
 
     def rows(self) -> Mapping[str, Any]:
+        """Return the rows of the table, by name."""
         found: Mapping[str, Any] = getattr(importlib.import_module(self.module), self.table)
         return found
 
@@ -93,6 +94,7 @@ policy_option = row_option("--policy", "binalloc.pipeline.policies.table", "POLI
 
 
 def reading_option(command: Any) -> Any:
+    """Add the option --reading to a command."""
     return click.option(
         "--reading", "readings", multiple=True, metavar="NAME",
         help="Where --policy unified departs from the printed listing: no-textures or spills (what counts as "
@@ -101,6 +103,7 @@ def reading_option(command: Any) -> Any:
 
 
 def solver_limit_option(command: Any) -> Any:
+    """Add the option --solver-limit to a command. Its default is read from the allocator's module."""
     from binalloc.transform.allocators.allocator import SOLVER_LIMIT
 
     return click.option(

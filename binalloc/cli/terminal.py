@@ -34,6 +34,7 @@ def end_line() -> None:
 
 
 def fail(message: str, code: int) -> NoReturn:
+    """Print an error on stderr, and end the process with an exit code."""
     note(f"error: {message}")
     sys.exit(code)
 
@@ -61,7 +62,7 @@ def to_stdout(data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except OSError as error:
-        # what is left in the buffer must not fail once more when the interpreter ends
+        # the rest of the buffer must not fail once more when the interpreter ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise
@@ -76,28 +77,30 @@ class Ended(Exception):
 
 
 class Pulse:
-    """The pulse shows what the running command does: its last message (`tell`) or its name, and the seconds so far.
+    """The pulse shows what the running command does: its last message or its name, and the seconds so far.
 
     On a terminal it is one line, rewritten in place, that appears after AFTER seconds at the latest. Elsewhere it is a
-    new line every EVERY seconds. Somebody must call `beat` regularly; `pulsing` does so once a second.
+    new line every EVERY seconds. `beat` must be called regularly; `pulsing` does so once a second.
     """
 
     def __init__(self) -> None:
-        self.name = self.text = ""
-        self.on = self.drawn = False
-        self.clock: Callable[[], float] = time.monotonic
-        self.began = self.last = 0.0
+        self.name = self.text = ""  #: name of the command, and its last message
+        self.on = self.drawn = False  #: whether a command runs, and whether its line is on the terminal
+        self.clock: Callable[[], float] = time.monotonic  #: time in seconds
+        self.began = self.last = 0.0  #: time at which the command began, and of the last line elsewhere
 
     def begin(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin to show the command called `name`. clock: returns the time in seconds."""
         self.name, self.text, self.on, self.clock = name, "", True, clock
         self.began = self.last = clock()
 
     def end(self) -> None:
+        """Stop showing the command."""
         self.clear()
         self.on = False
 
-    def tell(self, text: str) -> None:
-        """Set the message on what is being done from now on. A terminal shows it at once."""
+    def message(self, text: str) -> None:
+        """Set the message: what the command does from now on. A terminal shows it at once."""
         self.text = text
         if text and _terminal():
             self._draw(one_line(text))
@@ -166,7 +169,7 @@ def pulsing(name: str) -> Iterator[None]:
 def progress(quiet: bool) -> Iterator[Callable[[str], None]]:
     """Give a function that takes progress messages for `Pulse`. quiet: messages are dropped, as for --json."""
     try:
-        yield (lambda _: None) if quiet else PULSE.tell
+        yield (lambda _: None) if quiet else PULSE.message
     finally:
         PULSE.text = ""
         PULSE.clear()

@@ -64,12 +64,15 @@ def executor_of(dask: str | None, jobs: int | None, options: RunOptions, most: i
 
 
 def fail_interrupted(folder: Path, code: int) -> NoReturn:
-    """End a command that was interrupted. folder: keeps its finished runs."""
-    fail(f"interrupted; what has been run is kept in {folder}: the same command goes on from there", code)
+    """End the process after an interruption. folder: folder of the finished runs. code: exit code."""
+    fail(f"interrupted; finished runs are kept in {folder}: the same command goes on from there", code)
 
 
 def judge_rows(rows: Sequence[Row], what: str) -> None:
-    """Exit with code 1 if results differ from the original's, or if nothing could be run. what: the rows, in words."""
+    """End the process with code 1 if results differ from the original's, or if nothing could be run.
+
+    what: word for the rows, in the plural.
+    """
     from binalloc.pipeline.steps.row import OK
 
     different = sum(row.same_results is False for row in rows)

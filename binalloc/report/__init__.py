@@ -1,1 +1,1 @@
-"""What users read: plain text for terminals and the dictionaries behind every `--json`."""
+"""This room makes what users read: plain text for terminals, and the dictionaries that `--json` prints."""

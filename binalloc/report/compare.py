@@ -1,4 +1,4 @@
-"""Allocators side by side, as JSON and as text."""
+"""This module reports a comparison of allocators, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _HEADER = (
     "cost", "bound", "gap", "CPU s",
 )  # fmt: skip
 _WIDTHS = (9, 5, 9, 4, 4, 5, 5, 5, 5, 6, 9, 9, 5, 6)
-"""Of columns, at least: rows come before those behind them are known."""
+"""Least widths of the columns. They cannot follow from the rows, as a row is printed before later ones are known."""
 
 
 def comparison_json(found: Comparison) -> ComparisonJson:
-    """Return what was found."""
+    """Return the comparison as `compare-allocators --json` prints it."""
     request = found.request
     return {
         "machine": request.machine.name,
@@ -48,7 +48,7 @@ def comparison_json(found: Comparison) -> ComparisonJson:
 
 
 class PrintedComparison:
-    """Prints a table for each kernel, whose rows come one after the other. say: is given the text piece by piece."""
+    """The printer writes a table for each kernel, and each row as soon as it is known. say: prints a piece of text."""
 
     def __init__(self, machine: str, allocators: Sequence[str], say: Callable[[str], None]) -> None:
         self.machine, self.say, self.title, self.begun = machine, say, "", False
@@ -56,11 +56,11 @@ class PrintedComparison:
         self.widths = [max(len(h), w, names if h == "allocator" else 0) for h, w in zip(_HEADER, _WIDTHS, strict=True)]
 
     def begin(self, kernel: str) -> None:
-        """Take the next kernel."""
+        """Begin the table of the next kernel."""
         self.title, self.begun = f"{kernel} on {self.machine}\n\n", False
 
     def rows(self, rows: Sequence[Row]) -> None:
-        """Print the feasible rows of a budget."""
+        """Print the rows of one budget, without infeasible ones."""
         feasible = [_cells(_row(row)) for row in rows if not row.reason]
         if not feasible:
             return
@@ -69,7 +69,7 @@ class PrintedComparison:
         self.begun = True
 
     def end(self, kernel: ComparedKernel) -> None:
-        """Print what stands below a kernel's table."""
+        """Print the text after a kernel's table: why rows are missing, and the slots of the vendor's compiler."""
         parts = [] if self.begun else [self.title]
         if kernel.reason:
             parts.append(f"Refused: {kernel.reason}.\n\n")
@@ -81,7 +81,7 @@ class PrintedComparison:
 
 
 def render_legend(found: Comparison) -> str:
-    """Return what the columns mean, and how calls were taken."""
+    """Return the meaning of the columns, and which calls were inlined."""
     request = found.request
     inlined = "" if request.inline == NONE else f"Calls inlined first: {request.inline}.\n"
     partial = "PARTIAL: interrupted, further rows are not known.\n" if found.partial else ""
@@ -111,7 +111,7 @@ def _row(row: Row) -> ComparedRow:
 
 
 def _refusals(rows: Sequence[Row]) -> list[str]:
-    """Return a line for each allocator, number of registers and reason."""
+    """Return a line for each allocator, number of registers and reason, with all slots to which the reason applies."""
     slots: dict[tuple[str, int | None, str], list[int | None]] = {}
     for row in rows:
         if row.reason:

@@ -1,4 +1,5 @@
-"""A kernel's own directives in a report: what they bound, what overrides them, and what keeping to them costs."""
+"""This module reports the directives of a kernel's author: what they limit, what overrides them, and what obeying them
+costs."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def directives_json(kept: KeptDirectives) -> DirectivesJson | None:
-    """Return what the directives bound and cost; None where the kernel has none."""
+    """Return the limits that the directives set, and their cost; None where the kernel has no directives."""
     bound = kept.obeyed
     if not bound.said and not bound.smem_spilling:
         return None
@@ -25,12 +26,12 @@ def directives_json(kept: KeptDirectives) -> DirectivesJson | None:
         "registers": bound.registers,
         "blocks": bound.blocks,
         "smem_spilling": bound.smem_spilling,
-        "said": [_said(one, bound.overridden.get(one.text)) for one in bound.said],
+        "said": [_directive(one, bound.overridden.get(one.text)) for one in bound.said],
         "costs": [_costs(one) for one in kept.costs],
     }
 
 
-def _said(one: Directive, overridden_by: str | None) -> DirectiveJson:
+def _directive(one: Directive, overridden_by: str | None) -> DirectiveJson:
     return {
         "text": one.text,
         "registers": one.registers,
@@ -50,23 +51,23 @@ def _costs(one: Cost) -> DirectiveCost:
     }
 
 
-def directives_lines(told: DirectivesJson | None) -> list[str]:
-    """Sentences, none where the kernel says no more than how large its blocks are."""
-    if told is None:
+def directives_lines(found: DirectivesJson | None) -> list[str]:
+    """Return sentences on the directives. There are none where a kernel only states its block size, to no effect."""
+    if found is None:
         return []
-    said = [d for d in told["said"] if not _of_no_account(d, told["demand"])]
-    if not said and not told["smem_spilling"]:
+    shown = [d for d in found["said"] if not _without_effect(d, found["demand"])]
+    if not shown and not found["smem_spilling"]:
         return []
-    lines = [f"{_meant(d)}." for d in said]
-    if told["smem_spilling"]:
+    lines = [f"{_meaning(d)}." for d in shown]
+    if found["smem_spilling"]:
         lines.append('.pragma "enable_smem_spilling": spills to shared memory are allowed.')
-    costs = "; ".join(_cost(cost) for cost in told["costs"])
-    return [*lines, f"To keep to them takes {costs}."] if costs else lines
+    costs = "; ".join(_cost(cost) for cost in found["costs"])
+    return [*lines, f"Obeying them takes {costs}."] if costs else lines
 
 
 def unkept(kernel: Function, machine: Machine) -> list[str]:
-    """Sentences on the directives that an import, which gives all registers, does not keep to on a machine, and on
-    those of which something else is used than they say."""
+    """Return sentences on the directives that an imported kernel exceeds on a machine, as an import limits no
+    registers, and on directives whose stated value is not the one that is used."""
     out = []
     for one in directives(machine, kernel.info):
         if one.note:
@@ -77,13 +78,13 @@ def unkept(kernel: Function, machine: Machine) -> list[str]:
     return out
 
 
-def _of_no_account(d: DirectiveJson, demand: int) -> bool:
-    """Whether it is a block's size that leaves as many registers as the kernel wants."""
+def _without_effect(d: DirectiveJson, demand: int) -> bool:
+    """Return whether the directive is a block size that leaves the kernel all registers that it demands."""
     of_size = d["text"].startswith((".maxntid", ".reqntid")) and not d["note"]
     return of_size and d["registers"] is not None and d["registers"] >= demand
 
 
-def _meant(d: DirectiveJson) -> str:
+def _meaning(d: DirectiveJson) -> str:
     bounds = []
     if d["registers"] is not None:
         bounds.append(f"at most {count(d['registers'], 'register')} per thread")

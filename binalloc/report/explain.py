@@ -1,7 +1,7 @@
-"""`binalloc rewrite --explain`: for each value that left the registers why, where it went, and what that costs.
+"""This module reports `binalloc rewrite --explain`: why each spilled value is spilled, where it is then, and the cost.
 
-Costs are in accesses to a slot, by loops and calls, as the allocator reckons them; local memory counts as several where
-there are no slots. Instructions are those of the input.
+Costs are in accesses to a slot, weighted by loops and calls, as the allocator computes them. Without slots an access to
+local memory counts as several. Instructions are numbered as in the input.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from binalloc.transform.allocate.explain import Candidate, Spilled, Why
 
 Source = Callable[[str, int], tuple[str, int] | None]
-"""(function, instruction) -> file and line, None where the binary names none."""
+"""A function from (function, instruction) to file and line; None where the binary names none."""
 
 
 def explanation(module: Module, explained: Sequence[Spilled]) -> list[SpilledValue]:
-    """One entry per value. module: the input."""
+    """Return the explanation as `rewrite --explain --json` prints it, an entry per value. module: the input."""
 
     def source(function: str, index: int) -> tuple[str, int] | None:
         return module.function(function).source_line(index) if index >= 0 else None
@@ -91,19 +91,19 @@ _COUNTS: tuple[
 
 
 def render_explanation(values: Sequence[SpilledValue], copies: int) -> str:
-    """A few lines for each value, and the sums. copies: new ones between registers."""
+    """Return a few lines for each value, and the sums. copies: number of copies between registers that were added."""
     moved = f"New copies between registers: {copies:,}.\n" if copies else ""
     if not values:
-        return f"\nNothing had to leave the registers.\n{moved}"
+        return f"\nNo value had to be spilled.\n{moved}"
     parts = []
     for name in dict.fromkeys(v["function"] for v in values):
         mine = [v for v in values if v["function"] == name]
-        parts.append(f"\n{one_line(name)}: {count(len(mine), 'value')} away from the registers somewhere\n")
+        parts.append(f"\n{one_line(name)}: {count(len(mine), 'value')} spilled\n")
         for v in mine:
             parts += [one_line(f"  {line}") + "\n" for line in _lines(v)]
     sums = [f"{_costs(sum(v[key] for v in values), sum(v[weight] for v in values))} {key}" for key, weight in _COUNTS]
     parts.append(f"\nIn all: {', '.join(sums)} (in brackets by loops and calls).\n{moved}")
-    parts.append("Costs are in accesses to a slot by loops and calls; words are the input's.\n")
+    parts.append("Costs are in accesses to a slot by loops and calls; instructions are numbered as in the input.\n")
     return "".join(parts)
 
 
@@ -113,8 +113,8 @@ def _costs(number: int, weight: float) -> str:
 
 def _lines(v: SpilledValue) -> list[str]:
     what = [f"{_costs(v[key], v[weight])} {key}" for key, weight in _COUNTS if v[key]]
-    lines = [f"{v['value']}, defined at {_words(v['defined'])}: {_place(v)}; {', '.join(what) or 'no code left'}"]
-    lines.append(f"  away {_away(v)}; accesses weigh {v['accesses']:,g}")
+    lines = [f"{v['value']}, defined at {_words(v['defined'])}: {_place(v)}; {', '.join(what) or 'no spill code'}"]
+    lines.append(f"  spilled {_stretches(v)}; accesses weigh {v['accesses']:,g}")
     for why in v["why"]:
         lines += ["  " + line for line in _why_lines(why)]
     if v["not_recomputed"]:
@@ -135,18 +135,19 @@ def _place(v: SpilledValue) -> str:
         places[-1] += ", where its callers store it"
     if v["recomputed_by"]:
         places.append("recomputed by " + "; ".join(v["recomputed_by"]))
-    return ", ".join(places) or "nowhere, it is not wanted again"
+    return ", ".join(places) or "nowhere, it is not needed again"
 
 
 def _words(indexes: Sequence[int]) -> str:
     return ", ".join("entry" if i < 0 else str(i) for i in indexes) or "-"
 
 
-def _away(v: SpilledValue) -> str:
+def _stretches(v: SpilledValue) -> str:
+    """Return in words where the value is in no register."""
     if v["whole"]:
         return "everywhere between its accesses"
     if v["passed_in_memory"] and not v["away"]:
-        return "until it is loaded behind the entry"
+        return "until it is loaded after the entry"
     stays = sorted(v["away"], key=lambda stay: (stay["after"], stay["until"]))
     return ", ".join(f"from {'entry' if stay['after'] < 0 else stay['after']} to {stay['until']}" for stay in stays)
 
@@ -154,9 +155,9 @@ def _away(v: SpilledValue) -> str:
 def _why_lines(why: SpillReason) -> list[str]:
     place = f" ({why['file']}:{why['line']})" if why["file"] else ""
     inside = f", inside the call of {why['callee']}" if why["callee"] else ""
-    wanted = f"{why['pressure']} registers are wanted, there are {why['capacity']}"
-    lines = [f"why: at {_words([why['at']])}{place}{inside} {wanted}"]
-    cost = f"to leave costs {why['cost']:,g} and relieves {count(why['relieves'], 'point')}"
+    needed = f"{why['pressure']} registers are needed, there are {why['capacity']}"
+    lines = [f"why: at {_words([why['at']])}{place}{inside}: {needed}"]
+    cost = f"spilling it costs {why['cost']:,g} and relieves {count(why['relieves'], 'point')}"
     if why["instead"]:
         cost += "; instead: " + ", ".join(
             f"{other['value']} {other['cost']:,g} for {other['relieves']:,}" for other in why["instead"]

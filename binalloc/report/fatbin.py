@@ -1,58 +1,19 @@
-"""What `binalloc import-ptx --list` tells of the code in a file."""
+"""This module reports the code in a file, for `binalloc import-ptx --list`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
+    from binalloc.frontend.fatbin.entries import FatbinEntry
     from binalloc.report.shapes.commands.importing import EntriesFields
 
 
-class Holds(Protocol):
-    """Where a piece of code lies; see `frontend.fatbin.objects.Holder`."""
-
-    @property
-    def member(self) -> str: ...
-    @property
-    def section(self) -> str: ...
-
-
-class CodePiece(Protocol):
-    """A piece of code; see `frontend.fatbin.entries.FatbinEntry`."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def unit(self) -> int: ...
-    @property
-    def holder(self) -> Holds: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def architecture(self) -> str: ...
-    @property
-    def bits(self) -> int: ...
-    @property
-    def compression(self) -> str: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def unpacked(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def options(self) -> str: ...
-    @property
-    def debug(self) -> bool: ...
-    @property
-    def linked(self) -> bool: ...
-
-
-def entries_to_dict(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> EntriesFields:
-    """All entries of all files, for --json; what is not recorded is null."""
+def entries_to_dict(files: Sequence[tuple[str, Sequence[FatbinEntry]]]) -> EntriesFields:
+    """Return all entries of all files as --json prints them. files: the name of each file, and its entries."""
     return {
         "entries": [
             {
@@ -81,8 +42,8 @@ def entries_to_dict(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> Entries
 _HEAD = ("entry", "unit", "kind", "for", "bits", "packed", "bytes", "unpacked", "in", "source", "options")
 
 
-def render_entries(files: Sequence[tuple[str, Sequence[CodePiece]]]) -> str:
-    """A table for each file."""
+def render_entries(files: Sequence[tuple[str, Sequence[FatbinEntry]]]) -> str:
+    """Return a table for each file. files: the name of each file, and its entries."""
     out = []
     for file, entries in files:
         if not entries:

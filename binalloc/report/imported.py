@@ -1,4 +1,4 @@
-"""`binalloc import-ptx` as JSON and as text."""
+"""This module reports `binalloc import-ptx`, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def import_json(imported: Imported, units: Sequence[TranslationUnit], output: str, size: int) -> ImportFields:
-    """Return what was imported. units: the linked files. output: the written file, of `size` bytes."""
+    """Return the import as `import-ptx --json` prints it. units: the linked files. output: path of the written binary.
+    size: its size in bytes."""
     return {
         "output": output,
         "bytes": size,
@@ -66,7 +67,7 @@ def _text(part: object) -> str | None:
 
 
 def render_import(kernels: Sequence[KernelFigures], output: str) -> str:
-    """Return a table with a row per kernel."""
+    """Return a table with a row per kernel, and a line for each kernel that spills at 255 registers."""
     rows = [
         [
             k.name,

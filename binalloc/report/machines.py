@@ -1,4 +1,4 @@
-"""`binalloc machines`: the machine models and occupancy answers."""
+"""This module reports `binalloc machines`: machine models, and answers to occupancy questions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 
 
 def machines_json(names: list[str]) -> MachinesFields:
-    """Return the named machines in full."""
+    """Return the named machines in full. Raise UsageError for an unknown name."""
     return {"machines": [machine_json(load_machine(name)) for name in names]}
 
 
 def machine_list_json(broken: Callable[[PluginFault], None]) -> MachineListFields:
-    """Return every known machine in short. broken: is handed the error of each machine of an installed package that
-    cannot be read; that machine is left out."""
+    """Return every known machine in short. A machine of an installed package that cannot be read is left out.
+
+    broken: receives the error of each such machine.
+    """
     rows: list[ShortMachine] = []
     for name in list_machines():
         try:
@@ -57,7 +59,7 @@ def machine_list_json(broken: Callable[[PluginFault], None]) -> MachineListField
 
 
 def machine_json(machine: Machine) -> MachineJson:
-    """Return `machine` as plain JSON values: every figure with value, unit and source, then the figures derived from
+    """Return a machine as plain JSON values: all figures with value, unit and source, and the figures derived from
     them."""
     sections: dict[str, dict[str, FigureJson | str]] = {}
     for key, figure in machine.figures:
@@ -89,7 +91,7 @@ def render_machine_list(found: MachineListFields) -> str:
 
 
 def render_machines(found: MachinesFields) -> str:
-    """Return every figure of each machine on a line of its own."""
+    """Return every figure of every machine on a line of its own, indented by section."""
     return "\n".join(_tree(m, 0) for m in found["machines"])
 
 
@@ -110,7 +112,10 @@ def _tree(value: object, depth: int) -> str:
 
 
 def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> OccupancyJson:
-    """Blocks per SM and the limits for one kernel's resources, by capability or by machine."""
+    """Return the occupancy of a kernel with these resources, by compute capability or by machine.
+
+    Raise UsageError unless exactly one of `cc` and `machine` is given, or if it is unknown.
+    """
     if (cc is None) == (machine is None):
         raise UsageError("ask for a capability or for a machine", expected=Hint("one of {cc} and {machine}"))
     target = model_of(cc) if cc is not None else load_machine(str(machine))
@@ -118,7 +123,7 @@ def occupancy_answer(cc: str | None, machine: str | None, use: KernelUse) -> Occ
 
 
 def occupancy_json(result: Occupancy) -> OccupancyJson:
-    """Return `result` as plain JSON values; a limit that does not bind is null."""
+    """Return an occupancy as plain JSON values. The limit of a resource that sets none is null."""
     return {
         "rule": result.rule,
         "cc": result.cc,
@@ -142,12 +147,13 @@ def occupancy_json(result: Occupancy) -> OccupancyJson:
 
 
 def render_occupancy(found: OccupancyJson) -> str:
+    """Return a table of two columns: the fields and their values."""
     rows = [(k, _inline(v)) for k, v in found.items() if k != "limit_mask"]
     return table(["", ""], rows)
 
 
 def _inline(value: object) -> object:
-    """Lists and tables on one line, without their brackets."""
+    """Return lists and objects on one line, without their brackets, and other values as they are."""
     if isinstance(value, dict):
         return ", ".join(f"{k} {'-' if v is None else v}" for k, v in value.items()) or None
     return (", ".join(map(str, value)) or None) if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""The profile that weighs code, as JSON and as a line."""
+"""This module reports by which profile code is weighted, as JSON and as a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def profile_json(profile: Profile) -> WeighingProfile:
-    """Return where a profile comes from."""
+    """Return the origin of a profile: its file, its machine and its warps."""
     return {
         "file": profile.path,
         "machine": profile.machine,
@@ -22,7 +22,7 @@ def profile_json(profile: Profile) -> WeighingProfile:
 
 
 def profile_line(profile: Profile) -> str:
-    """Return a line that says whose executions weigh the code, in place of its loops."""
+    """Return a line that names the run whose executions weight the code, in place of its loops."""
     partial = ", which was stopped before its end" if profile.partial else ""
     name = one_line(profile.path) or "profile"
     return f"Weights: executions of the run of {name}{partial}, by {count(profile.entered, 'warp')}, not loops.\n"

@@ -1,4 +1,4 @@
-"""The report of a program's rewrite: each kernel before and after, what its launches took, and the whole."""
+"""This module reports the rewrite of a program: each kernel and its launches before and after, and the whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def rewritten_program_json(done: RewrittenProgram) -> ProgramOutcomeJson:
-    """What `--json` prints."""
+    """Return what `rewrite --json` prints for a sequence of launches, without `schema_version`."""
     request, before, after = done.request, done.original, done.rewritten
     return {
         "program": done.program.path,
@@ -54,6 +54,7 @@ def _kernel(outcome: Outcome, before: Ran, after: Ran) -> ProgramKernel:
 
 
 def _speedup(before: int, after: int) -> float | None:
+    """Return cycles before over cycles after; None where there were none after."""
     return rounded(per(before, after))
 
 
@@ -64,7 +65,7 @@ def _cells(k: ProgramKernel, side: Literal["original", "rewritten"]) -> list[obj
 
 
 def render_rewritten_program(found: ProgramOutcomeJson) -> str:
-    """The kernels in a table, then the whole program."""
+    """Return the kernels in a table, and the results and the speedup of the whole program."""
     lines = [f"{one_line(found['program'] or 'program')} on {found['machine']}, allocator {found['allocator']}\n\n"]
     head = ["kernel", "version", "registers", "slots", "local B", "blocks/SM", "instructions"]
     rows: list[list[object]] = []
@@ -85,5 +86,5 @@ def render_rewritten_program(found: ProgramOutcomeJson) -> str:
     speedup = "" if found["speedup"] is None else f", speedup {found['speedup']:.3f}"
     lines.append(f"All {count(launches['original'], 'launch', 'launches')}: cycles {cycles['original']:,} and ")
     lines.append(f"{cycles['rewritten']:,}{speedup} (emulated).\n")
-    lines.append("Speedups are over the input as it is: what another order gains is in them.\n")
+    lines.append("Speedups are over the input as it is: they include what another order gains.\n")
     return "".join(lines)

@@ -1,4 +1,4 @@
-"""The report of one rewrite, as text."""
+"""This module reports the rewrite of one kernel as text."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ROWS: tuple[
 
 
 def render_outcome(outcome: Outcome) -> str:
-    """Original beside rewritten, the verdict, the speedup and its parts, and the levels a search looked at."""
+    """Return the original beside the rewrite, the verdict, the speedup with its factors, and the levels of a search."""
     request = outcome.request
     lines = [f"{request.kernel} on {request.machine.name}, allocator {request.allocator}\n\n"]
     lines.append(_side_by_side(outcome))
     if outcome.given.allocated:
         lines.append(_not_as_given(outcome))
-    said = directives_json(outcome.directives) if outcome.directives else None
-    lines += [f"{line}\n" for line in directives_lines(said)]
+    stated = directives_json(outcome.directives) if outcome.directives else None
+    lines += [f"{line}\n" for line in directives_lines(stated)]
     lines.append("\n")
     if outcome.kept_original:
         lines.append(f"The original is kept: {outcome.reason}.\n")
@@ -71,18 +71,18 @@ def render_outcome(outcome: Outcome) -> str:
 
 
 def _not_as_given(outcome: Outcome) -> str:
-    """Why what speedups are over is not the input."""
+    """Return why speedups are not over the input itself: it needs more registers than it may have."""
     own = outcome.directives
-    said = own.obeyed.binding(own.demand) if own else []
+    binding = own.obeyed.binding(own.demand) if own else []
     more = "The input asks for more registers than the machine gives"
-    if own and said:
-        allow = "allows" if len(said) == 1 else "allow"
-        more = f"The input has {count(own.demand, 'register')}, more than {' and '.join(said)} {allow}"
+    if own and binding:
+        allow = "allows" if len(binding) == 1 else "allow"
+        more = f"The input has {count(own.demand, 'register')}, more than {' and '.join(binding)} {allow}"
     return f"\n{more}: original is allocator {outcome.given.allocated} there.\n"
 
 
 def _side_by_side(outcome: Outcome) -> str:
-    """The original, its other order where speedups are over that, and what became of it."""
+    """Return a table of the original and the rewrite, and the original in another order if speedups are over that."""
     sides = {"original": outcome.given, "ordered": outcome.original, "rewritten": outcome.rewritten}
     if outcome.original is outcome.given or outcome.by_order_alone:
         del sides["ordered"]
@@ -96,7 +96,7 @@ def _side_by_side(outcome: Outcome) -> str:
 
 
 def _ordering(outcome: Outcome) -> str:
-    """What order alone gains."""
+    """Return a sentence on the gain of another order alone; "" where there is none."""
     if outcome.original is outcome.given or outcome.ordering is None:
         return ""
     return (
@@ -109,8 +109,8 @@ _STATUS = {"optimal": "proven optimal", "feasible": "limit hit, the best so far"
 
 
 def _solver(reports: Sequence[SolverReport]) -> str:
-    """What an exact solver said of each function: cost of what was taken, a bound of any choice's, and how far it
-    came."""
+    """Return a table of an exact solver's answers: the cost of the choice for each function, a lower bound on the cost
+    of any choice, and whether the solver finished."""
     if not reports:
         return ""
     shown = [solver_json(report) for report in reports]
@@ -122,7 +122,7 @@ def _solver(reports: Sequence[SolverReport]) -> str:
 
 
 def _levels(tried: Sequence[Tried]) -> str:
-    """What was looked at, and by which allocators, where there are several."""
+    """Return a table of the levels that were tried, with their allocators where there are several."""
     header = ["level", "registers", "used", "slots", "used", "local bytes", "resident", "cycles", "note"]
     rows = [_tried(t) for t in tried]
     names = [t.version.allocator or "-" if t.version else "" for t in tried]
@@ -133,21 +133,21 @@ def _levels(tried: Sequence[Tried]) -> str:
 
 
 def _tried(t: Tried) -> list[object]:
-    """A level: blocks asked for, what it may use and what it does use, blocks resident, cycles."""
+    """Return the row of a level: its blocks, the resources that it allows and uses, resident blocks, cycles, note."""
     v = t.version
     used = (v.registers, v.slots, v.local_bytes, v.blocks_per_sm, _cycles(v)) if v else (None,) * 5
     return [t.budget.blocks, t.budget.registers, used[0], t.budget.slots, *used[1:], t.reason]
 
 
 def _cycles(v: Version) -> object:
-    """The cycles of a version, or their range in words where it is wide."""
+    """Return the cycles of a version, or their range in words if delays change them by more than LIMIT."""
     if v.cycles is None or change(v.cycles, v.skewed) <= LIMIT:
         return v.cycles
     return cycles_text(v.cycles, cycles_range(v.cycles, v.skewed))
 
 
 def _of_parts(outcome: Outcome) -> str:
-    """How much of the grid was run, if not all, and how far off that may be."""
+    """Return which part of the grid was run, and the error of the estimate; "" where all of it was run."""
     parts = outcome.original.sampled
     if parts is None or outcome.error is None:
         return ""
@@ -155,6 +155,7 @@ def _of_parts(outcome: Outcome) -> str:
 
 
 def _results(outcome: Outcome) -> str:
+    """Return a sentence on whether the emulated results are the same."""
     same = outcome.same_results
     if same is None:
         return "Not emulated." if outcome.original.cycles is None else "Results were not compared: parts were emulated."

@@ -1,4 +1,4 @@
-"""The rows of a sweep as a file, as a dictionary and as text."""
+"""This module reports the rows of a sweep as a file, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ _SHOWN = {
     "registers": "registers", "slots": "slots", "blocks_per_sm": "resident", "local_bytes": "local B",
     "cycles": "cycles", "speedup": "speedup", "status": "status",
 }  # fmt: skip
-"""What text shows of a row, and how it calls it."""
+"""Columns of a row that the text shows, and their headings."""
 
 
 def csv_bytes(rows: Sequence[Row]) -> bytes:
-    """A line of names, then a line for each row; nothing for None, true and false for flags."""
+    """Return the rows as CSV: a line of names, and a line for each row. None is an empty cell; flags are true or
+    false."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.name for column in COLUMNS])
@@ -41,7 +42,7 @@ def _cell(value: Value) -> object:
 
 
 def parquet_bytes(rows: Sequence[Row]) -> bytes:
-    """The same as a Parquet file. Needs `require_parquet`."""
+    """Return the rows as a Parquet file. Precondition: `require_parquet` has not raised an error."""
     import pyarrow
     from pyarrow import parquet
 
@@ -58,12 +59,12 @@ def parquet_bytes(rows: Sequence[Row]) -> bytes:
 
 
 def _plain(value: Value) -> Value:
-    """Without what UTF-8 cannot hold, as names of files may."""
+    """Return a value with its characters that UTF-8 cannot encode as escapes. Names of files may have such ones."""
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 def require_parquet() -> None:
-    """UsageError where nothing is installed that writes Parquet."""
+    """Raise UsageError if PyArrow is not installed."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
@@ -74,13 +75,16 @@ def require_parquet() -> None:
 
 
 def counts(rows: Sequence[Row]) -> dict[str, int]:
-    """How many rows there are of each status."""
+    """Return the number of rows of each status."""
     found = Counter(row.status for row in rows)
     return {status: found[status] for status in STATUSES}
 
 
 def sweep_json(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, output: str | None) -> SweepFields:
-    """Return what `sweep --json` prints, without what was asked for."""
+    """Return what `sweep --json` prints, without the version and the machines.
+
+    partial: whether the sweep was interrupted. cache: folder of finished runs. output: written file, None for none.
+    """
     return {
         "partial": partial,
         "cache": cache,
@@ -88,18 +92,18 @@ def sweep_json(rows: Sequence[Row], tally: Tally, partial: bool, cache: str, out
         "done": tally.done,
         "cached": tally.cached,
         "counts": counts(rows),
-        # columns are made from a table of names: a test compares that with the shape
+        # columns are made from a table of names, which a test compares with the shape
         "rows": [cast("SweepRowJson", columns_of(row)) for row in rows],
     }
 
 
 def render_rows(rows: Sequence[Row]) -> str:
-    """The columns that matter most, and why there are no figures where there are none, or no allocator's."""
+    """Return a table of the most important columns, and the reasons of rows that lack figures or an allocator."""
     text = table(list(_SHOWN.values()), [[getattr(row, name) for name in _SHOWN] for row in rows], left=4)
     reasons: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         if row.reason:
-            by = "" if row.status == OK else f"{row.allocator}"  # nobody's, where the original ran
+            by = "" if row.status == OK else f"{row.allocator}"  # a reason beside OK is the original's
             at = f"{by} at {row.blocks}".strip() if row.blocks is not None else by
             reasons.setdefault((row.kernel, row.machine, row.reason), []).append(at)
     lines = [
@@ -110,6 +114,6 @@ def render_rows(rows: Sequence[Row]) -> str:
 
 
 def render_counts(rows: Sequence[Row]) -> str:
-    """A line that says how the rows ended."""
+    """Return a line with the number of rows by status."""
     ended = ", ".join(f"{number:,} {status}" for status, number in counts(rows).items() if number)
     return f"{count(len(rows), 'row')}: {ended}.\n"

@@ -1,4 +1,4 @@
-"""Plain aligned text tables; no colour, so that they survive a pipe."""
+"""This module makes aligned text tables, without colour, so that they can be read from a pipe too."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from binalloc.printable import one_line
 
 
 class TextTable(NamedTuple):
-    """A table before it is text."""
+    """A text table has a heading for each column, and rows of values that are not text yet."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[object]]
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1, widths: Sequence[int] = ()) -> str:
-    """Columns aligned right, the first `left` ones left, at least `widths` wide. None prints as -, floats with three
-    decimals, foreign text as `printable` has it."""
+    """Return a table as text: a line of headings, a line of dashes, and a line for each row.
+
+    left: number of columns from the first that are aligned left; the others are aligned right. widths: least widths of
+    the columns, in characters. Cells are printed as `cell` does.
+    """
     text = [[cell(v) for v in row] for row in rows]
     header = [one_line(h) for h in header]
     least = widths or [0] * len(header)
@@ -31,6 +34,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], left: int = 1
 
 
 def cell(value: object) -> str:
+    """Return a value as one cell prints it: None as -, flags as yes or no, floats with three decimals, integers with
+    separators, and other values as text that is safe for a terminal."""
     if value is None:
         return "-"
     if isinstance(value, bool):

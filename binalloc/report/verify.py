@@ -1,8 +1,9 @@
-"""`binalloc verify` as JSON and as text."""
+"""This module reports `binalloc verify`, as JSON and as text."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     )
     from binalloc.verify.hazards.check import Hazard
 
-MOST_NOTES = 5  # a binary of many kernels has one for each: the first tell what kind they are
-SHOWN = 20  # findings in a text: about a screen; --json has all
+MOST_NOTES = 5  # notes in the text: a binary of many kernels has one for each, and the first show their kind
+SHOWN = 20  # findings in the text: about a screen; --json has all
 
 
 def verification_json(found: Verification) -> VerificationJson:
-    """Return what was found."""
+    """Return a verification as `verify --json` prints it, without `schema_version`."""
     proof, runs = found.proof, found.runs
     return {
         "verified": found.verified,
@@ -105,19 +106,18 @@ def _first_store(first: FirstStore) -> FirstStoreJson:
 
 
 def _value(v: Shown) -> int | float | str:
-    """Return a value as JSON has it: NaN, infinities and complex numbers as text."""
+    """Return a value as JSON can hold it: NaN, infinities and complex numbers as text."""
     return v if isinstance(v, int) or (isinstance(v, float) and math.isfinite(v)) else str(v)
 
 
 def render_verification(found: VerificationJson) -> str:
+    """Return the verdicts of the check, of the control codes, of the runs and of the limits, with their findings."""
     lines = []
     if found["checked"] is not None:
         names = [name for name in found["kernels"] if name not in found["unchanged"]]
         what = ", ".join(names) or f"no kernel {'that changed' if found['kernels'] else 'in common'}"
         lines.append(f"{what}: symbolic check {'passed' if found['checked'] else 'FAILED'}\n")
-    lines += [f"  {text}\n" for text in found["findings"][:20]]
-    if len(found["findings"]) > 20:
-        lines.append(f"  and {len(found['findings']) - 20} more\n")
+    lines += _findings(found["findings"])
     lines += [f"  note: {text}\n" for text in found["notes"][:MOST_NOTES]]
     if len(found["notes"]) > MOST_NOTES:
         lines.append(f"  and {count(len(found['notes']) - MOST_NOTES, 'more note')}\n")
@@ -141,22 +141,26 @@ def render_verification(found: VerificationJson) -> str:
     return "".join(lines)
 
 
+def _findings(texts: Sequence[str]) -> list[str]:
+    """Return the first findings as lines, and how many more there are."""
+    more = [f"  and {len(texts) - SHOWN} more\n"] if len(texts) > SHOWN else []
+    return [*(f"  {text}\n" for text in texts[:SHOWN]), *more]
+
+
 def _render_control_codes(found: ControlCodesJson) -> str:
-    """As lines, the verdict first."""
+    """Return the result of the hazard check as lines, the verdict first."""
     lines = []
     if found["machines"]:
         count = len(found["hazards"])
         verdict = "no hazard" if not count else "1 HAZARD" if count == 1 else f"{count} HAZARDS"
         lines.append(f"control codes: {verdict} on {', '.join(found['machines'])}\n")
-    lines += [f"  {text}\n" for text in found["findings"][:SHOWN]]
-    if len(found["findings"]) > SHOWN:
-        lines.append(f"  and {len(found['findings']) - SHOWN} more\n")
+    lines += _findings(found["findings"])
     lines += [f"control codes NOT CHECKED: {text}\n" for text in found["notes"]]
     return "".join(lines)
 
 
 def _render_limits(found: VerificationJson) -> str:
-    """A line where all limits are kept, else one for each that is not; nothing where there are none."""
+    """Return one line if all limits are kept, else a line for each that is exceeded; "" without limits."""
     if found["within_limits"]:
         kept = (f"{r['kernel']} {r['counter']} {r['found']:,} of at most {r['limit']:,}" for r in found["limits"])
         return f"limits kept: {'; '.join(kept)}\n"

@@ -1,4 +1,4 @@
-"""Versions of a kernel, the levels that a search looked at, and the outcome of a rewrite, as JSON."""
+"""This module has versions of a kernel, the levels of a search, and the outcome of a rewrite, as JSON."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 FACTORS: tuple[Literal["occupancy", "local_traffic", "slots", "spills"], ...] = (
     "occupancy", "local_traffic", "slots", "spills",
 )  # fmt: skip
-"""The factors that a speedup may have (`pipeline.split_speedup`), in this order."""
+"""Factors that a speedup may have (`split_speedup` in `pipeline/pipeline.py`), in the order of the report."""
 
 
 def version_json(row: Row) -> VersionJson:
-    """Return the resources of a version, and its cycles where it was run."""
+    """Return the resources of a version, and its cycles if it was run."""
     return {
         "registers": known(row.registers),
         "slots": known(row.slots),
@@ -49,14 +49,14 @@ def _range(row: Row) -> list[int] | None:
 
 
 def _sampled(found: Sampled | None) -> SampledJson:
-    """Return what cycles are estimated from; nulls where all blocks were run, or none."""
+    """Return from which part of the grid cycles are estimated; nulls where all blocks were run, or none."""
     if found is None:
         return {"blocks": None, "grid": None, "error": None}
     return {"blocks": found.blocks, "grid": found.grid, "error": round(found.error, 4)}
 
 
 def level_json(row: Row) -> LevelJson:
-    """Return a level that was looked at."""
+    """Return a level of a search: the resources that it allows, and the version that was made for it."""
     return {
         "blocks": known(row.blocks),
         "registers": known(row.registers_allowed),
@@ -88,7 +88,7 @@ def solver_json(report: SolverReport) -> SolverJson:
 
 
 def speedup_parts(parts: Mapping[str, float]) -> SpeedupParts:
-    """Return the factors of a speedup, those that there are."""
+    """Return the factors of a speedup. A factor that does not apply is left out."""
     found: SpeedupParts = {}
     for name in FACTORS:
         if name in parts:
@@ -131,5 +131,5 @@ def outcome_to_dict(outcome: Outcome) -> OutcomeJson:
 
 
 def rounded(value: float | None) -> float | None:
-    """Return a figure with the four decimals that reports have; None if it is not known."""
+    """Return a figure with four decimals, as in all reports; None if it is not known."""
     return None if value is None else round(value, 4)

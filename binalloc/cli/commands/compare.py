@@ -31,7 +31,7 @@ from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, sa
 if TYPE_CHECKING:
     from binalloc.report.shapes.commands.compare import CompareJson
 
-_DIGITS = 4  # of a number in a list: no machine has as many registers or slots per thread as 10,000
+_DIGITS = 4  # most digits of a number in a list: no machine has 10,000 registers or slots per thread
 
 
 class Counts(click.types.StringParamType):
@@ -98,11 +98,11 @@ def compare(
     model = machine_of(module, names[0], machine, runs=False)
     with progress(as_json) as show:
         request = Request(machine=model, launch=loaded, profile=counted, progress=show, **wanted.fields())
-        tell = (lambda _: None) if as_json else say
+        write = (lambda _: None) if as_json else say
         asked = allocators or tuple(ALLOCATORS)
-        printed = PrintedComparison(model.name, asked, tell)
+        printed = PrintedComparison(model.name, asked, write)
         found = compare_kernels(module, request, names, registers, slots or (), asked, printed)
-        tell(render_legend(found))
+        write(render_legend(found))
     if as_json:
         shown: CompareJson = {
             "schema_version": SCHEMA_VERSION,
@@ -113,4 +113,4 @@ def compare(
     if found.partial:
         fail("interrupted; the rows so far are printed", 4)
     if all(row.reason for one in found.kernels for row in one.rows):
-        fail("no allocator can do with any of these budgets", 1)
+        fail("no allocator fits any of these budgets", 1)

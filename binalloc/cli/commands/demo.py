@@ -55,6 +55,6 @@ def demo(
     else:
         say(render_demo(found))
     if code:
-        fail("interrupted; the samples measured by then are all there is", code)
+        fail("interrupted; only the samples that were finished are shown", code)
     if not done.verified:
         sys.exit(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from binalloc.cli.files import check_output, not_over, read_file, shown, write_output
-from binalloc.cli.inputs import machine_model, machine_of, told_machine
+from binalloc.cli.inputs import machine_fields, machine_model, machine_of
 from binalloc.cli.load import entries_of, imported_for, imported_units, units_of
 from binalloc.cli.options import all_of, block_of, json_option, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, note, print_json, progress, say
@@ -52,7 +52,7 @@ def import_ptx(
 
     _each_once(files)
     if listing:
-        _tell_entries(files, output, as_json)
+        _print_entries(files, output, as_json)
         return
     check_output(output, as_json)
     block = block_of(block_dim)
@@ -89,7 +89,7 @@ def import_ptx(
         found: ImportJson = {
             "schema_version": SCHEMA_VERSION,
             **import_json(imported, units, output, len(data)),
-            **told_machine(imported.module, None, machine, model),
+            **machine_fields(imported.module, None, machine, model),
         }
         print_json(found)
     elif output != "-":
@@ -98,7 +98,7 @@ def import_ptx(
         say(render_import(imported.kernels, output))
 
 
-def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> None:
+def _print_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> None:
     """Print the pieces of CUDA code in the files, for --list. Raise MalformedInput for a file of text."""
     from binalloc.report.fatbin import entries_to_dict, render_entries
 
@@ -109,7 +109,7 @@ def _tell_entries(files: tuple[str, ...], output: str | None, as_json: bool) -> 
         entries = entries_of(read_file(file), file)
         if entries is None:
             raise MalformedInput(
-                "--list tells what is in objects, programs, libraries and fat binaries", file=shown(file),
+                "--list shows the code in objects, programs, libraries and fat binaries", file=shown(file),
                 found="text", expected="such a file",
             )  # fmt: skip
         found.append((shown(file), entries))

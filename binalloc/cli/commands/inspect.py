@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from binalloc.cli.inputs import machine_of, told_machine
+from binalloc.cli.inputs import machine_fields, machine_of
 from binalloc.cli.load import load_or_import, load_two
 from binalloc.cli.options import (
     INTEGER_LIMIT,
@@ -80,7 +80,7 @@ def inspect(
         shown: InspectJson = {
             "schema_version": SCHEMA_VERSION,
             **found,
-            **told_machine(module, kernel, machine, model),
+            **machine_fields(module, kernel, machine, model),
         }
         print_json(shown)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import machine_of, told_machine
+from binalloc.cli.inputs import machine_fields, machine_of
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import (
     all_of,
@@ -70,7 +70,7 @@ def launch_skeleton(
     if output is not None or not as_json:
         write_output(output or "-", text.encode())
     if as_json:
-        chosen = told_machine(module, kernel, machine, model)
+        chosen = machine_fields(module, kernel, machine, model)
         found: SkeletonJson = {
             "schema_version": SCHEMA_VERSION,
             "output": output,

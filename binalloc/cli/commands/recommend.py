@@ -84,7 +84,7 @@ def recommend(
     require_read_paper(wanted.readings, chosen)
     loaded, counted = optional_launch(launch, size), wanted.counted()
     named = kernel_of(kernel, loaded, counted)
-    told: list[RecommendationJson | RefusedJson] = []
+    answers: list[RecommendationJson | RefusedJson] = []
     require_machine(machine)
     machines: list[str | None] = [None] if machine is None else list(dict.fromkeys(machine.split(",")))
     for one in machines:
@@ -102,7 +102,7 @@ def recommend(
             if one is None or len(machines) == 1:
                 raise
             refused = machine_model(one).name
-            told.append(refusal_to_dict(refused, error))
+            answers.append(refusal_to_dict(refused, error))
             text = f"{refused}: refused: {one_line(str(error))}\n"
         else:
             command = _command(found, file, one or model.name, launch, size)
@@ -110,18 +110,18 @@ def recommend(
                 **recommendation_to_dict(module, found, command),
                 "machine_from": machine_from(module, name, one, model),
             }
-            told.append(answer)
+            answers.append(answer)
             text = render_recommendation(found.outcome, answer, papers)
         if not as_json:
-            say(("\n" if len(told) > 1 else "") + text)
+            say(("\n" if len(answers) > 1 else "") + text)
     if page is not None:
         from binalloc.report.recommend.page import recommendation_page
 
-        write_output(page, recommendation_page(told, file, papers))
+        write_output(page, recommendation_page(answers, file, papers))
     if as_json:
-        answers: RecommendJson = {"schema_version": SCHEMA_VERSION, "recommendations": told}
-        print_json(answers)
-    if all(entry["refused"] for entry in told):
+        shown: RecommendJson = {"schema_version": SCHEMA_VERSION, "recommendations": answers}
+        print_json(shown)
+    if all(answer["refused"] for answer in answers):
         fail("refused on every machine", 1)
 
 

@@ -75,21 +75,21 @@ def rewrite(source: GivenSource, output: str | None, as_json: bool, wanted: Give
         outcome = rewrite_kernel(module, request)
     if output is not None and outcome.verified:
         write_output(output, write_module(add_provenance(outcome, data)))
-    _tell(module, outcome, machine_from(module, name, source.machine, model), output, as_json=as_json)
+    _print(module, outcome, machine_from(module, name, source.machine, model), output, as_json=as_json)
     if not outcome.verified:
         fail(f"{name}: the rewritten binary does not give the same results; nothing was written", 1)
 
 
-def _tell(module: Module, outcome: Outcome, chosen: str, output: str | None, *, as_json: bool) -> None:
-    """Print the report. chosen: why that machine was taken."""
+def _print(module: Module, outcome: Outcome, chosen: str, output: str | None, *, as_json: bool) -> None:
+    """Print the report, unless the binary goes to standard output. chosen: why that machine was taken."""
     from binalloc.report.explain import explanation, render_explanation
     from binalloc.report.rewrite import render_outcome
     from binalloc.report.versions import outcome_to_dict
 
     request, rewritten = outcome.request, outcome.rewritten
-    told = explanation(request.prepared_for(module).module, rewritten.explained) if request.explain else None
+    values = explanation(request.prepared_for(module).module, rewritten.explained) if request.explain else None
     if as_json:
-        explained: ExplainedJson = {} if told is None else {"explanation": told}
+        explained: ExplainedJson = {} if values is None else {"explanation": values}
         found: RewriteJson = {
             "schema_version": SCHEMA_VERSION,
             **outcome_to_dict(outcome),
@@ -99,8 +99,8 @@ def _tell(module: Module, outcome: Outcome, chosen: str, output: str | None, *, 
         print_json(found)
     elif output != "-":
         say(render_outcome(outcome))
-        if told is not None:
-            say(render_explanation(told, rewritten.copies))
+        if values is not None:
+            say(render_explanation(values, rewritten.copies))
         if output is None and outcome.verified:
             say("No file was written (-o FILE).\n")
 

@@ -12,7 +12,7 @@ import click
 from binalloc.cli.commands.run_program import LISTED, ready, refuse_for_program, run_all
 from binalloc.cli.files import apart, check_folder, check_output, not_over
 from binalloc.cli.gather import gathered
-from binalloc.cli.inputs import machine_of, told_machine
+from binalloc.cli.inputs import machine_fields, machine_of
 from binalloc.cli.load import load_or_import
 from binalloc.cli.observe import EXIT_STOPPED, Observed, observe_options, refuse_alone
 from binalloc.cli.options import integer, json_option, refuse_for_one_launch
@@ -59,8 +59,8 @@ def _check_series(series: str | None) -> None:
         check_output(series, as_json=False, option="--series")
 
 
-def _say_rest(found: RunFields) -> None:
-    """Say on stderr from which cycle on a series has no intervals of its own, if it ran full."""
+def _note_full_series(found: RunFields) -> None:
+    """Print on stderr, if a series became full, from which cycle on its last interval has all cycles."""
     series = found.get("series")
     if series is not None and series["full_at_cycle"] is not None:
         note(
@@ -89,7 +89,7 @@ _SHOWN = (
         "--series",
         type=click.Path(dir_okay=False),
         metavar="FILE.csv|FILE.json",
-        help="Write all counters of every interval of --every cycles; after 10,000 intervals the rest is one more.",
+        help="Write all counters of every interval of --every cycles; after 10,000 intervals one more has the rest.",
     ),
     click.option(
         "--profile",
@@ -136,17 +136,17 @@ _SHOWN = (
 class Shown:
     """The record holds what to show and to write about a run, as the options give it."""
 
-    reference: bool
-    annotate: str | None
-    sources: str | None
-    series: str | None
-    profile: str | None
-    every: int | None
-    accelsim_trace: str | None
-    accelsim_limit: int
-    save: str | None
-    step: int | None
-    timeline: int | None
+    reference: bool  #: whether buffers are compared with the reference
+    annotate: str | None  #: `all`, or the number of hottest instructions to show
+    sources: str | None  #: folder of the source files
+    series: str | None  #: file of the series
+    profile: str | None  #: file of the profile
+    every: int | None  #: cycles of an interval of the series
+    accelsim_trace: str | None  #: folder of the trace for Accel-Sim
+    accelsim_limit: int  #: most MiB of that trace
+    save: str | None  #: folder for the buffers
+    step: int | None  #: number of the launch to show, of a sequence
+    timeline: int | None  #: launches of a sequence to list; None for all
 
     def check(self, source: GivenSource, trace: str | None) -> None:
         """Raise UsageError if an output cannot be written, or would overwrite an input or another output."""
@@ -223,7 +223,7 @@ def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, o
         named = loaded.kernel if source.kernel is None else source.kernel
         module, _ = load_or_import(source.file, source.machine, named)
         model = machine_of(module, named, source.machine, runs=True)
-        chosen = told_machine(module, named, source.machine, model)
+        chosen = machine_fields(module, named, source.machine, model)
         from binalloc.pipeline.running.run import run_kernel
 
         go = partial(
@@ -234,9 +234,9 @@ def run(source: GivenSource, as_json: bool, options: RunOptions, shown: Shown, o
 
 
 def _run(go: partial[KernelRun], *, as_json: bool) -> KernelRun:
-    """Run it with `go`, which lacks only `progress`.
+    """Run a kernel. If it faults, print its output up to the fault, and raise the fault.
 
-    If the kernel faults, show what it printed before, and raise the fault.
+    go: the function that runs it, which lacks only `progress`.
     """
     from binalloc.report.runs.printed import render_output
 
@@ -260,7 +260,7 @@ def _print(done: KernelRun, shown: Shown, chosen: OnMachine, *, as_json: bool) -
         **run_json(done, write_files(done, shown.files), shown.instructions),
         **chosen,
     }
-    _say_rest(found)
+    _note_full_series(found)
     if not as_json:
         say(render_run(found))
     if done.ended is not None:

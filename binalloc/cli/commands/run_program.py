@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binalloc.cli.inputs import machine_of, told_machine
+from binalloc.cli.inputs import machine_fields, machine_of
 from binalloc.cli.load import load_or_import
 from binalloc.cli.terminal import SCHEMA_VERSION, Ended, print_json, progress, say
 from binalloc.errors import UsageError
@@ -44,7 +44,7 @@ def refuse_for_program(context: click.Context, program: Program, step: int | Non
     if step is None and shown:
         raise UsageError(
             f"{shown[0]} shows one launch, and the launch file has a sequence", file=program.path,
-            remedy="Give --step N: the launch of that number in the timeline is shown, after those before it have run.",
+            remedy="Give --step N: all launches up to number N in the timeline are run, and that one is shown.",
         )  # fmt: skip
     if step is not None and given["reference"]:
         raise UsageError("--reference compares what all launches leave", expected="no --step")
@@ -63,7 +63,7 @@ def ready(source: GivenSource, program: Program, options: RunOptions) -> tuple[M
     kernels = list(kernels_of(module, program).values())
     first = kernels[0].name if kernels else None
     model = machine_of(module, first, source.machine, runs=True)
-    return module, told_machine(module, first, source.machine, model), replace(options, machine=model)
+    return module, machine_fields(module, first, source.machine, model), replace(options, machine=model)
 
 
 def run_all(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import machine_of, told_machine
+from binalloc.cli.inputs import machine_fields, machine_of
 from binalloc.cli.load import load_module
 from binalloc.cli.options import all_of, file_argument, json_option, output_option, own_machine_option
 from binalloc.cli.terminal import SCHEMA_VERSION, print_json
@@ -34,7 +34,7 @@ def schedule(file: str, machine: str | None, output: str | None, as_json: bool) 
     not_over(output, file, machine)
     module, _ = load_module(file)
     model = machine_of(module, None, machine, runs=False)
-    chosen = told_machine(module, None, machine, model)
+    chosen = machine_fields(module, None, machine, model)
     module = run_pass(module, model)
     write_output(output, write_module(module))
     if as_json:

@@ -10,7 +10,7 @@ import click
 
 from binalloc.cli.files import check_folder, check_output, not_over, read_file, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
-from binalloc.cli.inputs import optional_launch, require_machine, told_machine
+from binalloc.cli.inputs import machine_fields, optional_launch, require_machine
 from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     NumberList,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 def _limits() -> tuple[int, int]:
+    """Return the least and the greatest number of blocks per SM that a machine file may state."""
     from binalloc.models.machines.sections import SmLimits
 
     figure = SmLimits.__dataclass_fields__["blocks_per_sm"].metadata
@@ -217,12 +218,13 @@ def _asked(
     for machine in machines:
         module, subjects = subjects_of(data, file, loaded, machine, kernels, block)
         for subject in subjects:
-            taken = told_machine(module, subject.kernel, machine, subject.machine)
+            taken = machine_fields(module, subject.kernel, machine, subject.machine)
             chosen.append({"file": subject.file, "kernel": subject.kernel, **taken})
             yield from configurations(module, subject, levels, allocators, schedulers, options)
 
 
 def _say(rows: list[Row], written: str | None, partial: bool) -> None:
+    """Print the report: the rows, unless they were written to a file, and their number by status."""
     from binalloc.report.sweep import render_counts, render_rows
 
     if written is None and rows:

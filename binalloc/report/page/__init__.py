@@ -1,1 +1,2 @@
-"""Pages for a browser: one file each, which needs no network. Vega-Lite draws the charts, where they are looked at."""
+"""This room makes pages for a browser. A page is one file, which needs no network; Vega-Lite draws its charts when it
+is opened."""

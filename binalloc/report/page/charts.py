@@ -1,6 +1,6 @@
-"""Charts as Vega-Lite has them: plain dictionaries, whose colours are the page's own (`style.css`).
+"""This module makes charts as dictionaries in the language of Vega-Lite. Their colours are the page's (`style.css`).
 
-Every chart fills the width that it is given and says in words what it shows. None needs many points.
+A chart fills the width of its place, and has a description in words. Its rows should be few, as the page carries them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 Chart = dict[str, Any]
+"""A chart, or a part of one, in the language of Vega-Lite."""
 Row = dict[str, Any]
+"""A row of data: values by field, with the names that the chart shows."""
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _FONT = "system-ui, sans-serif"
 
 
 def _colour(name: str) -> str:
-    """A colour of the page's, by its name in the sheet."""
+    """Return a colour of the page. name: as in the style sheet."""
     return f"var(--{name})"
 
 
@@ -35,16 +37,28 @@ _CONFIG = {
     "range": {"category": SERIES},
 }
 _HEIGHT = 220
+"""Usual height of a chart in pixels; this and the other sizes here are chosen by hand."""
+_CURVE_HEIGHT = 150
+"""Height in pixels of a curve with a slider: less than usual, as a page has several of them one after another."""
 _LEVEL_HEIGHT = 20
-"""Of a bar that has a name of its own."""
+"""Height in pixels of a horizontal bar with a name of its own."""
+_BAR_HEIGHT = 13
+"""Height in pixels of a horizontal bar in a pair with one name."""
+_ROOM = 70
+"""Height in pixels of axis and legend in a chart of horizontal bars."""
 _HOLLOW = 0.12
-"""Opacity of the inside of bars that were not measured."""
-_BAR_HEIGHT, _ROOM = 13, 70
-"""Of a bar that lies down, and of all else in a chart of such bars."""
+"""Opacity of the inside of a bar that was not measured: light enough to tell it from the others."""
 
 
 def chart(description: str, rows: Sequence[Row], body: Chart, height: int = _HEIGHT) -> Chart:
-    """A chart of `rows`. body: its marks and encodings, or layers of those."""
+    """Return a chart of `rows`.
+
+    Args:
+        description: the chart in words, for readers who do not see it.
+        rows: its data.
+        body: its marks and encodings, or layers of them.
+        height: in pixels.
+    """
     return {
         "$schema": _SCHEMA,
         "description": description,
@@ -58,12 +72,12 @@ def chart(description: str, rows: Sequence[Row], body: Chart, height: int = _HEI
 
 
 def axis(field: str, kind: str, title: str | None, **more: Any) -> Chart:
-    """A channel of an encoding. kind: quantitative, ordinal or nominal."""
+    """Return a channel of an encoding. kind: quantitative, ordinal or nominal. more: further properties."""
     return {"field": field, "type": kind, "title": title, **more}
 
 
 def tooltips(rows: Sequence[Row]) -> list[Chart]:
-    """All fields of the rows under their own names, in their order."""
+    """Return a tooltip with all fields of the rows, in their order, under their own names."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return [{"field": name.replace(".", "\\."), "type": "nominal", "title": name} for name in names]
 
@@ -71,9 +85,16 @@ def tooltips(rows: Sequence[Row]) -> list[Chart]:
 def levels(
     description: str, rows: Sequence[Row], along: str, value: str, predicted: tuple[str, str], marked: str
 ) -> Chart:
-    """A bar lying down for each row, so that many stay readable on a narrow screen, with its number behind it.
-    predicted: a field, and its value where the bar was not measured: those are hollow, with a broken edge. Rows whose
-    field `marked` is true stand out. A line is at 1."""
+    """Return a chart with a horizontal bar and its number for each row, and a line at 1.
+
+    Args:
+        description: the chart in words.
+        rows: its data.
+        along: field with the name of a bar.
+        value: field with its length.
+        predicted: a field, and its value for bars that were not measured. These are hollow, with a broken edge.
+        marked: field that is true for bars that stand out.
+    """
     field, unsure = predicted
     position = axis(along, "nominal", along, sort=None)
     length = axis(value, "quantitative", value, scale={"zero": True}, axis={"tickCount": 5})
@@ -92,7 +113,7 @@ def levels(
 
 
 def lying(description: str, rows: Sequence[Row], along: str, percent: str) -> Chart:
-    """A bar lying down for each row, its length a percentage."""
+    """Return a chart with a horizontal bar for each row. along: field with its name. percent: field with its length."""
     length = axis(percent, "quantitative", percent, scale={"domain": [0, 100]})
     return chart(description, rows, {
         "mark": {"type": "bar", "color": ACCENT},
@@ -101,7 +122,10 @@ def lying(description: str, rows: Sequence[Row], along: str, percent: str) -> Ch
 
 
 def grouped(description: str, rows: Sequence[Row], across: str, up: str, by: str) -> Chart:
-    """Bars in groups: one for each row, grouped by field `across`, side by side by field `by`. A line is at 1."""
+    """Return a chart with an upright bar for each row, and a line at 1.
+
+    across: field by which bars are grouped. up: field with the height. by: field that tells the bars of a group apart.
+    """
     sides = list(dict.fromkeys(row[by] for row in rows))
     return chart(description, rows, {"layer": [
         {"mark": "bar", "encoding": {
@@ -116,7 +140,10 @@ def grouped(description: str, rows: Sequence[Row], across: str, up: str, by: str
 
 
 def line(description: str, rows: Sequence[Row], across: str, up: str, marked: int | None) -> Chart:
-    """A point for each row, joined; a line across at `marked`. The height need not begin at 0."""
+    """Return a chart with a point for each row, joined by lines. Its height need not begin at 0.
+
+    across, up: fields with the coordinates. marked: value of `across` at which an upright line stands; None for none.
+    """
     encoding = {
         "x": axis(across, "quantitative", across, scale={"nice": False, "zero": False}),
         "y": axis(up, "quantitative", up, scale={"zero": False}),
@@ -130,7 +157,11 @@ def line(description: str, rows: Sequence[Row], across: str, up: str, marked: in
 
 
 def paired(description: str, rows: Sequence[Row], along: str, value: str, side: str) -> Chart:
-    """Bars lying down, two and two: `rows` have a name (`along`), a number and the side that it belongs to."""
+    """Return a chart with horizontal bars in pairs.
+
+    along: field with the name of a pair. value: field with a bar's length. side: field that tells the bars of a pair
+    apart.
+    """
     sides = list(dict.fromkeys(row[side] for row in rows))
     return chart(description, rows, {
         "mark": "bar",
@@ -145,7 +176,10 @@ def paired(description: str, rows: Sequence[Row], along: str, value: str, side: 
 
 
 def steps(description: str, rows: Sequence[Row], across: str, up: str, now: int) -> Chart:
-    """A curve that steps at each row, up to the last; a slider asks it for its value. now: where the slider begins."""
+    """Return a chart with a curve that steps at each row, and a slider that asks for its value at a point.
+
+    across, up: fields with the coordinates. now: value of `across` at which the slider begins.
+    """
     least, most = rows[0][across], rows[-1][across]
     at = axis(across, "quantitative", across, scale={"domain": [least, most], "nice": False})
     height = axis(up, "quantitative", up, axis={"tickMinStep": 1})
@@ -166,13 +200,16 @@ def steps(description: str, rows: Sequence[Row], across: str, up: str, now: int)
             {"mark": {"type": "point", "filled": True, "size": 80, "color": ACCENT}, "transform": asked,
              "encoding": {"x": axis("asked", "quantitative", across), "y": height}},
         ],
-    }, 150)  # fmt: skip
+    }, _CURVE_HEIGHT)  # fmt: skip
 
 
 def area(
     description: str, rows: Sequence[Row], across: str, up: str, by: str, lines: Sequence[tuple[str, float]]
 ) -> Chart:
-    """A filled curve over the rows in order, its colour by field `by`. lines: names of levels to draw across it."""
+    """Return a chart with a filled curve over the rows in their order, and lines across it.
+
+    across, up: fields with the coordinates. by: field that gives the colour. lines: name and height of each line.
+    """
     at = axis(across, "quantitative", across, scale={"nice": False})
     height = axis(up, "quantitative", up)
     legend = {} if len({row[by] for row in rows}) > 1 else {"legend": None}

@@ -1,7 +1,7 @@
-"""The charting library that a page carries: Vega, Vega-Lite and vega-embed as one script, from the package vl-convert.
+"""This module gives the charting library of a page: Vega, Vega-Lite and vega-embed as one script, from vl-convert.
 
-It takes seconds to put together and is the same each time, so it is kept beside the emulator's compiled code, by the
-package's version; a file that is not what was written there is put together again.
+To bundle the script takes seconds, and it is the same each time. So it is kept beside the emulator's compiled code, by
+the version of the package. A kept file that was damaged or changed since is bundled again.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from binalloc.files import write_atomically
 
 _PACKAGES = ("jinja2", "vl-convert-python")
 _DIGITS = 64
-"""Of the hash that a kept file begins with."""
+"""Digits of the hash at the beginning of a kept file: SHA-256 in hexadecimal."""
 
 
 def require_page() -> None:
-    """UsageError where nothing is installed that makes pages."""
+    """Raise UsageError if a package that makes pages is not installed."""
     for name in _PACKAGES:
         try:
             version(name)
@@ -31,18 +31,19 @@ def require_page() -> None:
 
 
 def chart_library() -> str:
-    """JavaScript that leaves `vegaEmbed` in the page. Needs `require_page`."""
+    """Return a script that defines `vegaEmbed` in the page. Precondition: `require_page` has not raised an error."""
     folder = cache_folder("page")
     kept = None if folder is None else folder / f"vega-{version(_PACKAGES[1])}.js"
     found = None if kept is None else _read(kept)
     if found is None:
-        found = _made()
+        found = _bundled()
         if kept is not None:
             write_atomically(kept, f"{_hash(found)}\n{found}".encode())
     return found
 
 
-def _made() -> str:
+def _bundled() -> str:
+    """Return the script, made so that it can stand in an HTML element."""
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
@@ -50,7 +51,7 @@ def _made() -> str:
 
 
 def _read(kept: Path) -> str | None:
-    """What is in the file; None if it is missing or damaged."""
+    """Return the script in a kept file; None if the file is missing or damaged."""
     try:
         text = kept.read_bytes().decode()
     except (OSError, UnicodeDecodeError):

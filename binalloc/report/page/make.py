@@ -1,4 +1,4 @@
-"""A page from a template: one file that carries its style, its script and the charting library."""
+"""This module makes a page from a template: one file that carries its style, its script and the charting library."""
 
 from __future__ import annotations
 
@@ -19,16 +19,23 @@ _PACKAGE = Path(__file__).parents[2]
 _OWN = Path(__file__).parent
 
 
-def make_page(template: str, title: str, told: Mapping[str, Any]) -> bytes:
-    """The page of a template in `report`, as "recommend/page.html", or elsewhere in the package. told: what it is
-    filled with. Raises UsageError where what makes pages is not installed."""
+def make_page(template: str, title: str, values: Mapping[str, Any]) -> bytes:
+    """Return a page, in UTF-8.
+
+    Args:
+        template: path of the template from `binalloc/report`, such as "recommend/page.html", or from `binalloc`.
+        title: heading of the page.
+        values: variables of the template.
+
+    Raise UsageError if a package that makes pages is not installed.
+    """
     require_page()
     from markupsafe import Markup
 
     own = {name: Markup((_OWN / file).read_text())
            for name, file in (("style", "style.css"), ("script", "page.js"))}  # fmt: skip
     page = _environment().get_template(template)
-    text = page.render(told, title=title, version=VERSION, library=Markup(chart_library()), **own)
+    text = page.render(values, title=title, version=VERSION, library=Markup(chart_library()), **own)
     return text.encode(errors="backslashreplace")
 
 
@@ -46,7 +53,7 @@ def _environment() -> Environment:
 
 
 def _embedded(value: Any) -> Any:
-    """As JSON that can stand in a script element, whatever is in it."""
+    """Return a value as JSON that can stand in a script element, whatever text is in it."""
     from markupsafe import Markup
 
     text = json.dumps(value, allow_nan=False)

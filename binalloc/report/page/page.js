@@ -1,7 +1,7 @@
-// Draws the page's charts and lets the curves answer. What each chart is stands beside it, as JSON.
+// This script draws the page's charts, and answers the sliders of curves. The JSON of each chart stands beside it.
 "use strict";
 
-// A curve's value at `x`: that of the last step that begins there or before.
+// Return a curve's value at `x`: the value of the last step that begins at `x` or before.
 function valueAt(steps, across, up, x) {
   let found = null;
   for (const step of steps) {
@@ -10,7 +10,7 @@ function valueAt(steps, across, up, x) {
   return found;
 }
 
-// Says in words, for readers who do not see the curve, what the slider asks for.
+// Write the curve's value at the slider in words, for readers who do not see the curve.
 function answer(figure, spec, view) {
   const out = figure.querySelector(".answer");
   if (!out) return;
@@ -29,7 +29,7 @@ async function draw(figure) {
   answer(figure, spec, drawn.view);
 }
 
-// On paper nothing can be unfolded.
+// Unfold everything for printing, as nobody can do so on paper.
 let folded = [];
 addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll("main details:not([open])")];

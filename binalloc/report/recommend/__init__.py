@@ -1,1 +1,1 @@
-"""A recommendation of how many blocks to run with: what JSON has of it, and what is made of that for people."""
+"""This room reports recommendations of how many blocks to run: as JSON, and from that as text and as a page."""

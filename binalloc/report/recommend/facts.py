@@ -1,4 +1,4 @@
-"""A recommendation of how many blocks to run with, as a dictionary."""
+"""This module reports a recommendation of how many blocks to run, as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from binalloc.pipeline.steps.grid import Filling
 from binalloc.pipeline.steps.holding import idle_slots
 from binalloc.pipeline.steps.version import Version
 from binalloc.report.machines import occupancy_json
-from binalloc.report.sources import find_source, read_source
+from binalloc.report.sources import find_source, line_of, read_source
 from binalloc.report.versions import outcome_to_dict, rounded
 from binalloc.report.views.pressure import pressure_facts
 
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
 
 def recommendation_to_dict(module: Module, found: Recommendation, command: str) -> AdviceJson:
-    """What `recommend --json` prints for one machine; see JSON.md. module: the input. command: that writes the
-    recommended version."""
+    """Return what `recommend --json` prints for one machine, without `machine_from`.
+
+    module: the input. command: the command line that writes the recommended version.
+    """
     character, outcome, request = found.character, outcome_to_dict(found.outcome), found.outcome.request
     return {
         "refused": None,
@@ -98,12 +100,13 @@ def recommendation_to_dict(module: Module, found: Recommendation, command: str) 
 
 
 def refusal_to_dict(machine: str, error: Refused) -> RefusedJson:
-    """Likewise where there is no answer."""
+    """Return what `recommend --json` prints for a machine on which the kernel is refused."""
     return {"refused": str(error), "machine": machine}
 
 
 def _measured(version: Version) -> MeasuredSide | None:
-    """Where its issue slots went, in percent of all of the run; None where it was not run."""
+    """Return what became of a version's issue slots, as percentages of the slots of its run; None if it was not
+    run."""
     stats = version.stats
     if version.cycles is None or not stats:
         return None
@@ -130,19 +133,18 @@ def _bound(found: Bound | None) -> BoundJson | None:
 
 
 def _lines(found: Sequence[HotLine], binary: str) -> list[HotLineJson]:
-    """With their text, where the source is at hand."""
+    """Return the lines with their text, as far as the source files are found. binary: path of the binary."""
     texts = {file: read_source(find_source(file, binary)) for file in sorted({one.file for one in found})}
     out: list[HotLineJson] = []
     for one in found:
-        text = texts[one.file]
-        told = text[one.line - 1].strip() if text is not None and 0 < one.line <= len(text) else None
+        text = line_of(texts[one.file], one.line)
         out.append({"file": one.file, "line": one.line, "function": one.function, "percent": round(one.percent, 2),
-                    "measured": one.measured, "text": told})  # fmt: skip
+                    "measured": one.measured, "text": None if text is None else text.strip()})  # fmt: skip
     return out
 
 
 def _grid(found: Filling | None) -> GridJson | None:
-    """How the grid fills the GPU; None without a launch."""
+    """Return how the grid fills the GPU; None without a launch."""
     if found is None:
         return None
     return {"blocks": found.blocks, "sms": found.sms, "blocks_of_an_sm": found.share, "resident": found.resident}
@@ -185,7 +187,7 @@ def _certificate(found: Certificate | None) -> CertificateJson | None:
 
 
 def _next(module: Module, found: Recommendation, command: str) -> NextSteps | None:
-    """What makes it so; None where there is nothing to do."""
+    """Return the next steps: the command, and what CUDA offers; None if there is nothing to do."""
     if found.leave:
         return None
     info = module.function(found.outcome.request.kernel).info
@@ -200,8 +202,11 @@ def _next(module: Module, found: Recommendation, command: str) -> NextSteps | No
 
 
 def _unused_shared(found: Recommendation) -> int:
-    """Per block, what holds the number of blocks down where code has no slots, as the vendor's compiler makes it; 0
-    where nothing has to or could."""
+    """Return how much unused shared memory per block keeps the number of blocks down in the vendor compiler's code.
+
+    The size is in bytes. That code has no slots, which may keep the number down in ours. 0 where no memory is needed
+    for it, and where none could do it.
+    """
     use = found.use.given(found.chosen.registers)
     slots = idle_slots(found.outcome.request.machine, use, found.chosen.blocks_per_sm) or 0
     return use.given(use.registers, slots).block_shared - use.block_shared

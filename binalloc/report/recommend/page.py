@@ -1,7 +1,4 @@
-"""A recommendation of how many blocks to run with as a page for a browser: one file, which needs no network.
-
-All is taken from what `--json` prints.
-"""
+"""This module reports recommendations as a page for a browser, which is made from what `--json` prints alone."""
 
 from __future__ import annotations
 
@@ -26,63 +23,68 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.parts.versions import LevelJson, VersionJson
 
 MEASURED, PREDICTED = "run (emulated)", "expected by the model"
+"""Values of the field `known` of a bar."""
 _POINTS = 2000
-"""Of a curve over the code; of longer code each point is the most of several instructions."""
+"""Most points of a curve over the code: more than a screen has columns. In longer code a point stands for several
+instructions, with the largest of their values."""
 
 
-def recommendation_page(told: Sequence[RecommendationJson | RefusedJson], file: str, papers: bool = False) -> bytes:
-    """The page of `recommend --html`, in UTF-8.
+def recommendation_page(answers: Sequence[RecommendationJson | RefusedJson], file: str, papers: bool = False) -> bytes:
+    """Return the page of `recommend --html`, in UTF-8.
 
     Args:
-        told: what `recommendation_to_dict` gave, for each machine.
-        file: the binary, as the page names it.
-        papers: whether it tells in the papers' words, too.
+        answers: the answer for each machine, as `recommend --json` prints it.
+        file: name of the binary.
+        papers: whether the page has the unified paper's figures, too.
 
-    Raises UsageError where what makes pages is not installed (`binalloc[html]`).
+    Raise UsageError if a package that makes pages is not installed (`binalloc[html]`).
     """
-    kernel = next((one["kernel"] for one in told if one["refused"] is None), "kernel")
-    machines = [_machine(one, f"machine-{n}", papers) for n, one in enumerate(told)]
+    kernel = next((one["kernel"] for one in answers if one["refused"] is None), "kernel")
+    machines = [_machine(one, f"machine-{n}", papers) for n, one in enumerate(answers)]
     short = one_line(short_name(kernel))
     full = one_line(readable(kernel)) if short != kernel else ""
     filled = {"file": one_line(file), "machines": machines, "full": full}
     return make_page("recommend/page.html", f"{short}: how many blocks", filled)
 
 
-def _machine(told: RecommendationJson | RefusedJson, name: str, papers: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": name, "name": one_line(told["machine"]), "refused": told["refused"]}
-    if told["refused"] is not None:
+def _machine(advice: RecommendationJson | RefusedJson, name: str, papers: bool) -> dict[str, Any]:
+    """Return the template's variables for one machine. name: id of its section."""
+    shown: dict[str, Any] = {"id": name, "name": one_line(advice["machine"]), "refused": advice["refused"]}
+    if advice["refused"] is not None:
         return shown
-    chart, caption = _levels(told)
+    chart, caption = _levels(advice)
     return shown | {
-        "verdict": verdict(told),
-        "why": f"{told['reason'][:1].upper()}{told['reason'][1:]}.",
-        "policy": told["policy"],
-        "figures": _figures(told),
-        "sentences": [line for line in (parts.expected(told), parts.spread(told)) if line],
-        "notes": told["notes"],
-        "directives": directives_lines(told["directives"]),
-        "next": told["next"],
+        "verdict": verdict(advice),
+        "why": f"{advice['reason'][:1].upper()}{advice['reason'][1:]}.",
+        "policy": advice["policy"],
+        "figures": _figures(advice),
+        "sentences": [line for line in (parts.expected(advice), parts.spread(advice)) if line],
+        "notes": advice["notes"],
+        "directives": directives_lines(advice["directives"]),
+        "next": advice["next"],
         "levels_chart": chart,
         "levels_caption": caption,
-        "levels": parts.levels(told),
-        "occupancy": parts.occupancy(told),
-        "curves": [_curve(told, name) for name in parts.CURVES],
-        "pressure": _pressure(told),
-        "functions": parts.functions(told),
-        "certificate": parts.certificate(told),
-        "stalls": _stalls(told),
-        "character": parts.character(told, papers),
-        "table1": _table1(told) if papers else None,
-        "busy": _busy(told),
-        "hot_lines": parts.hot_lines(told),
-        "mix": _mix(told),
+        "levels": parts.levels(advice),
+        "occupancy": parts.occupancy(advice),
+        "curves": [_curve(advice, name) for name in parts.CURVES],
+        "pressure": _pressure(advice),
+        "functions": parts.functions(advice),
+        "certificate": parts.certificate(advice),
+        "stalls": _stalls(advice),
+        "character": parts.character(advice, papers),
+        "table1": _table1(advice) if papers else None,
+        "busy": _busy(advice),
+        "hot_lines": parts.hot_lines(advice),
+        "mix": _mix(advice),
     }
 
 
-def _figures(told: RecommendationJson) -> list[tuple[str, object]]:
-    """The few figures that stand at the top."""
-    chosen, measured = told["recommended"], told["measured"]["recommended"]
-    gain, how = (told["speedup"], "emulated") if told["speedup"] is not None else (told["expected_speedup"], "expected")
+def _figures(advice: RecommendationJson) -> list[tuple[str, object]]:
+    """Return the figures at the top of a machine's section, with their names."""
+    chosen, measured = advice["recommended"], advice["measured"]["recommended"]
+    gain, how = advice["speedup"], "emulated"
+    if gain is None:
+        gain, how = advice["expected_speedup"], "expected"
     found: list[tuple[str, object]] = [
         ("blocks per SM", chosen["blocks_per_sm"]),
         ("registers per thread", chosen["registers"]),
@@ -97,16 +99,16 @@ def _figures(told: RecommendationJson) -> list[tuple[str, object]]:
     return found
 
 
-def _levels(told: RecommendationJson) -> tuple[Chart | None, str]:
-    """The speedups of the levels, if they are known, and what they are."""
-    if told["spread"] is None:
+def _levels(advice: RecommendationJson) -> tuple[Chart | None, str]:
+    """Return a chart of the speedups of the levels, and its caption; None and "" if no speedups are known."""
+    if advice["spread"] is None:
         return None, ""
-    emulated = told["spread"]["emulated"]
+    emulated = advice["spread"]["emulated"]
     up = f"speedup, {'emulated' if emulated else 'by the model'}"
-    base = told["ordered"] or told["original"]
-    kept, chosen = told["recommended"] == base, told["spread"]["auto"]
+    base = advice["ordered"] or advice["original"]
+    kept, chosen = advice["recommended"] == base, advice["spread"]["auto"]
     rows = [_original_bar(base).row(1.0, up, kept, emulated)]
-    for level in _fastest(told["levels"], base, emulated):
+    for level in _fastest(advice["levels"], base, emulated):
         gain, ran = _gain(level, base, emulated), bool(level["cycles"])
         if gain is not None and not (kept and _is(level, base)):
             mine = (round(gain, 4), level["blocks_per_sm"]) == (chosen["speedup"], chosen["blocks"])
@@ -119,14 +121,14 @@ def _levels(told: RecommendationJson) -> tuple[Chart | None, str]:
 
 
 def _gain(level: LevelJson, base: VersionJson, emulated: bool) -> float | None:
-    """Its speedup, by the model where it was not run."""
+    """Return the speedup of a level over `base`: the emulated one, or, if the level was not run, the model's."""
     if emulated and level["cycles"]:
         return known(base["cycles"]) / level["cycles"]
     return level["expected_speedup"]
 
 
 def _fastest(levels: list[LevelJson], base: VersionJson, emulated: bool) -> list[LevelJson]:
-    """One of each number of blocks, where several allocators made some."""
+    """Return the fastest level of each number of blocks, as several allocators may have made one."""
     best: dict[int, LevelJson] = {}
     for level in levels:
         other = best.get(level["blocks"])
@@ -136,7 +138,7 @@ def _fastest(levels: list[LevelJson], base: VersionJson, emulated: bool) -> list
 
 
 def _is(level: LevelJson, version: VersionJson) -> bool:
-    """Whether the level is that version, by all that is told of both."""
+    """Return whether a level is a version, by all figures that both have."""
     return (
         level["registers_used"] == version["registers"]
         and level["slots_used"] == version["slots"]
@@ -148,17 +150,20 @@ def _is(level: LevelJson, version: VersionJson) -> bool:
 
 @dataclass(frozen=True)
 class _Bar:
-    """A level or the original in a chart."""
+    """A bar of the chart of levels stands for a level or for the original."""
 
-    name: str
-    allocator: str | None
+    name: str  #: number of blocks, as the chart shows it
+    allocator: str | None  #: None for the original
     registers: int | None  #: per thread, as used
     slots: int | None  #: per thread, as used
-    local_bytes: int | None
-    cycles: int | None
+    local_bytes: int | None  #: per thread
+    cycles: int | None  #: of the emulated run; None without one
 
     def row(self, gain: float, up: str, mine: bool, ran: bool) -> dict[str, Any]:
-        """Return it as the chart has it."""
+        """Return the row of the chart.
+
+        gain: speedup. up: the field for it. mine: whether the bar is the recommended one. ran: whether it was measured.
+        """
         return {
             "blocks per SM": self.name,
             up: round(gain, 4),
@@ -182,20 +187,20 @@ def _level_bar(level: LevelJson) -> _Bar:
     return _Bar(str(level["blocks"]), level["allocator"], *used)
 
 
-def _curve(told: RecommendationJson, name: parts.Resource) -> dict[str, Any]:
-    label, found = parts.CURVES[name], told["what_if"][name]
-    side = told["occupancy"]["original"]
+def _curve(advice: RecommendationJson, name: parts.Resource) -> dict[str, Any]:
+    label, found = parts.CURVES[name], advice["what_if"][name]
+    side = advice["occupancy"]["original"]
     caption = f"Blocks per SM of the original by {label}, all else being equal"
     up = "blocks per SM"
     rows = [{label: step["at"], up: step["blocks"]} for step in found]
-    rows.append({label: told["what_if_most"][name], up: found[-1]["blocks"]})
+    rows.append({label: advice["what_if_most"][name], up: found[-1]["blocks"]})
     chart = charts.steps(caption, rows, label, up, side[name])
     return {"caption": caption, "chart": chart, "answer": (label, up), "grid": TextTable([f"{label}, from", up], [
         [step["at"], step["blocks"]] for step in found])}  # fmt: skip
 
 
-def _pressure(told: RecommendationJson) -> dict[str, Any]:
-    found = told["pressure"]
+def _pressure(advice: RecommendationJson) -> dict[str, Any]:
+    found = advice["pressure"]
     places = [(f, index, taken) for f in found["functions"] for index, taken in enumerate(f["pressure"])]
     bunch = -(-len(places) // _POINTS) or 1
     rows = []
@@ -206,9 +211,9 @@ def _pressure(told: RecommendationJson) -> dict[str, Any]:
     caption = f"Registers live at each instruction of the input: at most {found['max_live']}, callees included"
     if bunch > 1:
         caption += f"; of every {bunch} instructions the most"
-    lines = [("registers of the input", told["original"]["registers"])]
-    if told["recommended"]["registers"] != told["original"]["registers"]:
-        lines.append(("recommended", told["recommended"]["registers"]))
+    lines = [("registers of the input", advice["original"]["registers"])]
+    if advice["recommended"]["registers"] != advice["original"]["registers"]:
+        lines.append(("recommended", advice["recommended"]["registers"]))
     peak = [[value["place"], short_name(value["function"]), len(value["uses"]), value["cost"], _lines(value["lines"])]
             for value in found["peak"]]  # fmt: skip
     by_line = [[f"{line['file']}:{line['line']}", short_name(f["function"]), line["registers"]]
@@ -225,13 +230,13 @@ def _lines(found: Sequence[str | None]) -> str | None:
     return ", ".join(sorted({line for line in found if line})) or None
 
 
-def _stalls(told: RecommendationJson) -> dict[str, Any] | None:
-    grid = parts.issue_slots(told)
+def _stalls(advice: RecommendationJson) -> dict[str, Any] | None:
+    grid = parts.issue_slots(advice)
     if grid is None:
         return None
     rows = []
     kept = {row[0] for row in grid.rows}
-    for side, found in told["measured"].items():
+    for side, found in advice["measured"].items():
         if found is None:
             continue
         shares = {"issued": found["issued_percent"], **found["stall_percent"]}
@@ -244,8 +249,8 @@ def _stalls(told: RecommendationJson) -> dict[str, Any] | None:
     return {"caption": caption, "chart": charts.paired(caption, rows, "slots", "percent", "version"), "grid": grid}
 
 
-def _busy(told: RecommendationJson) -> dict[str, Any] | None:
-    grid, bound = parts.busy(told), told["bound"]
+def _busy(advice: RecommendationJson) -> dict[str, Any] | None:
+    grid, bound = parts.busy(advice), advice["bound"]
     if grid is None or bound is None:
         return None
     rows = [{"resource": name, "percent": float(str(share).rstrip("%"))} for name, share in grid.rows]
@@ -255,15 +260,15 @@ def _busy(told: RecommendationJson) -> dict[str, Any] | None:
             "text": f"{bound['text'][:1].upper()}{bound['text'][1:]}."}  # fmt: skip
 
 
-def _table1(told: RecommendationJson) -> TextTable:
-    found = told["character"]
+def _table1(advice: RecommendationJson) -> TextTable:
+    found = advice["character"]
     head = ["kernel", "register demand", "user shared bytes per thread", "InstChange"]
     shared, change = f"{found['user_shared_bytes_per_thread']:g}", f"{found['instruction_change']:.2f}"
-    return TextTable(head, [[short_name(told["kernel"]), found["register_demand"], shared, change]])
+    return TextTable(head, [[short_name(advice["kernel"]), found["register_demand"], shared, change]])
 
 
-def _mix(told: RecommendationJson) -> dict[str, Any]:
-    found = told["character"]["mix"]
+def _mix(advice: RecommendationJson) -> dict[str, Any]:
+    found = advice["character"]["mix"]
     total = sum(kind["static"] for kind in found)
     rows = []
     for kind in found:
@@ -273,5 +278,5 @@ def _mix(told: RecommendationJson) -> dict[str, Any]:
     return {
         "caption": caption,
         "chart": charts.paired(caption, rows, "kind", "percent", "share"),
-        "grid": parts.mix(told),
+        "grid": parts.mix(advice),
     }

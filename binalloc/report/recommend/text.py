@@ -1,4 +1,4 @@
-"""A recommendation of how many blocks to run with, as text."""
+"""This module reports a recommendation of how many blocks to run, as text."""
 
 from __future__ import annotations
 
@@ -14,27 +14,32 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.commands.recommend import RecommendationJson
 
 
-def render_recommendation(outcome: Outcome, told: RecommendationJson, papers: bool = False) -> str:
-    """told: what the recommendation of the outcome is as a dictionary. papers: in the papers' words, too."""
+def render_recommendation(outcome: Outcome, advice: RecommendationJson, papers: bool = False) -> str:
+    """Return a recommendation as text.
+
+    outcome: the rewrite that is recommended. advice: the answer as `recommend --json` prints it. papers: whether to add
+    the unified paper's figures.
+    """
+    sentences = (parts.expected(advice), parts.spread(advice), parts.certificate(advice))
     return "".join(
         (
-            f"{verdict(told)}\n\n",
-            *(f"{line}\n" for line in notes(told)),
-            "\n" if told["notes"] else "",
+            f"{verdict(advice)}\n\n",
+            *(f"{line}\n" for line in notes(advice)),
+            "\n" if advice["notes"] else "",
             render_outcome(outcome),
-            *(f"{line}\n" for line in (parts.expected(told), parts.spread(told), parts.certificate(told)) if line),
-            _shown(parts.occupancy(told)),
-            _shown(parts.functions(told)) if parts.left_registers(told) else "",
-            _shown(parts.issue_slots(told)),
-            _shown(parts.busy(told)),
-            _shown(parts.hot_lines(told)),
+            *(f"{line}\n" for line in sentences if line),
+            _shown(parts.occupancy(advice)),
+            _shown(parts.functions(advice)) if parts.has_spills(advice) else "",
+            _shown(parts.issue_slots(advice)),
+            _shown(parts.busy(advice)),
+            _shown(parts.hot_lines(advice)),
             "\n",
-            *(f"{line}\n" for line in parts.character(told, papers)),
-            _shown(parts.mix(told)),
+            *(f"{line}\n" for line in parts.character(advice, papers)),
+            _shown(parts.mix(advice)),
             "\nBlocks that the machine would hold of the original, all else being equal\n",
-            *(f"  {label}: {parts.curve(told, name)}\n" for name, label in parts.CURVES.items()),
-            "\n" if told["next"] else "",
-            *(f"{line}\n" for line in parts.next_steps(told)),
+            *(f"  {label}: {parts.curve(advice, name)}\n" for name, label in parts.CURVES.items()),
+            "\n" if advice["next"] else "",
+            *(f"{line}\n" for line in parts.next_steps(advice)),
         )
     )
 

@@ -1,1 +1,1 @@
-"""What users read of an emulated run."""
+"""This room reports emulated runs."""

@@ -1,7 +1,7 @@
-"""What single instructions of a run did and waited for, beside the disassembly and the source lines they come from.
+"""This module annotates code: it shows what each instruction of a run did and waited for, beside its source line.
 
-Needs a profiled run. A *slot* is an issue slot; those of an instruction are its issues and the lost ones held against
-it (`sm.profile` says by which rule). The hottest instructions are those with the most slots.
+Precondition: the run was profiled. A *slot* is an issue slot. The slots of an instruction are its issues, and the lost
+slots that are charged to it by the rule in `emulator/sm/profile.py`. The hottest instructions have the most slots.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
-from binalloc.report.sources import find_source, read_source
+from binalloc.report.sources import find_source, line_of, read_source
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
@@ -26,18 +26,21 @@ if TYPE_CHECKING:
     )
 
 HOTTEST = 10
-"""So many instructions are marked where no number is asked for."""
-_LINE_TEXT = 72  # characters of a source line that are shown
+"""Instructions that are marked where no number is asked for: few enough to find at a glance; chosen by hand."""
+_LINE_TEXT = 72
+"""Characters of a source line that are shown. With more, the table's ten columns of figures would be far to the right;
+chosen by hand."""
 
 
 def annotation(
     module: Module, kernel: Function, result: Result, most: int | None, folder: str | None
 ) -> AnnotationJson:
-    """Every instruction that the run of `kernel` can have reached, in the order of the code, with what was counted of
-    it; the source lines they come from, with the sums over theirs; the source files and where they were found.
+    """Return the annotation of a run: its instructions with their counts, their source lines with sums, and the source
+    files.
 
-    most: so many of the hottest are marked (`hot`); None: HOTTEST of them, and all are to be shown. folder: where to
-    look for source files, beside the paths that the binary names.
+    The instructions are those of the kernel and of all functions that it may call, in the order of the code. most:
+    number of hottest instructions to mark (`hot`); None marks HOTTEST, and the text then shows all. folder: where to
+    look for source files first; None for no folder.
     """
     total = result.stats["issue_slots"] + sum(result.stats["stalls"].values())
     rows = {
@@ -66,7 +69,7 @@ def annotation(
 def _instruction(
     fn: Function, i: int, place: tuple[str, int] | None, module: Module, profile: InstructionProfile, total: int
 ) -> AnnotatedInstruction:
-    """What was counted of the instruction at word i, which comes from that place."""
+    """Return the counts of the instruction at word i. place: its source file and line. total: slots of the run."""
     from binalloc.isa.sets.table import set_of
 
     counted = {name: int(values[i]) for name, values in profile.counters.items()}
@@ -101,14 +104,14 @@ def _instruction(
 
 
 def _original(fn: Function, i: int) -> int | None:
-    """The word of the original function that it stands for; None for what rewriting inserted."""
+    """Return the word of the original function that word i stands for; None if the rewrite inserted word i."""
     if fn.origin is None:
         return i
     return fn.origin.index[i] if fn.origin.index[i] >= 0 else None
 
 
 def _slots(issues: int, lanes: int, stalls: dict[str, int], total: int) -> SlotsOfCode:
-    """Issues, and slots lost: how many, their share of all slots of the run, and for what most of them."""
+    """Return the issues and the lost slots of an instruction or of a line. total: slots of the run."""
     lost = sum(stalls.values())
     return {
         "issues": issues,
@@ -126,7 +129,7 @@ def _per(part: int, of: int) -> float | None:
 
 
 def _mark(rows: list[AnnotatedInstruction], most: int) -> None:
-    """Mark the hottest, the earlier one of two that are as hot; none that had no slot at all."""
+    """Mark the `most` hottest rows, but none without slots. Of two rows that are as hot the earlier one goes first."""
     ranked = sorted(rows, key=lambda row: -(row["issues"] + row["stall_slots"]))
     hot = {id(row) for row in ranked[:most] if row["issues"] + row["stall_slots"]}
     for row in rows:
@@ -134,7 +137,10 @@ def _mark(rows: list[AnnotatedInstruction], most: int) -> None:
 
 
 def _lines(rows: list[AnnotatedInstruction], texts: dict[str, list[str] | None], total: int) -> list[AnnotatedLine]:
-    """The source lines of a function's instructions, by file and number, with sums; none if the binary names none."""
+    """Return the source lines of a function, by file and number, with sums over the instructions of each.
+
+    texts: lines of each source file; None for a file that was not found. total: slots of the run.
+    """
     groups: dict[tuple[str, int], list[AnnotatedInstruction]] = {}
     for row in rows:
         if row["file"] is not None and row["line"] is not None:
@@ -144,12 +150,11 @@ def _lines(rows: list[AnnotatedInstruction], texts: dict[str, list[str] | None],
         stalls = {name: sum(row["stalls"][name] for row in members) for name in members[0]["stalls"]}
         issues = sum(row["issues"] for row in members)
         lanes = sum(row["thread_instructions"] for row in members)
-        text = texts[file]
         out.append(
             {
                 "file": file,
                 "line": line,
-                "text": text[line - 1] if text is not None and 0 < line <= len(text) else None,
+                "text": line_of(texts[file], line),
                 "instructions": [row["index"] for row in members],
                 **_slots(issues, lanes, stalls, total),
             }
@@ -164,8 +169,8 @@ _HEADER = (
 
 
 def render_annotation(found: AnnotationJson) -> str:
-    """A table per function: source lines with their sums, where the binary names them, and beneath each its
-    instructions; else the instructions in the order of the code."""
+    """Return a table per function, and the legend. A table has each source line with its instructions after it, or, if
+    the binary names no lines, the instructions in the order of the code."""
     out = []
     for fn in found["functions"]:
         rows = [row for row in fn["instructions"] if found["all"] or row["hot"]]
@@ -178,6 +183,7 @@ def render_annotation(found: AnnotationJson) -> str:
 
 
 def _table_rows(fn: AnnotatedFunction, rows: Sequence[AnnotatedInstruction]) -> Iterable[tuple[object, ...]]:
+    """Yield the rows of a function's table. rows: the instructions to show."""
     lines = {index: line for line in fn["lines"] for index in line["instructions"]}
     if not lines:
         yield from map(_shown, rows)
@@ -220,12 +226,13 @@ def _blank(value: float | None) -> str:
 def _legend(found: AnnotationJson) -> str:
     lines = [
         "\n* hottest: most slots, issued and lost. S: spill code. +: inserted by a rewrite.\n",
-        "lost slots: issue slots lost that are held against the instruction. share: of all slots of the run.\n",
+        "lost slots: lost issue slots that are charged to the instruction. share: of all slots of the run.\n",
         "sectors/req: of an access to global memory. passes: of an access to shared memory.\n",
         "latency, most: cycles from issue until all data is there, on average and at most.\n",
     ]
     if found["unattributed_slots"]:
-        lines.append(f"{count(found['unattributed_slots'], 'slot')} lost with no warp there: nobody's.\n")
+        lost = count(found["unattributed_slots"], "slot")
+        lines.append(f"{lost} lost without a resident warp: charged to no instruction.\n")
     missing = [source["file"] for source in found["sources"] if source["path"] is None]
     if missing:
         names = one_line(", ".join(missing))

@@ -1,4 +1,4 @@
-"""A run of one launch as JSON."""
+"""This module reports a run of one launch as JSON."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binalloc.emulator.host.figures.skew import cycles_range
 from binalloc.report.runs.annotate import annotation
+from binalloc.report.runs.emulator import emulator_json
 from binalloc.report.runs.printed import left_json
 from binalloc.report.runs.stopped import stopped_json
 from binalloc.report.runs.watched import watched_json
@@ -27,15 +28,18 @@ if TYPE_CHECKING:
 
 
 class Annotate(NamedTuple):
-    """The record says which single instructions are shown."""
+    """An annotation request says which single instructions are shown."""
 
-    most: int | None = None  #: so many of the hottest; None for all
+    most: int | None = None  #: number of hottest instructions; None for all instructions
     source: str | None = None  #: folder of the source files
 
 
 def run_json(run: KernelRun, written: RunFiles, annotate: Annotate | None = None) -> RunFields:
-    """Return a run, be it one that was stopped. written: the fields that name its files. annotate: describe single
-    instructions, too; needs a run with a profile of them."""
+    """Return a run, also one that was stopped, as `run --json` prints it, without `schema_version`.
+
+    written: the fields that name its files. annotate: single instructions to describe, which needs a profiled run; None
+    for none.
+    """
     return {
         **result_json(run.result),
         "cycles_range": cycles_range(run.result.cycles, run.skewed),
@@ -73,16 +77,10 @@ def _trace(written: WrittenTrace) -> WrittenTraceJson:
 
 
 def result_json(result: Result) -> ResultJson:
-    """Return what an emulated run did, be it one that was stopped."""
+    """Return the figures of an emulated run, also of one that was stopped."""
     return {
         "kernel": result.kernel,
-        "machine": result.machine,
-        "engine": result.engine,
-        "scheduler": result.scheduler,
-        "dispatcher": result.policies["dispatcher"],
-        "placement": result.policies["placement"],
-        "pages": result.policies["pages"],
-        "sms": result.sms,
+        **emulator_json(result),
         "partial": result.partial,
         "cycles": result.cycles,
         "cycles_range": None,
@@ -97,7 +95,7 @@ def result_json(result: Result) -> ResultJson:
 
 
 def partial_json(error: BaseException) -> StoppedFields | None:
-    """Return what the emulated run that the error stopped had done by then; None where it stopped none."""
+    """Return the figures, up to the stop, of the emulated run that an error stopped; None if it stopped none."""
     from binalloc.emulator.runs.run import Result
 
     partial = getattr(error, "partial", None)
@@ -109,14 +107,14 @@ def partial_json(error: BaseException) -> StoppedFields | None:
 
 
 def reference_json(found: AgainstReference | None) -> ReferenceJson:
-    """Return the comparison with a launch file's reference; nothing where there was none."""
+    """Return the fields on the comparison with a launch file's reference; none if nothing was compared."""
     if found is None:
         return {}
     return {"reference": "same" if found.same else "differs", "differences": [str(d) for d in found.differences]}
 
 
 def plain_values(value: Any) -> Any:
-    """Statistics as JSON values: NumPy numbers and arrays become Python's."""
+    """Return statistics as JSON values. NumPy's numbers and arrays become Python's numbers and lists."""
     if isinstance(value, dict):
         return {str(k): plain_values(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

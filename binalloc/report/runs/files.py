@@ -1,4 +1,4 @@
-"""The files that `binalloc run` writes of a run: its series, its profile, its buffers."""
+"""This module writes the files that `binalloc run` makes of a run: its series, its profile and its buffers."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Files:
-    """The files that are asked for, by path."""
+    """The record has the paths of the files to write; None for a file that is not asked for."""
 
-    series: str | None = None
-    profile: str | None = None
+    series: str | None = None  #: file of the series, as CSV or JSON by its name
+    profile: str | None = None  #: file of the profile
     save: str | None = None  #: folder for the buffers
     accelsim: str | None = None  #: folder of the trace for Accel-Sim, which the run's recorder writes
 
 
 def write_files(run: KernelRun, files: Files) -> RunFiles:
-    """Write what is asked for of a run, and return the fields of a report that name it. Of a run that was stopped there
-    are series and profile up to there, but no buffers. Raises UsageError where a file cannot be written."""
+    """Write the files of a run, and return the fields of the report that name them.
+
+    The series and the profile of a run that was stopped end at the stop; its buffers are not saved. Raise UsageError if
+    a file cannot be written.
+    """
     found: RunFiles = {}
     if files.series is not None:
         found["series"] = _write_series(files.series, run)
@@ -47,7 +50,7 @@ def write_files(run: KernelRun, files: Files) -> RunFiles:
 
 
 def _write_series(path: str, run: KernelRun) -> WrittenSeriesJson:
-    """Write the series and return what the report says of it."""
+    """Write the series, and return the field of the report that describes it."""
     result = run.result
     every, full_at = run.options.every or 0, result.series_full_at
     about = {"every": every, "full_at_cycle": full_at}
@@ -56,8 +59,10 @@ def _write_series(path: str, run: KernelRun) -> WrittenSeriesJson:
 
 
 def save_buffers(folder: Path, buffers: dict[str, Any], variables: dict[str, Any]) -> list[str]:
-    """One .npy file per buffer, and per global variable of the module; the files' paths. Raises UsageError where one
-    cannot be written, or where a buffer is called as the file of a variable."""
+    """Write a .npy file for each buffer and for each global variable of the module, and return the files' paths.
+
+    Raise UsageError if a file cannot be written, or if a buffer has the name of a variable's file.
+    """
     import numpy as np
 
     files = dict(buffers)
@@ -74,7 +79,7 @@ def save_buffers(folder: Path, buffers: dict[str, Any], variables: dict[str, Any
     for name, array in files.items():
         path = folder / f"{name}.npy"
         if path.parent != folder:
-            raise AssertionError(f"{quoted(name)} is no file name")  # names were checked where they came in
+            raise AssertionError(f"{quoted(name)} is no file name")  # names were checked when they were read
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         write_atomically(path, content.getvalue())

@@ -1,4 +1,4 @@
-"""What a run's kernel printed, and what it left in the heap."""
+"""This module reports what a kernel printed, and what it left in the heap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.parts.left import HeapJson, LeakJson, Left, PrintedText, ProgramLeft, ProgramText
 
 LINES = 1000
-"""Of a kernel's output that are shown as text."""
+"""Lines of a kernel's output that are shown as text: enough for most kernels; chosen by hand. The JSON has all."""
 
 
 def left_json(result: Result) -> Left:
@@ -52,7 +52,8 @@ def _heap(heap: HeapUse) -> HeapJson:
 
 
 def render_output(text: str, lost: int = 0) -> str:
-    """A kernel's output, the first lines of it."""
+    """Return the first LINES lines of a kernel's output, and how much is not shown. lost: calls of printf whose text
+    was lost."""
     if not text and not lost:
         return ""
     lines = text.removesuffix("\n").split("\n")
@@ -65,7 +66,7 @@ def render_output(text: str, lost: int = 0) -> str:
 
 
 def render_printed(found: Left | ProgramLeft) -> str:
-    """What a run printed."""
+    """Return the output of a run's kernels as `render_output` shows it; "" where the binary has no device runtime."""
     if "printed" not in found:
         return ""
     printed = found["printed"]
@@ -73,7 +74,7 @@ def render_printed(found: Left | ProgramLeft) -> str:
 
 
 def render_heap(found: Left | ProgramLeft) -> str:
-    """Blocks of the heap that nobody freed, in a line, and the first of them; nothing of a heap that nobody used."""
+    """Return the use of the heap in a line, and the first allocations that were not freed; "" for an unused heap."""
     heap = found.get("heap")
     if heap is None or not heap["used"]:
         return ""

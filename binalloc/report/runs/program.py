@@ -1,11 +1,11 @@
-"""A run of a program as text: a line for each launch, what each kernel took, the comparison."""
+"""This module reports a run of a program as text: a line for each launch, the sums for each kernel, the comparison."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from binalloc.printable import count, one_line
-from binalloc.report.runs.policies import policies_text
+from binalloc.report.runs.emulator import emulator_text
 from binalloc.report.runs.printed import render_heap, render_printed
 from binalloc.report.table import table
 
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
 
 def render_program(found: ProgramRunFields, listed: int | None) -> str:
-    """The program in one line, its launches, at most `listed` of them, the first and the last ones (None:
-    all), and its kernels."""
+    """Return the program in one line, a table of its launches, and a table of its kernels.
+
+    listed: most launches in the table, half of them the first ones and half the last ones; None for all.
+    """
     launches = found["launches"]
     title = "PARTIAL: " if found["partial"] else ""
     title += f"{one_line(found['program'] or 'program')} on {found['machine']}: "
     title += f"{count(len(launches), 'launch', 'launches')} of {count(len(found['kernels']), 'kernel')}, "
     title += f"{count(found['cycles'], 'cycle')} "
-    lines = [render_printed(found), f"{title}(emulated, {count(found['sms'], 'SM')}{policies_text(found)})\n"]
+    lines = [render_printed(found), f"{title}({emulator_text(found)})\n"]
     if launches:
         lines += ["\n", _timeline(launches, listed), "\n", _kernels(found["kernels"])]
     lines.append(render_heap(found))
@@ -73,7 +75,7 @@ def _kernels(kernels: list[KernelTotal]) -> str:
 
 
 def _shape(sides: list[int]) -> str:
-    """`64`, `8x4`: without the axes of one."""
+    """Return sizes along x, y and z as text, without sizes of 1 at the end: `64`, `8x4`."""
     while len(sides) > 1 and sides[-1] == 1:
         sides = sides[:-1]
     return "x".join(map(str, sides))

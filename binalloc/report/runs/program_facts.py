@@ -1,4 +1,5 @@
-"""A run of a program as JSON: each launch as a profiler has it, what each kernel took, the comparison."""
+"""This module reports a run of a program as JSON: the figures of each launch, the sums for each kernel, the
+comparison."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.figures.stats import per
 from binalloc.names.kernels import readable
+from binalloc.report.runs.emulator import emulator_json
 from binalloc.report.runs.facts import plain_values, reference_json
 from binalloc.report.runs.files import save_buffers
 from binalloc.report.runs.printed import program_left_json
@@ -24,25 +26,19 @@ if TYPE_CHECKING:
 
 
 def save_program(run: ProgramRun, folder: str | None) -> ProgramFiles:
-    """Save the buffers of a program that has ended, where a folder is given, and return the field that names the
-    files. Raises UsageError where one cannot be written."""
+    """Save the buffers of a program in `folder`, and return the field that names the files. Without a folder, and for a
+    program that was stopped, save nothing. Raise UsageError if a file cannot be written."""
     if folder is None or run.ended is not None:
         return {}
     return {"saved": save_buffers(Path(folder), run.ran.buffers, run.ran.globals)}
 
 
 def program_json(run: ProgramRun, written: ProgramFiles) -> ProgramRunFields:
-    """Return what a program did, be it one that was stopped. written: the field that names its files."""
+    """Return the figures of a program, also of one that was stopped. written: the field that names its files."""
     program, ran = run.program, run.ran
     return {
         "program": program.path,
-        "machine": ran.machine,
-        "engine": ran.engine,
-        "scheduler": ran.scheduler,
-        "dispatcher": ran.policies["dispatcher"],
-        "placement": ran.policies["placement"],
-        "pages": ran.policies["pages"],
-        "sms": ran.sms,
+        **emulator_json(ran),
         "partial": ran.partial,
         "cycles": ran.cycles,
         "launches": [_launch(launched) for launched in ran.launches],
@@ -114,16 +110,16 @@ def _total(name: str, total: Total, cycles: int) -> KernelTotal:
 
 
 def _rate(figures: dict[str, Any], cache: str) -> float | None:
-    """Hits of all that looked in a cache; None where nothing did."""
+    """Return the hits of a cache as a share of all lookups; None without lookups."""
     hits, misses = figures[f"{cache}_hits"], figures[f"{cache}_misses"]
     return per(hits, hits + misses)
 
 
 def _json_value(value: float | complex) -> float | str | list[float | str]:
-    """Return a number as JSON can have it: complex ones as a list of two."""
+    """Return a number as JSON can hold it: a complex one as a list of two."""
     return [_finite(value.real), _finite(value.imag)] if isinstance(value, complex) else _finite(value)
 
 
 def _finite(value: float) -> float | str:
-    """Return a number, infinities and NaN as text."""
+    """Return a number as it is, and infinities and NaN as text."""
     return value if isinstance(value, int) or value - value == 0 else str(value)

@@ -1,4 +1,4 @@
-"""`binalloc run` as text: the run in one line, its counters, and what else was asked for."""
+"""This module reports `binalloc run` as text: the run in one line, its counters, and what else was asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from binalloc.emulator.host.figures.skew import cycles_text
 from binalloc.printable import count, one_line
 from binalloc.report.runs.annotate import render_annotation
-from binalloc.report.runs.policies import policies_text
+from binalloc.report.runs.emulator import emulator_text
 from binalloc.report.runs.printed import render_heap, render_printed
 from binalloc.report.runs.stopped import render_stopped
 from binalloc.report.runs.watched import watch_lines
@@ -27,31 +27,34 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("register file", ("register_", "operand_")),
     ("memory system", ("",)),
 )
+"""Groups of counters: the heading, and prefixes of names. A counter is in the first group that has a prefix of it."""
 _ELSEWHERE = ("cycles", "achieved_occupancy", "stalls", "units", "queues")
+"""Counters that are in no group, as other lines and tables show them."""
 _STALLS = {
     "no_warp": "no warp of a resident block",
-    "stall_count": "the nearest warp sits out the stall count of its last instruction",
+    "stall_count": "the nearest warp waits for the stall count of its last instruction",
     "branch": "the nearest warp waits for its branch",
     "scoreboard": "the nearest warp waits for results of variable latency (memory, slow units)",
     "port_busy": "a warp is ready, its unit takes no instruction this cycle",
     "barrier": "every warp waits at a barrier",
     "block_drain": "every warp has exited, its block has not",
-    "no_pair": "one instruction issued, none could go with it",
-    "pending": "a warp is ready, the scheduler's policy lets none but others issue",
-    "register_bank": "the last instruction waits for its registers' banks, and its scheduler with it",
+    "no_pair": "one instruction issued, no second one could issue with it",
+    "pending": "warps are ready, but the scheduler's policy lets none of them issue",
+    "register_bank": "the last instruction waits for the banks of its registers, and its scheduler with it",
 }
+"""Meanings of the reasons for lost issue slots, by name. Gates add their own reasons (`stall_texts`)."""
 
 
 def stall_texts() -> dict[str, str]:
-    """What each reason for a lost issue slot means, by name, in the order of `STALL_NAMES`."""
+    """Return the meaning of each reason for a lost issue slot, by name, in the order of `STALL_NAMES`."""
     from binalloc.emulator.policies.gates.table import GATES
 
     return _STALLS | {name: gate.summary for name, gate in GATES.items()}
 
 
 def render_run(found: RunFields) -> str:
-    """The run in one line, then its counters in groups (zeros left out), stall reasons with what they mean; of a run
-    that stopped at a break the warp, without the counters."""
+    """Return the run in one line, its counters in groups without zeros, and the reasons for lost issue slots. For a run
+    that stopped at a break, return the state of the warp in place of the counters."""
     title = f"{found['kernel']} on {found['machine']}: "
     ended = f"{found['blocks_ended']:,} of {count(found['blocks'], 'block')} ended"
     stopped = found.get("break")
@@ -62,7 +65,7 @@ def render_run(found: RunFields) -> str:
     if found["partial"]:
         title = f"PARTIAL, {ended}: {title}"
     title += f"{cycles_text(found['cycles'], found['cycles_range'])} cycle{'s' if found['cycles'] != 1 else ''} "
-    title += f"(emulated, {count(found['sms'], 'SM')}{policies_text(found)}), "
+    title += f"({emulator_text(found)}), "
     title += f"{count(found['blocks_per_sm'], 'block')} per SM, occupancy {found['occupancy']:.3f}, "
     lines = [render_printed(found), title + f"achieved occupancy {found['achieved_occupancy']:.3f}\n"]
     stats = found["stats"]
@@ -71,9 +74,9 @@ def render_run(found: RunFields) -> str:
         rows = [(k, rest.pop(k)) for k in list(rest) if k.startswith(starts)]
         lines.append("\n" + table([name, "value"], rows) if rows else "")
     used, stalls = stats["issue_slots"], stats["stalls"]
-    says = stall_texts()
+    meanings = stall_texts()
     total = max(1, used + sum(stalls.values()))
-    slots = [("issued", used), *((f"{k}: {says[k]}", v) for k, v in stalls.items() if v)]
+    slots = [("issued", used), *((f"{k}: {meanings[k]}", v) for k, v in stalls.items() if v)]
     lines.append("\n" + table(["issue slots", "value", "share"], [(k, v, v / total) for k, v in slots]))
     units = [(k, v) for k, v in stats["units"].items() if v]
     lines.append("\n" + table(["warp instructions by unit", "value"], units))
@@ -95,7 +98,7 @@ def render_run(found: RunFields) -> str:
 
 
 def _asked_for(found: RunFields) -> list[str]:
-    """Single instructions, and the series."""
+    """Return the annotation, the series and the profile, as far as they were asked for."""
     lines = []
     if "annotation" in found:
         lines.append(render_annotation(found["annotation"]))
@@ -115,7 +118,7 @@ def _asked_for(found: RunFields) -> list[str]:
 
 
 def _seen(found: RunFields) -> str:
-    """What was watched, and written of the run."""
+    """Return lines on breaks, watched memory and the trace, as far as they were asked for."""
     lines = []
     if "break" in found and found["break"] is None:
         lines.append("no break was reached")

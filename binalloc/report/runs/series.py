@@ -1,4 +1,4 @@
-"""A run's intervals as a file: CSV for spreadsheets, JSON for programs, the same columns in both."""
+"""This module makes the file of a run's intervals: CSV for spreadsheets or JSON for programs, with the same columns."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.commands.runs import ResultJson
 
 FORMATS = (".csv", ".json")
-_STANDING = ("queues", "places", "most")  # of a queue: what an interval does not add to
+_STANDING = ("queues", "places", "most")
+"""Figures of a queue that are left out of intervals, as they are no sums over cycles."""
 _FIRST = ("start", "cycles", "ipc", "resident_warps")
+"""Names of the first columns; the counters follow in their own order."""
 
 
 def require_format(path: str) -> None:
-    """UsageError for a file that is neither CSV nor JSON by its name."""
+    """Raise UsageError if the name of a file ends in none of FORMATS."""
     if Path(path).suffix.lower() not in FORMATS:
         raise UsageError(
             "a series is written as CSV or JSON, by the file's name",
@@ -29,7 +31,10 @@ def require_format(path: str) -> None:
 
 
 def rows(intervals: Sequence[dict[str, Any]], sms: int) -> list[dict[str, Any]]:
-    """The intervals with one level of names: `stalls.scoreboard`, `queues.l1_mshrs.average`."""
+    """Return the intervals without nested objects: their names become `stalls.scoreboard`, `queues.l1_mshrs.average`.
+
+    sms: number of SMs that were emulated, for the resident warps per SM.
+    """
     out = []
     for interval in intervals:
         flat = dict(_flat(interval))
@@ -49,8 +54,10 @@ def _flat(values: dict[str, Any], at: str = "") -> list[tuple[str, Any]]:
 
 
 def series_bytes(path: str, found: ResultJson, intervals: Sequence[dict[str, Any]], about: Mapping[str, Any]) -> bytes:
-    """The file's content, its format by its name. found: what `run --json` says of the run. about: fields of a JSON
-    file that tell of the intervals."""
+    """Return the content of the file `path`, as CSV or JSON by its name.
+
+    found: the run, as `run --json` prints it. about: further fields of a JSON file, on all intervals.
+    """
     table = rows(intervals, found["sms"])
     if Path(path).suffix.lower() == ".csv":
         text = io.StringIO()

@@ -1,4 +1,4 @@
-"""A run that stopped at a break: the warp's state as a dictionary and as text."""
+"""This module reports a run that stopped at a break: the state of the warp, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from binalloc.emulator.stops.context import StoppedContext
     from binalloc.report.shapes.parts.seen import BreakAccess, BreakJson, LaneAccess
 
-_ROW = 8  # lanes in a line
+_ROW = 8  # lanes in a line of a register: with its name it is 86 characters long; chosen by hand
 _PREDICATES = "P{}"
 
 
 def stopped_json(device: LaunchedDevice) -> BreakJson:
-    """The field `break` of a report."""
+    """Return the field `break` of a report."""
     from binalloc.emulator.debug.state import stopped_warp
     from binalloc.emulator.stops.context import StoppedContext
 
@@ -49,7 +49,8 @@ def _place(c: StoppedContext, word: int) -> str:
 
 
 def _access(warp: WarpState) -> BreakAccess | None:
-    """Where the lanes of a memory instruction go, and what is there."""
+    """Return the addresses that the lanes of a memory instruction access, and the words there; None for another
+    instruction."""
     if warp.space is None:
         return None
     lanes: list[LaneAccess] = [{"lane": t, "address": at, "words": warp.words[t]} for t, at in warp.addresses.items()]
@@ -57,7 +58,7 @@ def _access(warp: WarpState) -> BreakAccess | None:
 
 
 def render_stopped(found: BreakJson) -> str:
-    """The same as text. Registers that are the same in all active lanes take one line."""
+    """Return the state of the warp as text. A register with the same value in all active lanes takes one line."""
     source = "" if found["source"] is None else f" ({found['source']})"
     where = f"{found['function']}+{found['index']} `{found['instruction']}`{source}"
     who = f"SM {found['sm']}, warp slot {found['warp_slot']}, block {found['block']}, warp {found['warp']}"
@@ -87,7 +88,10 @@ def render_stopped(found: BreakJson) -> str:
 
 
 def _registers(registers: dict[str, list[int]], active: list[int]) -> list[str]:
-    """Their lines; neighbours that are the same in all active lanes stand together."""
+    """Return the lines of the registers. Neighbours with one value in all active lanes share a line.
+
+    registers: values of all lanes, by name. active: numbers of the active lanes.
+    """
     lines = []
     value: int | None = None
     run: list[str] = []
@@ -106,7 +110,7 @@ def _registers(registers: dict[str, list[int]], active: list[int]) -> list[str]:
 
 
 def _register(name: str, lanes: list[int]) -> list[str]:
-    """All lanes of a register."""
+    """Return lines with the values of all lanes of a register."""
     rows = [lanes[i : i + _ROW] for i in range(0, len(lanes), _ROW)]
     head = [f"{name:4} lanes {i * _ROW:2}: " for i in range(len(rows))]
     return [h + " ".join(f"{value:08x}" for value in row) for h, row in zip(head, rows, strict=True)]

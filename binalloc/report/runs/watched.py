@@ -1,4 +1,4 @@
-"""The accesses to what a run watches, as lines and as JSON."""
+"""This module reports the accesses to watched memory, as lines and as JSON."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def access_line(found: WatchedAccess) -> str:
 
 
 def watch_lines(found: WatchJson) -> list[str]:
-    """Return the line behind those of single accesses, with how many there were. found: the field `watch`."""
+    """Return the line after the lines of single accesses, with the number of accesses. found: the field `watch`."""
     spans = ", ".join(f"{s['buffer']}+{s['offset']}:{s['bytes']}" for s in found["watched"])
     rest = f", {found['left_out']:,} of them counted only" if found["left_out"] else ""
     return [f"watch {spans}: {count(found['total'], 'access', 'accesses')}{rest}"]

@@ -1,4 +1,4 @@
-"""These are the shapes of all that `--json` prints: a TypedDict for each object, with the meaning beside each field.
+"""This room has the shapes of all that `--json` prints: a TypedDict for each object, with the meaning of each field.
 
-JSON.md and json-schema.json are made from them (`doc`). Code that prints imports them for type checking alone.
+JSON.md and json-schema.json are made from them (`doc.py`). Code that prints imports them for type checking alone.
 """

@@ -1,6 +1,6 @@
-"""JSON.md and the JSON Schema are made from the shapes here: `python -m binalloc.report.shapes.doc`.
+"""This module makes JSON.md and the JSON Schema from the shapes: `python -m binalloc.report.shapes.doc`.
 
-The schema is made by Pydantic; the page lists the same fields in the order in which they are written.
+Pydantic makes the schema. The page lists the same fields in the order in which the shapes have them.
 """
 
 from __future__ import annotations
@@ -56,8 +56,11 @@ def _doc(shape: type) -> str:
 
 
 def _rows(shape: type, at: str = "", but: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Yield a row for each field of a shape, and rows for the objects in it. An object whose shape has a section has no
-    rows; one whose shape adds fields to such a shape has rows for these alone. but: names of fields to leave out."""
+    """Yield a row for each field of a shape, and rows for the objects in it.
+
+    An object has no rows if its shape has a section. If its shape adds fields to such a shape, it has rows for the
+    added fields alone. at: path of the shape. but: names of fields to leave out.
+    """
     for field in fields_of(shape):
         if field.name in but:
             continue
@@ -73,16 +76,19 @@ def _part_of(shape: type) -> type | None:
 
 
 def _of_part(shape: type) -> tuple[ShapeField, ...]:
+    """Return the fields that a shape has from a shape with a section."""
     part = _part_of(shape)
     return () if part is None else fields_of(part)
 
 
 def _type(field: ShapeField) -> str:
+    """Return the type of a field in words, with links to sections."""
     text = words(field.type, _link) + (" or null" if field.nullable else "")
     return f"{text}, may be left out" if field.optional else text
 
 
 def _link(shape: type) -> str:
+    """Return the words for a shape in a type: a link to its section, or `object`."""
     part = _part_of(shape)
     if part is not None:
         return f"{_link(part)} with more fields"
@@ -93,7 +99,8 @@ def _link(shape: type) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of all that is printed: `anyOf` the commands, shapes by name in `$defs`."""
+    """Return the JSON Schema of everything that commands print: `anyOf` has the commands, `$defs` the shapes by
+    name."""
     shapes = [shape for section in SECTIONS for shape in section.shapes]
     asked: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
         (shape.__name__, "serialization", TypeAdapter(shape)) for shape in shapes

@@ -1,4 +1,4 @@
-"""The fields of a shape are read from its annotations here."""
+"""This module reads the fields of a shape from its annotations."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from pydantic.fields import FieldInfo
 from typing_extensions import is_typeddict
 
 KEY = "<name>"
-"""Stands in a path for any key of an object whose keys come from the input."""
+"""The sign in a path for any key of an object whose keys come from the input."""
 _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", Any: "anything", NoneType: "null"}
+"""Words of the page for the simple types."""
 
 
 @dataclass(frozen=True)
 class ShapeField:
-    """This is one field of a shape."""
+    """A field of a shape has a type and a meaning."""
 
-    name: str
-    type: Any  #: without its meaning, and without null
-    nullable: bool
-    optional: bool  #: left out where it does not apply
-    meaning: str
+    name: str  #: key in the object
+    type: Any  #: type without its meaning, and without null
+    nullable: bool  #: whether the value may be null
+    optional: bool  #: whether the field may be left out
+    meaning: str  #: meaning, as `says` gives it
 
 
 @cache
@@ -52,8 +53,10 @@ def _members(hint: Any) -> list[Any]:
 
 
 def inner(type_: Any) -> list[tuple[str, type]]:
-    """Return the shapes of the objects that a value holds, each with the way to them: "", "[]" or ".<name>", or both,
-    one after the other. [] where it holds no objects of a known shape."""
+    """Return the shapes of the objects that a value holds, each with the path to them; [] if it holds none.
+
+    A path is "" for the value itself, and has "[]" for each list and ".<name>" for each object with keys of the input.
+    """
     if is_typeddict(type_):
         return [("", type_)]
     if get_origin(type_) in (Union, UnionType):
@@ -65,7 +68,7 @@ def inner(type_: Any) -> list[tuple[str, type]]:
 
 
 def words(type_: Any, link: Any = str, several: bool = False) -> str:
-    """Return a type in words. link: makes the words for a shape. several: in the plural."""
+    """Return a type in words. link: function that makes the words for a shape. several: whether to use the plural."""
     if is_typeddict(type_):
         text = str(link(type_))
         return f"{text}s" if several and text == "object" else text

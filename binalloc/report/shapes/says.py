@@ -1,4 +1,4 @@
-"""The meaning of a field stands beside the field: `cycles: Annotated[int, says("...")]`."""
+"""This module gives a field its meaning, beside the field: `cycles: Annotated[int, says("...")]`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This is the order of JSON.md: its sections, the shapes in each, and the text in front of them."""
+"""This module lists the sections of JSON.md in their order, with the shapes of each and the text before them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from binalloc.report.shapes.parts.versions import DirectivesJson, LevelJson, Occ
 
 @dataclass(frozen=True)
 class Section:
-    """This is a section of the page."""
+    """A section of the page describes one shape, or several that one command prints."""
 
-    title: str
-    shapes: tuple[type, ...]
-    text: str = ""
-    level: int = 2  #: of its heading
+    title: str  #: its heading
+    shapes: tuple[type, ...]  #: shapes that it describes, in order
+    text: str = ""  #: Markdown before the shapes
+    level: int = 2  #: level of its heading
     printed: bool = True  #: whether a command prints its shapes as a whole
 
 
@@ -200,4 +200,4 @@ PARTS: dict[type, str] = {
     **{section.shapes[0]: section.title for section in SECTIONS if len(section.shapes) == 1 and not section.printed},
     SweepRowJson: "row",
 }
-"""Titles of sections by shape, for the shapes with a section of their own that other sections link to."""
+"""Titles of sections by shape, for shapes that are parts of others and have a section of their own."""

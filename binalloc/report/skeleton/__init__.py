@@ -1,1 +1,1 @@
-"""Skeletons of launch files, as the files' text and as data."""
+"""This room reports suggested launch files, as the text of the file and as JSON."""

@@ -1,4 +1,4 @@
-"""The same as data: the dictionary behind `launch-skeleton --json`."""
+"""This module reports a suggested launch file as JSON, for `launch-skeleton --json`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 
 def skeleton_to_dict(skeleton: Skeleton) -> SkeletonFields:
-    """launch: the file's contents; left_out: kernels that have no launch; kernels: the reasons, by
-    kernel and argument."""
+    """Return a suggestion as `launch-skeleton --json` prints it, without version, output, machine and text."""
     return {
         "sequence": skeleton.sequence,
         "launch": skeleton.table(),

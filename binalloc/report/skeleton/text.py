@@ -1,4 +1,4 @@
-"""A skeleton as the text of a launch file: its keys, in front of them why they are what they are."""
+"""This module makes the text of a suggested launch file: its keys, each with its reason as a comment."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from binalloc.pipeline.skeleton.types import ArgumentEntry, KernelSkeleton
 from binalloc.printable import one_line
 
 _LINE = 116
-"""Characters of a comment's line, its mark apart."""
+"""Most characters in a line of a comment, without its `# `. Chosen by hand, near the width of our own files."""
 _HEAD = (
-    "A skeleton made by `binalloc launch-skeleton`: what the code tells, and guesses where it does not. Every comment "
-    "is the reason for what follows it. LAUNCH.md says what else there is."
+    "A skeleton made by `binalloc launch-skeleton`: facts from the code, and guesses where the code has none. Every "
+    "comment is the reason for what follows it. LAUNCH.md describes all keys of launch files."
 )
 
 
 def launch_text(skeleton: Skeleton) -> str:
-    """The file."""
+    """Return the text of the launch file."""
     lines = [*comment(_HEAD)]
     if not skeleton.sequence:
         lines += _launch(skeleton.kernels[0])
@@ -52,6 +52,7 @@ def _head(kernel: KernelSkeleton) -> Iterator[str]:
 
 
 def _keys(table: dict[str, Any], reasons: dict[str, str]) -> Iterator[str]:
+    """Yield a line for each key of a table, with its reason."""
     for key, value in table.items():
         reason = one_line(reasons[key]) if key in reasons else ""
         yield f"{key} = {toml_value(value)}" + (f"  # {reason}" if reason else "")
@@ -67,7 +68,7 @@ def _entry(entry: ArgumentEntry) -> Iterator[str]:
 
 
 def comment(text: str) -> Iterator[str]:
-    """Lines of a comment: text may hold names of foreign files."""
+    """Yield the lines of a comment. text: may contain control characters, from names in foreign files."""
     line = ""
     for word in one_line(text).split(" "):
         if line and len(line) + 1 + len(word) > _LINE:
@@ -79,7 +80,8 @@ def comment(text: str) -> Iterator[str]:
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML has it: numbers, texts, truth, lists and inline tables of these."""
+    """Return a value in TOML's notation: a number, a text, a truth value, or a list or an inline table of such
+    values."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -1,1 +1,1 @@
-"""What `inspect` and `diff` print of a binary."""
+"""This room has the views of binaries that `inspect` and `diff` print."""

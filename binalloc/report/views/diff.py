@@ -1,4 +1,4 @@
-"""Old and new code side by side, by the instruction map."""
+"""This module shows original and rewritten code side by side, lined up by the instruction map."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 
 def diff_modules(old: Module, new: Module, kernel: str | None) -> list[DiffFunction]:
-    """Per rewritten function the aligned rows {old_index, old, new_index, new, kind}.
+    """Return the rows of each function of the rewrite, or of the functions that a kernel reaches.
 
-    kind: same, changed, inserted, deleted. Functions without an instruction map are compared word by word.
+    A row has an instruction of the original, the one that stands for it in the rewrite, or both. A function without an
+    instruction map is compared word by word. kernel: name; None for all functions. Raise UsageError if the original
+    lacks a function, or if the rewrite is of another original.
     """
     if kernel is not None:
         from binalloc.pipeline.pipeline import find_kernel, reachable
@@ -40,7 +42,10 @@ def diff_modules(old: Module, new: Module, kernel: str | None) -> list[DiffFunct
 
 
 def _inlined(old: Module, words: dict[str, list[int]]) -> Module:
-    """The original with the calls inlined that the rewrite says were."""
+    """Return the original with calls inlined as in the rewrite. words: by function, as the rewrite records them.
+
+    Raise UsageError if they cannot be inlined.
+    """
     from binalloc.verify.reading.inlined import NotInlined, with_inlined
 
     try:
@@ -53,6 +58,7 @@ def _inlined(old: Module, words: dict[str, list[int]]) -> Module:
 
 
 def _rows(old: Function, new: Function) -> list[DiffRow]:
+    """Return the rows of a function in the order of the new code, with deleted words before their successors."""
     origin = (
         new.origin.index if new.origin else list(range(min(len(old), len(new)))) + [-1] * max(0, len(new) - len(old))
     )
@@ -69,6 +75,7 @@ def _rows(old: Function, new: Function) -> list[DiffRow]:
 
 
 def _row(old: Function, i: int, new: Function, j: int) -> DiffRow:
+    """Return a row. i, j: words of the old and the new function; -1 for none."""
     left = _text(old, i) if i >= 0 else ""
     right = _text(new, j) if j >= 0 else ""
     kind = "inserted" if i < 0 else "deleted" if j < 0 else "same" if left == right else "changed"
@@ -79,10 +86,11 @@ def _text(fn: Function, index: int) -> str:
     return set_of(fn.instrs[index]).text(fn.instrs[index])
 
 
-_MARK = {"same": " ", "changed": "|", "inserted": ">", "deleted": "<"}
+_MARK = {"same": " ", "changed": "|", "inserted": ">", "deleted": "<"}  # as `diff --side-by-side` has them
 
 
 def render_diff(functions: Sequence[DiffFunction]) -> str:
+    """Return the functions as text, old code on the left and new code on the right."""
     lines = []
     for fn in functions:
         lines.append(f"{fn['original']} -> {fn['function']}\n")

@@ -1,8 +1,8 @@
-"""This module shows results of the analyses to people and programs: plain dictionaries (JSON-ready, `*_dict`) and
-stable text made from them (`*_text`).
+"""This module shows results of the analyses to programs, as dictionaries for JSON (`*_dict`), and to people, as text
+made from these (`*_text`).
 
-Needs finished analyses; leaves them untouched. Instructions are word indices, blocks are numbers, places have names as
-in `locations.name_of`. Everything is in ascending order, so that equal programs give equal text.
+Precondition: the analyses are finished. They are not changed. Instructions and blocks are given by number, places by
+name as in `locations.name_of`. Everything is in ascending order, so that equal programs give equal text.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ if TYPE_CHECKING:
     )
     from binalloc.report.shapes.parts.pressure import PlaceInFunction, PressureOfFile
 
-# names of points that are no operands; `_short` shows the first letter
 _POINT_NAMES = {GUARD: "guard", CALL: "call", ENTRY: "entry", RETURN: "return", MEMORY: "memory"}
+"""Names of points that are no operands. `_short` shows the first letter."""
 
 
 # -- control flow ---------------------------------------------------------------------------------------------------
 
 
 def cfg_dict(cfg: Cfg, nest: LoopNest) -> BlocksJson:
-    """Return blocks with edges, immediate dominators, loop depth and weight; branches with their reconvergence blocks.
+    """Return the basic blocks of a function, and the branches with their reconvergence blocks.
 
-    An immediate dominator is None at a root or in unreachable code, "exit" for the virtual exit.
+    A block has its edges, its immediate dominators, its loop depth and its weight. An immediate dominator is None at a
+    root and in unreachable code, and "exit" for the virtual exit.
     """
     dom, post = dominators(cfg), post_dominators(cfg)
     count = len(cfg.blocks)
@@ -113,7 +114,7 @@ def loops_text(nest: LoopNest) -> str:
 
 
 def callgraph_dict(graph: CallGraph) -> CallGraphJson:
-    """Return functions with call sites; recursion and indirect calls, if any."""
+    """Return the functions of a call graph with their call sites, its recursion and its indirect calls."""
     return {
         "kernel": graph.kernel,
         "functions": [
@@ -127,10 +128,10 @@ def callgraph_dict(graph: CallGraph) -> CallGraphJson:
 
 
 def callgraph_text(graph: CallGraph) -> str:
-    """Return one line per function with its call sites."""
+    """Return one line per function with its call sites, and a line for each recursion and each indirect call."""
     lines = [f"call graph of {graph.kernel}: {len(graph.functions)} functions"]
     for f in graph.functions:
-        sites = ", ".join(f"{s.callee} at {s.index}" for s in graph.sites[f]) or "nobody"
+        sites = ", ".join(f"{s.callee} at {s.index}" for s in graph.sites[f]) or "no function"
         lines.append(f"  {f} calls {sites}")
     lines.extend(f"  recursion: {' -> '.join([*c, c[0]])}" for c in graph.cycles)
     lines.extend(f"  indirect call: {f} word {i}" for f, i in graph.indirect)
@@ -141,7 +142,7 @@ def callgraph_text(graph: CallGraph) -> str:
 
 
 def summary_dict(f: FunctionAnalysis) -> FunctionSummary:
-    """Return what callers see of a function, and reads without a definition."""
+    """Return the summary that callers see of a function, and its reads without a definition."""
     s = f.summary
     return {
         "function": f.name,
@@ -156,7 +157,7 @@ def summary_dict(f: FunctionAnalysis) -> FunctionSummary:
 
 
 def summary_text(f: FunctionAnalysis) -> str:
-    """Return arguments, results and clobbers on one line each; uninitialised reads."""
+    """Return arguments, results and possible definitions on one line each, and a line for each uninitialised read."""
     d = summary_dict(f)
     lines = [f"summary of {f.name}" + ("" if d["returns"] else " (never returns)")]
     places = {"args": d["args"], "results": d["results"], "may_def": d["may_def"], "must_def": d["must_def"]}
@@ -168,7 +169,7 @@ def summary_text(f: FunctionAnalysis) -> str:
 def web_dict(w: Web) -> WebJson:
     """Return one live range.
 
-    Points are [instruction, what, unit]; what is an operand position or a name.
+    A point is [instruction, place, unit]. Its place is the position of an operand, or a name of _POINT_NAMES.
     """
     flags = ("arg", "result", "undefined", "pinned")
     return {
@@ -216,7 +217,7 @@ def webs_text(webs: Webs) -> str:
             )
         )
     widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
-    lines = [f"life ranges of {webs.cfg.name}: {len(webs)}"]
+    lines = [f"live ranges of {webs.cfg.name}: {len(webs)}"]
     lines.extend("  " + "  ".join(t.ljust(n) for t, n in zip(r, widths, strict=True)).rstrip() for r in rows)
     lines.extend(
         f"  group {g.id}: aligned {g.alignment}"
@@ -229,7 +230,7 @@ def webs_text(webs: Webs) -> str:
 
 
 def interference_text(webs: Webs, graph: InterferenceGraph) -> str:
-    """Return webs by falling degree with their neighbours."""
+    """Return the webs with their neighbours, by falling degree."""
     order = sorted((w.id for w in webs), key=lambda w: (-graph.degree(w), w))
     lines = [f"interference of {webs.cfg.name}: {graph.count} webs, {graph.edges} edges"]
     for w in order:
@@ -242,7 +243,8 @@ def interference_text(webs: Webs, graph: InterferenceGraph) -> str:
 
 
 def pressure_dict(program: ProgramAnalysis, name: str, result: MaxLive) -> PressureOfFile:
-    """Return the pressure of one function: per instruction, per block (largest), histogram, peaks."""
+    """Return the register pressure of one function: at each instruction, at most in each block, as a histogram, and the
+    peak."""
     cfg = program[name].cfg
     values = result.pressure[name]
     counts: dict[int, int] = {}
@@ -262,7 +264,7 @@ def pressure_dict(program: ProgramAnalysis, name: str, result: MaxLive) -> Press
 
 
 def pressure_text(program: ProgramAnalysis, name: str, result: MaxLive) -> str:
-    """Return Max-live with the composition that attains it, the largest pressure per block, and a histogram."""
+    """Return Max-live with the call chain that attains it, the largest pressure per block, and a histogram."""
     d = pressure_dict(program, name, result)
     at = " / ".join(f"{p['function']}:{_place(p['index'])}" for p in d["at"])
     title = f"pressure of {name} ({d['file']}): max-live {d['max_live']}"
@@ -274,7 +276,7 @@ def pressure_text(program: ProgramAnalysis, name: str, result: MaxLive) -> str:
 
 
 def program_dict(program: ProgramAnalysis) -> dict[str, Any]:
-    """Return all dictionaries above for a whole kernel."""
+    """Return the dictionaries of this module for a kernel and its callees."""
     result = build_max_live(program, "R")
     words = build_max_live(program, "L")
     return {
@@ -297,7 +299,7 @@ def program_dict(program: ProgramAnalysis) -> dict[str, Any]:
 
 
 def program_text(program: ProgramAnalysis) -> str:
-    """Return all text forms for a whole kernel, function by function."""
+    """Return the texts of this module for a kernel and its callees, function by function."""
     result = build_max_live(program, "R")
     parts = [callgraph_text(program.graph)]
     for f in program.functions.values():
@@ -315,7 +317,8 @@ def _point(p: WebPoint) -> list[int | str]:
 
 
 def _short(p: WebPoint) -> str:
-    """Return "12" for an operand, "12c" for a call, "12g" guard, "12m" lifted word, "12r" return, or "entry"."""
+    """Return a point as text: 12 for an operand of instruction 12, 12c for a call, 12g for a guard, 12m for a word of
+    local memory, 12r for a return, and "entry"."""
     if p.ref == ENTRY:
         return "entry"
     return f"{p.instr}{_POINT_NAMES[p.ref][0] if p.ref < 0 else ''}"
@@ -330,6 +333,7 @@ def _composition(peak: Peak) -> list[PlaceInFunction]:
 
 
 def _list(items: Sequence[int], prefix: str) -> str:
+    """Return numbers with a prefix, such as "B1 B2"; "-" for none."""
     return " ".join(f"{prefix}{x}" for x in items) or "-"
 
 

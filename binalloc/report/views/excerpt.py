@@ -1,4 +1,4 @@
-"""Which part of a kernel's call graph a view shows, and source lines beside instructions."""
+"""This module says which part of a kernel's call graph a view shows, and puts source lines beside instructions."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.errors import Hint, UsageError
 
 Ranges = Sequence[tuple[int, int]]
+"""Ranges of numbers, as pairs of the first and the last."""
 Place = tuple[str, int] | None
-"""Source file and line, None where the binary names none."""
+"""Source file and line; None where the binary names none."""
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """function: only this one. words, blocks: only these instructions and basic blocks, as pairs of the first and the
-    last. None: all."""
+    """An excerpt is the part of a kernel's call graph that a view shows."""
 
-    function: str | None = None
-    words: Ranges | None = None
-    blocks: Ranges | None = None
+    function: str | None = None  #: name of the only function to show; None for all
+    words: Ranges | None = None  #: instructions to show; None for all
+    blocks: Ranges | None = None  #: basic blocks to show; None for all
 
     def functions(self, program: ProgramAnalysis) -> list[FunctionAnalysis]:
-        """Those to show. Raises UsageError where the kernel does not reach `function`."""
+        """Return the functions to show. Raise UsageError if the kernel does not reach `function`."""
         known = program.functions
         if self.function is None:
             return list(known.values())
@@ -37,7 +37,7 @@ class Excerpt:
         return [known[self.function]]
 
     def empty(self, program: ProgramAnalysis) -> UsageError:
-        """That nothing is there, and what is."""
+        """Return the error for an excerpt that contains no instruction. It says which numbers there are."""
         known = self.functions(program)
         words, blocks = max(len(f.fn.instrs) for f in known), max(len(f.cfg.blocks) for f in known)
         return UsageError(
@@ -51,7 +51,7 @@ class Excerpt:
         )
 
     def shows(self, index: int, block: int) -> bool:
-        """Whether it has that instruction of that block; -1 is the entry."""
+        """Return whether the excerpt contains instruction `index` of a block; -1 is the entry of the function."""
         return _within(self.words, index) and _within(self.blocks, block)
 
 
@@ -60,21 +60,24 @@ def _within(ranges: Ranges | None, number: int) -> bool:
 
 
 EVERYTHING = Excerpt()
+"""The excerpt that contains all instructions."""
 
 
 class SourceFiles:
-    """Source lines in a narrow column: the line alone where there is one file, else the file's number before it."""
+    """The source files of a view are numbered, so that places in them fit a narrow column. With a single file a place
+    is its line alone."""
 
     def __init__(self, places: Sequence[Place]) -> None:
         self.names = sorted({place[0] for place in places if place is not None})
 
     def short(self, place: Place) -> str:
+        """Return a place for the column: `12`, or `2:12` for line 12 of the second file; "" for None."""
         if place is None:
             return ""
         return str(place[1]) if len(self.names) == 1 else f"{self.names.index(place[0]) + 1}:{place[1]}"
 
     def legend(self) -> str:
-        """Which files they are; "" for none."""
+        """Return a line for each file with its number; "" without files."""
         if len(self.names) < 2:
             return "".join(f"Lines are of {name}.\n" for name in self.names)
         return "".join(f"Lines {k}: are of {name}.\n" for k, name in enumerate(self.names, 1))

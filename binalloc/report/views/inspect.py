@@ -1,9 +1,13 @@
-"""`binalloc inspect`: what is in a binary, as a dictionary (JSON-ready) and as text.
+"""This module makes the views of `binalloc inspect`, as JSON and as text.
 
-Views: sections (ELF sections, resources per function, provenance), cfg (call graph, blocks, loops; works for recursion
-and indirect calls too), webs (life-range table), live (what each instruction does to each value; see `report.live`),
-pressure (per instruction, Max-live over calls; see `report.pressure`), stack (three stack layouts, slots and spill
-area; see `report.stack`), minimum (fewest registers a rewrite can do with).
+Views:
+    sections: ELF sections, resources of each function, provenance.
+    cfg: call graph, basic blocks, loops; also with recursion and indirect calls.
+    webs: table of live ranges.
+    live: live ranges beside the instructions (`live.py`).
+    pressure: register pressure by instruction, Max-live over calls (`pressure.py`).
+    stack: three stack layouts, slots and spill area (`stack.py`).
+    minimum: fewest registers that a rewrite can have.
 """
 
 from __future__ import annotations
@@ -51,11 +55,20 @@ def inspect_module(
     columns: str = "auto",
     block: Three | None = None,
 ) -> InspectionJson:
-    """One entry per view, beside "file" and, where a view is about one kernel, "kernel".
+    """Return the views of a module as `inspect --json` prints them, with its file and its kernel.
 
-    data: the bytes `module` was read from. excerpt, columns: of live. block: the size of blocks, as users say.
-    Raises UsageError (no such kernel, or several to choose from), and for webs, live, pressure, stack and minimum
-    Refused on recursion and indirect calls.
+    Args:
+        module: the binary.
+        data: the bytes of its file.
+        kernel: name; None for the only kernel.
+        views: names of the views.
+        machine: machine for occupancy.
+        excerpt: part of the code to show in the view `live`.
+        columns: columns of the view `live`: one of `live.COLUMNS`.
+        block: block size that the user states; None if the binary's is meant.
+
+    Raise UsageError if there is no such kernel, or several to choose from. Raise Refused on recursion and indirect
+    calls, for all views except `sections` and `cfg`.
     """
     from binalloc.pipeline.pipeline import find_kernel
 
@@ -87,7 +100,7 @@ def inspect_module(
 
 
 def _sections(module: Module, data: bytes, machine: Machine, kernel: str, block: Three | None) -> SectionsView:
-    """kernel: that `block` is of; "" for every one."""
+    """Return the view `sections`. kernel: the kernel whose block size is `block`; "" for all kernels."""
     for fn in module.kernels():
         if kernel in ("", fn.name):
             require_block(block, fn.info, None, module.path)
@@ -142,7 +155,8 @@ def _register(number: int) -> str | None:
 
 
 def _occupancy(fn: Function, machine: Machine, block: Three | None) -> OwnOccupancy:
-    """Blocks per SM where the block size is known; dynamic shared memory is taken as 0."""
+    """Return how many blocks of a kernel an SM holds, without dynamic shared memory. Precondition: `block` or the
+    kernel's record gives the block size."""
     from binalloc.models.machines.kernel_use import KernelUse
 
     x, y, z = block or (n or 1 for n in fn.info.block)
@@ -160,7 +174,7 @@ _RESOURCES: tuple[
     "function", "kind", "instructions", "registers", "local_frame", "local_bytes", "spill_local", "shared_bytes",
     "slots", "slot_pointer", "machine",
 )  # fmt: skip
-"""Fields of a function's record that a table shows."""
+"""Fields of a function's record that the table of functions shows."""
 
 
 def _sections_text(found: SectionsView) -> str:
@@ -261,13 +275,13 @@ def _minimum(module: Module, kernel: str) -> MinimumView:
             remedy="Ask for the original binary's.",
         )
     fewest = minimum_registers(module, kernel)
-    text = f"{kernel} can do with {count(fewest, 'register')} per thread (it reserves {info.registers}); "
+    text = f"{kernel} can run with {count(fewest, 'register')} per thread (it reserves {info.registers}); "
     text += "the rest is spilled\n"
     return {"registers": fewest, "reserved": info.registers, "text": text}
 
 
 def render_inspection(found: InspectionJson) -> str:
-    """All views as text, one after the other."""
+    """Return all views as text, one after the other."""
     parts = [_sections_text(found["sections"])] if "sections" in found else []
     for v in TEXTS:
         if v in found:

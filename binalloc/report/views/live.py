@@ -1,7 +1,8 @@
-"""`binalloc inspect --live`: live ranges beside the disassembly, a column per value, as nvdisasm draws them.
+"""This module makes the view `inspect --live`: live ranges beside the instructions, a column per value, as nvdisasm
+draws them.
 
-Values that are never live at once may share a column: by the register, predicate or local word that they have in the
-binary, of which no two values are ever live at once. That is done where the values are too many for a column each.
+If there are too many values for a column each, the values of one place share a column. A place is a register, a
+predicate or a word of local memory. Two values of one place are never live at once.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.commands.inspect import FunctionLife, LiveRowJson, LiveView
 
 COLUMNS = ("auto", "values", "places")
-"""values: a column for each value; places: one for each register, predicate and local word; auto: the first where that
-makes at most MOST_COLUMNS."""
+"""Choices of columns. values: a column for each value. places: one for each register, predicate and local word. auto:
+`values` if that makes at most MOST_COLUMNS columns, else `places`."""
 MOST_COLUMNS = 64
-_MOST_TEXT = 56  # characters of an instruction that are shown
+"""Most columns that `auto` draws for values: the view is then as wide as a full screen; chosen by hand."""
+_MOST_TEXT = 56
+"""Characters of an instruction that are shown. Most instructions are shorter; chosen by hand."""
 _FILES: tuple[File, ...] = (REG, PRED, LOCAL)
 _LEGEND = (
     "^ defined, v used, x used and defined, : live.\n"
@@ -36,9 +39,9 @@ _LEGEND = (
 
 
 def live_of(module: Module, kernel: str, excerpt: Excerpt = EVERYTHING, columns: str = "auto") -> LiveView:
-    """Live ranges of the functions that the kernel reaches, or of an excerpt. columns: one of COLUMNS.
+    """Return the live ranges of a kernel and its callees, or of an excerpt of them. columns: one of COLUMNS.
 
-    Raises Refused on recursion and indirect calls, UsageError where the excerpt has nothing.
+    Raise Refused on recursion and indirect calls, and UsageError if the excerpt contains no instruction.
     """
     program = analyse(module, kernel, lift=True)
     pressure = {file: build_max_live(program, file) for file in _FILES}
@@ -56,7 +59,7 @@ def live_of(module: Module, kernel: str, excerpt: Excerpt = EVERYTHING, columns:
 
 
 class _Shown:
-    """One function's rows and columns. place: by row, its source line."""
+    """The view of one function has a row for each instruction, and a column for each value or place."""
 
     def __init__(
         self,
@@ -75,7 +78,7 @@ class _Shown:
         self.by_value = columns == "values" or (columns == "auto" and len(self.webs) <= MOST_COLUMNS)
 
     def _key(self, web: Web) -> tuple[int, int]:
-        """Values with equal keys share a column."""
+        """Return the key of a value's column. Values with equal keys share a column."""
         return (_FILES.index(web.file), web.id if self.by_value else web.arch)
 
     def _text(self, row: LiveRow) -> str:
@@ -86,12 +89,13 @@ class _Shown:
         )
 
     def _count(self, row: LiveRow, file: File) -> int:
-        """How many take a register, predicate or local word there."""
+        """Return how many registers, predicates or local words are taken at an instruction. file: which of these."""
         if row.index < 0:
             return sum(self.function.webs[w].file == file for w in row.marks)
         return self.pressure[file][row.index]
 
     def to_dict(self) -> FunctionLife:
+        """Return the function as JSON."""
         columns = {key: k for k, key in enumerate(sorted({self._key(web) for web in self.webs}))}
         return {
             "function": self.function.name,
@@ -120,7 +124,7 @@ class _Shown:
     # -- text
 
     def text(self) -> str:
-        """A heading, the columns' names from top to bottom, and a line for each row."""
+        """Return a heading, the names of the columns, written downwards, and a line for each row."""
         files = [file for file in _FILES if any(web.file == file for web in self.webs)]
         sources = SourceFiles(self.places)
         left = self._left(files, sources)
@@ -153,7 +157,7 @@ class _Shown:
         return f"B{block}" + (f" in {count(depth, 'loop')}" if depth else "")
 
     def _left(self, files: Sequence[File], sources: SourceFiles) -> list[str]:
-        """Heading and rows of what stands left of the columns."""
+        """Return the text left of the columns: a heading, and a line for each row."""
         cells = [["word", *(["line"] if sources.names else []), *files, "instruction"]]
         for row, place in zip(self.rows, self.places, strict=True):
             counts = [str(self._count(row, file)) for file in files]
@@ -165,7 +169,8 @@ class _Shown:
         return ["  ".join([*(c.rjust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in cells]
 
     def _columns(self, file: File) -> list[str]:
-        """The columns of one file: their names, written downwards, then a line for each row."""
+        """Return the columns of one register file: lines with their names, written downwards, and a line for each
+        row."""
         mine = [web for web in self.webs if web.file == file]
         keys = sorted({self._key(web) for web in mine})
         number = {web.id: keys.index(self._key(web)) for web in mine}
@@ -183,13 +188,13 @@ class _Shown:
         return out
 
     def _name(self, web: Web) -> str:
-        """Over its column: place and number of the value, or the place that several have."""
+        """Return the name of a value's column: its place and its number, or the place alone if values share it."""
         place = f"L{WORD * web.arch:x}" if web.file == LOCAL else web.name
         return f"{place}.{web.id}" if self.by_value else place
 
 
 def _together(one: str, other: Mark) -> str:
-    """Marks of values in one column: one may end where the other begins."""
+    """Return the mark for two values in one column. One of them may end at the instruction that begins the other."""
     marks = {one, other} - {" ", Mark.LIVE}
     if marks == {Mark.USED, Mark.DEFINED}:
         return Mark.BOTH

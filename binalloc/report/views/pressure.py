@@ -1,6 +1,7 @@
-"""`binalloc inspect --pressure`: how many registers are taken where, and by which values where they are most.
+"""This module makes the view `inspect --pressure`: how many registers are live where, and which values at the peak.
 
-The curve goes by instruction; its largest values stand by block, and by source line where the binary has a line table.
+The pressure is shown for each instruction. Its largest values are shown by block, and, if the binary has a line table,
+by source line.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     )
 
 _WIDTH = 40
-"""Characters of the highest bar."""
+"""Characters of the longest bar of the curve, which leaves room for the instruction beside it; chosen by hand."""
 
 
 def pressure_of(module: Module, kernel: str) -> PressureView:
-    """The curve of every function that the kernel reaches, and the values of the peak over calls; and all that as text.
+    """Return the register pressure of a kernel and its callees, with the values at the peak over calls, also as text.
 
-    Raises Refused on recursion and indirect calls.
+    Raise Refused on recursion and indirect calls.
     """
     program = analyse(module, kernel, lift=True)
     registers = build_max_live(program)
@@ -44,7 +45,7 @@ def pressure_of(module: Module, kernel: str) -> PressureView:
 
 
 def pressure_facts(module: Module, kernel: str) -> PressureJson:
-    """The same without the text."""
+    """Return the register pressure as `pressure_of` does, but without the text. Raise the same error."""
     program = analyse(module, kernel, lift=True)
     return _facts(program, build_max_live(program))
 
@@ -97,13 +98,16 @@ def _instructions(points: Sequence[WebPoint]) -> list[int]:
 
 
 def _source(f: FunctionAnalysis, index: int) -> str | None:
-    """ "file:line" of an instruction."""
+    """Return the source line of an instruction as file:line; None for the entry, and if the binary names none."""
     place = f.fn.source_line(index) if index >= 0 else None
     return None if place is None else f"{place[0]}:{place[1]}"
 
 
 def _lines(f: FunctionAnalysis, pressure: Sequence[int]) -> list[PressureLine]:
-    """The source lines of a function, by file and number, with the largest pressure at an instruction of theirs."""
+    """Return the source lines of a function, by file and number, with the largest pressure at an instruction of each.
+
+    pressure: registers live at each instruction.
+    """
     best: dict[tuple[str, int], int] = {}
     for index, place in enumerate(f.fn.source_lines()):
         if place is not None and f.cfg.rpo_number[f.cfg.block_of[index]] >= 0:
@@ -144,16 +148,16 @@ def _peak_rows(peak: Sequence[PeakValueJson]) -> tuple[list[str], list[list[obje
         later = [i for i in v["uses"] if i > v["index"]] or v["uses"]
         rows.append([*row, str(later[0]) if later else None, len(v["uses"]), v["cost"], _words([v["remat"]])])
     head = ["value", "in", "defined at", *(["lines"] if lines else [])]
-    return [*head, "next use", "uses", "weight", "made again by"], rows
+    return [*head, "next use", "uses", "weight", "recomputed by"], rows
 
 
 def _words(indexes: Sequence[int | None]) -> str | None:
-    """Instructions by number; None for none."""
+    """Return numbers of instructions as text; None for none."""
     return ", ".join("entry" if i < 0 else str(i) for i in indexes if i is not None) or None
 
 
 def _curve(program: ProgramAnalysis, f: FunctionAnalysis, shown: FunctionPressure) -> str:
-    """A line per instruction: registers and predicates taken, a bar, the instruction; a mark where it is the peak."""
+    """Return a line per instruction: live registers and predicates, a bar, a mark at the peak, and the instruction."""
     most = max(shown["max_live"], 1)
     scale = min(1.0, _WIDTH / most)
     width = round(most * scale)

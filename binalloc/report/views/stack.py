@@ -1,8 +1,9 @@
-"""`binalloc inspect --stack`: how deep a call chain's stack is laid out three ways, and where a rewritten binary's is.
+"""This module makes the view `inspect --stack`: the depth of a kernel's stack in three layouts, and the place of the
+stack in a rewritten binary.
 
-A procedure's stack values are its variables in memory: the words of local memory that only fixed offsets reach (file
-"L" of the analysis). A word that is handed to a procedure or back belongs to its caller. Slots count from 1 in text, as
-in the unified paper's Fig. 3 (section 3.2.1).
+The stack has a procedure's variables in memory. They are the words of local memory that are accessed at fixed offsets
+alone (file "L" of the analysis). A word that passes an argument or a result belongs to the caller. In the text slots
+are counted from 1, as in the unified paper's Fig. 3 (section 3.2.1).
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def stack_of(module: Module, kernel: str) -> StackView:
-    """The three layouts of the kernel's local variables; for a rewritten binary its slots and spill area, too.
+    """Return the three layouts of a kernel's local variables, and the slots and the spill area of a rewritten binary.
 
-    Raises Refused on recursion and indirect calls, for which no stack has a fixed depth.
+    Raise Refused on recursion and indirect calls, with which the stack has no fixed depth.
     """
     program = analyse(module, kernel, lift=True)
     frames, calls = stack_problem(program)
@@ -54,7 +55,10 @@ def stack_of(module: Module, kernel: str) -> StackView:
 
 
 def stack_problem(program: ProgramAnalysis) -> tuple[dict[str, list[int]], list[StackCall]]:
-    """Per procedure its own local words, ascending; per call which of the caller's are live through it."""
+    """Return the local words of each procedure, ascending, and for each call which of its caller's are live across it.
+
+    Words that pass arguments or results are left out of the callee's. A call has indices into its caller's words.
+    """
     frames: dict[str, list[int]] = {}
     for name in program.graph.functions:
         webs = program[name].webs.of_file(LOCAL)
@@ -90,8 +94,8 @@ def _layout(layout: Layout) -> StackLayoutJson:
 
 
 def _slots(program: ProgramAnalysis) -> SlotsJson | None:
-    """Slots as the binary has them: rows reserved, rows each function touches counted from its own pointer, and how far
-    the pointer is moved around each call."""
+    """Return the slots of a rewritten binary: their number, the slots that each function accesses from its slot
+    pointer, and how far the pointer moves around each call; None for a binary without slots."""
     info = program.kernel.fn.info
     if not info.slot_bytes:
         return None
@@ -113,13 +117,16 @@ def _slots(program: ProgramAnalysis) -> SlotsJson | None:
 
 
 def _spill_offsets(fn: Function, space: Space) -> list[int]:
+    """Return the offsets of a function's spill code in a memory space, in bytes."""
     memories = [view(i).memory for i in fn.instrs]
     return [m.offset for m in memories if m is not None and m.spill and m.space == space]
 
 
 def _shift(fn: Function, call: int, pointer: int) -> int:
-    """Slots by which the pointer was moved up in front of a call: the last change of it before, in the same run of
-    instructions without a jump or call; 0 without one."""
+    """Return by how many slots the slot pointer moves around a call. call: its word. pointer: the pointer's register.
+
+    That is the last change of the pointer before the call, without a jump or another call in between; 0 without one.
+    """
     for index in range(call - 1, -1, -1):
         v = view(fn.instrs[index])
         if v.control:
@@ -131,7 +138,7 @@ def _shift(fn: Function, call: int, pointer: int) -> int:
 
 
 def _spill_area(program: ProgramAnalysis) -> SpillArea | None:
-    """Words of local memory a rewrite has spilled to, per function."""
+    """Return the words of local memory that spill code accesses, by function; None for a binary without any."""
     info = program.kernel.fn.info
     if not info.spill_local:
         return None

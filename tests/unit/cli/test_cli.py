@@ -72,7 +72,7 @@ def test_inspect_shows_every_view(name: str) -> None:
     flags = ["--sections", "--cfg", "--webs", "--live", "--pressure", "--stack"]
     text = call("inspect", loom(name), *flags)
     assert text.code == 0
-    assert "life ranges of" in text.out
+    assert "live ranges of" in text.out
     found = call("inspect", loom(name), *flags, "--json").json
     module = load(loom(name))
     assert [f["function"] for f in found["sections"]["functions"]] == [f.name for f in module]

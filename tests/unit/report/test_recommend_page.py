@@ -115,7 +115,7 @@ def test_foreign_names_stay_text(told: list[dict[str, Any]]) -> None:
 def test_a_damaged_library_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BINALLOC_CACHE_DIR", str(tmp_path))
     made: list[str] = []
-    monkeypatch.setattr(library, "_made", lambda: made.append("") or f"library {len(made)}")
+    monkeypatch.setattr(library, "_bundled", lambda: made.append("") or f"library {len(made)}")
     assert library.chart_library() == "library 1"
     assert library.chart_library() == "library 1"
     (kept,) = (tmp_path / "page").iterdir()
@@ -162,7 +162,7 @@ def test_the_kernels_own_directives_are_told(tmp_path: Path) -> None:
         assert call("recommend", str(source), "--block", "128", "--html", str(out)).code == 0
         page = out.read_text()
         said = ("<h3>The kernel's own directives</h3>", "<p>.maxnreg 24: at most 24 registers per thread.</p>",
-                "<p>To keep to them takes 24 registers, ")  # fmt: skip
+                "<p>Obeying them takes 24 registers, ")  # fmt: skip
         assert [text in page for text in said] == 3 * [bool(directives)]
 
 

@@ -138,6 +138,7 @@ def _cases(
 
 
 def _known(names: Sequence[str], known: Iterable[str], what: str) -> None:
+    """Raise UsageError if a name is unknown. what: the message of the error."""
     for name in names:
         if name not in known:
             raise UsageError(what, found=name, expected=", ".join(known))

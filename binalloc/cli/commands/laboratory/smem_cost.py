@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 
 def _limits() -> tuple[int, int]:
+    """Return the least and the greatest number of warps, of loads and of congestion in the experiment."""
     from binalloc.laboratory.smem_cost.kernel import MOST
 
     return 1, MOST
 
 
 def _numbers(flag: str, what: str) -> Callable[[F], F]:
+    """Return an option that takes numbers and ranges. what: its help."""
     return click.option(
         flag, type=NumberList(_limits), default="1,8,16,32", show_default=True, metavar="LIST", help=what
     )

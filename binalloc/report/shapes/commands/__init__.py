@@ -1,1 +1,1 @@
-"""These are the shapes of what each command prints."""
+"""This room has the shapes of what each command prints."""

@@ -1,4 +1,4 @@
-"""These are the shapes of `compare-allocators`."""
+"""This module has the shapes of `compare-allocators`."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class ComparedRow(TypedDict):
         float | None,
         says(
             "lower bound of the cost for this budget, with the code in the order that `cpsat` chose and the "
-            "same arguments in memory; null where no bound is proven: without `cpsat`, where `cpsat` hit its "
-            "limit, and for call graphs of more than 4,000 lines"
+            "same arguments in memory; null where no bound is proven. That is so without `cpsat`, where `cpsat` hit "
+            "its limit, and for call graphs of more than 4,000 lines"
         ),
     ]
     gap: Annotated[float | None, says("(`cost` - `bound`) / `cost`; null without a bound")]

@@ -1,4 +1,4 @@
-"""These are the shapes of `demo`."""
+"""This module has the shapes of `demo`."""
 
 from __future__ import annotations
 

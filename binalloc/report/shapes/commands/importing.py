@@ -1,4 +1,4 @@
-"""These are the shapes of `import-ptx`."""
+"""This module has the shapes of `import-ptx`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These are the shapes of `inspect`."""
+"""This module has the shapes of `inspect`."""
 
 from __future__ import annotations
 

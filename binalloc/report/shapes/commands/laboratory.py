@@ -1,4 +1,4 @@
-"""These are the shapes of `reproduce` and `smem-cost`."""
+"""This module has the shapes of `reproduce` and `smem-cost`."""
 
 from __future__ import annotations
 
@@ -176,9 +176,8 @@ class ReproducedKernel(TypedDict):
     original_cycles: Annotated[
         int | None,
         says(
-            "emulated cycles of the original, over which all speedups of this command are: the input, or the "
-            "input as allocator `local` orders it for as many blocks, whichever is faster; null where it did "
-            "not run"
+            "emulated cycles of the original, over which all speedups of this command are. It is the faster one of "
+            "the input and the input as allocator `local` orders it for as many blocks; null where it did not run"
         ),
     ]
     auto: Annotated[
@@ -221,7 +220,7 @@ class ReproducedKernel(TypedDict):
 
 
 class ReproductionJson(TypedDict):
-    """These fields have the paper's figures beside those found here."""
+    """These fields have the paper's figures beside ours."""
 
     partial: Annotated[
         bool, says("whether Ctrl-C ended the command; `kernels` and `figure1` then have what was finished")

@@ -1,4 +1,4 @@
-"""These are the shapes of `machines`."""
+"""This module has the shapes of `machines`."""
 
 from __future__ import annotations
 

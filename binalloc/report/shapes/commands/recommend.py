@@ -1,4 +1,4 @@
-"""These are the shapes of `recommend`."""
+"""This module has the shapes of `recommend`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These are the shapes of `rewrite`."""
+"""This module has the shapes of `rewrite`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SpillReason(TypedDict):
 
     at: Annotated[
         int,
-        says("instruction, among those at which the value is in no register, that lacks the most registers"),
+        says("instruction that lacks the most registers, of all at which the value is in no register"),
     ]
     callee: Annotated[
         str | None,
@@ -76,8 +76,8 @@ class SpilledValue(TypedDict):
     value: Annotated[
         str,
         says(
-            "the value, as `inspect --live` names it: its place in the binary and the number of its live range; "
-            "a part of it that an earlier round made has a `'` and a number at the end"
+            "the value, as `inspect --live` names it: its place in the binary and the number of its live range. "
+            "A part of it that an earlier round made has a `'` and a number at the end"
         ),
     ]
     defined: Annotated[list[int], says("instructions that define the value, -1 for the entry of the function")]

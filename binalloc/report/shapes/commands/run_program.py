@@ -1,4 +1,4 @@
-"""These are the shapes of `run`, of a sequence of launches."""
+"""This module has the shapes of `run`, of a sequence of launches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from typing_extensions import TypedDict
 
 from binalloc.report.shapes.commands.runs import ReferenceJson
-from binalloc.report.shapes.parts.common import ErrorDetails, MachineFrom, Versioned
+from binalloc.report.shapes.parts.common import EmulatorJson, ErrorDetails, MachineFrom, Versioned
 from binalloc.report.shapes.parts.left import ProgramLeft
 from binalloc.report.shapes.says import says
 
@@ -113,17 +113,15 @@ class ProgramFiles(TypedDict):
     ]
 
 
-class RanProgram(TypedDict):
-    """These fields say what the launches of a sequence did."""
+class LaunchFile(TypedDict):
+    """This field names the launch file with the sequence."""
 
     program: Annotated[str, says("path of the launch file")]
-    machine: Annotated[str, says("name of the machine")]
-    engine: Annotated[str, says("engine of the emulator: `numba` or `python`")]
-    scheduler: Annotated[str, says("warp scheduler, as `--scheduler` names it")]
-    dispatcher: Annotated[str, says("dispatcher of blocks to SMs, as `--dispatcher` names it")]
-    placement: Annotated[str, says("placement of blocks' shared memory, as `--placement` names it")]
-    pages: Annotated[str, says("page policy, between L1 and L2, as `--pages` names it")]
-    sms: Annotated[int, says("number of SMs that were emulated")]
+
+
+class RanProgram(LaunchFile, EmulatorJson):
+    """These fields say what the launches of a sequence did."""
+
     partial: Annotated[
         bool,
         says("whether the run was stopped before its end; all fields then describe the launches that had ended"),

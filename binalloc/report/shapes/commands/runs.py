@@ -1,4 +1,4 @@
-"""These are the shapes of `run`, of one launch."""
+"""This module has the shapes of `run`, of one launch."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from typing import Annotated, NotRequired
 
 from typing_extensions import TypedDict
 
-from binalloc.report.shapes.parts.common import ErrorDetails, MachineFrom, Versioned
+from binalloc.report.shapes.parts.common import EmulatorJson, ErrorDetails, MachineFrom, Versioned
 from binalloc.report.shapes.parts.counters import CountersJson
 from binalloc.report.shapes.parts.left import Left
 from binalloc.report.shapes.parts.seen import SeenJson
 from binalloc.report.shapes.says import says
 
 
-class RanJson(TypedDict):
-    """These fields say what the grid of an emulated run did."""
+class RanKernel(TypedDict):
+    """This field names the kernel that ran."""
 
     kernel: Annotated[str, says("name of the kernel")]
-    machine: Annotated[str, says("name of the machine")]
-    engine: Annotated[str, says("engine of the emulator: `numba` or `python`")]
-    scheduler: Annotated[str, says("warp scheduler, as `--scheduler` names it")]
-    dispatcher: Annotated[str, says("dispatcher of blocks to SMs, as `--dispatcher` names it")]
-    placement: Annotated[str, says("placement of blocks' shared memory, as `--placement` names it")]
-    pages: Annotated[str, says("page policy, between L1 and L2, as `--pages` names it")]
-    sms: Annotated[int, says("number of SMs that were emulated")]
+
+
+class RanJson(RanKernel, EmulatorJson):
+    """These fields say what the grid of an emulated run did."""
+
     partial: Annotated[
         bool,
         says(

@@ -1,4 +1,4 @@
-"""These are the shapes of `launch-skeleton`."""
+"""This module has the shapes of `launch-skeleton`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These are the shapes of commands that print little."""
+"""This module has the shapes of commands that print little."""
 
 from __future__ import annotations
 

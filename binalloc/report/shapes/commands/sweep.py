@@ -1,4 +1,4 @@
-"""These are the shapes of `sweep`."""
+"""This module has the shapes of `sweep`."""
 
 from __future__ import annotations
 

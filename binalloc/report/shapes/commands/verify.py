@@ -1,4 +1,4 @@
-"""These are the shapes of `verify`."""
+"""This module has the shapes of `verify`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class LimitJson(TypedDict):
         int,
         says(
             "figure of the rewritten kernel. Where the kernel has more registers than its own directives allow, "
-            "its `local_bytes` are those that it would have with the allowed registers, if they are more"
+            "its `local_bytes` are the bytes that it would have with the allowed registers, if these are more"
         ),
     ]
     directives: Annotated[
@@ -113,7 +113,7 @@ class ProvenJson(TypedDict):
 
     kernel: Annotated[str | None, says("name of the kernel that was proven; null where there are several")]
     kernels: Annotated[
-        list[str], says("kernels that were compared: that of `--kernel`, or all that both binaries have")
+        list[str], says("kernels that were compared: the one of `--kernel`, or all that both binaries have")
     ]
     unchanged: Annotated[
         list[str],
@@ -131,7 +131,7 @@ class ProvenJson(TypedDict):
         bool,
         says(
             "whether the checker found nothing, control codes have no hazard, and results do not differ. Limits "
-            "do not count; the exit code tells of them"
+            "do not count; the exit code includes them"
         ),
     ]
     findings: Annotated[list[str], says("a sentence for each thing that is not proven")]

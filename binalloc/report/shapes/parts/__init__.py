@@ -1,1 +1,1 @@
-"""These are shapes that several commands print, and those of files."""
+"""This room has the shapes that several commands print, and the shapes of files."""

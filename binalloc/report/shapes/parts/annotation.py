@@ -1,4 +1,4 @@
-"""These are the shapes of what single instructions of a run did and waited for."""
+"""This module has the shapes of what single instructions of a run did and waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These are the shapes of what all objects have in common: errors, versions of JSON, machines."""
+"""This module has the shapes of what all objects have in common: errors, versions of JSON, machines."""
 
 from __future__ import annotations
 
@@ -60,6 +60,18 @@ _WHY_THAT_MACHINE = says(
     "why the command took this machine: `asked for`; `target` with the target of the PTX; `the binary's own`, the "
     "machine that the binary records; or `default`"
 )
+
+
+class EmulatorJson(TypedDict):
+    """These fields describe the emulator of a run."""
+
+    machine: Annotated[str, says("name of the machine")]
+    engine: Annotated[str, says("engine of the emulator: `numba` or `python`")]
+    scheduler: Annotated[str, says("warp scheduler, as `--scheduler` names it")]
+    dispatcher: Annotated[str, says("dispatcher of blocks to SMs, as `--dispatcher` names it")]
+    placement: Annotated[str, says("placement of blocks' shared memory, as `--placement` names it")]
+    pages: Annotated[str, says("page policy, between L1 and L2, as `--pages` names it")]
+    sms: Annotated[int, says("number of SMs that were emulated")]
 
 
 class MachineFrom(TypedDict):

@@ -1,4 +1,4 @@
-"""These are the shapes of the counters of a run."""
+"""This module has the shapes of the counters of a run."""
 
 from __future__ import annotations
 
@@ -246,9 +246,9 @@ class CountersJson(TypedDict):
     queues: Annotated[
         dict[str, QueueCounters],
         says(
-            "queues by kind. An entry of `l1_mshrs` is a load or atomic of an SM under way, of `store_places` a store "
-            "or write-back of an SM, of `l2_mshrs` a fetch to a line of a slice of L2, and of `dram_queue` a request "
-            "that waits at a DRAM channel"
+            "queues by kind. An entry of `l1_mshrs` is a load or atomic of an SM under way, an entry of `store_places` "
+            "a store or write-back of an SM. An entry of `l2_mshrs` is a fetch to a line of a slice of L2, an entry of "
+            "`dram_queue` a request that waits at a DRAM channel"
         ),
     ]
     register_conflicts: Annotated[

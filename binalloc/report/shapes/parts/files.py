@@ -1,4 +1,4 @@
-"""These are the shapes of files that commands write."""
+"""This module has the shapes of files that commands write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These are the shapes of what kernels print and leave in the heap."""
+"""This module has the shapes of what kernels print and leave in the heap."""
 
 from __future__ import annotations
 

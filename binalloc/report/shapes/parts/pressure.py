@@ -1,4 +1,4 @@
-"""These are the shapes of register pressure: how many registers are live where."""
+"""This module has the shapes of register pressure: how many registers are live where."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class PressureOfFile(TypedDict):
     blocks: Annotated[list[int], says("most registers live at an instruction of each basic block, by number of block")]
     histogram: Annotated[
         list[list[int]],
-        says("pairs [registers live, instructions at which so many are live], ascending"),
+        says("pairs [registers live, instructions at which that number of registers is live], ascending"),
     ]
     max_live: Annotated[int, says("most registers live at once in the function, without its callees")]
     max_live_with_callees: Annotated[int, says("most registers live at once in the function and its callees")]

@@ -1,4 +1,4 @@
-"""These are the shapes of what is seen of a run beside its counters: a trace, watched memory, a break."""
+"""This module has the shapes of what is seen of a run beside its counters: a trace, watched memory, a break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""These are the shapes of the stack of slots: how deep it is in three layouts, and where a rewritten binary has it."""
+"""This module has the shapes of the stack of slots: its depth in three layouts, and its place in a rewritten binary."""
 
 from __future__ import annotations
 

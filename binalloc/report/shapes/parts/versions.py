@@ -1,4 +1,4 @@
-"""These are the shapes of versions of a kernel and of levels."""
+"""This module has the shapes of versions of a kernel and of levels."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class SampledJson(TypedDict):
     error: Annotated[
         float | None,
         says(
-            "half the difference between the largest and the smallest of the estimates from the beginning, the middle "
-            "and the end of the grid, as a share of the estimate; null where all blocks were run, and without runs"
+            "half the spread of the estimates from the beginning, the middle and the end of the grid, as a share of "
+            "the estimate; null where all blocks were run, and without runs"
         ),
     ]
 

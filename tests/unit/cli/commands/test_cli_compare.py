@@ -93,7 +93,7 @@ def test_a_budget_that_is_too_small_says_why_and_the_others_are_there() -> None:
 def test_where_nothing_is_feasible_the_answer_is_no() -> None:
     for options in ((), ("--json",)):
         answer = call("compare-allocators", loom("callchain"), "--registers", "1", "--slots", "2", *options)
-        assert (answer.code, answer.err) == (1, "binalloc: error: no allocator can do with any of these budgets\n")
+        assert (answer.code, answer.err) == (1, "binalloc: error: no allocator fits any of these budgets\n")
         assert "cannot hold the operands" in answer.out
 
 

@@ -131,7 +131,7 @@ def test_interrupted_it_keeps_what_is_done_and_goes_on(
     monkeypatch.setattr(Cache, "put", interrupted)
     answer = call(*line, "--json")
     assert answer.code == 130
-    assert answer.err.startswith("binalloc: error: interrupted; what has been run is kept in ")
+    assert answer.err.startswith("binalloc: error: interrupted; finished runs are kept in ")
     found = answer.json
     assert (found["partial"], found["output"], found["done"]) == (True, None, 3)
     assert not out.exists()

@@ -81,7 +81,7 @@ def test_what_needs_options_is_pointed_to_the_import(tmp_path: Path, command: st
     source = tmp_path / "m.ptx"
     source.write_text(MIXED)
     text = refused(3, command, str(source))
-    assert "`binalloc import-ptx --skip-unsupported` imports the kernels that are not concerned: good, good2." in text
+    assert "`binalloc import-ptx --skip-unsupported` imports the other kernels: good, good2." in text
 
 
 @pytest.mark.parametrize("command", ["run", "rewrite", "inspect"])

@@ -36,7 +36,7 @@ def test_all_reasons_are_found_by_kernel() -> None:
 
 def test_the_refusal_names_the_kernels_that_would_import(mixed: Path) -> None:
     text = refused(3, "import-ptx", str(mixed))
-    assert "`binalloc import-ptx --skip-unsupported` imports the kernels that are not concerned: good, good2." in text
+    assert "`binalloc import-ptx --skip-unsupported` imports the other kernels: good, good2." in text
     assert not mixed.with_suffix(".loom").exists()
 
 

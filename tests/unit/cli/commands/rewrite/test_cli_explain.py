@@ -27,4 +27,4 @@ def test_nothing_is_explained_where_nobody_asks() -> None:
 
 
 def test_nothing_left_is_said() -> None:
-    assert "Nothing had to leave the registers." in call("rewrite", loom("nbody"), "--registers", "60", "--explain").out
+    assert "No value had to be spilled." in call("rewrite", loom("nbody"), "--registers", "60", "--explain").out
