@@ -1,9 +1,9 @@
 """This module finds the values that may differ between the lanes of a warp.
 
-Needs a function's webs; leaves a flag per web. A value varies if it depends on the lane's own number, on memory that
-other lanes or threads may have changed in between (atomics, exchanges between lanes), on thread-private memory, on a
-call or a caller, or on a varying value. Control flow is ignored: lanes that come by different ways make nothing vary
-here.
+Needs a function's webs; leaves a flag per web. A value varies if it depends on the lane's own number, on thread-private
+memory, on a call or a caller, or on a varying value. It also varies if it depends on memory that other lanes or threads
+may have changed in between (atomics, exchanges between lanes). Control flow is ignored: lanes that come by different
+ways make nothing vary here.
 """
 
 from __future__ import annotations

@@ -164,8 +164,8 @@ def _summed_products(routine: Routine, facts: UnitFacts) -> set[int]:
 
     IMAD.WIDE has an addend, so a product with one reader, a sum, is merged with it (`rules_integer`). For several
     readers the merge pays, too, if all of them are sums. A sum takes two instructions. A product with an addend takes
-    one, or two where its factor and its addend are both constant, and the product itself goes away. Between the sums
-    the factor, one register, is kept instead of the pair.
+    one, or two if its factor and its addend are both constant, and the product itself is needed no more. Between the
+    sums the factor, one register, is kept instead of the pair.
     """
     left: dict[int, int] = {}
     for node in routine.nodes():

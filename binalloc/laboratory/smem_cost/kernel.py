@@ -67,16 +67,15 @@ _AFTER = """
 
 
 class BankTimes:
-    """An observer of `run` records when the shared accesses of SM 0 went through the banks."""
+    """A BankTimes is an observer of a run. It records the cycles in which the banks of SM 0 serve accesses."""
 
     def __init__(self) -> None:
-        #: (cycle of issue, passes) of the shared accesses; several of one cycle are one here
-        self.accesses: list[tuple[int, int]] = []
-        self.arrivals: list[int] = []  #: cycles in which warps came to a barrier, one for each
+        self.accesses: list[tuple[int, int]] = []  #: (cycle of issue, passes); all accesses of a cycle are one pair
+        self.arrivals: list[int] = []  #: for each warp the cycle in which it came to a barrier, ascending
         self._passes = 0
 
     def __call__(self, device: LaunchedDevice, cycle: int) -> None:
-        """Record what the cycle just done added to the counters."""
+        """Record the growth of the counters in the cycle that has just ended."""
         stat = device.engine.view(device.sms, 0, "stat")
         passes = int(stat[Stat.SHARED_PASSES])
         if passes > self._passes:
@@ -85,7 +84,7 @@ class BankTimes:
         self.arrivals += [cycle] * (int(stat[Stat.BARRIERS]) - len(self.arrivals))
 
     def taken(self, first: int, last: int) -> int:
-        """Return the cycles from `first` to before `last` in which the banks made a pass."""
+        """Return in how many of the cycles from `first` to `last`, without the latter, the banks made a pass."""
         total = 0
         until = first
         for cycle, passes in self.accesses:
