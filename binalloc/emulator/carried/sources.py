@@ -30,6 +30,7 @@ _OTHERS = (
     "binalloc.isa.instruction",
     "binalloc.isa.interface.places",
     "binalloc.isa.kinds",
+    "binalloc.isa.runtime",
     "binalloc.isa.table.fields",
     "binalloc.isa.table.opcodes",
     "binalloc.isa.timing",

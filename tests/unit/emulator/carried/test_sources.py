@@ -10,6 +10,7 @@ import pytest
 from binalloc.emulator.carried import sources
 from binalloc.emulator.carried.sources import device_hash, source_files
 from binalloc.emulator.state.device import GENERATED, REGISTRY
+from tests.support.paths import ROOT
 
 WITHOUT_CONSTANTS = {
     "binalloc.errors",  # texts of errors
@@ -22,10 +23,20 @@ HOST = ("binalloc.emulator.host", "binalloc.emulator.packing", "binalloc.emulato
 
 
 def imported(path: Path) -> set[str]:
-    """The modules of ours that a file imports."""
-    tree = ast.parse(path.read_text())
-    found = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
-    return {name for name in found if name.startswith("binalloc.")}
+    """The modules of ours that a file imports, be it a name from a module or a module from its package."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("binalloc."):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = set(filter(is_module, names))
+            found |= modules if modules == names else modules | {str(node.module)}
+    return found
+
+
+def is_module(name: str) -> bool:
+    """Whether the last part is a file or a folder of the package before it."""
+    path = ROOT / name.replace(".", "/")
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 
 def test_every_module_of_device_code_is_hashed_and_what_it_imports() -> None:
