@@ -3,7 +3,7 @@
 An access is made at issue: each of its lines is found in L1, joins a line on its way, or is sent for. Where a line
 finds no room (no load or store may be sent, no way of its set is free, no waiter), it is *held* with those behind it.
 The SM then takes no other access to memory until they have gone on in a later cycle. A held line has changed nothing
-yet, so an access can be turned away at any line. It is done when its last line has come.
+yet, so an access can be refused at any line. It is done when its last line has come.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def reach_slice(g: Gpu, r: int) -> None:
     if g.slice_first[k] == 0 and serve(g, r, k):
         return
     g.memory_stat[MemoryStat.L2_STALLED] += 1
-    g.turned_away += 1
+    g.waiting_at_slices += 1
     g.following[r] = -1
     if g.slice_first[k] == 0:
         g.slice_first[k] = r + 1
@@ -75,7 +75,7 @@ def go_on(g: Gpu, k: int) -> None:
         following = g.following[r]
         if serve(g, r, k) == 0:
             return
-        g.turned_away -= 1
+        g.waiting_at_slices -= 1
         g.slice_first[k] = following + 1
 
 

@@ -40,7 +40,7 @@ WAITS = (
 is `Stall.NO_WARP`."""
 SAYS = {wait.state: wait.says for wait in WAITS}
 OF_NEXT = sum(1 << wait.stall for wait in WAITS if wait.of_next) | 1 << Stall.PENDING
-"""The reasons that are held against the next instruction of a warp, as bits."""
+"""The reasons that are charged to the next instruction of a warp, as bits."""
 
 
 def _first_text() -> str:

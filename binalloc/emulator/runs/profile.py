@@ -20,7 +20,7 @@ REASONS = tuple(name for i, name in enumerate(STALL_NAMES) if i != Stall.NO_WARP
 class InstructionProfile:
     """A profile has arrays with an entry for each instruction of a function, summed over the SMs."""
 
-    #: lost issue slots held against the instruction, by reason; over all instructions of a module they add up to the
+    #: lost issue slots charged to the instruction, by reason; over all instructions of a module they add up to the
     #: run's. `no_warp` has no instruction
     stalls: dict[str, Array]
     #: what the instruction added to each counter of the run; the sums are those of the run, too

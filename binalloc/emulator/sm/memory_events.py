@@ -73,5 +73,5 @@ def serve_cycle(g: Gpu, sms: Sequence[Sm], program: Grid, log: Words) -> None:
         r = following
     while g.dram_due <= g.cycle:
         serve_dram(g, log)
-        if g.turned_away:
+        if g.waiting_at_slices:
             let_in(g)

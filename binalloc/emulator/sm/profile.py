@@ -1,11 +1,11 @@
 """This module counts the work and the waits of single instructions in profiled runs: lost issue slots, the SM's
 counters and latencies.
 
-A lost slot is held against one instruction of one warp. The warp is the oldest (`SchedulerRecord.age`) of the
+A lost slot is charged to one instruction of one warp. The warp is the oldest (`SchedulerRecord.age`) of the
 scheduler's warps that wait for the slot's reason. The instruction is the warp's next one where that cannot issue
 because of a stall count, scoreboards, a port or the policy. It is the one that the warp issued last where that keeps
 the warp: a branch, a barrier, its end, an instruction without a partner or still without its registers. A slot lost for
-want of a warp is held against no instruction.
+want of a warp is charged to no instruction.
 
 An SM's counters change while an instruction is executed, or when held lines of one go on; the increase belongs to that
 instruction. Both forms of a cycle's bookkeeping give the same counts, as they call this module when no state has

@@ -41,7 +41,7 @@ class SmPolicy:
     hears: Mapping[str, Callable[..., None]] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
-        assert self.hears.keys() <= EVENTS.keys(), f"{self.name} hears of what nobody tells"
+        assert self.hears.keys() <= EVENTS.keys(), f"{self.name} handles an event that there is not"
 
 
 def choice_text(name: str, arguments: str, field: str, count: int) -> str:

@@ -70,10 +70,10 @@ def standing(c: StoppedContext, blocks: list[StuckBlock] | None = None) -> str:
     lines: dict[tuple[str, ...], list[StuckBlock]] = {}
     for block in _blocks(c) if blocks is None else blocks:
         lines.setdefault(tuple(_groups(c, block)), []).append(block)
-    told, left, out = 0, 0, []
+    lines_taken, left, out = 0, 0, []
     for groups, alike in lines.items():
-        shown = groups[: max(0, MOST_LINES - told)]
-        told += len(shown)
+        shown = groups[: max(0, MOST_LINES - lines_taken)]
+        lines_taken += len(shown)
         left += (len(groups) - len(shown)) * len(alike)
         if shown:
             where = f" (SM {alike[0].sm})" if len(alike) == 1 else ""

@@ -51,7 +51,7 @@ class MemoryRecord(DramRecord):
     stamp: int  #: age of the youngest request
     events: int  #: outstanding events
     unfinished: int  #: stores, write-backs and atomics of all SMs that have not arrived
-    turned_away: int  #: requests that wait at slices
+    waiting_at_slices: int  #: requests that wait at slices
     dram_log: int
     dram_logged: int
 

@@ -75,7 +75,7 @@ def violations(device: LaunchedDevice) -> list[str]:
         ("sectors of atomics", stats["l2_atomic_sectors"], stats["global_atomic_sectors"]),
         ("answers", stats["answers"], packets - len([r for r in loads if r not in answered and r not in on_way])),
         ("bytes of requests that have come", stats["request_bytes"],
-         header * (packets + device.get("turned_away"))
+         header * (packets + device.get("waiting_at_slices"))
          + SECTOR_BYTES * (stats["l2_store_sectors"] + stats["l2_atomic_sectors"])),
         ("bytes of answers that have come", stats["response_bytes"],
          header * (stats["answers"] - len(answered))

@@ -84,7 +84,7 @@ def test_who_listens_is_told_and_nobody_else() -> None:
         text, uses = event_text(event, (PolicyKind({"a": LRR, "b": OLDEST}, "policy"),))
         assert text.splitlines()[1:] == ["    return"]
         assert uses == {}
-    with pytest.raises(AssertionError, match="hears of what nobody tells"):
+    with pytest.raises(AssertionError, match="handles an event that there is not"):
         WarpScheduler("odd", "", LRR.pick, hears={"nosuch": TWO_LEVEL.hears["ended"]})
 
 
