@@ -143,12 +143,11 @@ def all_places() -> list[Mutation]:
 
 
 def stages(mutation: Mutation) -> Iterator[list[str]]:
-    """The tests in the order in which they run: the room's, then the short ones of others, then all that is left."""
+    """The tests in the order in which they run: the room's, then those of other rooms, then all that is left."""
     room = mutation.path.parts[1].removesuffix(".py")
     own = [f"tests/{kind}/{room}" for kind in ("unit", "property") if (ROOT / "tests" / kind / room).exists()]
-    near = [*own, "tests/golden"]
-    yield near
-    rest = [f"--ignore={path}" for path in near]
+    yield own or ["tests/golden"]
+    rest = [f"--ignore={path}" for path in own]
     yield ["tests/unit", *rest]
     yield ["tests", "--ignore=tests/unit", *rest]
 
