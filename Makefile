@@ -23,8 +23,11 @@ demo: $(STAMP)
 
 # A third of the random cases: which one follows from the commit. All of them: make test-full.
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo none)
+# Property tests draw by the commit, too.
+SEED := $(firstword $(shell printf %s "$(COMMIT)" | cksum))
 test: warm
-	BINALLOC_ROTATE=$(COMMIT) $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m 'not full'
+	BINALLOC_ROTATE=$(COMMIT) $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -m 'not full' \
+		--hypothesis-seed=$(SEED)
 
 test-full: warm
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from typing import Any
 
+import hypothesis
 import pytest
 from _pytest import runner
 
@@ -22,6 +23,10 @@ from tests.support.kits.suite.frozen import freeze_instructions
 freeze_instructions()
 watch_runs()
 terminal.EVERY = float("inf")  # commands say no more on a slow machine than on a fast one
+hypothesis.settings.register_profile(
+    "whatever the time", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("whatever the time")
 gc.set_threshold(let_go.SELDOM)
 collection.FEW = sys.maxsize  # full collections are `let_go.collect`'s, between tests
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from statistics import geometric_mean
 
-from binalloc.cli.load import subject_of
+from binalloc.cli.load import subjects_of
 from binalloc.emulator.runs.options import USUAL
 from binalloc.emulator.runs.warm import warm_up
 from binalloc.isa.instruction import Module
@@ -60,7 +60,8 @@ def main(folder: Path, machine: str = "gtx680") -> None:
     cases = []
     for path in files:
         source = path.with_suffix(".ptx")
-        cases.append((path.stem, *subject_of(source.read_bytes(), str(source), load_launch(path), machine)))
+        module, (subject,) = subjects_of(source.read_bytes(), str(source), load_launch(path), machine)
+        cases.append((path.stem, module, subject))
     asked = [list(configurations(module, subject, ALL, ALLOCATORS, ("lrr",), USUAL)) for _, module, subject in cases]
     shares = []
     with Processes(2, lambda: warm_up("numba")) as executor:

@@ -41,7 +41,7 @@ def patterns(draw: Any, width: int, precision: int) -> int:
 
 P32 = patterns(32, 24)
 P64 = patterns(64, 53)
-budget = settings(max_examples=300, derandomize=True, deadline=None)
+budget = settings(max_examples=300, derandomize=True)
 
 
 def pair(x: int) -> tuple[int, int]:

@@ -147,7 +147,7 @@ def test_a_module_without_one_of_its_lines_is_read_or_refused(name: str) -> None
 WORDS = sorted({t for text in TEXTS.values() for t in TOKEN.findall(text) if not t.isspace()})[::7] + ODD
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(st.lists(st.sampled_from(WORDS), max_size=40), st.sampled_from([" ", "", "\n"]))
 @example([], "")
 def test_token_salad(words: list[str], between: str) -> None:
@@ -157,7 +157,7 @@ def test_token_salad(words: list[str], between: str) -> None:
     accepted(f".version 8.0 .target sm_75 .entry k (.param .b32 a) {{ .reg .b32 %r<9>; {salad} }}")
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     accepted(text)

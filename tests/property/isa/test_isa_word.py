@@ -30,7 +30,7 @@ def test_both_paths_agree_on_valid_words_with_every_field_at_its_extremes(s: Sha
 
 
 @given(st.integers(0, len(SHAPES) - 1), st.integers(0, 2**32), st.lists(st.integers(0, 127), max_size=3))
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400, derandomize=True)
 def test_both_paths_accept_and_refuse_the_same_words(k: int, seed: int, flips: list[int]) -> None:
     word = int.from_bytes(encode_words([random_instr(random.Random(seed), SHAPES[k])]), "little")
     for bit in flips:
@@ -49,7 +49,7 @@ def test_both_paths_accept_and_refuse_the_same_words(k: int, seed: int, flips: l
 
 
 @given(st.integers(0, len(SHAPES) - 1), st.integers(0, 2**32), st.data())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 def test_both_encoders_refuse_a_field_that_does_not_fit(k: int, seed: int, data: st.DataObject) -> None:
     s = SHAPES[k]
     rng = random.Random(seed)

@@ -43,7 +43,7 @@ def pointer(to: int | None, buffers: int) -> object:
     return {"argument": name, "element": place} if to % 3 else {"argument": name, "at": NODE * place}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(lists(), st.integers(1, 3))
 def test_a_kernel_walks_lists_through_several_buffers(walk: Module, given_: Any, buffers: int) -> None:
     following, values, heads = given_

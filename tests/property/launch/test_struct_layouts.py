@@ -103,7 +103,7 @@ def fill(draw: st.DrawFn, drawn: Drawn, dtype: str, shape: tuple[int, ...]) -> t
     return table, struct
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(types(), st.data())
 def test_bytes_are_those_of_ctypes(drawn: Drawn, data: Any) -> None:
     last = list(drawn.tables)[-1]

@@ -53,7 +53,7 @@ def require_proven(adjacency: list[int], found: ExactColouring) -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10), st.floats(0.1, 0.9))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_as_many_colours_as_brute_force_needs(seed: int, vertices: int, density: float) -> None:
     rng = random.Random(seed)
     adjacency = graph(vertices, {e for e in combinations(range(vertices), 2) if rng.random() < density})
@@ -64,7 +64,7 @@ def test_as_many_colours_as_brute_force_needs(seed: int, vertices: int, density:
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(1, 60)), max_size=120))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_intervals_take_as_many_colours_as_overlap_anywhere(intervals: list[tuple[int, int]]) -> None:
     spans = [(start, start + length) for start, length in intervals]
     pairs = combinations(enumerate(spans), 2)

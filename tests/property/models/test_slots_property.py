@@ -62,7 +62,7 @@ def compositions(
         yield from compositions(procedures, site.callee, above | {(name, v) for v in bits(site.live_across)})
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(call_graphs(), st.integers(0, 8))
 def test_pruning_by_frequency_is_the_papers_enumeration(procedures: dict[str, Procedure], slots: int) -> None:
     lives = list(compositions(procedures, "kernel"))
@@ -79,7 +79,7 @@ def test_pruning_by_frequency_is_the_papers_enumeration(procedures: dict[str, Pr
     assert {(n, v) for n in rank for v in range(procedures[n].variables) if not kept[n] >> v & 1} == dropped
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(call_graphs(), st.integers(0, 8))
 def test_pruning_by_cost_is_its_definition(procedures: dict[str, Procedure], slots: int) -> None:
     """Every drop counted from the start over all composition instructions; then what fits is taken back."""
@@ -97,7 +97,7 @@ def test_pruning_by_cost_is_its_definition(procedures: dict[str, Procedure], slo
     assert {v for v in cost if not kept[v[0]] >> v[1] & 1} == dropped
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(call_graphs(), st.integers(0, 8))
 def test_pruning_by_cost_fits_and_drops_nothing_needlessly(procedures: dict[str, Procedure], slots: int) -> None:
     kept = prune(procedures, "kernel", slots, "cost")
@@ -108,7 +108,7 @@ def test_pruning_by_cost_fits_and_drops_nothing_needlessly(procedures: dict[str,
                 assert max_live(procedures, "kernel", {**kept, name: mask | 1 << v}) > slots
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(call_graphs(), st.integers(0, 8))
 def test_exact_pruning_keeps_the_dearest_that_fit(procedures: dict[str, Procedure], slots: int) -> None:
     """Of all subsets; with another start the same cost."""
@@ -129,7 +129,7 @@ def test_exact_pruning_keeps_the_dearest_that_fit(procedures: dict[str, Procedur
             assert sum(procedures[n].cost_of(v) for n, v in kept) <= worth(found)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(call_graphs(), st.integers(0, 8), st.sampled_from([1.5, 6.0]))
 def test_the_cheapest_of_several_plans_is_kept(procedures: dict[str, Procedure], slots: int, far: float) -> None:
     """It costs no more than the one plan, and than slots for the kernel alone."""
@@ -169,7 +169,7 @@ def walk(plan: SlotPlan, procedures: dict[str, Procedure], name: str, base: int,
         walk(plan, procedures, site.callee, base + planned.shift, held | {base + s for s in where.values()})
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(call_graphs(), st.integers(0, 9), st.sampled_from(PRIORITIES))
 def test_no_call_path_clashes_or_overflows(procedures: dict[str, Procedure], slots: int, priority: str) -> None:
     plan = plan_slots(procedures, "kernel", slots, priority)
@@ -185,7 +185,7 @@ def test_no_call_path_clashes_or_overflows(procedures: dict[str, Procedure], slo
     assert plan.dump() == plan_slots(procedures, "kernel", slots, priority).dump()
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(call_graphs(), st.sampled_from(PRIORITIES))
 def test_max_live_slots_suffice_without_local_memory_where_chordal_and_movable(
     procedures: dict[str, Procedure], priority: str
@@ -208,7 +208,7 @@ def clique_of(procedure: Procedure) -> int:
     return best
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 10)), min_size=1, max_size=14))
 def test_interval_graphs_are_chordal_and_never_spill(intervals: list[tuple[int, int]]) -> None:
     spans = [(start, start + length) for start, length in intervals]

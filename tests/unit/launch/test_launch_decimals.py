@@ -120,7 +120,7 @@ value = {2**60 + 2**36 + 1}
         assert walk.scalars["s"] == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(["f16", "bf16", "f32"]), st.integers(1, 2**25), st.integers(-30, 10),
     st.sampled_from([-1, 0, 1]), st.booleans(), st.booleans(),

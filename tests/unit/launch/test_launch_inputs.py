@@ -208,7 +208,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 READABLE = [f for f in FileFormat if f != FileFormat.PNG or importlib.util.find_spec("PIL") is not None]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(format_=st.sampled_from(READABLE), data=st.data())
 def test_whatever_is_in_a_file_it_is_read_or_refused_in_words(format_: FileFormat, data: Any, tmp_path: Path) -> None:
     start = {FileFormat.NPZ: ARCHIVE[:400], FileFormat.NPY: GOOD, FileFormat.CSV: b"1,2,3"}.get(format_, bytes(12))

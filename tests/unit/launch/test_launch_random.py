@@ -96,7 +96,7 @@ def test_a_range_without_a_number_of_the_type_is_refused(dtype: str, how: dict[s
         drawn(dtype, 3, **how)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(("f16", "bf16", "f32", "f64")), st.floats(-6e4, 6e4), st.floats(-6e4, 6e4))
 def test_any_range_is_kept_or_refused(dtype: str, one: float, other: float) -> None:
     low, high = sorted((one, other))

@@ -65,7 +65,7 @@ def test_one_whose_size_is_beyond_f64_is_compared_part_by_part() -> None:
 SOME = st.sampled_from([NAN, INF, -INF, 0.0, 1.0, 1.0005, 1.01, -1.0])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(SOME, SOME), min_size=2, max_size=2))
 def test_against_a_plain_rule(pair: list[tuple[float, float]]) -> None:
     (a, b), (c, d) = pair

@@ -231,7 +231,7 @@ ODD = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.data())
 def test_whatever_a_file_says_it_is_refused_in_words_or_runs(data: Any) -> None:
     """Values of a file replaced by others at random: errors are ours, on one line; what passes can be run."""

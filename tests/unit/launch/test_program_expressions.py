@@ -105,7 +105,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(TREES)
 def test_integers_are_those_of_the_oracle(tree: Any) -> None:
     text = text_of(tree)

@@ -220,7 +220,7 @@ ODD = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.data())
 def test_whatever_a_file_says_it_is_refused_in_words_or_runs(data: Any) -> None:
     """Values of a file replaced by others at random: errors are ours, and say where; what passes can be walked."""

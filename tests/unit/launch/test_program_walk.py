@@ -195,7 +195,7 @@ def test_a_launch_has_the_buffers_that_it_points_into() -> None:
     assert found == struct.pack("<QQQ", places["b"] + 4, places["p1"], places["b"] + 8)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from([1, 2, 4, 8]), st.integers(-(1 << 63), (1 << 64) - 1))
 def test_an_integer_goes_where_its_bits_fit(size: int, number: int) -> None:
     fits = -(1 << 8 * size - 1) <= number < 1 << 8 * size

@@ -82,7 +82,7 @@ def expected_fma(a: int, b: int, c: int, t: str, mode: str) -> int:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("t", ["f32", "f64"])
 def test_fma_rounds_once(t: str, mode: str) -> None:
-    @settings(max_examples=50, deadline=None, derandomize=True)
+    @settings(max_examples=50, derandomize=True)
     @given(triples(t))
     def check(rows: list[tuple[int, int, int]]) -> None:
         found = run(f"fma.{mode}.{t}", t, *zip(*rows, strict=True))
@@ -105,7 +105,7 @@ def test_add_sub_mul_are_cases_of_fma(t: str, mode: str) -> None:
     f = FORMATS[t]
     one = special_patterns(t)[6]
 
-    @settings(max_examples=50, deadline=None, derandomize=True)
+    @settings(max_examples=50, derandomize=True)
     @given(triples(t))
     def check(rows: list[tuple[int, int, int]]) -> None:
         a, b, _ = zip(*rows, strict=True)
@@ -143,7 +143,7 @@ def expected_div(a: int, b: int, t: str, mode: str) -> int:
 def test_division_and_reciprocal(t: str, mode: str) -> None:
     one = special_patterns(t)[6]
 
-    @settings(max_examples=50, deadline=None, derandomize=True)
+    @settings(max_examples=50, derandomize=True)
     @given(triples(t))
     def check(rows: list[tuple[int, int, int]]) -> None:
         a, b, _ = zip(*rows, strict=True)
@@ -173,7 +173,7 @@ def expected_sqrt(a: int, t: str, mode: str) -> int:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("t", ["f32", "f64"])
 def test_square_root(t: str, mode: str) -> None:
-    @settings(max_examples=40, deadline=None, derandomize=True)
+    @settings(max_examples=40, derandomize=True)
     @given(triples(t))
     def check(rows: list[tuple[int, int, int]]) -> None:
         a = [x for row in rows for x in row]
@@ -184,7 +184,7 @@ def test_square_root(t: str, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_f64_to_f32(mode: str) -> None:
-    @settings(max_examples=80, deadline=None, derandomize=True)
+    @settings(max_examples=80, derandomize=True)
     @given(st.lists(st.one_of(patterns("f64"), patterns("f32").map(lambda x: _widen(x) ^ 1)), min_size=1, max_size=8))
     def check(values: list[int]) -> None:
         result = evaluate(f"cvt.{mode}.f32.f64", np.array(values, dtype=np.uint64)).view(np.uint32).tolist()

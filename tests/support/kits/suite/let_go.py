@@ -12,7 +12,7 @@ from types import ModuleType
 SELDOM = 3_000
 """Objects between two looks at the young ones. With Python's 700 the collector took a sixth of the time of tests that
 rewrite, which build much that is in no circle; with 20,000 tests that run much waited for memory."""
-GROWTH = 300
+GROWTH = 600
 """MB that a process may grow until everything is looked at: some devices. A look takes some tenths of a second."""
 _PAGES_OF_A_MB = 256
 

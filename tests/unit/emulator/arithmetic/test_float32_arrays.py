@@ -29,7 +29,7 @@ def nearest_f32(x: Fraction) -> float:
     return math.copysign(math.inf, x) if abs(value) >= 2**128 else float(value)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(FINITE, FINITE, FINITE)
 def test_fma_rounds_once(a: float, b: float, c: float) -> None:
     expected = nearest_f32(Fraction(a) * Fraction(b) + Fraction(c))

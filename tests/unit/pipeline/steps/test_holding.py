@@ -46,7 +46,7 @@ def held_at(module: Module, version: Version, request: Request, blocks: int) -> 
         return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     machine=st.sampled_from(MACHINES),
     registers=st.integers(8, 63),

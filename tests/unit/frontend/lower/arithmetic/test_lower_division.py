@@ -154,7 +154,7 @@ def test_ftz_of_f32_forms() -> None:
         assert results[8 + k] == [root(fmt, x, mode) for x in fa]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_any_patterns(data: st.DataObject) -> None:
     t = data.draw(st.sampled_from(TYPES))

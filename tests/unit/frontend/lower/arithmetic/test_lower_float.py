@@ -111,7 +111,7 @@ def test_fma_ftz_and_sat() -> None:
         assert two == saturated(fmt, flush(fmt, fma(fmt, *flushed, MODES["rn"])))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_any_patterns(data: st.DataObject) -> None:
     t = data.draw(st.sampled_from(["f32", "f64"]))

@@ -160,7 +160,7 @@ def test_quotients(t: str) -> None:
     check(f"div.{t} %r0, %a0, %a1; rem.{t} %r1, %a0, %a1;", [t] * 2, [t] * 2, oracle, triples([t, t], 3000))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.sampled_from(TYPES[:4]), st.integers(1, 2**32 - 1), st.lists(st.integers(0, 2**32 - 1), min_size=8, max_size=8)
 )
@@ -175,7 +175,7 @@ def test_quotients_by_constants(t: str, divisor: int, more: list[int]) -> None:
     )  # fmt: skip
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.sampled_from(("u32", "s32", "u64", "s64")), st.data())
 def test_quotients_near_whole_numbers(t: str, data: st.DataObject) -> None:
     """Dividends around multiples of the divisor, where an estimate errs."""
