@@ -143,11 +143,14 @@ def all_places() -> list[Mutation]:
 
 
 def stages(mutation: Mutation) -> Iterator[list[str]]:
-    """The tests in the order in which they run: the room's, then those of other rooms, then all that is left."""
+    """The tests in the order in which they run: the room's, whole commands, other rooms', all that is left."""
     room = mutation.path.parts[1].removesuffix(".py")
     own = [f"tests/{kind}/{room}" for kind in ("unit", "property") if (ROOT / "tests" / kind / room).exists()]
-    yield own or ["tests/golden"]
-    rest = [f"--ignore={path}" for path in own]
+    if own:
+        yield own
+    whole = ["tests/golden", "tests/differential"]  # whole commands on samples: short, and they see much
+    yield whole
+    rest = [f"--ignore={path}" for path in (*own, *whole)]
     yield ["tests/unit", *rest]
     yield ["tests", "--ignore=tests/unit", *rest]
 
