@@ -151,6 +151,9 @@ REFUSED = {
         "CALL f", "@P0 BRA a, m\n IADD3 R1, R1, 1, RZ\nm:\n IADD3 R1, R1, 2, RZ\na:\n IADD3 R1, R1, 3, RZ\n RET",
         "may return apart",
     ),
+    "lanes that meet on the branch's side": (
+        "CALL f", "@P0 BRA m, m\n BRA a\nm:\n IADD3 R1, R1, 2, RZ\na:\n IADD3 R1, R1, 3, RZ\n RET", "may return apart"
+    ),
     "lanes that meet where few come by": (
         "CALL f", "@P0 BRA a, m\n BRA a\nm:\n IADD3 R1, R1, 2, RZ\na:\n IADD3 R1, R1, 3, RZ\n RET", "may return apart"
     ),
