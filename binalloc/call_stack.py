@@ -1,10 +1,12 @@
 """Python's stack of frames gets room for all calls of a long task at once.
 
-CPython keeps the frames of Python functions in chunks of 16 KiB (3.11 to 3.14: `push_chunk` in `pystate.c`). It maps
-the next chunk when a frame does not fit, and unmaps that chunk when the frame's function returns. A loop whose calls
-cross the border of a chunk pays for both each time. How deep the caller stands decides whether this happens, and it can
-double the time of a command. A chunk is at least as large as its first frame, rounded up to a power of two, so that a
-frame of slightly more than half a chunk leaves the rest to all calls below it.
+CPython keeps the frames of Python functions in chunks of 16 KiB (`push_chunk` in `pystate.c`; seen in 3.11, 3.12 and
+3.13). It maps the next chunk when a frame does not fit, and unmaps that chunk when the frame's function returns. A loop
+whose calls cross the border of a chunk pays for both each time. How deep the caller stands decides whether this
+happens, and it can double the time of a command.
+
+A chunk has the size of its first frame, rounded up to a power of two. A frame of slightly more than half a chunk leaves
+the rest to all calls below it.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("whatever the time")
 gc.set_threshold(let_go.SELDOM)
 collection.FEW = sys.maxsize  # full collections are `let_go.collect`'s, between tests
+_RUN = with_room(runner.pytest_runtest_protocol)
 
 REWRITES = "rewrite cases"
 MUTANTS = "mutants"
@@ -44,7 +45,6 @@ LONG = (
 """Where tests take seconds: begun first, so that two workers end at the same time."""
 
 
-_RUN = with_room(runner.pytest_runtest_protocol)
 RANDOM = ("tests/property/",)
 """Where cases are drawn: `make test` runs a third of them each time (`rotation`), and so of those marked `rotates`; of
 those marked `sampled` all, which take a third of what they judge themselves."""

@@ -66,8 +66,8 @@ def directives_lines(found: DirectivesJson | None) -> list[str]:
 
 
 def unkept(kernel: Function, machine: Machine) -> list[str]:
-    """Return sentences on the directives that an imported kernel exceeds on a machine, as an import limits no
-    registers, and on directives whose stated value is not the one that is used."""
+    """Return sentences on two kinds of directives: those that an imported kernel exceeds on a machine, as an import
+    limits no registers, and those with another value in force than the stated one."""
     out = []
     for one in directives(machine, kernel.info):
         if one.note:

@@ -3,7 +3,7 @@
 Needs a state of `lattice.py`. A pure operation gives equal results for equal operands. So its result has a name of its
 own, a token made of the operation's signature and of the operands' names (`Names.computed`). Where the original
 executes such an operation, its result is that token. The rewritten program may execute one by itself (moved to another
-block, or a second time). The row that it writes then holds that token, and every original value that equals it.
+block, or a second time). The written row then holds that token and all original values equal to it.
 
 - The operands' names stand for the current values. As soon as one is written, the token says nothing more
   (`State.kill`). That holds for the operation's own result, too, if it is among its operands. So a value that a loop

@@ -70,14 +70,17 @@ class _Places(ast.NodeVisitor):
         self.found.append(Mutation(self.path.relative_to(ROOT), line, start, end, text))
 
     def start(self, node: ast.expr | ast.stmt) -> int:
-        """The columns of a node are bytes; the package's code is ASCII but for texts."""
-        line = self.source[self.starts[node.lineno - 1] : self.starts[node.lineno]]
-        return self.starts[node.lineno - 1] + len(line.encode()[: node.col_offset].decode())
+        return self._place(node.lineno, node.col_offset)
 
     def end(self, node: ast.expr | ast.stmt) -> int:
         assert node.end_lineno is not None
-        line = self.source[self.starts[node.end_lineno - 1] : self.starts[node.end_lineno]]
-        return self.starts[node.end_lineno - 1] + len(line.encode()[: node.end_col_offset].decode())
+        assert node.end_col_offset is not None
+        return self._place(node.end_lineno, node.end_col_offset)
+
+    def _place(self, line: int, column: int) -> int:
+        """Characters from the file's start. The columns of a node are bytes."""
+        text = self.source[self.starts[line - 1] : self.starts[line]]
+        return self.starts[line - 1] + len(text.encode()[:column].decode())
 
     def between(self, left: ast.expr, right: ast.expr, symbols: tuple[str, str]) -> None:
         """Replace the operator between two operands."""
@@ -166,19 +169,21 @@ def outcome(mutation: Mutation) -> str:
         path = tree / mutation.path
         source = path.read_text()
         path.write_text(source[: mutation.start] + mutation.text + source[mutation.end :])
+        commit = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=tree, check=True, capture_output=True, text=True
+        ).stdout.strip()
         for number, stage in enumerate(stages(mutation)):
-            failed = _first_failure(tree, stage, CASE_SECONDS - (time.monotonic() - began))
+            failed = _first_failure(tree, commit, stage, CASE_SECONDS - (time.monotonic() - began))
             if failed:
                 return f"seen by {failed} (stage {number + 1}, {time.monotonic() - began:.0f} s)"
     return f"SURVIVED ({time.monotonic() - began:.0f} s)"
 
 
-def _first_failure(tree: Path, chosen: list[str], seconds: float) -> str:
+def _first_failure(tree: Path, commit: str, chosen: list[str], seconds: float) -> str:
     """Return the first line of pytest's summary that names a failure; empty if all tests passed."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, check=True, capture_output=True, text=True).stdout
     line = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not full"]
     line += ["-o", f"faulthandler_timeout={TEST_SECONDS}", "-o", "faulthandler_exit_on_timeout=true", *chosen]
-    env = {**os.environ, "PYTHONPATH": str(tree), "BINALLOC_ROTATE": commit.strip()}
+    env = {**os.environ, "PYTHONPATH": str(tree), "BINALLOC_ROTATE": commit}
     with subprocess.Popen(
         line, cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as child:

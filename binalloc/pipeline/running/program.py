@@ -116,7 +116,7 @@ def run_program(
     `host_steps`, functions of Python files may be called. `buffers` has contents in place of the program's own, by
     name. `progress` is called now and then with the number of ended launches, the running kernel, and the cycle.
 
-    Raises what `run` raises, each error with the step that it arose in, and LimitHit for a loop that does not end.
+    Raises what `run` raises, each error with its step, and LimitHit for an endless loop.
     """
     from binalloc.emulator.runs.options import RunOptions
     from binalloc.emulator.runs.program import run_steps
