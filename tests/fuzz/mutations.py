@@ -194,9 +194,13 @@ def _first_failure(tree: Path, commit: str, chosen: list[str], seconds: float) -
             return "tests that did not end"
     if child.returncode in (0, 5):  # 5: none was chosen
         return ""
-    named = [line for line in out.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    tests = [line.strip() for line in out.splitlines() if "test_" in line]
-    return named[0][:150] if named else f"a test that did not end: {tests[0][:120] if tests else out[-120:]}"
+    lines = out.strip().splitlines() or [""]
+    named = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    if named:
+        return named[0][:150]
+    if "Timeout (" in out:  # faulthandler's; the tests' own frame is among those that follow
+        return f"a test that did not end: {next((line.strip() for line in lines if 'test_' in line), '')[:120]}"
+    return f"the start of the tests: {lines[-1].strip()[:120]}"
 
 
 def main() -> None:
