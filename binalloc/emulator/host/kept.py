@@ -19,9 +19,9 @@ from binalloc.emulator.state.memories import Array
 from binalloc.emulator.state.memory_layout import (
     BANK_SHIFT,
     FIRST_CONSTANT_LINE,
-    L2_ROWS,
     LINE_SHIFT,
-    REQUEST_ROWS,
+    MAX_L2_LINES,
+    MAX_REQUESTS,
 )
 from binalloc.emulator.state.records import Gpu, dtype_of, shapes
 from binalloc.isa.instruction import Module
@@ -49,30 +49,31 @@ class Spare(NamedTuple):
         for start, end in _small_fields():
             raw[start:end] = 0
         for name, rows in _large_fields().items():
-            self.record[name][0, : self.requests if rows == REQUEST_ROWS else self.lines] = 0
+            self.record[name][0, : self.requests if rows == MAX_REQUESTS else self.lines] = 0
         return self.record
 
 
 @cache
 def _large_fields() -> dict[str, int]:
     """Return the rows of the fields that have one for each request, or for each line of L2."""
-    return {name: shape[0] for name, shape in shapes(Gpu).items() if shape and shape[0] in (REQUEST_ROWS, L2_ROWS)}
+    return {name: shape[0] for name, shape in shapes(Gpu).items() if shape and shape[0] in (MAX_REQUESTS, MAX_L2_LINES)}
 
 
 @cache
 def _small_fields() -> list[tuple[int, int]]:
-    """Return the spans of bytes of all fields that are wiped as a whole. Adjacent fields make one span."""
+    """Return the spans of bytes of all fields that are wiped as a whole. Neighbours make one span with the gaps between
+    them."""
     spans: list[tuple[int, int]] = []
     fields = dtype_of(Gpu).fields
     assert fields is not None
     places = sorted((fields[name][1], fields[name][1] + fields[name][0].itemsize, name) for name in fields)
+    after_span = False
     for start, end, name in places:
         if name in _large_fields() or name in _LOGS:
+            after_span = False
             continue
-        if spans and spans[-1][1] == start:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
+        spans.append((spans.pop()[0] if after_span else start, end))
+        after_span = True
     return spans
 
 

@@ -3,6 +3,9 @@
 Every cycle it looks afresh at every warp and every scoreboard time. It shares the execution of an instruction with the
 event-skipping form (`issue.begin_issue` to `issue.end_issue`). It has its own ways to find the next cycle with work,
 the eligible warps and the stall reasons. Both forms must agree on every counter.
+
+What `sm.issue` calls here is compiled apart. As a part of each cycle's code it would cost the usual form a tenth of its
+speed.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from binalloc.emulator.state.parts.log import LogKind
 from binalloc.emulator.state.records import Gpu, Sm
 
 
-@device
+@device(apart=True)
 def refresh(g: Gpu, s: Sm, program: Grid) -> None:
     """Bring the states of scoreboards and warps up to the current cycle."""
     for w in range(g.warp_limit):
@@ -66,7 +69,7 @@ def waited_for(s: Sm, program: Grid, w: int) -> int:
     return s.busy[w] & program[s.stack[w, s.sp[w], StackColumn.PC], Column.WAIT]
 
 
-@device
+@device(apart=True)
 def reason(g: Gpu, s: Sm, sch: int) -> int:
     """Return the reason why the scheduler issues nothing, a `Stall`, from its warps' states."""
     best = NO_RANK
@@ -75,7 +78,7 @@ def reason(g: Gpu, s: Sm, sch: int) -> int:
     return reason_of(best)
 
 
-@device
+@device(apart=True)
 def resident_warps(g: Gpu, s: Sm) -> int:
     """Return the number of warps of resident blocks."""
     n = 0
@@ -84,7 +87,7 @@ def resident_warps(g: Gpu, s: Sm) -> int:
     return n
 
 
-@device
+@device(apart=True)
 def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     """Return the scheduler's warps whose next instruction could issue now, as a bit mask."""
     eligible = 0
@@ -96,7 +99,7 @@ def eligible_now(g: Gpu, s: Sm, program: Grid, sch: int) -> int:
     return eligible
 
 
-@device
+@device(apart=True)
 def can_go_on(g: Gpu, s: Sm) -> int:
     """Return 1 if any warp of the SM can ever issue again by itself, or a block can still come."""
     if next_launch(g, s) < NEVER or s.loads_out or s.stores_out or s.called:

@@ -9,12 +9,7 @@ MAX_CHANNELS = 128  # machine files have up to 120 channels
 MAX_BANKS_OF_DRAM = 32  # 1 << `memory.dram.BANK_BITS`; machine files have up to 16 banks
 FAW_ACTIVATES = 4  # tFAW counts this many activations
 MAX_REQUESTS = 1 << 18  # More than any machine file may have under way at once (`host.memory_figures.most_requests`).
-APART = 8
-"""Rows beyond those in use. Without them the arrays of a record would put all that belongs to one row into one set of
-the host's cache."""
-REQUEST_ROWS = MAX_REQUESTS + APART
 DRAM_BANKS = MAX_CHANNELS * MAX_BANKS_OF_DRAM
-BANK_ROWS = DRAM_BANKS + APART
 MEMORY_CALENDAR = 4096
 """Cycles, a power of two; an event that is due later than one lap is entered again. Chosen by hand."""
 
@@ -41,7 +36,6 @@ class Command(Codes):
 MAX_SMS = 192  # machine files have up to 170 SMs
 MAX_SLICES = 256  # machine files have up to 240 slices
 MAX_L2_LINES = 1 << 20  # machine files have up to 1,044,480 lines
-L2_ROWS = MAX_L2_LINES + APART
 LINE_BYTES = 128  # lines of all machines have this size (TIMING.md, "Lines, words, sectors")
 LINE_SHIFT = 7
 LINE_WORDS = 32
@@ -120,13 +114,10 @@ class Queue(Codes):
 
 
 MAX_L1_LINES = 8192  # 1 MB of L1, more than any machine file has
-L1_ROWS = MAX_L1_LINES + APART
 MAX_MSHRS = 1024  # machine files have up to 512
 MAX_WAITERS = 4096  # loads that may wait for lines under way in one SM; the next access is held. Chosen by hand
 # each access has a load or an atomic under way, waits for a line, is held, or is a fence (one per warp and scoreboard)
 MAX_ACCESSES = MAX_MSHRS + MAX_WAITERS + 1 + MAX_WARPS * BOARD_NUMBERS
-ACCESS_ROWS = MAX_ACCESSES + APART
-WAITER_ROWS = MAX_WAITERS + APART
 MAX_LINES_OF_ACCESS = 256  # 32 lanes with eight texels each
 LINE_LISTS = 64
 """Hash lists that find an access's earlier entry of a line. Fewer lists are longer ones; chosen by hand."""
@@ -156,7 +147,7 @@ class Tagged(Codes):
 
 CONSTANTS_BIT = 1 << Tagged.CONSTANTS  # bit of `Gpu.tagged` that says that the machine has a constant cache
 MAX_TAGGED_LINES = 8192  # lines of either cache: 256 KB of the shortest lines
-TAGGED_ROWS = MAX_TAGGED_LINES * len(Tagged.names) + APART
+TAGGED_ROWS = MAX_TAGGED_LINES * len(Tagged.names)
 
 
 class TaggedStat(Codes):

@@ -11,6 +11,7 @@ All fields are 64-bit signed integers. Times are in core cycles.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, get_args, get_type_hints
 
 import numpy as np
@@ -110,9 +111,29 @@ def shapes(kind: type[Record]) -> dict[str, tuple[int, ...]]:
     return _SHAPES[kind]
 
 
+PAGE, LINE = 4096, 64
+"""Bytes of a page of the host's memory, and of a line of its caches."""
+
+
 def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
-    """Return the dtype of a record of the `numba` engine."""
-    return np.dtype([(name, np.int64, shape) for name, shape in shapes(kind).items()], align=True)
+    """Return the dtype of a record of the `numba` engine.
+
+    Arrays of one length begin in different lines of their pages, with gaps where needed. Most lengths are powers of
+    two: side by side, all that belongs to one warp, line or request would have one place in its pages. The host has
+    such words in one set of its cache, and takes a load of one for dependent on a store to another.
+    """
+    offsets, end = [], 0
+    taken: set[tuple[int, int]] = set()
+    for shape in shapes(kind).values():
+        words = math.prod(shape)
+        while words >= PAGE // LINE and (shape[0], end % PAGE // LINE) in taken:
+            end += LINE
+        if shape:
+            taken.add((shape[0], end % PAGE // LINE))
+        offsets.append(end)
+        end += words * np.dtype(np.int64).itemsize
+    formats = [(np.int64, shape) for shape in shapes(kind).values()]
+    return np.dtype({"names": list(shapes(kind)), "formats": formats, "offsets": offsets, "itemsize": end}, align=True)
 
 
 class Gpu(DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, Record):

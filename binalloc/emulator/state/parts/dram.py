@@ -6,10 +6,10 @@ from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.memory_layout import (
-    BANK_ROWS,
+    DRAM_BANKS,
     FAW_ACTIVATES,
     MAX_CHANNELS,
-    REQUEST_ROWS,
+    MAX_REQUESTS,
 )
 
 
@@ -67,28 +67,28 @@ class DramRecord:
     channel_served: Annotated[Words, MAX_CHANNELS]  #: whether a request has left since slices were last tried again
     channel_refresh: Annotated[Words, MAX_CHANNELS]  #: tick of the next refresh, where `t_refi` is not 0
     channel_busy: Annotated[Words, MAX_CHANNELS]  #: tick at which the last command to any bank has been carried out
-    bank_busy: Annotated[Words, BANK_ROWS]  #: tick at which the last command to the bank has been carried out
+    bank_busy: Annotated[Words, DRAM_BANKS]  #: tick at which the last command to the bank has been carried out
     channel_read: Annotated[Words, MAX_CHANNELS]  #: first tick at which the channel takes a read
     channel_write: Annotated[Words, MAX_CHANNELS]  #: first tick at which the channel takes a write
     channel_activate: Annotated[Words, MAX_CHANNELS]  #: first tick at which the channel takes an activation
     #: first tick at which a bank group takes a read or a write; a group has the number of its first bank
-    group_column: Annotated[Words, BANK_ROWS]
+    group_column: Annotated[Words, DRAM_BANKS]
     # banks
-    bank_row: Annotated[Words, BANK_ROWS]  #: open row + 1, 0 where it is closed
-    bank_first: Annotated[Words, BANK_ROWS]  #: oldest request
-    bank_last: Annotated[Words, BANK_ROWS]  #: youngest request
-    bank_next: Annotated[Words, BANK_ROWS]  #: the request to serve next
-    bank_wants: Annotated[Words, BANK_ROWS]  #: the command that this request needs
-    bank_key: Annotated[Words, BANK_ROWS]  #: priority of that command among those of the same tick
-    bank_ready: Annotated[Words, BANK_ROWS]  #: first tick at which bank and group can take that command
-    bank_rest: Annotated[Words, BANK_ROWS]  #: fewest ticks from then on to the last command of the request
-    bank_activate: Annotated[Words, BANK_ROWS]  #: first tick at which the bank may be activated
-    bank_precharge: Annotated[Words, BANK_ROWS]  #: first tick at which the bank may be precharged
-    bank_column: Annotated[Words, BANK_ROWS]  #: first tick at which the bank may be read or written
+    bank_row: Annotated[Words, DRAM_BANKS]  #: open row + 1, 0 where it is closed
+    bank_first: Annotated[Words, DRAM_BANKS]  #: oldest request
+    bank_last: Annotated[Words, DRAM_BANKS]  #: youngest request
+    bank_next: Annotated[Words, DRAM_BANKS]  #: the request to serve next
+    bank_wants: Annotated[Words, DRAM_BANKS]  #: the command that this request needs
+    bank_key: Annotated[Words, DRAM_BANKS]  #: priority of that command among those of the same tick
+    bank_ready: Annotated[Words, DRAM_BANKS]  #: first tick at which bank and group can take that command
+    bank_rest: Annotated[Words, DRAM_BANKS]  #: fewest ticks from then on to the last command of the request
+    bank_activate: Annotated[Words, DRAM_BANKS]  #: first tick at which the bank may be activated
+    bank_precharge: Annotated[Words, DRAM_BANKS]  #: first tick at which the bank may be precharged
+    bank_column: Annotated[Words, DRAM_BANKS]  #: first tick at which the bank may be read or written
     # requests at a channel
-    at_bank: Annotated[Words, REQUEST_ROWS]
-    at_row: Annotated[Words, REQUEST_ROWS]
-    bursts: Annotated[Words, REQUEST_ROWS]  #: bursts still to go
-    opened: Annotated[Words, REQUEST_ROWS]  #: whether the row had to be opened for the request
-    younger: Annotated[Words, REQUEST_ROWS]  #: the next younger request at the bank
-    older: Annotated[Words, REQUEST_ROWS]  #: the next older request at the bank
+    at_bank: Annotated[Words, MAX_REQUESTS]
+    at_row: Annotated[Words, MAX_REQUESTS]
+    bursts: Annotated[Words, MAX_REQUESTS]  #: bursts still to go
+    opened: Annotated[Words, MAX_REQUESTS]  #: whether the row had to be opened for the request
+    younger: Annotated[Words, MAX_REQUESTS]  #: the next younger request at the bank
+    older: Annotated[Words, MAX_REQUESTS]  #: the next older request at the bank

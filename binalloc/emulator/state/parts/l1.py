@@ -7,7 +7,13 @@ from typing import Annotated
 
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.layout import MAX_WARPS
-from binalloc.emulator.state.memory_layout import ACCESS_ROWS, L1_ROWS, LINE_LISTS, MAX_LINES_OF_ACCESS, WAITER_ROWS
+from binalloc.emulator.state.memory_layout import (
+    LINE_LISTS,
+    MAX_ACCESSES,
+    MAX_L1_LINES,
+    MAX_LINES_OF_ACCESS,
+    MAX_WAITERS,
+)
 
 
 class L1Record:
@@ -37,28 +43,28 @@ class L1Record:
     held_next: int  #: the first line that is held
     held_access: int  #: the access
     # accesses
-    missing: Annotated[Words, ACCESS_ROWS]  #: lines still missing
-    access_warp: Annotated[Words, ACCESS_ROWS]  #: warp that waits
-    access_board: Annotated[Words, ACCESS_ROWS]  #: scoreboard that waits
-    access_time: Annotated[Words, ACCESS_ROWS]  #: the last of the cycles that were known from the start
-    next_access: Annotated[Words, ACCESS_ROWS]  #: link of the free accesses, and of fences
+    missing: Annotated[Words, MAX_ACCESSES]  #: lines still missing
+    access_warp: Annotated[Words, MAX_ACCESSES]  #: warp that waits
+    access_board: Annotated[Words, MAX_ACCESSES]  #: scoreboard that waits
+    access_time: Annotated[Words, MAX_ACCESSES]  #: the last of the cycles that were known from the start
+    next_access: Annotated[Words, MAX_ACCESSES]  #: link of the free accesses, and of fences
     # accesses in profiled runs
-    access_word: Annotated[Words, ACCESS_ROWS]  #: code word
-    access_since: Annotated[Words, ACCESS_ROWS]  #: cycle of issue
-    access_known: Annotated[Words, ACCESS_ROWS]  #: time of the data that does not come in lines
+    access_word: Annotated[Words, MAX_ACCESSES]  #: code word
+    access_since: Annotated[Words, MAX_ACCESSES]  #: cycle of issue
+    access_known: Annotated[Words, MAX_ACCESSES]  #: time of the data that does not come in lines
     # waiters, in lists
-    waiter_access: Annotated[Words, WAITER_ROWS]  #: the access
-    waiter_words: Annotated[Words, WAITER_ROWS]  #: words of the line that it lacks
-    next_waiter: Annotated[Words, WAITER_ROWS]
+    waiter_access: Annotated[Words, MAX_WAITERS]  #: the access
+    waiter_words: Annotated[Words, MAX_WAITERS]  #: words of the line that it lacks
+    next_waiter: Annotated[Words, MAX_WAITERS]
     # warp slots
     warp_stores: Annotated[Words, MAX_WARPS]  #: stores and atomics that have not been answered
     warp_fence: Annotated[Words, MAX_WARPS]  #: the fence that waits for them + 1; `next_access` links further ones
     # lines of L1
-    l1_line: Annotated[Words, L1_ROWS]  #: line number + 1, 0 for an empty way
-    l1_age: Annotated[Words, L1_ROWS]
-    l1_valid: Annotated[Words, L1_ROWS]  #: words that are there
-    l1_dirty: Annotated[Words, L1_ROWS]  #: words that L2 lacks
-    l1_coming: Annotated[Words, L1_ROWS]  #: words that are on their way
-    l1_first: Annotated[Words, L1_ROWS]  #: first waiter + 1
-    l1_last: Annotated[Words, L1_ROWS]  #: last waiter + 1
-    l1_owner: Annotated[Words, L1_ROWS]  #: warp slot that asked for the line last, where evictions are noted
+    l1_line: Annotated[Words, MAX_L1_LINES]  #: line number + 1, 0 for an empty way
+    l1_age: Annotated[Words, MAX_L1_LINES]
+    l1_valid: Annotated[Words, MAX_L1_LINES]  #: words that are there
+    l1_dirty: Annotated[Words, MAX_L1_LINES]  #: words that L2 lacks
+    l1_coming: Annotated[Words, MAX_L1_LINES]  #: words that are on their way
+    l1_first: Annotated[Words, MAX_L1_LINES]  #: first waiter + 1
+    l1_last: Annotated[Words, MAX_L1_LINES]  #: last waiter + 1
+    l1_owner: Annotated[Words, MAX_L1_LINES]  #: warp slot that asked for the line last, where evictions are noted

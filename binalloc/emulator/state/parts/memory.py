@@ -8,18 +8,18 @@ from typing import Annotated
 from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.layout import USED_BITS
 from binalloc.emulator.state.memory_layout import (
-    L2_ROWS,
+    MAX_L2_LINES,
+    MAX_REQUESTS,
     MAX_SLICES,
     MAX_SMS,
     MEMORY_CALENDAR,
-    REQUEST_ROWS,
     MemoryStat,
 )
 from binalloc.emulator.state.parts.dram import DramRecord
 
 
 class MemoryRecord(DramRecord):
-    """Times are core cycles here. A request is a row of the `Annotated[Words, REQUEST_ROWS]` arrays."""
+    """Times are core cycles here. A request is a row of the `Annotated[Words, MAX_REQUESTS]` arrays."""
 
     lane_group: int  #: lanes whose accesses are coalesced
     segments: int  #: whether they are coalesced into segments
@@ -55,20 +55,20 @@ class MemoryRecord(DramRecord):
     dram_log: int
     dram_logged: int
 
-    kind: Annotated[Words, REQUEST_ROWS]
-    stage: Annotated[Words, REQUEST_ROWS]
-    source: Annotated[Words, REQUEST_ROWS]
-    line: Annotated[Words, REQUEST_ROWS]  #: the line that was asked for
-    home: Annotated[Words, REQUEST_ROWS]  #: the line that it is in L2 and DRAM (`pages`)
-    words: Annotated[Words, REQUEST_ROWS]
-    link: Annotated[Words, REQUEST_ROWS]
-    at_slice: Annotated[Words, REQUEST_ROWS]
-    at_way: Annotated[Words, REQUEST_ROWS]
-    writes: Annotated[Words, REQUEST_ROWS]
-    age: Annotated[Words, REQUEST_ROWS]
+    kind: Annotated[Words, MAX_REQUESTS]
+    stage: Annotated[Words, MAX_REQUESTS]
+    source: Annotated[Words, MAX_REQUESTS]
+    line: Annotated[Words, MAX_REQUESTS]  #: the line that was asked for
+    home: Annotated[Words, MAX_REQUESTS]  #: the line that it is in L2 and DRAM (`pages`)
+    words: Annotated[Words, MAX_REQUESTS]
+    link: Annotated[Words, MAX_REQUESTS]
+    at_slice: Annotated[Words, MAX_REQUESTS]
+    at_way: Annotated[Words, MAX_REQUESTS]
+    writes: Annotated[Words, MAX_REQUESTS]
+    age: Annotated[Words, MAX_REQUESTS]
     #: link of the request's list: a bucket of the calendar, a slice, a line's loads, or the free requests
-    following: Annotated[Words, REQUEST_ROWS]
-    due: Annotated[Words, REQUEST_ROWS]
+    following: Annotated[Words, MAX_REQUESTS]
+    due: Annotated[Words, MAX_REQUESTS]
     event_first: Annotated[Words, MEMORY_CALENDAR]
     event_last: Annotated[Words, MEMORY_CALENDAR]
     event_used: Annotated[Words, MEMORY_CALENDAR // USED_BITS]
@@ -86,12 +86,12 @@ class MemoryRecord(DramRecord):
     slice_lacks: Annotated[Words, MAX_SLICES]  #: the words that it lacks
     slice_fetch: Annotated[Words, MAX_SLICES]  #: the words that it fetches
     # lines of L2
-    l2_line: Annotated[Words, L2_ROWS]  #: line number + 1, 0 for an empty way
-    l2_age: Annotated[Words, L2_ROWS]  #: above every other age while words are on their way
-    l2_valid: Annotated[Words, L2_ROWS]  #: words that are there
-    l2_dirty: Annotated[Words, L2_ROWS]  #: words that are newer than DRAM's
-    l2_coming: Annotated[Words, L2_ROWS]  #: words that are on their way
-    l2_waiting: Annotated[Words, L2_ROWS]  #: how many requests wait for the line
-    l2_first: Annotated[Words, L2_ROWS]  #: the first of them
-    l2_last: Annotated[Words, L2_ROWS]  #: the last of them
+    l2_line: Annotated[Words, MAX_L2_LINES]  #: line number + 1, 0 for an empty way
+    l2_age: Annotated[Words, MAX_L2_LINES]  #: above every other age while words are on their way
+    l2_valid: Annotated[Words, MAX_L2_LINES]  #: words that are there
+    l2_dirty: Annotated[Words, MAX_L2_LINES]  #: words that are newer than DRAM's
+    l2_coming: Annotated[Words, MAX_L2_LINES]  #: words that are on their way
+    l2_waiting: Annotated[Words, MAX_L2_LINES]  #: how many requests wait for the line
+    l2_first: Annotated[Words, MAX_L2_LINES]  #: the first of them
+    l2_last: Annotated[Words, MAX_L2_LINES]  #: the last of them
     memory_stat: Annotated[Words, len(MemoryStat.names)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from binalloc.emulator.host.engines.engine import _ints
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import STATS, Stat
 from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_ROWS
-from binalloc.emulator.state.records import Gpu, Sm, dtype_of, shapes
+from binalloc.emulator.state.records import LINE, PAGE, Gpu, Sm, dtype_of, shapes
 from binalloc.emulator.state.texture_layout import Outside
 from binalloc.launch.sampling import AddressMode
 
@@ -47,3 +49,17 @@ def test_both_forms_of_a_record_have_the_fields_of_its_class() -> None:
     assert shapes(Sm)["stack"] == (MAX_WARPS, STACK_ROWS, 4)
     assert shapes(Sm)["a"] == (LANES,)
     assert shapes(Gpu)["cycle"] == ()
+
+
+def test_arrays_of_one_length_begin_in_different_lines_of_their_pages() -> None:
+    for kind in (Gpu, Sm):
+        fields = dtype_of(kind).fields
+        assert fields is not None
+        places: dict[tuple[int, int], str] = {}
+        end = 0
+        for name, shape in shapes(kind).items():
+            start = fields[name][1]
+            assert end <= start < end + PAGE, name
+            end = start + fields[name][0].itemsize
+            if math.prod(shape) >= PAGE // LINE:
+                assert (other := places.setdefault((shape[0], start % PAGE // LINE), name)) == name, other
