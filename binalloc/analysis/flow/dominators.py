@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from binalloc.analysis.flow.cfg import Cfg
+from binalloc.analysis.flow.cfg import BlockNumber, Cfg
 from binalloc.dominance import DominatorTree, dominator_tree
-from binalloc.isa.kinds import LEAVES
+from binalloc.isa.kinds import LEAVES, Flow
 
 
 def dominators(cfg: Cfg) -> DominatorTree:
@@ -19,12 +19,18 @@ def dominators(cfg: Cfg) -> DominatorTree:
     return dominator_tree(len(cfg.blocks), 0, cfg.succs, preds)
 
 
-def post_dominators(cfg: Cfg) -> DominatorTree:
+def leaves(cfg: Cfg, block: BlockNumber, *, running: bool = False) -> bool:
+    """Return whether a block ends in RET or EXIT, guarded or not. running: an EXIT with a guard does not count, as a
+    thread that goes on running falls through it."""
+    last = cfg.views[cfg.blocks[block].end - 1]
+    return last.control in LEAVES and not (running and last.control == Flow.EXIT and last.guard is not None)
+
+
+def post_dominators(cfg: Cfg, *, running: bool = False) -> DominatorTree:
     """Return the post-dominators of the reachable blocks; the root is the virtual exit, numbered len(cfg.blocks).
 
-    Blocks that end in RET or EXIT (guarded or not) have an edge to the virtual exit. Among the blocks with no path to
-    an exit, the last in reverse postorder gets an edge too, until all have a path: an infinite loop leaves at its
-    lowest block.
+    Blocks that leave (see `leaves`) have an edge to the virtual exit. Among the blocks with no path to an exit, the
+    last in reverse postorder gets an edge too, until all have a path: an infinite loop leaves at its lowest block.
     """
     count = len(cfg.blocks)
     reach = cfg.rpo_number
@@ -32,7 +38,7 @@ def post_dominators(cfg: Cfg) -> DominatorTree:
     preds: list[list[int]] = [[p for p in ps if reach[p] >= 0] for ps in cfg.preds]
     succs.append([])
     preds.append([])
-    leaving = [b for b in cfg.rpo if cfg.views[cfg.blocks[b].end - 1].control in LEAVES]
+    leaving = [b for b in cfg.rpo if leaves(cfg, b, running=running)]
     done = [False] * count
     _mark(leaving, preds, done)
     for b in reversed(cfg.rpo):

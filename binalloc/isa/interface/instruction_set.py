@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.interface.barriers import Barrier
 from binalloc.isa.interface.file_section import FileSection
 from binalloc.isa.interface.roles import Roles
 from binalloc.isa.interface.sums import Sum
@@ -30,6 +31,8 @@ class SetLimits:
     slot_base: str  #: name of the special register with the address of a thread's first slot
     shared_size: str  #: name of the special register with the bytes of shared memory, slots included
     lane_registers: frozenset[str] = frozenset()  #: special registers that may differ between the lanes of a warp
+    warp_registers: frozenset[str] = frozenset()  #: others that may differ between the warps of a block
+    block_registers: frozenset[str] = frozenset()  #: others that may differ between the blocks of a grid
     #: special registers with a thread's index along an axis: x, y and z in its block are 0 to 2, the block's in the
     #: grid 3 to 5
     places: Mapping[str, int] = field(default_factory=dict)
@@ -162,6 +165,9 @@ class InstructionSet(Protocol):
 
     def special_register(self, instr: Instr) -> str | None:
         """Return the name of the special register that is read, or None."""
+
+    def barrier(self, instr: Instr) -> Barrier | None:
+        """Return the block's barrier at which the instruction arrives, or None."""
 
     def sums(self, instr: Instr) -> tuple[Sum, ...]:
         """Return the results that are sums of operands times constants, as far as the instruction set knows them."""

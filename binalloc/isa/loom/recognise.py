@@ -1,4 +1,4 @@
-"""The few instruction shapes that move values unchanged are recognised here.
+"""The few instruction shapes that move values unchanged are recognised here, and barriers.
 
 The instruction interface says what an instruction reads and writes. To follow values, a checker must also know where a
 result *is* one of the inputs. Needs nothing but the instruction; every function returns None for any other shape.
@@ -8,9 +8,10 @@ Guards are ignored: a guarded copy is a copy in the lanes where it executes.
 from __future__ import annotations
 
 from binalloc.isa.instruction import NO_REGISTER, Instr
+from binalloc.isa.interface.barriers import Barrier
 from binalloc.isa.interface.places import ALL_PREDICATES
 from binalloc.isa.table.fields import PT, RZ
-from binalloc.isa.table.opcodes import FORM_IMM, FORM_REG, ICMPS, SPECIAL_REGISTERS
+from binalloc.isa.table.opcodes import BAR_MODES, FORM_IMM, FORM_REG, ICMPS, SPECIAL_REGISTERS
 
 _NOT_EQUAL = ICMPS.index("NE")
 _AND = 0  # value of `bop`: the comparison's result and a predicate
@@ -98,3 +99,13 @@ def is_nop(instr: Instr) -> bool:
 
 
 assert RZ == NO_REGISTER  # RZ as the operand of P2R or R2P is the interface's NO_REGISTER
+
+
+def barrier(instr: Instr) -> Barrier | None:
+    """Return the barrier of a BAR."""
+    f = instr.f
+    if instr.op.name != "BAR":
+        return None
+    mode = BAR_MODES[f["bar"]]
+    threads = 0 if instr.form == FORM_REG and f["rb"] == RZ else f["imm"] if instr.form == FORM_IMM else None
+    return Barrier(f["barid"], mode != "ARV", mode.startswith("RED"), threads)

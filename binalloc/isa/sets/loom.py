@@ -31,6 +31,8 @@ class Loom:
                 "SR_GTMASK", "SR_GEMASK",
             )
         ),
+        warp_registers=frozenset(("SR_WARPID",)),
+        block_registers=frozenset(("SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_SMID")),
         places={
             f"SR_{what}.{axis}": k
             for k, (what, axis) in enumerate((what, axis) for what in ("TID", "CTAID") for axis in "XYZ")
@@ -58,6 +60,7 @@ class Loom:
     predicate_of_truth = staticmethod(recognise.predicate_of_truth)
     exclusive_or = staticmethod(recognise.exclusive_or)
     special_register = staticmethod(recognise.special_register)
+    barrier = staticmethod(recognise.barrier)
     sums = staticmethod(its_sums.sums)
     is_nop = staticmethod(recognise.is_nop)
 

@@ -1,0 +1,1 @@
+"""This package analyses what the threads of a block do together: values that they have in common, and barriers."""

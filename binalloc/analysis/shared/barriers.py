@@ -1,0 +1,118 @@
+"""This module finds who comes to each barrier of a kernel.
+
+Needs the scopes of `uniformity`; leaves them untouched. The multiplex paper's access regions are bounded by barriers of
+all threads of a block (section 3), so it matters whether a barrier is one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from binalloc.analysis.flow.cfg import BlockNumber
+from binalloc.analysis.shared.uniformity import Scope, Uniformity
+from binalloc.isa.interface.barriers import Barrier
+from binalloc.isa.kinds import Flow
+
+
+class Arrival(StrEnum):
+    """The arrival at a barrier says which threads of a block come to it, whenever one does."""
+
+    ALL = "all"
+    RUNNING = "running"  # all but those that have ended before
+    SOME = "some"  # perhaps not all that run
+
+
+class Place(NamedTuple):
+    """A place is an instruction of a kernel's call graph."""
+
+    function: str  #: name of the function
+    word: int  #: word in it
+
+
+@dataclass(frozen=True)
+class BarrierSite:
+    """A barrier site is an instruction at which threads arrive at a barrier of their block."""
+
+    place: Place
+    barrier: Barrier
+    arrival: Arrival
+    reason: Place | None  #: what keeps threads away: a branch, a guarded call or a guard that divides them; an EXIT
+
+
+def barrier_sites(found: Uniformity) -> list[BarrierSite]:
+    """Return the barriers in reachable code, callers first and in order of words."""
+    ends = _early_ends(found)
+    sites = []
+    for name, f in found.program.functions.items():
+        for index, seen in enumerate(f.cfg.views):
+            barrier = found.program.isa.barrier(seen.instr)
+            if barrier is not None and f.cfg.reachable(index):
+                sites.append(_site(found, Place(name, index), barrier, ends))
+    return sites
+
+
+def _site(found: Uniformity, place: Place, barrier: Barrier, ends: list[Place]) -> BarrierSite:
+    """Return the site of a barrier. ends: where single threads of a block may end."""
+    if found.executed(*place) < Scope.BLOCK:
+        return BarrierSite(place, barrier, Arrival.SOME, divided_at(found, place))
+    for end in ends:
+        if end.function != place.function or _comes_to(found, end, place):
+            return BarrierSite(place, barrier, Arrival.RUNNING, end)
+    return BarrierSite(place, barrier, Arrival.ALL, None)
+
+
+def _early_ends(found: Uniformity) -> list[Place]:
+    """Return the EXITs at which some threads of a block may end while others go on."""
+    return [
+        Place(name, index)
+        for name, f in found.program.functions.items()
+        for index, seen in enumerate(f.cfg.views)
+        if seen.control == Flow.EXIT and f.cfg.reachable(index) and found.executed(name, index) < Scope.BLOCK
+    ]
+
+
+def _comes_to(found: Uniformity, end: Place, place: Place) -> bool:
+    """Return whether a thread that does not end at `end`, where another does, may come to `place` of that function."""
+    f = found.program[end.function]
+    if found.functions[end.function].entry < Scope.BLOCK:
+        return True
+    seen: set[BlockNumber] = set()
+    work = [s for word in _parted_at(found, end) for s in f.cfg.succs[f.cfg.block_of[word]]]
+    while work:
+        b = work.pop()
+        if b not in seen:
+            seen.add(b)
+            work.extend(f.cfg.succs[b])
+    return f.cfg.block_of[place.word] in seen
+
+
+def _parted_at(found: Uniformity, place: Place) -> Iterator[int]:
+    """Yield the words of the function at which threads of a block part, so that not all come to `place`: the nearest
+    first."""
+    scopes, f = found.functions[place.function], found.program[place.function]
+    if found.guard(*place) < Scope.BLOCK:
+        yield place.word
+    seen: set[BlockNumber] = set()
+    work = deque([f.cfg.block_of[place.word]])
+    while work:
+        for b in scopes.divisions.decided_by[work.popleft()]:
+            if b not in seen:
+                seen.add(b)
+                work.append(b)
+                last = f.cfg.blocks[b].end - 1
+                if found.guard(place.function, last) < Scope.BLOCK:
+                    yield last
+
+
+def divided_at(found: Uniformity, place: Place) -> Place:
+    """Return an instruction at which threads of a block part, so that not all of them come to `place`."""
+    for word in _parted_at(found, place):
+        return Place(place.function, word)
+    for site in found.program.graph.sites_of(place.function):
+        if found.executed(site.caller, site.index) < Scope.BLOCK:
+            return divided_at(found, Place(site.caller, site.index))
+    raise AssertionError("threads part somewhere")

@@ -1,0 +1,15 @@
+"""Analyses and the checker see a barrier of a block as a `Barrier`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Barrier(NamedTuple):
+    """A barrier instruction lets a warp arrive at one of the barriers of its block."""
+
+    number: int  #: which of the block's barriers it is
+    waits: bool  #: whether the warp waits until the barrier opens
+    combines: bool  #: whether it writes what all threads that arrived have in common: one value for all of them
+    #: threads that have to arrive, 0 for all of the block; None where only a run shows it
+    threads: int | None
