@@ -37,6 +37,7 @@ _LIST = Ranges(lambda: (0, INTEGER_LIMIT))
 @click.option("--live", is_flag=True, help="Live ranges beside the disassembly, a column per value.")
 @click.option("--pressure", is_flag=True, help="Register pressure per instruction, Max-live over calls, its values.")
 @click.option("--stack", is_flag=True, help="Stack layouts across calls: traditional, register stack, moving stack.")
+@click.option("--shared", is_flag=True, help="Shared memory: variables, accesses, and who comes to each barrier.")
 @click.option("--minimum", is_flag=True, help="Lower limit on the registers of any allocation.")
 @click.option("--function", metavar="NAME", help="Show --live for this function only.")
 @click.option("--words", type=_LIST, metavar="LIST", help="Show --live for these instructions only, as 0-20,31.")
@@ -60,7 +61,7 @@ def inspect(
     columns: str,
     **views: bool,
 ) -> None:
-    """Show what is in a binary: sections, resources, control flow, live ranges, pressure, stack layouts.
+    """Show what is in a binary: sections, resources, control flow, live ranges, pressure, stack layouts, shared memory.
 
     PTX is imported in memory first.
     """

@@ -7,6 +7,7 @@ Views:
     live: live ranges beside the instructions (`live.py`).
     pressure: register pressure by instruction, Max-live over calls (`pressure.py`).
     stack: three stack layouts, slots and spill area (`stack.py`).
+    shared: variables in shared memory, accesses and barriers (`shared.py`).
     minimum: fewest registers that a rewrite can have.
 """
 
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
         OwnOccupancy,
         PressureView,
         SectionsView,
+        SharedView,
         WebsView,
     )
     from binalloc.report.shapes.parts.stack import StackView
 
-TEXTS: tuple[Literal["cfg", "webs", "live", "pressure", "stack", "minimum"], ...] = (
-    "cfg", "webs", "live", "pressure", "stack", "minimum",
+TEXTS: tuple[Literal["cfg", "webs", "live", "pressure", "stack", "shared", "minimum"], ...] = (
+    "cfg", "webs", "live", "pressure", "stack", "shared", "minimum",
 )  # fmt: skip
 """Views that have a text, in the order in which they are shown."""
 
@@ -91,6 +93,8 @@ def inspect_module(
                 found["pressure"] = _pressure(module, name)
             case "stack":
                 found["stack"] = _stack(module, name)
+            case "shared":
+                found["shared"] = _shared(module, name)
             case "minimum":
                 found["minimum"] = _minimum(module, name)
     return found
@@ -262,6 +266,12 @@ def _stack(module: Module, kernel: str) -> StackView:
     from binalloc.report.views.stack import stack_of
 
     return stack_of(module, kernel)
+
+
+def _shared(module: Module, kernel: str) -> SharedView:
+    from binalloc.report.views.shared import shared_of
+
+    return shared_of(module, kernel)
 
 
 def _minimum(module: Module, kernel: str) -> MinimumView:

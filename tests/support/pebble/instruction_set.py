@@ -184,6 +184,9 @@ class Pebble:
     def special_register(self, instr: Instr) -> str | None:
         return SPECIAL[instr.f["value"]] if instr.name == "ask" else None
 
+    def barrier(self, instr: Instr) -> None:
+        return None
+
     def is_nop(self, instr: Instr) -> bool:
         return instr.name == "idle"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.kits.cli import call, loom, refused
@@ -56,3 +58,32 @@ def test_the_peak_has_names_and_source_lines() -> None:
     text = call("inspect", source, "--pressure").out
     assert "values at the peak:" in text
     assert all(f"{v['place']}.{v['web']} " in text for v in peak)
+
+
+def test_shared_memory_has_variables_accesses_and_barriers() -> None:
+    source = str(sample_file("reduction.ptx"))
+    found = call("inspect", source, "--shared", "--json").json["shared"]
+    assert found["bytes"] == 540
+    assert sum(v["bytes"] for v in found["variables"]) == 540
+    staged = [a["variable"] for a in found["accesses"] if a["access"] == "store" and a["address"] is not None]
+    assert staged == [v["name"] for v in found["variables"] if v["bytes"] < 512]
+    assert {a["variable"] for a in found["accesses"] if a["address"] is None} == {None}
+    assert [(b["arrival"], b["threads"], b["waits"], b["reason"]) for b in found["barriers"]] == [
+        ("all", 0, True, None)
+    ] * 3
+    out = call("inspect", source, "--shared").out
+    assert out.startswith("RD: 540 bytes of shared memory per block in 6 variables; 15 accesses, 10 of them to a ")
+
+
+def test_a_barrier_that_not_all_threads_meet_names_where_they_part(tmp_path: Path) -> None:
+    text, code = tmp_path / "some.lasm", str(tmp_path / "some.loom")
+    text.write_text(
+        ".kernel k\n.block 64\nS2R R0, SR_TID.X\nISETP.LT.AND P0, PT, R0, 0x5, PT\n@P0 BRA on, on\nBAR.SYNC 0\non:\n"
+        "@P0 EXIT\nBAR.SYNC 1, 0x40\nEXIT\n.end\n"
+    )
+    assert call("asm", str(text), "-o", code).code == 0
+    (some, running) = call("inspect", code, "--shared", "--json").json["shared"]["barriers"]
+    assert (some["arrival"], some["reason"]) == ("some", {"function": "k", "index": 2})
+    assert (running["arrival"], running["reason"]) == ("running", {"function": "k", "index": 4})
+    assert (running["number"], running["threads"]) == (1, 64)
+    assert "all that have not ended" in call("inspect", code, "--shared").out

@@ -45,7 +45,8 @@ def stores(module: Module) -> list[list[tuple[int, int]]]:
 
 
 def test_inspect_shows_it(original: str) -> None:
-    found = call("inspect", original, "--sections", "--cfg", "--webs", "--pressure", "--stack", "--minimum", "--json")
+    views = ["--sections", "--cfg", "--webs", "--pressure", "--stack", "--shared", "--minimum"]
+    found = call("inspect", original, *views, "--json")
     assert found.code == 0, found.err
     assert [s["name"] for s in found.json["sections"]["sections"]] == ["code"]
     assert found.json["minimum"]["registers"] == 6
