@@ -147,6 +147,7 @@ class Warp(Codes):
     SCOREBOARD: int
     BARRIER: int
     DONE: int
+    SHARED: int  #: its block waits for shared memory
     GATE: int  #: this and the states behind it are for warps that wait at a gate
 
 
@@ -189,6 +190,10 @@ class Fault(Codes):
     HEAP: int
     MATRIX: int
     BREAK: int
+    ALLOC_SIZE: int
+    ALLOC_NESTED: int
+    ALLOC_ROOM: int
+    FREE_BASE: int
 
 
 # -- memory accesses, as the table of opcodes names them
