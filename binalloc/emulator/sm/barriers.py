@@ -14,7 +14,7 @@ from binalloc.emulator.execute.control import advance
 from binalloc.emulator.policies.events import arrived, opened
 from binalloc.emulator.policies.smm import ask, check_allocation, check_free, give_back, serve_next
 from binalloc.emulator.sm.events import board_done, guard_until, hold_board, set_state, wake_at
-from binalloc.emulator.sm.log import log_event
+from binalloc.emulator.sm.log import log_event, log_memory
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import Stat
@@ -221,9 +221,12 @@ def manage(g: Gpu, s: Sm, slot: int) -> int:
             pc = s.bar_pc[w]
     if kind == Mode.FREE:
         give_back(s, slot, pc)
+        log_memory(g, s, LogKind.GIVE, slot, pc)
         return 1
     if ask(g, s, slot, pc):
+        log_memory(g, s, LogKind.TAKE, slot, pc)
         return 1
+    log_memory(g, s, LogKind.FULL, slot, pc)
     for w in range(first, first + g.warps_per_block):
         if s.state[w] == Warp.BARRIER and s.bar_id[w] == 0:
             set_state(g, s, w, Warp.SHARED)
@@ -238,6 +241,7 @@ def hand_out(g: Gpu, s: Sm, program: Grid, regs: Cube) -> None:
     s.turned = g.schedulers  # the slots of this cycle are lost for the reasons that there were until now
     slot = serve_next(g, s)
     while slot >= 0:
+        log_memory(g, s, LogKind.TAKE, slot, s.allocated_pc[slot])
         let_go(g, s, program, regs, slot, 0)
         slot = serve_next(g, s)
 
