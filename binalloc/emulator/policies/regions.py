@@ -38,7 +38,7 @@ def open_first(g: Gpu, s: Sm, slot: int) -> int:
     """Open the first region of the block in `slot` and return its first word. Return -1, with nothing done, if there is
     no room.
 
-    Where blocks open others as they run, the first regions are in slots of equal size from word 0 on. So they never
+    Where blocks open others as they run, the first regions are in places of equal size from word 0 on. So they never
     lie among the others, and whatever is free behind them is free for those.
     """
     r = unused_region(s)

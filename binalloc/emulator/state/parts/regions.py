@@ -11,7 +11,7 @@ REGIONS = 2 * MAX_BLOCKS + 1
 """Most open regions of an SM: one for each block that it holds, one that each of these opens as it runs (BAR.ALLOC does
 not nest), and the reserve."""
 RESERVED = -1
-"""The owner of the reserve. It keeps the slots of private parts free of regions that blocks open as they run."""
+"""The owner of the reserve. It keeps the places of private parts free of regions that blocks open as they run."""
 
 
 class RegionFigures:
@@ -20,7 +20,7 @@ class RegionFigures:
     smm: int  #: whether BAR.ALLOC and BAR.FREE open and close regions; otherwise they are plain barriers
     public_bytes: int  #: bytes that each BAR.ALLOC asks for, 0 as long as that is not known
     public_unit: int  #: words of which a region that BAR.ALLOC opens has a whole number
-    public_first: int  #: the word behind the slots of private parts
+    public_first: int  #: the word behind the places of private parts
     static_base: int  #: address that BAR.ALLOC gives where it opens nothing
 
 
