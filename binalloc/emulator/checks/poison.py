@@ -47,7 +47,7 @@ class Sink(Codes):
     GUARD: int  #: the guard of control flow or of a store
     ADDRESS: int  #: the address of a memory access
     DATA: int  #: data stored to global memory
-    TARGET: int  #: the target of an indirect branch or call
+    TARGET: int  #: the target of an indirect branch or call, the size of BAR.ALLOC, the address of BAR.FREE
 
 
 @device

@@ -255,7 +255,7 @@ class Taint(Codes):
     CHOICE: int  #: the poison of the choice and of the chosen side
     LANE: int  #: the poison of the lane that is read
     ALL: int  #: the poison of any lane
-    TARGET: int  #: no results: the sources say where control goes, and poison is a fault
+    TARGET: int  #: the sources say where control goes, or what a block asks for, and poison is a fault
 
 
 # -- program columns: staged ones, then encoding fields unchanged, then the lists of rows read and written

@@ -58,7 +58,7 @@ _SINKS = {
     Sink.GUARD: "its guard",
     Sink.ADDRESS: "its address",
     Sink.DATA: "the data it stores to global memory",
-    Sink.TARGET: "its target",
+    Sink.TARGET: "its operand",
 }
 _ALLOCATIONS = (L.Fault.ALLOC_SIZE, L.Fault.ALLOC_NESTED, L.Fault.ALLOC_ROOM, L.Fault.FREE_BASE)
 _U64 = (1 << 64) - 1  # mask of 64 bits: addresses are signed in the state

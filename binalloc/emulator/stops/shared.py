@@ -48,9 +48,10 @@ def holders(c: StoppedContext, sm: int) -> list[str]:
 
 def waits_for_shared(c: StoppedContext, number: int, sm: int) -> str:
     """Return in words that a block waits for shared memory, and who holds it."""
-    blocks = [held.block for held in held_regions(c, sm).values()]
-    whose = f", which {'blocks' if len(blocks) > 1 else 'block'} {', '.join(map(str, blocks))} never give back"
-    return f"block {number} waits for {count(c.of('public_bytes'), 'byte')} of shared memory{whose}"
+    blocks = sorted(held.block for held in held_regions(c, sm).values())
+    one = len(blocks) == 1
+    whose = f"{'block' if one else 'blocks'} {', '.join(map(str, blocks))} never {'gives' if one else 'give'} back"
+    return f"block {number} waits for {count(c.of('public_bytes'), 'byte')} of shared memory, which {whose}"
 
 
 def access_details(c: StoppedContext, address: int, size: int, limit: int) -> Details:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from binalloc.device.device import Device
 from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result
 from binalloc.errors import KernelFault, Refused, UsageError
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator.public import expected, figures, go, kernel, ready, section
+from tests.support.kits.emulator.public import GT200, expected, figures, go, kernel, ready, section
 
 KB = 1024
 BOTH = pytest.mark.parametrize("engine", ["python", "numba"])
@@ -214,6 +215,9 @@ def test_checks_know_what_was_got(engine: str) -> None:
     go(fresh, 4, engine=engine)
     with pytest.raises(KernelFault, match="uninitialised value used"):
         go(kernel(section("0x20b8") + fresh_again()), 4, engine=engine, check=True)
+    for body in ("    BAR.ALLOC R5, R13\n", "    BAR.ALLOC R5, 0x800\n    BAR.FREE R14\n"):
+        with pytest.raises(KernelFault, match="its operand depends on a value that nobody wrote"):
+            go(kernel("    @P6 MOV R13, 0x4\n    @P6 MOV R14, 0x0\n" + body), 1, engine=engine, check=True)
     racing = section("0x800").replace("    BAR.SYNC 0\n", "")
     with pytest.raises(KernelFault, match="shared-memory race"):
         go(kernel(racing), 4, engine=engine, race=True)
@@ -332,7 +336,7 @@ s:
     if engine == "python":
         return  # a million cycles
     text = fault(body, 2, engine=engine)
-    assert "deadlock" in text
+    assert "deadlock: block 1 waits for 12,288 bytes of shared memory, which block 0 never gives back" in text
     assert "waiting for 12,288 bytes of shared memory" in text
     assert "block 0 holds 12,288 bytes" in text
 
@@ -362,3 +366,19 @@ def test_as_if_memory_were_free_nobody_waits() -> None:
     assert figures(found) == (8, 0, 0)
     assert np.array_equal(values, expected(8, 64))
 
+
+
+@pytest.mark.parametrize("engine", ["python", "numba"])
+def test_launches_of_a_device_each_begin_with_free_memory(engine: str) -> None:
+    """Blocks of the first launch hold memory as they end; the second launch asks for another size."""
+    both = kernel("    BAR.ALLOC R5, 0x3000\n    STG.32 [R2], R5\n").replace(".kernel k", ".kernel first")
+    both += kernel(section("c[0][bytes]"), private=512, params=BYTES)
+    device = Device(ready(both), machine=GT200, engine=engine)
+    out = device.array(np.zeros(6 * 64, np.uint32))
+    for size in (0x1000, 0x1800):
+        assert figures(device.launch("first", 6, 64, [out]))[0] == 6
+        found = device.launch("k", 6, 64, [out, size])
+        assert np.array_equal(out.get().reshape(6, 64), expected(6, 64))
+        assert figures(found)[0] == 6
+    single = go(both, 6, engine=engine, values=(0x1800,))[0]
+    assert figures(found) == figures(single)
