@@ -382,3 +382,19 @@ def test_launches_of_a_device_each_begin_with_free_memory(engine: str) -> None:
         assert figures(found)[0] == 6
     single = go(both, 6, engine=engine, values=(0x1800,))[0]
     assert figures(found) == figures(single)
+
+
+@BOTH
+@pytest.mark.parametrize("meeting", ["BAR.ALLOC R5, 0x800", "BAR.FREE R5"])
+def test_lanes_meet_in_both_instructions(engine: str, meeting: str) -> None:
+    """In PTX's model accesses of two lanes of a warp race unless these meet; a barrier is a meeting."""
+    code = [f"    {step}\n" for step in ("BAR.ALLOC R5, 0x800", "BAR.FREE R5")]
+    at = code.index(f"    {meeting}\n")
+    code.insert(at, "    STS.32 [R4], R9\n")
+    code.insert(at + 2, "    LOP3 R6, R4, 0x4, RZ, 0x3c\n    LDS.32 R7, [R6]\n")
+    text = kernel("".join([*code, "    STG.32 [R2], R7\n"]), private=256)
+    text = text.replace(".param", ".memory_model ptx\n.param", 1)
+    assert go(text, 2, engine=engine, race=True)[1][0, :2].tolist() == [1, 0]
+    with pytest.raises(KernelFault, match="shared-memory race"):
+        go(text.replace(f"    {meeting}\n    LOP3", "    LOP3").replace("    BAR.FREE R5\n", ""), 2, engine=engine,
+           race=True)  # fmt: skip
