@@ -35,6 +35,23 @@ ROWS: dict[str, OptionRow] = {
     ),
     "race": OptionRow(click.option("--race", is_flag=True, help="Find shared-memory races between barriers.")),
     "host_steps": OptionRow(host_steps_option),
+    "smm": OptionRow(
+        click.option(
+            "--smm",
+            type=click.Choice(["dynamic", "static"]),
+            default="dynamic",
+            show_default=True,
+            help="Whether blocks get the memory of BAR.ALLOC as they run, or have it for as long as they live.",
+        )
+    ),
+    "over": OptionRow(
+        click.option(
+            "--over",
+            type=integer(0),
+            metavar="N",
+            help="Of kernels with BAR.ALLOC, run at most N blocks an SM more than with --smm static.",
+        )
+    ),
 }
 """The options, by field of `RunOptions`."""
 

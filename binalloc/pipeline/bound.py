@@ -25,8 +25,8 @@ SATURATED = 0.8
 NEARLY = 0.6
 """Share from which on a busy resource explains warps that wait for a port. Chosen by hand."""
 
-ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK, LATENCY, BARRIER, DEPENDENCE, TAIL, FETCH = (
-    "issue", "unit", "banks", "arrivals", "dram", "link", "latency", "barrier", "dependence", "tail", "fetch",
+ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK, LATENCY, BARRIER, DEPENDENCE, TAIL, FETCH, SHARED = (
+    "issue", "unit", "banks", "arrivals", "dram", "link", "latency", "barrier", "dependence", "tail", "fetch", "shared",
 )  # fmt: skip
 """Kinds of bounds: busy resources (`THROUGHPUT`), and reasons for which warps wait."""
 THROUGHPUT = (ISSUE, UNIT, BANKS, ARRIVALS, DRAM, LINK)
@@ -43,6 +43,7 @@ _REASONS = {
     DEPENDENCE: ("stall_count", "branch", "register_bank"),
     TAIL: ("block_drain", "no_warp"),
     FETCH: ("instruction_fetch", "constant"),
+    SHARED: ("shared_full",),
     UNIT: ("port_busy",),
 }
 """For each bound, the reasons in the statistics for which issue slots are lost. A second slot of a scheduler that finds
@@ -52,6 +53,7 @@ _WAITS = {
     DEPENDENCE: "dependent instructions (fixed latency)",
     TAIL: "the last warps of blocks",
     FETCH: "instruction and constant caches",
+    SHARED: "shared memory that other blocks hold",
 }
 """For each bound that is no resource, the name of what warps wait for."""
 
@@ -60,7 +62,7 @@ _WAITS = {
 class Bound:
     """A bound is what keeps a kernel from running faster on an SM."""
 
-    kind: str  #: one of the names above, `ISSUE` to `FETCH`
+    kind: str  #: one of the names above, `ISSUE` to `SHARED`
     what: str  #: the resource, or what warps wait for, in words
     #: share of the cycles in which the resource is busy, or of the issue slots that are lost; None where only the
     #: model's comparison shows the bound

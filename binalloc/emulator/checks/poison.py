@@ -47,13 +47,13 @@ class Sink(Codes):
     GUARD: int  #: the guard of control flow or of a store
     ADDRESS: int  #: the address of a memory access
     DATA: int  #: data stored to global memory
-    TARGET: int  #: the target of an indirect branch or call
+    TARGET: int  #: the target of an indirect branch or call, the size of BAR.ALLOC, the address of BAR.FREE
 
 
 @device
 def poison_all(g: Gpu, s: Sm, shadow: Grid, shadow_local: Grid, slot: int) -> None:
     """Poison all that belongs to a new block in `slot`. RZ and PT are never poisoned."""
-    shadow[s.id, s.shared_first[slot] : s.shared_end[slot]] = 1
+    poison_words(s, shadow, s.shared_first[slot], s.shared_end[slot])
     for i in range(g.warps_per_block):
         w = slot * g.warps_per_block + i
         shadow_local[s.warp_base + w, :] = FULL
@@ -63,6 +63,12 @@ def poison_all(g: Gpu, s: Sm, shadow: Grid, shadow_local: Grid, slot: int) -> No
         s.poison[w, PRED_ROW + PT] = 0
         if g.local_stack < RZ:
             s.poison[w, g.local_stack] = 0  # the hardware sets it
+
+
+@device
+def poison_words(s: Sm, shadow: Grid, first: int, end: int) -> None:
+    """Poison words of the SM's shared memory."""
+    shadow[s.id, first:end] = 1
 
 
 @device

@@ -31,8 +31,7 @@ from binalloc.emulator.state.records import Gpu, Sm
 @device
 def race_start(g: Gpu, s: Sm, races: Cube, slot: int) -> None:
     """Begin a new block in `slot`: every warp is at the start of its first interval."""
-    first = (s.shared_first[slot] << 2) >> g.race_shift
-    races[s.id, first : (s.shared_end[slot] << 2) >> g.race_shift, :] = 0
+    race_forget(g, s, races, s.shared_first[slot], s.shared_end[slot])
     for i in range(g.warps_per_block):
         w = slot * g.warps_per_block + i
         for k in range(MAX_BLOCK_WARPS):
@@ -43,6 +42,12 @@ def race_start(g: Gpu, s: Sm, races: Cube, slot: int) -> None:
     for b in range(s.bar_clock.shape[1]):
         for k in range(MAX_BLOCK_WARPS):
             s.bar_clock[slot, b, k] = 0
+
+
+@device
+def race_forget(g: Gpu, s: Sm, races: Cube, first: int, end: int) -> None:
+    """Forget all accesses to words of the SM's shared memory."""
+    races[s.id, (first << 2) >> g.race_shift : (end << 2) >> g.race_shift, :] = 0
 
 
 @device

@@ -116,7 +116,7 @@ def in_other_regions(g: Gpu, s: Sm, w: int, mask: int, size: int) -> int:
         r = s.more_regions[slot] - 1 if (mask >> t) & 1 else -1
         while r >= 0:
             into = s.addr[t] - s.region_base[r]
-            if 0 <= into <= ((s.region_end[r] - s.region_first[r]) << 2) - size:
+            if 0 <= into <= s.region_bytes[r] - size:
                 s.addr[t] = into + ((s.region_first[r] - s.shared_first[slot]) << 2)
                 found |= 1 << t
                 r = -1

@@ -31,17 +31,19 @@ def lanes_missing(g: Gpu, s: Sm, program: Grid, w: int, pc: int, executing: int)
 
 
 @device
-def loaded_half(s: Sm, memory: Words, form: int, m: int, t: int, k: int) -> int:
-    """Return lane t's lower (k = 0) or upper (k = 1) half of matrix m."""
+def loaded_half(s: Sm, memory: Words, first: int, form: int, m: int, t: int, k: int) -> int:
+    """Return lane t's lower (k = 0) or upper (k = 1) half of matrix m. first: the block's first word in `memory`."""
     row, column = matrix_half(form, t, k)
-    word = int(memory[(s.addr[MATRIX_ROWS * m + row] >> 2) + (column >> 1)]) + 0
+    word = int(memory[first + (s.addr[MATRIX_ROWS * m + row] >> 2) + (column >> 1)]) + 0
     return (word >> (HALF_BITS * (column & 1))) & HALF
 
 
 @device(apart=True)
 def load_matrices(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: int, pc: int) -> None:
-    """Load two halves of each matrix for every live lane. Matrix m goes to the m-th register from rd on."""
+    """Load two halves of each matrix for every live lane. Matrix m goes to the m-th register from rd on. memory: the
+    shared memory of the SM; addresses count from the block's first word in it."""
     rd = program[pc, Column.RD]
+    first = s.shared_first[s.block_of[w]]
     if rd == RZ:
         return
     form = program[pc, Column.MFORM]
@@ -49,5 +51,5 @@ def load_matrices(g: Gpu, s: Sm, program: Grid, rows: Grid, memory: Words, w: in
         to = first_row(s, w) + rd + m
         for t in range(g.lanes):
             if (s.live[w] >> t) & 1:
-                low = loaded_half(s, memory, form, m, t, 0)
-                rows[to, t] = low | (loaded_half(s, memory, form, m, t, 1) << HALF_BITS)
+                low = loaded_half(s, memory, first, form, m, t, 0)
+                rows[to, t] = low | (loaded_half(s, memory, first, form, m, t, 1) << HALF_BITS)

@@ -224,7 +224,7 @@ def in_shared(
     if s.inside == 0:
         low = lone_halves(g, s, program, pc, mask, 16) if access == AccessCode.ATOMIC else 0
         whole = mask & ~low
-        if s.more_regions[s.block_of[w]] and spill == 0 and program[pc, Column.MATRICES] == 0:
+        if s.more_regions[s.block_of[w]] and spill == 0:
             whole &= ~in_other_regions(g, s, w, whole, size)
         shared_bounds(g, s, w, pc, whole, size, spill)
         if low and g.fault == 0:
@@ -233,12 +233,10 @@ def in_shared(
             return
     count_access(s, (Stat.SPILL_SHARED_LOADS if spill else Stat.USER_SHARED_LOADS) + access, mask, size)
     shared_time(g, s, mask, max(size >> 2, 1), access)
-    slot = s.block_of[w]
     if program[pc, Column.MATRICES]:
-        memory = shared[s.id, s.shared_first[slot] : s.shared_end[slot]]
-        load_matrices(g, s, program, rows, memory, w, pc)
+        load_matrices(g, s, program, rows, shared[s.id], w, pc)
         return
-    flat(g, s, program, rows, shared[s.id], w, pc, mask, -(s.shared_first[slot] << 2))
+    flat(g, s, program, rows, shared[s.id], w, pc, mask, -(s.shared_first[s.block_of[w]] << 2))
 
 
 @device

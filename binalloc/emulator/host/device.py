@@ -17,7 +17,7 @@ from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.interrupts import whole_cycles
 from binalloc.emulator.host.kept import KeptDevice
 from binalloc.emulator.host.memory_figures import memory_figures, most_requests, tagged_figures
-from binalloc.emulator.host.resources import Resources
+from binalloc.emulator.host.resources import PublicPart, Resources
 from binalloc.emulator.host.staging import Constants, StagedProgram
 from binalloc.emulator.host.status import AT_LIMIT, ENDED, GOES_ON, LOG_FULL
 from binalloc.emulator.state import layout as L
@@ -35,6 +35,7 @@ from binalloc.emulator.state.memory_layout import (
     MAX_TAGGED_LINES,
     NEVER,
 )
+from binalloc.emulator.state.parts.regions import REGIONS, RESERVED
 from binalloc.emulator.state.profile_columns import PROFILED_COLUMNS
 from binalloc.emulator.state.records import Gpu, Sm
 from binalloc.emulator.state.texture_layout import MAX_TEXTURES, TEXTURE_COLUMNS
@@ -171,8 +172,10 @@ class LaunchedDevice:
             "local_total": need.local_total, "resident_limit": resident, "warp_limit": resident * need.use.warps,
             "stack_entries": DEEP_STACK_ENTRIES if self.module.comes_back(kernel) else STACK_ENTRIES,
         }  # fmt: skip
+        if need.public is not None:
+            values |= {"smm": need.public.managed, "static_base": need.public.base}
         for name, value in values.items():
-            self.put(name, value)
+            self.put(name, int(value))
         for axis, n, m in zip("xyz", self.launch.block, self.launch.grid, strict=True):
             self.put(f"ntid_{axis}", n)
             self.put(f"nctaid_{axis}", m)
@@ -274,6 +277,8 @@ class LaunchedDevice:
         words = -(-max(need.use.block_shared, self.machine.occupancy(need.use).shared_per_block) // L.WORD)
         self.put("block_words", words)
         all_words = max(words * resident, self.machine.sm.shared_per_sm // L.WORD)
+        if need.public is not None and need.public.managed:
+            all_words = max(all_words, self._reserve(need.public, words * resident, resident))
         self.put("shared_words", all_words)
         mem.shared = np.zeros((self.sms_count, all_words + 1), np.uint32)
         _require_local(warps * L.LANES * need.local_total, need.local_total)
@@ -286,6 +291,20 @@ class LaunchedDevice:
             self.engine.put(self.sms, i, "last_time", -1)
             for name in ("last", "entered"):
                 self.engine.put(self.sms, i, name, [-1] * L.MAX_SCHEDULERS)
+
+    def _reserve(self, public: PublicPart, private: int, resident: int) -> int:
+        """Keep the first `private` words of each SM's shared memory free of regions that blocks open as they run.
+        Return the words that the SM must have for these and for the regions of a what-if run."""
+        unit = public.unit(self.machine) // L.WORD
+        first = -(-private * L.WORD // L.SLOT_ROW) * L.SLOT_ROW // L.WORD
+        for name, value in (("public_bytes", public.size), ("public_unit", unit), ("public_first", first)):
+            self.put(name, value)
+        for i in range(self.sms_count):
+            for name, value in (("owner", RESERVED), ("end", first)):
+                self.engine.put(self.sms, i, f"region_{name}", [value] + [0] * (REGIONS - 1))
+            self.engine.put(self.sms, i, "regions", 1)
+        each = -(-public.size // (unit * L.WORD)) * unit
+        return first + each * (resident if public.free else 0)
 
     def watch(self, check: bool, race: bool, model: str) -> None:
         """Turn poison and race detection on, with the memory they need. model: the memory model for races, by name."""

@@ -28,6 +28,7 @@ def enter_region(s: Sm, r: int, slot: int, first: int, words: int, base: int) ->
     s.region_first[r] = first
     s.region_end[r] = first + words
     s.region_base[r] = base
+    s.region_bytes[r] = words << 2
     s.region_next[r] = 0
     s.regions = max(s.regions, r + 1)
 
@@ -35,11 +36,19 @@ def enter_region(s: Sm, r: int, slot: int, first: int, words: int, base: int) ->
 @device
 def open_first(g: Gpu, s: Sm, slot: int) -> int:
     """Open the first region of the block in `slot` and return its first word. Return -1, with nothing done, if there is
-    no room."""
+    no room.
+
+    Where blocks open others as they run, the first regions are in places of equal size from word 0 on. So they never
+    lie among the others, and whatever is free behind them is free for those.
+    """
     r = unused_region(s)
-    first = place(g, s, g.block_words) if r >= 0 else -1
+    first = -1
+    if r >= 0:
+        first = slot * g.block_words if g.smm else place(g, s, g.block_words)
     if first < 0:
         return -1
+    s.allocated[slot] = 0
+    s.freed_pc[slot] = 0
     enter_region(s, r, slot, first, g.block_words, 0)
     s.shared_first[slot] = first
     s.shared_end[slot] = first + g.block_words
@@ -60,10 +69,16 @@ def open_region(g: Gpu, s: Sm, slot: int, words: int, base: int) -> int:
     first = place(g, s, words) if r >= 0 else -1
     if first < 0:
         return -1
+    link_region(s, r, slot, first, words, base)
+    return r
+
+
+@device(apart=True)
+def link_region(s: Sm, r: int, slot: int, first: int, words: int, base: int) -> None:
+    """Enter region r as open, as `enter_region` does, among the further regions of the block in `slot`."""
     enter_region(s, r, slot, first, words, base)
     s.region_next[r] = s.more_regions[slot]
     s.more_regions[slot] = r + 1
-    return r
 
 
 @device(apart=True)
@@ -85,4 +100,5 @@ def close_all(s: Sm, slot: int) -> None:
     for r in range(s.regions):
         if s.region_owner[r] == slot + 1:
             s.region_owner[r] = 0
+    s.closed_some |= s.more_regions[slot]
     s.more_regions[slot] = 0

@@ -33,6 +33,7 @@ WAITS = (
     Wait(Warp.BRANCH, Stall.BRANCH, False, "waits for a control instruction"),
     Wait(Warp.SCOREBOARD, Stall.SCOREBOARD, True, "waits for a scoreboard"),
     *(Wait(Warp.GATE + n, Stall.GATE + n, True, f"waits for {row.awaited}") for n, row in enumerate(GATES.values())),
+    Wait(Warp.SHARED, Stall.SHARED_FULL, False, "waits for shared memory that other blocks hold"),
     Wait(Warp.BARRIER, Stall.BARRIER, False, "waits at a barrier"),
     Wait(Warp.DONE, Stall.BLOCK_DRAIN, False, "has ended"),
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binalloc.emulator.host.cycles import DEFAULT_MAX_CYCLES
+from binalloc.emulator.host.resources import DYNAMIC
 from binalloc.emulator.pages.table import DEFAULT as DEFAULT_PAGES
 from binalloc.emulator.policies.dispatchers.table import DEFAULT as DEFAULT_DISPATCHER
 from binalloc.emulator.policies.placements.table import DEFAULT as DEFAULT_PLACEMENT
@@ -92,6 +93,11 @@ class RunOptions:
     """Upper limit of resident blocks. None: what occupancy allows."""
     ideal_blocks: int | None = None
     """Resident blocks as if registers and shared memory were free: a what-if run."""
+    smm: str = DYNAMIC
+    """How the shared memory that BAR.ALLOC asks for is managed: one of `resources.MANAGEMENTS`. As static memory it
+    belongs to a block for as long as it lives, and BAR.ALLOC and BAR.FREE are plain barriers."""
+    over: int | None = None
+    """Most resident blocks beyond those of static management, for kernels with BAR.ALLOC. None: no such limit."""
     hazards: bool = True
     """Whether code has to be scheduled for the machine. Otherwise results are exact, but cycles mean nothing."""
     reference: bool = False

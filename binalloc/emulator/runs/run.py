@@ -135,10 +135,12 @@ def run_launch(
     machine = options.machine
     fn = find_function(module, kernel)
     check_against(launch, fn.info, module.path or None)
-    need = Resources.of(fn, launch, registers_of(module, fn, options))
+    need = resources_of(module, fn, launch, registers_of(module, fn, options), options)
     resident = options.ideal_blocks
     if resident is None:
-        resident = resident_blocks(machine, need, launch, options.blocks_per_sm)
+        resident = resident_blocks(machine, need, launch, options.blocks_per_sm, options.over)
+    elif need.public is not None:
+        need = replace(need, public=replace(need.public, free=True))
     given = launch.make_buffers() if buffers is None else complete(launch, launch.buffers, buffers, "buffers")
     host = {k: np.ascontiguousarray(v) for k, v in given.items()}
     images = launch.make_textures() if textures is None else complete(launch, launch.textures, textures, "textures")
@@ -156,6 +158,13 @@ def registers_of(module: Module, fn: Function, options: RunOptions) -> int:
     if options.hazards:
         check_scheduled(functions, options.machine, module.path)
     return check_registers(functions, fn, module.path)
+
+
+def resources_of(
+    module: Module, fn: Function, launch: Launch, registers: int, options: RunOptions
+) -> Resources:
+    """Return what a block of the launch needs. Raises as `run_launch` does."""
+    return Resources.of(fn, launch, registers, module.reached(fn), options.smm)
 
 
 def run_device(device: LaunchedDevice, resident: int, options: RunOptions, *, contents: bool = True) -> Result:

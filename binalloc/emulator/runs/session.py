@@ -17,14 +17,15 @@ from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.kept import KeptDevice
 from binalloc.emulator.host.resources import Resources, resident_blocks
 from binalloc.emulator.runs.options import RunOptions
-from binalloc.emulator.runs.run import Result, engine_of, find_function, registers_of, run_device
+from binalloc.emulator.runs.run import Result, engine_of, find_function, registers_of, resources_of, run_device
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Function, Module
 from binalloc.launch.dtypes import copied
 from binalloc.launch.types import Launch
 
-Shape = tuple[str, int, int]
-"""Properties of a launch that determine its resources: kernel, threads of a block, bytes of dynamic shared memory."""
+Shape = tuple[str, int, int, str, int | None]
+"""Properties of a launch that determine its resources: kernel, threads of a block, bytes of dynamic shared memory, and
+the two options on shared memory that blocks get as they run."""
 
 
 class Session:
@@ -71,10 +72,10 @@ class Session:
         """
         asked = self.options if options is None else options
         fn = find_function(self.module, launch.kernel)
-        key = (fn.name, launch.threads_per_block, launch.dynamic_shared)
+        key = (fn.name, launch.threads_per_block, launch.dynamic_shared, asked.smm, asked.over)
         if key not in self._needs:
-            need = Resources.of(fn, launch, self.registers(fn))
-            self._needs[key] = need, resident_blocks(asked.machine, need, launch, None)
+            need = resources_of(self.module, fn, launch, self.registers(fn), asked)
+            self._needs[key] = need, resident_blocks(asked.machine, need, launch, None, asked.over)
         need, resident = self._needs[key]
         self._kept.parameters = parameters
         blocks = math.prod(launch.grid)

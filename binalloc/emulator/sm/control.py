@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from binalloc.emulator.execute.control import branch, call, call_indirect, converge, fence, finish, leave
 from binalloc.emulator.execute.operation import Executor
 from binalloc.emulator.execute.table import OPERATIONS
-from binalloc.emulator.sm.barriers import barrier
+from binalloc.emulator.sm.barriers import allocate, barrier, free
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.device import define
 from binalloc.isa.kinds import Flow
@@ -24,10 +24,13 @@ CONTROLS: dict[Flow, Executor] = {  # the most frequent first, as they are teste
     Flow.BARRIER: barrier,
     Flow.WARPSYNC: converge,
     Flow.FENCE: fence,
+    Flow.ALLOC: allocate,
+    Flow.FREE: free,
 }
 _NUMBERS = {name: number for number, name in enumerate(CONTROLS, L.NO_CONTROL + 1)}
 WARPSYNCS, BARRIERS = _NUMBERS[Flow.WARPSYNC], _NUMBERS[Flow.BARRIER]
-"""Numbers of these two kinds in column CONTROL."""
+ALLOCS, FREES = _NUMBERS[Flow.ALLOC], _NUMBERS[Flow.FREE]
+"""Numbers of these kinds in column CONTROL."""
 for _name, _row in OPERATIONS.items():
     assert _row.group != L.ExecGroup.CONTROL or BY_NAME[_name].control in CONTROLS, f"{_name} is no kind of control"
 

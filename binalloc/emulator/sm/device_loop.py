@@ -30,7 +30,7 @@ from binalloc.emulator.execute.texture import exec_tex
 from binalloc.emulator.memory.calendar import memory_due, next_memory_event
 from binalloc.emulator.memory.dram import settle
 from binalloc.emulator.sm.barriers import Mode
-from binalloc.emulator.sm.control import BARRIERS, WARPSYNCS, exec_control
+from binalloc.emulator.sm.control import ALLOCS, BARRIERS, FREES, WARPSYNCS, exec_control
 from binalloc.emulator.sm.idle import bring_up
 from binalloc.emulator.sm.issue import (
     account,
@@ -145,7 +145,8 @@ def issue_one(
         exec_control(g, s, program, regs, w, pc, mask)
         if CHECKING and g.race and mask and g.fault == 0:
             kind = program[pc, Column.CONTROL]
-            if kind == WARPSYNCS or (kind == BARRIERS and program[pc, Column.BAR] != Mode.ARV):
+            meets = kind == WARPSYNCS or kind == ALLOCS or kind == FREES
+            if meets or (kind == BARRIERS and program[pc, Column.BAR] != Mode.ARV):
                 race_meet(g, s, races, w, mask, 1 if kind == WARPSYNCS else 0)
     else:
         if mask:
@@ -184,7 +185,7 @@ def sm_cycle(
             if end_issue(g, s, program, regs, w, pc, issued) == 0:
                 s.turn = -1
         account(g, s, program, sch, issued, why)
-    end_cycle(g, s)
+    end_cycle(g, s, program, regs)
 
 
 @device

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
 from binalloc.emulator.checks.hazards import check_and_mark, waited
-from binalloc.emulator.checks.poison import poison_all
-from binalloc.emulator.checks.races import race_start
+from binalloc.emulator.checks.poison import poison_all, poison_words
+from binalloc.emulator.checks.races import race_forget, race_start
 from binalloc.emulator.policies.events import (
     HEARS_EVICTIONS,
     HEARS_PROMOTIONS,
@@ -31,7 +31,7 @@ from binalloc.emulator.policies.events import (
 from binalloc.emulator.policies.gates.table import can_pair
 from binalloc.emulator.policies.schedulers.table import pick
 from binalloc.emulator.policies.waits import idle_reason
-from binalloc.emulator.sm.barriers import reconsider
+from binalloc.emulator.sm.barriers import hand_out, reconsider
 from binalloc.emulator.sm.dispatch import dispatch, next_launch
 from binalloc.emulator.sm.events import (
     enter_turn,
@@ -247,7 +247,23 @@ def begin_cycle(
         poison_all(g, s, shadow, shadow_local, slot)
     if CHECKING and slot >= 0 and g.race:
         race_start(g, s, races, slot)
+    if CHECKING and s.fresh:
+        begin_regions(g, s, shadow, races)
     s.stat[Stat.WARP_CYCLES] += resident_warps(g, s) if g.reference else s.live_warps
+
+
+@device(apart=True)
+def begin_regions(g: Gpu, s: Sm, shadow: Grid, races: Cube) -> None:
+    """Have the checks forget what earlier blocks did in the regions that BAR.ALLOC has opened since the last time. No
+    warp accesses a region in the cycle in which it is opened."""
+    s.fresh = 0
+    for r in range(s.regions):
+        if s.region_fresh[r]:
+            s.region_fresh[r] = 0
+            if g.check:
+                poison_words(s, shadow, s.region_first[r], s.region_end[r])
+            if g.race:
+                race_forget(g, s, races, s.region_first[r], s.region_end[r])
 
 
 @device(inline=True)
@@ -309,8 +325,11 @@ def account(g: Gpu, s: Sm, program: Grid, sch: int, issued: int, why: int) -> No
 
 
 @device
-def end_cycle(g: Gpu, s: Sm) -> None:
-    """Set `s.next_time` to the next cycle at which the SM has something to do, or -1 if it never has by itself."""
+def end_cycle(g: Gpu, s: Sm, program: Grid, regs: Cube) -> None:
+    """Give out the shared memory that blocks have given back. Set `s.next_time` to the next cycle at which the SM has
+    something to do, or -1 if it never has by itself."""
+    if s.closed_some:
+        hand_out(g, s, program, regs)
     s.turned = 0
     if g.reference:
         s.next_time = g.cycle + 1 if can_go_on(g, s) else -1

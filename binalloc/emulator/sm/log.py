@@ -54,6 +54,15 @@ def log_block(g: Gpu, s: Sm, slot: int) -> None:
         log_row(g, s, LogKind.BLOCK, slot * g.warps_per_block, g.entry, g.warps_per_block, slot, -1)
 
 
+@device(apart=True)
+def log_memory(g: Gpu, s: Sm, kind: int, slot: int, pc: int) -> None:
+    """Write that the block in `slot` waits for shared memory, has got some or has given it back, in the instruction at
+    `pc`."""
+    if g.log_all:
+        base = s.region_base[s.allocated[slot] - 1] if kind == LogKind.TAKE else 0
+        log_row(g, s, kind, slot * g.warps_per_block, pc, base, slot, -1)
+
+
 @device
 def watched_lanes(g: Gpu, s: Sm, program: Grid, pc: int, mask: int, around: int) -> int:
     """Return the lanes of `mask` that touch watched bytes of global memory, or other bytes of the same aligned `around`

@@ -21,6 +21,7 @@ class Stall(Codes):
     NO_PAIR: int
     PENDING: int
     REGISTER_BANK: int
+    SHARED_FULL: int
     GATE: int
 
 
@@ -90,6 +91,9 @@ class Stat(Codes):
     REGISTER_CONFLICTS: int
     REGISTER_WAIT_CYCLES: int
     OPERAND_CACHE_HITS: int
+    SHARED_ALLOCATIONS: int
+    SHARED_WAITS: int
+    SHARED_WAIT_CYCLES: int
 
 
 S_BYTES_FROM_COUNT = Stat.USER_GLOBAL_LOAD_BYTES - Stat.USER_GLOBAL_LOADS

@@ -147,6 +147,7 @@ class Warp(Codes):
     SCOREBOARD: int
     BARRIER: int
     DONE: int
+    SHARED: int  #: its block waits for shared memory
     GATE: int  #: this and the states behind it are for warps that wait at a gate
 
 
@@ -189,6 +190,10 @@ class Fault(Codes):
     HEAP: int
     MATRIX: int
     BREAK: int
+    ALLOC_SIZE: int
+    ALLOC_NESTED: int
+    ALLOC_ROOM: int
+    FREE_BASE: int
 
 
 # -- memory accesses, as the table of opcodes names them
@@ -250,7 +255,7 @@ class Taint(Codes):
     CHOICE: int  #: the poison of the choice and of the chosen side
     LANE: int  #: the poison of the lane that is read
     ALL: int  #: the poison of any lane
-    TARGET: int  #: no results: the sources say where control goes, and poison is a fault
+    TARGET: int  #: the sources say where control goes, or what a block asks for, and poison is a fault
 
 
 # -- program columns: staged ones, then encoding fields unchanged, then the lists of rows read and written

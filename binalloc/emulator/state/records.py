@@ -54,7 +54,7 @@ from binalloc.emulator.state.parts.l1 import L1Record
 from binalloc.emulator.state.parts.log import LogRecord
 from binalloc.emulator.state.parts.memory import MemoryRecord
 from binalloc.emulator.state.parts.queue import QueueRecord
-from binalloc.emulator.state.parts.regions import RegionRecord
+from binalloc.emulator.state.parts.regions import RegionFigures, RegionRecord
 from binalloc.emulator.state.parts.register_file import RegisterFileFigures, RegisterFileRecord
 from binalloc.emulator.state.parts.scheduler import SchedulerRecord
 from binalloc.emulator.state.parts.tagged import TaggedFigures, TaggedRecord
@@ -136,7 +136,9 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     return np.dtype({"names": list(shapes(kind)), "formats": formats, "offsets": offsets, "itemsize": end}, align=True)
 
 
-class Gpu(DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, Record):
+class Gpu(
+    DispatchRecord, MemoryRecord, QueueRecord, TaggedFigures, LogRecord, RegisterFileFigures, RegionFigures, Record
+):  # fmt: skip
     """`Gpu` is what the whole device shares."""
 
     # clock and end of run

@@ -13,7 +13,9 @@ from binalloc.emulator.policies.gates.table import GATES
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.memories import Array
 from binalloc.emulator.stops.context import StoppedContext
+from binalloc.emulator.stops.shared import holders, waits_for_shared
 from binalloc.errors import KernelFault
+from binalloc.printable import count
 
 MOST_LINES = 8
 """Groups of warps that a message describes. More would hide the cause; chosen by hand."""
@@ -68,7 +70,8 @@ def explain(c: StoppedContext) -> KernelFault:
 def standing(c: StoppedContext, blocks: list[StuckBlock] | None = None) -> str:
     """Describe where the warps of the resident blocks are, in at most `MOST_LINES` groups."""
     lines: dict[tuple[str, ...], list[StuckBlock]] = {}
-    for block in _blocks(c) if blocks is None else blocks:
+    found = _blocks(c) if blocks is None else blocks
+    for block in found:
         lines.setdefault(tuple(_groups(c, block)), []).append(block)
     lines_taken, left, out = 0, 0, []
     for groups, alike in lines.items():
@@ -80,6 +83,8 @@ def standing(c: StoppedContext, blocks: list[StuckBlock] | None = None) -> str:
             out.append(f"{_numbers('block', [b.number for b in alike])}{where}: " + "; ".join(shown))
     if left:
         out.append(f"and {left} more groups of warps")
+    if any(w.state == L.Warp.SHARED for block in found for w in block.warps):
+        out += [text for sm in sorted({block.sm for block in found}) for text in holders(c, sm)]
     waiting = c.of("blocks") - c.of("dispatched")
     if waiting:
         out.append(f"{waiting} blocks have not started")
@@ -112,7 +117,9 @@ def _warp(c: StoppedContext, f: Fields, w: int) -> WaitingWarp:
     """Return the warp in a slot."""
     state, sp = int(f["state"][w]), int(f["sp"][w])
     barrier, word, behind, wanted = -1, int(f["at"][w]), 0, 0
-    if state == L.Warp.BARRIER and f["bar_id"][w] >= 0:
+    if state == L.Warp.SHARED:
+        word = int(f["bar_pc"][w])
+    elif state == L.Warp.BARRIER and f["bar_id"][w] >= 0:
         barrier, word = int(f["bar_id"][w]), int(f["bar_pc"][w])
     elif sp >= 0:
         word, top = int(f["stack"][w, sp, L.StackColumn.PC]), int(f["stack"][w, sp, L.StackColumn.MASK])
@@ -140,6 +147,8 @@ def _doing(c: StoppedContext, block: StuckBlock, waiting: WaitingWarp) -> str:
         return f"at barrier {waiting.barrier} ({barrier.arrived} of {barrier.expected} warps came) in {where}"
     if waiting.state == L.Warp.DONE:
         return f"ended in {where}"
+    if waiting.state == L.Warp.SHARED:
+        return f"waiting for {count(c.of('public_bytes'), 'byte')} of shared memory in {where}"
     if waiting.state == L.Warp.SCOREBOARD:
         what = "an answer from memory" if waiting.unanswered else "a result"
         return f"waiting for {what}, {_numbers('scoreboard', waiting.boards)}, at {where}"
@@ -158,6 +167,9 @@ def _cause(c: StoppedContext, blocks: list[StuckBlock]) -> str:
         for block in blocks:
             if cause := found(block):
                 return cause
+    for block in blocks:
+        if any(w.state == L.Warp.SHARED for w in block.warps):
+            return waits_for_shared(c, block.number, block.sm)
     waiting = c.of("blocks") - c.of("dispatched")
     spinning = any(w.state in _SPINNING for block in blocks for w in block.warps)
     if spinning and waiting:

@@ -6,11 +6,13 @@ from binalloc.emulator.arithmetic.atomic import atomic_legal
 from binalloc.emulator.checks.history import Before
 from binalloc.emulator.checks.poison import Sink
 from binalloc.emulator.execute.surface import Amiss
+from binalloc.emulator.sm.barriers import MODES
 from binalloc.emulator.state import layout as L
 from binalloc.emulator.state.texture_layout import TextureColumn
 from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.deadlock import explain
 from binalloc.emulator.stops.runtime import heap_access, in_printf, is_trap, null_of_malloc, stop_fault
+from binalloc.emulator.stops.shared import access_details, allocation_details
 from binalloc.errors import Hint, KernelFault
 from binalloc.isa.runtime import STACK_TRAP
 from binalloc.isa.table.fields import RZ
@@ -47,13 +49,18 @@ _NAMES = {
     L.Fault.RACE: "shared-memory race",
     L.Fault.CALL_TARGET: "call of no function",
     L.Fault.HEAP: "access to heap memory that is not allocated",
+    L.Fault.ALLOC_SIZE: "wrong size of an allocation of shared memory",
+    L.Fault.ALLOC_NESTED: "shared memory is allocated by a block that holds some",
+    L.Fault.ALLOC_ROOM: "more shared memory is allocated than the SM has",
+    L.Fault.FREE_BASE: "shared memory is freed that the block does not hold",
 }
 _SINKS = {
     Sink.GUARD: "its guard",
     Sink.ADDRESS: "its address",
     Sink.DATA: "the data it stores to global memory",
-    Sink.TARGET: "its target",
+    Sink.TARGET: "its operand",
 }
+_ALLOCATIONS = (L.Fault.ALLOC_SIZE, L.Fault.ALLOC_NESTED, L.Fault.ALLOC_ROOM, L.Fault.FREE_BASE)
 _U64 = (1 << 64) - 1  # mask of 64 bits: addresses are signed in the state
 
 
@@ -102,11 +109,9 @@ def detail(
         found = f"address {a & _U64:#x}, {b} bytes{c.nearest(a & _U64, b)}"
         return found, "an address inside one buffer or variable", None
     if code == L.Fault.SHARED:
-        return (
-            f"address {a & _U64:#x}, {b} bytes",
-            f"below {d:#x}, the end of the block's static and dynamic shared memory",
-            None,
-        )
+        return access_details(c, a & _U64, b, d)
+    if code in _ALLOCATIONS:
+        return allocation_details(c, code, a, b, d)
     if code == L.Fault.LOCAL:
         return f"address {a:#x}", inside(b, d, "the thread's local frames"), None
     if code == L.Fault.LOCAL_ATOMIC:
@@ -127,10 +132,7 @@ def detail(
     if code == L.Fault.BAR_COUNT:
         return barrier_count(lane, a, b, d)
     if code == L.Fault.BAR_MODE:
-        if b < 0:
-            return f"mode {a}", f"0..{len(BAR_MODES) - 1}", None
-        found = f"{BAR_MODES[a]} at barrier {d}, where a warp came with {BAR_MODES[b] if b else 'SYNC or ARV'}"
-        return found, "one mode at one opening, or SYNC and ARV", "Give the reductions barriers of their own."
+        return barrier_mode(a, b, d)
     if code == L.Fault.WARPSYNC:
         if d:
             found = f"lanes {a:#x} named, lanes {b:#x} among them name others"
@@ -225,6 +227,17 @@ def barrier_count(lane: int, a: int, b: int, d: int) -> tuple[str, str, str | No
     if a == 0:
         return f"an arrival without a count at barrier {d}", f"a multiple of 32, up to {b} threads", None
     return f"{a} threads at barrier {d}", f"a multiple of 32, {b} threads", None
+
+
+def barrier_mode(a: int, b: int, barrier: int) -> tuple[str, str, str | None]:
+    """Return (found, expected, remedy) of an arrival in mode `a`. b: the kind of the arrivals before, -1 where there is
+    no such mode."""
+    if b < 0:
+        return f"mode {a}", f"0..{len(BAR_MODES) - 1}", None
+    found = f"{MODES[a]} at barrier {barrier}, where a warp came with {MODES[b] if b else 'SYNC or ARV'}"
+    if max(a, b) >= len(BAR_MODES):
+        return found, "one instruction of these for all warps", "ALLOC and FREE are barrier 0 of the whole block."
+    return found, "one mode at one opening, or SYNC and ARV", "Give the reductions barriers of their own."
 
 
 def hazard(c: StoppedContext, code: int, row: int, a: int, b: int, d: int) -> tuple[str, str, str]:

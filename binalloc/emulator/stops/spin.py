@@ -119,7 +119,7 @@ def all_busy(device: LaunchedDevice, before: list[Array]) -> bool:
         for w in range(L.MAX_WARPS):
             if state[w] == L.Warp.NONE or (state[w] == L.Warp.DONE and gone[w]):
                 continue
-            if state[w] == L.Warp.BARRIER and barrier[w] >= 0:
+            if state[w] == L.Warp.SHARED or (state[w] == L.Warp.BARRIER and barrier[w] >= 0):
                 continue
             if state[w] == L.Warp.DONE or now[w] == old[w]:
                 return False

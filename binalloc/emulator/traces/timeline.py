@@ -1,5 +1,5 @@
-"""This module draws the log of a run as stretches of time: the activity of each warp slot, the resident blocks, and the
-times in which the path to memory is closed.
+"""This module draws the log of a run as stretches of time: the activity of each warp slot, the resident blocks, what
+they hold of shared memory that they get as they run, and the times in which the path to memory is closed.
 
 An instruction lasts from its issue until its warp may go on: for its stall count, or the latency of a control
 instruction. Several instructions of one cycle divide the cycle among them. A gap between two instructions is a wait;
@@ -19,9 +19,9 @@ from binalloc.emulator.traces.code_words import CodeWords
 from binalloc.emulator.traces.event_file import CYCLE, EventFile, Fragment, fragment, with_arguments
 from binalloc.emulator.traces.windows import Windows
 
-FIRST_WARP, FIRST_BLOCK, PATH = 1, 1001, 2001
-"""First thread numbers in an SM's process of warp slots, block slots and the path to memory. The numbers are far enough
-apart for all slots of an SM."""
+FIRST_WARP, FIRST_BLOCK, PATH, FIRST_SHARED = 1, 1001, 2001, 3001
+"""First thread numbers in an SM's process of warp slots, block slots, the path to memory and the shared memory of block
+slots. The numbers are far enough apart for all slots of an SM."""
 _READY = fragment("ready", "wait", {})
 _ENDED = fragment("ended", "wait", {})
 _CLOSED = fragment("path to memory closed", "memory", {})
@@ -58,6 +58,9 @@ class Timeline:
         self._warps: dict[tuple[int, int], _Warp] = {}
         self._blocks: dict[tuple[int, int], tuple[int, int]] = {}
         self._closed: dict[int, int] = {}
+        self._device = device
+        #: by SM and block slot: the cycle since which a block holds shared memory or waits for it, and what to draw
+        self._shared: dict[tuple[int, int], tuple[int, Fragment]] = {}
         self._named: set[tuple[int, int]] = set()
         self._window = UNKNOWN
         self.issued = self.drawn = 0
@@ -89,6 +92,8 @@ class Timeline:
             self._draw_block(sm, slot, block, start, cycle)
         for sm, start in self._closed.items():
             self._draw(sm, PATH, "path to memory", start, cycle, _CLOSED)
+        for sm, slot in list(self._shared):
+            self._end_shared(sm, slot, cycle)
         self._warps, self._blocks, self._closed = {}, {}, {}
 
     def _enter(self, window: int) -> None:
@@ -110,6 +115,9 @@ class Timeline:
             return
         if kind == LogKind.BLOCK_END:
             self._end_block(sm, detail, cycle)
+            return
+        if kind in (LogKind.FULL, LogKind.TAKE, LogKind.GIVE):
+            self._share(row)
             return
         warp = self._warps.setdefault(key, _Warp(block, in_block))
         if kind == LogKind.ISSUE:
@@ -170,6 +178,30 @@ class Timeline:
                 self._draw_wait((sm, w), warp, cycle)
         block, start = self._blocks.pop((sm, slot))
         self._draw_block(sm, slot, block, start, end)
+        self._end_shared(sm, slot, end)
+
+    def _share(self, row: list[int]) -> None:
+        """Enter that a block waits for shared memory, has got some, or has given it back."""
+        kind, cycle, sm, _, block, _, pc, base, slot, _ = row
+        self._end_shared(sm, slot, cycle)
+        shown: dict[str, object] = {"block": block, "in": self._words[pc].place}
+        if kind == LogKind.TAKE:
+            shown |= {"address": f"{base:#x}", "bytes": self._device.get("public_bytes")}
+            self._shared[sm, slot] = cycle, fragment(f"block {block} holds {base:#x}", "memory", shown)
+        elif kind == LogKind.FULL:
+            self._shared[sm, slot] = cycle, fragment(f"block {block} waits", "memory", shown)
+            for w in range(slot * self._warps_per_block, (slot + 1) * self._warps_per_block):
+                warp = self._warps.get((sm, w))
+                if warp is not None and warp.wait not in (None, _ENDED):
+                    self._draw_group((sm, w), warp)
+                    self._draw_wait((sm, w), warp, cycle + 1)
+                    warp.wait, warp.since = fragment("wait: shared memory", "wait", shown), cycle + 1
+
+    def _end_shared(self, sm: int, slot: int, cycle: int) -> None:
+        """Draw what the block slot has held or waited for up to `cycle`, if there is anything."""
+        if (sm, slot) in self._shared:
+            since, what = self._shared.pop((sm, slot))
+            self._draw(sm, FIRST_SHARED + slot, f"shared memory of block slot {slot}", since, cycle, what)
 
     def _path(self, kind: int, cycle: int, sm: int) -> None:
         """Enter that the SM's path to memory is closed, or open again."""

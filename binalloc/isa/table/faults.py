@@ -121,9 +121,20 @@ STOPS: tuple[Stop, ...] = (
     ),
     Stop("RET: without a call", Faults.STATE, "the path to it", ("RETURN",), _flow(Flow.RETURN)),
     Stop(
-        "BAR.ALLOC, BAR.FREE, RELSSP: not executed yet", Faults.STATE, "other warps", ("NOT_EXECUTED",),
-        _flow(Flow.ALLOC, Flow.FREE, Flow.RELSSP),
+        "BAR.ALLOC, BAR.FREE: lanes of a warp have diverged, warps of the block arrive at something else, or never "
+        "come", Faults.STATE, "other lanes and warps", ("BAR_DIVERGED", "BAR_MODE", "DEADLOCK"),
+        _flow(Flow.ALLOC, Flow.FREE),
     ),
+    Stop(
+        "BAR.ALLOC: the block holds shared memory already; a size that is 0, another one than before, or more than the "
+        "SM has; no block that holds the memory ever frees it", Faults.STATE, "other blocks and the path to it",
+        ("ALLOC_NESTED", "ALLOC_SIZE", "ALLOC_ROOM", "DEADLOCK"), _flow(Flow.ALLOC),
+    ),
+    Stop(
+        "BAR.FREE: an address other than the one that the block's BAR.ALLOC gave, or nothing is held", Faults.STATE,
+        "the path to it", ("FREE_BASE",), _flow(Flow.FREE),
+    ),
+    Stop("RELSSP: not executed yet", Faults.STATE, "other warps", ("NOT_EXECUTED",), _flow(Flow.RELSSP)),
 )  # fmt: skip
 
 ELSEWHERE = {

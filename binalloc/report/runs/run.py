@@ -40,6 +40,7 @@ _STALLS = {
     "block_drain": "every warp has exited, its block has not",
     "no_pair": "one instruction issued, no second one could issue with it",
     "pending": "warps are ready, but the scheduler's policy lets none of them issue",
+    "shared_full": "the nearest warp's block waits for shared memory that other blocks hold",
     "register_bank": "the last instruction waits for the banks of its registers, and its scheduler with it",
 }
 """Meanings of the reasons for lost issue slots, by name. Gates add their own reasons (`stall_texts`)."""

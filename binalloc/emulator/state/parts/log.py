@@ -25,6 +25,10 @@ class LogKind(Codes):
     OPEN: int  #: that barrier has opened; the warp sleeps until cycle DETAIL
     HOLD: int  #: lines of the warp's access are held; its SM's path to memory is closed from the next instruction on
     GO_ON: int  #: the path to memory is open again
+    FULL: int  #: a block waits for shared memory, as its BAR.ALLOC at PC has opened; DETAIL: its slot
+    #: a block has got shared memory for its BAR.ALLOC at PC; DETAIL: its slot, MASK: address of the first byte
+    TAKE: int
+    GIVE: int  #: a block has given it back by its BAR.FREE at PC; DETAIL: its slot
 
 
 class LogColumn(Codes):

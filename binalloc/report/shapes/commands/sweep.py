@@ -180,6 +180,13 @@ class SweepRowJson(TypedDict):
             "null where no run ended"
         ),
     ]
+    stall_shared_full: Annotated[
+        float | None,
+        says(
+            "share of all issue slots lost because the nearest warp's block waited for shared memory that other blocks "
+            "held; null where no run ended"
+        ),
+    ]
     stall_instruction_fetch: Annotated[
         float | None,
         says(

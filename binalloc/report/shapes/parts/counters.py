@@ -263,6 +263,15 @@ class CountersJson(TypedDict):
         int,
         says("registers that instructions took from the operand cache instead of a bank"),
     ]
+    shared_allocations: Annotated[
+        int,
+        says(
+            "regions of shared memory that blocks got by BAR.ALLOC "
+            "([TIMING.md](../emulator/TIMING.md#shared-memory-that-blocks-get-as-they-run))"
+        ),
+    ]
+    shared_waits: Annotated[int, says("times that a block had to wait for such a region")]
+    shared_wait_cycles: Annotated[int, says("cycles of these waits that have ended, summed over blocks")]
     branches: Annotated[int, says("branches executed by warps")]
     divergent_branches: Annotated[int, says("part of `branches` that split a warp")]
     barriers: Annotated[int, says("arrivals of warps at barriers")]

@@ -51,7 +51,8 @@ def opening(owner: int) -> object:
             return
         done.append(1)
         first = int(device.engine.get(device.sms, 0, "shared_end")[0])
-        for name, value in (("owner", owner + 1), ("first", first), ("end", first + 32), ("base", ROOM), ("next", 0)):
+        place = {"owner": owner + 1, "first": first, "end": first + 32, "base": ROOM, "bytes": 128, "next": 0}
+        for name, value in place.items():
             column = list(device.engine.get(device.sms, 0, f"region_{name}"))
             column[5] = value
             device.engine.put(device.sms, 0, f"region_{name}", column)
