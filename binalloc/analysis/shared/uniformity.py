@@ -28,7 +28,7 @@ from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.shared.division import Divisions, divisions
 from binalloc.analysis.web import CALL, GUARD, MEMORY, Web, WebPoint
 from binalloc.isa.interface.view import View
-from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.isa.kinds import Access, Space
 
 
 class Scope(IntEnum):
@@ -136,9 +136,9 @@ class _Solver:
 
     def _computed(self, f: FunctionAnalysis, index: int, seen: View) -> Scope:
         """Return the scope of what an instruction computes, in the threads that execute it."""
-        if seen.control == Flow.BARRIER:
-            barrier = self.program.isa.barrier(seen.instr)
-            whole = barrier is not None and barrier.combines and barrier.threads == 0
+        barrier = self.program.isa.barrier(seen.instr)
+        if barrier is not None:
+            whole = barrier.combines and barrier.threads == 0
             return Scope.BLOCK if whole and self.found.executed(f.name, index) >= Scope.BLOCK else Scope.THREAD
         register = self.program.isa.special_register(seen.instr)
         constant = seen.memory is None or (seen.memory.space, seen.memory.access) == (Space.CONST, Access.LOAD)

@@ -10,6 +10,6 @@ class Barrier(NamedTuple):
 
     number: int  #: which of the block's barriers it is
     waits: bool  #: whether the warp waits until the barrier opens
-    combines: bool  #: whether it writes what all threads that arrived have in common: one value for all of them
+    combines: bool  #: whether it writes one value for all threads that arrived
     #: threads that have to arrive, 0 for all of the block; None where only a run shows it
     threads: int | None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from binalloc.isa.instruction import NO_REGISTER, Instr
 from binalloc.isa.interface.barriers import Barrier
 from binalloc.isa.interface.places import ALL_PREDICATES
+from binalloc.isa.kinds import Flow
 from binalloc.isa.table.fields import PT, RZ
 from binalloc.isa.table.opcodes import BAR_MODES, FORM_IMM, FORM_REG, ICMPS, SPECIAL_REGISTERS
 
@@ -102,9 +103,11 @@ assert RZ == NO_REGISTER  # RZ as the operand of P2R or R2P is the interface's N
 
 
 def barrier(instr: Instr) -> Barrier | None:
-    """Return the barrier of a BAR."""
+    """Return the barrier of a BAR, a BAR.ALLOC or a BAR.FREE."""
     f = instr.f
-    if instr.op.name != "BAR":
+    if instr.control in (Flow.ALLOC, Flow.FREE):
+        return Barrier(0, True, instr.control == Flow.ALLOC, 0)
+    if instr.control != Flow.BARRIER:
         return None
     mode = BAR_MODES[f["bar"]]
     threads = 0 if instr.form == FORM_REG and f["rb"] == RZ else f["imm"] if instr.form == FORM_IMM else None

@@ -46,6 +46,7 @@ def scope_of(body: str, tail: str = "") -> Scope:
     ("SHFL.IDX PT, R9, R3, 0x0, 0x1f", Scope.THREAD),
     ("BAR.RED.POPC R9, 0, P0", Scope.BLOCK),
     ("BAR.RED.POPC R9, 0, 0x40, P0", Scope.THREAD),  # of some threads, perhaps
+    ("BAR.ALLOC R9, 0x40", Scope.BLOCK),
     ("MOV R9, R50", Scope.THREAD),  # never written
 ])  # fmt: skip
 def test_what_an_instruction_gives(source: str, expected: Scope) -> None:
