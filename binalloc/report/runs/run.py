@@ -40,8 +40,8 @@ _STALLS = {
     "block_drain": "every warp has exited, its block has not",
     "no_pair": "one instruction issued, no second one could issue with it",
     "pending": "warps are ready, but the scheduler's policy lets none of them issue",
-    "shared_full": "the nearest warp's block waits for shared memory that other blocks hold",
     "register_bank": "the last instruction waits for the banks of its registers, and its scheduler with it",
+    "shared_full": "the nearest warp's block waits for shared memory that other blocks hold",
 }
 """Meanings of the reasons for lost issue slots, by name. Gates add their own reasons (`stall_texts`)."""
 
