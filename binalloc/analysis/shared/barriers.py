@@ -1,7 +1,8 @@
 """This module finds who comes to each barrier of a kernel.
 
 Needs the scopes of `uniformity`; leaves them untouched. The multiplex paper's access regions are bounded by barriers of
-all threads of a block (section 3), so it matters whether a barrier is one.
+all threads of a block (section 3), so it matters whether a barrier is one. Nothing is said of when threads come: lanes
+that have parted before come one after the other, if they do not meet again first.
 """
 
 from __future__ import annotations

@@ -23,12 +23,12 @@ SEEDS = 90
 
 
 def group(scope: Scope, thread: Thread) -> tuple[int, ...]:
-    """The thread's group of that size."""
+    """Return the thread's group of that size."""
     return {Scope.GRID: (), Scope.BLOCK: thread[:1], Scope.WARP: thread[:2], Scope.THREAD: thread}[scope]
 
 
 def agree(found: Uniformity, seen: Watched) -> None:
-    """What the analysis says of values and of control flow held in the run."""
+    """Assert that what the analysis says of values and of control flow held in the run."""
     for (name, word, ref, unit, around), read in seen.values.items():
         web = found.program[name].webs.web_of_use[word, ref, unit]
         scope = found.functions[name].webs[web]

@@ -17,7 +17,7 @@ OWN = ("SR_TID.X", "SR_LANEID", "SR_WARPID", "SR_CTAID.X")
 
 @dataclass
 class Maker:
-    """Makes the functions of a program. counters: registers of the loops around, which nothing else writes."""
+    """A maker writes the functions of a program. counters: registers of the loops around, which nothing else writes."""
 
     rng: random.Random
     lines: list[str] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Maker:
         self.lines.append(f"{join}:")
 
     def loop(self, depth: int) -> None:
-        """A loop of up to four rounds, often left in the middle too."""
+        """Add a loop of up to four rounds, which some threads may leave in the middle."""
         counter, bound = self.free.pop(), self.free.pop()
         head, after = self.label(), self.label()
         self.emit(f"LOP3 R{bound}, {self.value()}, 0x3, RZ, 0xc0")
@@ -116,7 +116,7 @@ class Maker:
                 self.operation()
 
     def top(self, parts: int, depth: int) -> None:
-        """The kernel's body, with barriers and ends of threads where all its threads come."""
+        """Add the kernel's body, with barriers and ends of threads where all threads come."""
         for _ in range(parts):
             self.body(depth)
             if self.barriers and self.rng.random() < 0.5:
@@ -127,7 +127,7 @@ class Maker:
 
 
 def uniform_program(seed: int) -> str:
-    """The assembly of a kernel `k` with a 64-bit parameter x, for blocks of 64 threads."""
+    """Return the assembly of a kernel `k` with a 64-bit parameter x, for blocks of 64 threads."""
     rng = random.Random(f"uniform {seed}")
     callees = ["f", "g"][: rng.choice([0, 1, 1, 2])]
     kernel = Maker(rng, callees=callees, barriers=rng.random() < 0.5, ends=rng.random() < 0.2)

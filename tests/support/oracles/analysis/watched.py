@@ -1,4 +1,4 @@
-"""What every thread of a run computes, watched in the `python` engine: the oracle of `analysis.shared`."""
+"""This oracle of `analysis.shared` watches what every thread reads in a run of the `python` engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Round = tuple[Any, ...]
 
 @dataclass
 class Frame:
-    """A function that a thread is in: its name, the block it executed last, rounds by loop, and where it was called."""
+    """A frame is a function that a thread is in: its name, where it was called, the last block that the thread executed
+    and the round of each loop."""
 
     name: str
     calls: Round
@@ -30,8 +31,8 @@ class Frame:
 
 @dataclass
 class Watched:
-    """values: by function, word, place among its uses (as in `WebPoint`), unit and round, what each thread read.
-    came: by function, word and round the threads that executed the word."""
+    """This record of a run has two tables. values: by function, word, place among its uses (as in `WebPoint`), unit and
+    round, what each thread read. came: by function, word and round the threads that executed the word."""
 
     program: ProgramAnalysis
     values: dict[tuple[str, int, int, int, Round], dict[Thread, int]] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Watched:
     last: dict[Thread, Round] = field(default_factory=dict)
 
     def executed(self, thread: Thread, place: tuple[str, int], mine: bool) -> None:
-        """The thread has come to a word of a function. mine: its guard held."""
+        """Note that the thread has come to a word of a function. mine: its guard held."""
         self.threads.add(thread)
         name, word = place
         stack = self.stacks.setdefault(thread, [])
@@ -59,7 +60,7 @@ class Watched:
             stack.pop()
 
     def used(self, thread: Thread, operand: tuple[str, int, int, int], value: int) -> None:
-        """The thread's last word has read a value."""
+        """Note what the thread's last word has read."""
         self.values.setdefault((*operand, self.last[thread]), {})[thread] = value
 
     def place(self, pc: int) -> tuple[str, int]:
@@ -69,7 +70,7 @@ class Watched:
         raise AssertionError(f"word {pc} belongs to no function")
 
     def _enter(self, frame: Frame, name: str, word: int) -> Round:
-        """The rounds of the loops around a word that a thread comes to."""
+        """Return the rounds of the loops around a word, to which a thread comes."""
         f = self.program[name]
         block = f.cfg.block_of[word]
         around = []

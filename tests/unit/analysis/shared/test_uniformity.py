@@ -24,7 +24,7 @@ SCOPES = (Scope.THREAD, Scope.WARP, Scope.BLOCK, Scope.GRID)
 
 
 def scope_of(body: str, tail: str = "") -> Scope:
-    """The scope of what the kernel's last word but EXIT reads first."""
+    """Return the scope of what the kernel's last word but EXIT reads first."""
     p = analyse(program(f"{HEAD}{body}\n    MOV R60, R9\n    EXIT\n.end\n{tail}"), "k")
     index = len(p.kernel.cfg.views) - 2
     return uniformity(p).functions["k"].webs[p.kernel.webs.web_of_use[index, 0, 0]]
