@@ -20,7 +20,7 @@ from binalloc.isa.interface.view import Faults
 from binalloc.isa.loom.view import view
 from binalloc.isa.table.opcodes import ATOMIC_OPS, OPCODES, TEXTURE_QUERIES, OpSpec
 from binalloc.models.machines.reader import load_machine
-from tests.support.kits.emulator.single_step import CALLEE, MEMORY_BYTES, SIDE, SingleStep, WarpState
+from tests.support.kits.emulator.single_step import CALLEE, HELD, MEMORY_BYTES, SIDE, SingleStep, WarpState
 
 NOT_EXECUTED = {name for name, row in OPERATIONS.items() if row.group == ExecGroup.NOT_EXECUTED}
 STATES = 12
@@ -106,7 +106,7 @@ def cases(op: OpSpec) -> Iterator[Instr]:
             fields = {k: v for k, v in PLACES.items() if k in names} | {k: v for k, v in given.items() if k in names}
             if "imm" in names:
                 fields["imm"] = 0x5410 if op.name == "PRMT" else 0x40400000 if op.group.startswith("float") else 3
-            if op.name == "BAR":  # a thread count that the launch has
+            if op.name in ("BAR", "BAR.ALLOC"):  # a thread count that the launch has, or a size
                 fields |= {k: v for k, v in (("imm", 32), ("coff", 32)) if k in names}
             if op.name == "CALL":
                 fields["target"] = CALLEE - 1
@@ -155,12 +155,14 @@ def state(rng: np.random.Generator, instr: Instr, small: bool) -> WarpState:
             registers[16] = lanes % 64
     if instr.name == "MATCH" and small:
         registers[16:18] = 5  # else lanes that all agree would never be seen
-    if instr.name == "BAR":
+    if instr.name in ("BAR", "BAR.ALLOC"):
         registers[20] = registers[24] = 32
+    if instr.name == "BAR.FREE":
+        registers[16] = HELD
     if instr.name == "CALL.IND":
         registers[16] = CALLEE
     predicates = [int(v) for v in rng.integers(0, 1 << 32, 7)]
-    if instr.name == "BAR":
+    if instr.name in ("BAR", "BAR.ALLOC", "BAR.FREE"):
         predicates[6] = 0xFFFFFFFF
         predicates[3] = 0xFFFFFFFF if small else 0
     if instr.name == "LDSM.16":

@@ -16,9 +16,11 @@ from binalloc.emulator.host.engines.engine import engine
 from binalloc.emulator.host.global_memory import GlobalMemory
 from binalloc.emulator.host.resources import Resources
 from binalloc.emulator.host.staging import check_registers
+from binalloc.emulator.policies.smm import open_public
 from binalloc.emulator.sm.issue import begin_cycle
 from binalloc.emulator.state import layout as L
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, make
+from binalloc.isa.kinds import Flow
 from binalloc.launch.sampling import AddressMode, TextureFilter, TextureLayers
 from binalloc.launch.types import Argument, ArgumentKind, Init, InitKind, Launch, Texture
 from binalloc.models.machines.model import Machine
@@ -29,6 +31,8 @@ CALLEE = 8
 """Code word of the function that calls may enter; the instruction itself stands at word 0."""
 
 
+HELD, HELD_BYTES = 4352, 64
+"""Address and size of the shared memory that the block holds before a BAR.FREE."""
 SIDE = 4
 TEXTURES = tuple(
     Argument(f"t{n}", ArgumentKind.TEXTURE, "f32", (SIDE,) * n, init=Init(InitKind.RANDOM, seed=n),
@@ -73,9 +77,10 @@ class SingleStep:
         module.layout()
         buffer = Argument("x", ArgumentKind.BUFFER, "u8", (MEMORY_BYTES,))
         launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (buffer, *TEXTURES, *SURFACES))
-        need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""))
+        need = Resources.of(kernel, launch, check_registers([kernel], kernel, ""), [kernel])
         data = launch.make_buffers()
         memory = GlobalMemory(launch, module, data, launch.make_textures())
+        self.frees = instr.control == Flow.FREE
         self.device = LaunchedDevice(engine("python"), module, kernel, launch, machine, need, 1, 1, memory)
 
     def run(self, before: WarpState) -> WarpState:
@@ -86,6 +91,10 @@ class SingleStep:
         begin_cycle(
             g, s, mem.program, mem.regs, mem.hazard, mem.shared, mem.local, mem.shadow, mem.shadow_local, mem.races
         )
+        if self.frees:
+            g.public_bytes = HELD_BYTES
+            assert open_public(g, s, 0)
+            assert s.region_base[s.allocated[0] - 1] == HELD
         mem.regs[0, :255] = before.registers
         for p, mask in enumerate(before.predicates):
             s.pred[0, p] = mask
