@@ -7,11 +7,12 @@ variable's may leave the variable.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.residues import WORD_BITS
-from binalloc.analysis.shared.barriers import Place
+from binalloc.analysis.shared.place import Place
 from binalloc.isa.instruction import SharedVar
 from binalloc.isa.interface.view import Memory
 from binalloc.isa.kinds import Space
@@ -29,7 +30,7 @@ class SharedAccess:
 
 def shared_accesses(program: ProgramAnalysis) -> list[SharedAccess]:
     """Return the accesses in reachable code, without those to slots, callers first and in order of words."""
-    found = []
+    found, declared = [], [v for _, v in variables(program)]
     for name, f in program.functions.items():
         for word, seen in enumerate(f.cfg.views):
             memory = seen.memory
@@ -37,7 +38,7 @@ def shared_accesses(program: ProgramAnalysis) -> list[SharedAccess]:
                 continue
             if memory.space in (Space.SHARED, Space.GENERIC):
                 address = _address(f, word) if memory.space == Space.SHARED else None
-                variable = None if address is None else _variable(program, address, memory.size)
+                variable = None if address is None else _variable(declared, address, memory.size)
                 found.append(SharedAccess(Place(name, word), memory, address, variable))
     return found
 
@@ -53,7 +54,7 @@ def variables(program: ProgramAnalysis) -> list[tuple[str, SharedVar]]:
     return [(name, v) for name, f in program.functions.items() for v in sorted(f.fn.shared, key=lambda v: v.offset)]
 
 
-def _variable(program: ProgramAnalysis, address: int, size: int) -> SharedVar | None:
+def _variable(declared: Sequence[SharedVar], address: int, size: int) -> SharedVar | None:
     """Return the only variable that contains the bytes. Variables of different functions may share bytes."""
-    found = {v.name: v for _, v in variables(program) if v.offset <= address and address + size <= v.offset + v.size}
+    found = {v.name: v for v in declared if v.offset <= address and address + size <= v.offset + v.size}
     return next(iter(found.values())) if len(found) == 1 else None

@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from binalloc.analysis.flow.cfg import BlockNumber
+from binalloc.analysis.shared.division import reached
+from binalloc.analysis.shared.place import Place
 from binalloc.analysis.shared.uniformity import Scope, Uniformity
 from binalloc.isa.interface.barriers import Barrier
 from binalloc.isa.kinds import Flow
@@ -25,13 +26,6 @@ class Arrival(StrEnum):
     ALL = "all"
     RUNNING = "running"  # all but those that have ended before
     SOME = "some"  # perhaps not all that run
-
-
-class Place(NamedTuple):
-    """A place is an instruction of a kernel's call graph."""
-
-    function: str  #: name of the function
-    word: int  #: word in it
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,7 @@ def _site(found: Uniformity, place: Place, barrier: Barrier, ends: list[Place]) 
     if found.executed(*place) < Scope.BLOCK:
         return BarrierSite(place, barrier, Arrival.SOME, divided_at(found, place))
     for end in ends:
-        if end.function != place.function or _comes_to(found, end, place):
+        if _comes_from(found, end, place):
             return BarrierSite(place, barrier, Arrival.RUNNING, end)
     return BarrierSite(place, barrier, Arrival.ALL, None)
 
@@ -76,19 +70,15 @@ def _early_ends(found: Uniformity) -> list[Place]:
     ]
 
 
-def _comes_to(found: Uniformity, end: Place, place: Place) -> bool:
-    """Return whether a thread that does not end at `end`, where another does, may come to `place` of that function."""
-    f = found.program[end.function]
-    if found.functions[end.function].entry < Scope.BLOCK:
+def _comes_from(found: Uniformity, end: Place, place: Place) -> bool:
+    """Return whether threads may come to `place` after others of their block have ended at `end`. In another function
+    than the kernel they always may: it may be called again."""
+    kernel = found.program.kernel
+    if not end.function == place.function == kernel.name:
         return True
-    seen: set[BlockNumber] = set()
-    work = [s for word in _parted_at(found, end) for s in f.cfg.succs[f.cfg.block_of[word]]]
-    while work:
-        b = work.pop()
-        if b not in seen:
-            seen.add(b)
-            work.extend(f.cfg.succs[b])
-    return f.cfg.block_of[place.word] in seen
+    cfg = kernel.cfg
+    after = (s for word in _parted_at(found, end) for s in cfg.succs[cfg.block_of[word]])
+    return cfg.block_of[place.word] in reached(cfg.succs, after)
 
 
 def _parted_at(found: Uniformity, place: Place) -> Iterator[int]:

@@ -9,11 +9,11 @@ targets (Cytron et al., "Efficiently Computing Static Single Assignment Form and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from binalloc.analysis.flow.cfg import BlockNumber, Cfg
+from binalloc.analysis.flow.cfg import NO_BLOCK, BlockNumber, Cfg
 from binalloc.analysis.flow.dominators import dominators, leaves, post_dominators
 from binalloc.dominance import DominatorTree
 
@@ -51,25 +51,25 @@ def divisions(cfg: Cfg) -> Divisions:
         meet = together.idom[b]
         for s in succs[b]:
             at = s
-            while at != meet and at != end:
+            while at != meet:
                 found.decided_by[at].append(b)
                 at = together.idom[at]
-        between = _reached(succs, succs[b], meet)
+        between = reached(succs, succs[b], meet)
         joins = _iterated(frontier, succs[b]) & (between | {meet})
         found.found.append(Division(b, frozenset(joins | ({end} if meet == end else set())), frozenset(between)))
     found.decided_by = [sorted(set(blocks)) for blocks in found.decided_by]
     return found
 
 
-def _reached(succs: list[list[int]], start: Iterable[int], until: int) -> set[int]:
-    """Return the blocks that a way from `start` comes to before block `until`."""
+def reached(succs: Sequence[Sequence[int]], start: Iterable[int], until: int = NO_BLOCK) -> set[int]:
+    """Return the blocks that a way from `start` comes to before block `until`. The function's end is none."""
     found: set[int] = set()
-    work = [b for b in start if b != until]
+    work = [*start]
     while work:
         b = work.pop()
-        if b not in found and b < len(succs):
+        if b != until and b < len(succs) and b not in found:
             found.add(b)
-            work.extend(s for s in succs[b] if s != until)
+            work.extend(succs[b])
     return found
 
 

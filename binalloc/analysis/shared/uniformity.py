@@ -13,8 +13,8 @@ has the grid as its scope until something shows that it differs.
   join (`division`). A guard divides like a branch around its instruction.
 - Arguments have the smallest scope of all calls' operands, results that of the callee's.
 
-The method is the divergence analysis of compilers for GPUs (Karrenberg and Hack, "Improving Performance of OpenCL on
-CPUs", CC 2012, section 5), on webs in place of SSA, for three sizes of groups at once.
+This is the divergence analysis of compilers for GPUs (Karrenberg and Hack, "Improving Performance of OpenCL on CPUs",
+CC 2012, section 5). Here it works on webs in place of SSA, and for three sizes of groups at once.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ class Maker:
     barriers: bool = False
     ends: bool = False
     returns: bool = False
+    meets: bool = False
 
     def label(self) -> str:
         self.labels += 1
@@ -124,6 +125,8 @@ class Maker:
             if self.ends and self.rng.random() < 0.3:
                 self.compare()
                 self.emit(f"@{self.flag()} EXIT")
+            if self.meets and self.rng.random() < 0.6:
+                self.emit("CALL m")
 
 
 def uniform_program(seed: int) -> str:
@@ -131,6 +134,7 @@ def uniform_program(seed: int) -> str:
     rng = random.Random(f"uniform {seed}")
     callees = ["f", "g"][: rng.choice([0, 1, 1, 2])]
     kernel = Maker(rng, callees=callees, barriers=rng.random() < 0.5, ends=rng.random() < 0.2)
+    kernel.meets = rng.random() < 0.3
     values = [*CLEAN, *MIXED]
     for n in values:
         kernel.emit(f"MOV R{n}, {rng.randrange(4):#x}")
@@ -151,4 +155,16 @@ def uniform_program(seed: int) -> str:
         inner.body(rng.randrange(0, 3))
         labels = inner.labels
         text += [f".func {name}", *inner.lines, "    RET", ".end"]
+    if kernel.meets:
+        text += [".func m", *_meeting(rng), "    RET", ".end"]
     return "\n".join([*text, ""])
+
+
+def _meeting(rng: random.Random) -> list[str]:
+    """Return the body of a function in which all threads that still run meet, before some may end."""
+    inner = Maker(rng)
+    inner.emit(f"BAR.RED.POPC R{rng.choice(CLEAN)}, 0, {inner.flag()}")
+    inner.operation()
+    if rng.random() < 0.5:
+        inner.emit(f"@{inner.flag()} EXIT")
+    return inner.lines

@@ -61,3 +61,10 @@ def test_an_end_in_a_callee_keeps_threads_from_later_barriers() -> None:
     callee = ".func f\n    @P0 EXIT\n    RET\n.end\n"
     (site,) = sites("CALL f\nBAR.SYNC 0", callee)
     assert (site.arrival, site.reason) == (Arrival.RUNNING, ("f", 0))
+
+
+@pytest.mark.parametrize("again", ["CALL f\nCALL f", "head:\nCALL f\n@P2 BRA head, on\non:"])
+def test_a_function_that_is_called_again_lacks_the_threads_that_ended_in_it(again: str) -> None:
+    callee = ".func f\n    BAR.SYNC 0\n    @P0 EXIT\n    RET\n.end\n"
+    (site,) = sites(again, callee)
+    assert (site.arrival, site.reason) == (Arrival.RUNNING, ("f", 1))
