@@ -113,6 +113,7 @@ def shapes(kind: type[Record]) -> dict[str, tuple[int, ...]]:
 
 PAGE, LINE = 4096, 64
 """Bytes of a page of the host's memory, and of a line of its caches."""
+_LARGE = 64  # words of an array that is kept apart from others; a smaller one is a few lines
 
 
 def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
@@ -126,8 +127,9 @@ def dtype_of(kind: type[Record]) -> np.dtype[np.void]:
     taken: set[tuple[int, int]] = set()
     for shape in shapes(kind).values():
         words = math.prod(shape)
-        while words >= PAGE // LINE and (shape[0], end % PAGE // LINE) in taken:
-            end += LINE
+        if words >= _LARGE:
+            places = range(end, end + PAGE, LINE)
+            end = next((at for at in places if (shape[0], at % PAGE // LINE) not in taken), end)
         if shape:
             taken.add((shape[0], end % PAGE // LINE))
         offsets.append(end)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 
 from binalloc.emulator.host.engines.engine import _ints
+from binalloc.emulator.state.arrays import Words
 from binalloc.emulator.state.codes import Codes
 from binalloc.emulator.state.counters import STATS, Stat
 from binalloc.emulator.state.layout import LANES, MAX_WARPS, STACK_ROWS
-from binalloc.emulator.state.records import LINE, PAGE, Gpu, Sm, dtype_of, shapes
+from binalloc.emulator.state.records import _LARGE, LINE, PAGE, Gpu, Record, Sm, dtype_of, shapes
 from binalloc.emulator.state.texture_layout import Outside
 from binalloc.launch.sampling import AddressMode
 
@@ -61,5 +64,15 @@ def test_arrays_of_one_length_begin_in_different_lines_of_their_pages() -> None:
             start = fields[name][1]
             assert end <= start < end + PAGE, name
             end = start + fields[name][0].itemsize
-            if math.prod(shape) >= PAGE // LINE:
+            if math.prod(shape) >= _LARGE:
                 assert (other := places.setdefault((shape[0], start % PAGE // LINE), name)) == name, other
+
+
+def test_more_arrays_of_one_length_than_lines_of_a_page_are_laid_out_all_the_same() -> None:
+    count = PAGE // LINE + 6
+    many = type("Many", (Record,), {"__annotations__": {f"a{n}": Annotated[Words, 64] for n in range(count)}})
+    fields = dtype_of(many).fields
+    assert fields is not None
+    starts = [fields[f"a{n}"][1] for n in range(count)]
+    assert len({start % PAGE // LINE for start in starts}) == PAGE // LINE
+    assert all(one + 64 * 8 <= other for one, other in pairwise(starts))
