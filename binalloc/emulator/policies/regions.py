@@ -69,16 +69,10 @@ def open_region(g: Gpu, s: Sm, slot: int, words: int, base: int) -> int:
     first = place(g, s, words) if r >= 0 else -1
     if first < 0:
         return -1
-    link_region(s, r, slot, first, words, base)
-    return r
-
-
-@device(apart=True)
-def link_region(s: Sm, r: int, slot: int, first: int, words: int, base: int) -> None:
-    """Enter region r as open, as `enter_region` does, among the further regions of the block in `slot`."""
     enter_region(s, r, slot, first, words, base)
     s.region_next[r] = s.more_regions[slot]
     s.more_regions[slot] = r + 1
+    return r
 
 
 @device(apart=True)

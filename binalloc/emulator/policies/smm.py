@@ -10,8 +10,7 @@ size.
 from __future__ import annotations
 
 from binalloc.emulator.checks.faulting import set_fault
-from binalloc.emulator.policies.placements.table import place
-from binalloc.emulator.policies.regions import close_region, link_region, unused_region
+from binalloc.emulator.policies.regions import close_region, open_region
 from binalloc.emulator.state.arrays import Cube, Grid
 from binalloc.emulator.state.counters import Stat
 from binalloc.emulator.state.device import device
@@ -72,12 +71,10 @@ def open_public(g: Gpu, s: Sm, slot: int) -> int:
     Its address in the block is its place in the SM, the starting address of the paper's table. That lies behind all
     addresses of the block's first region.
     """
-    words = public_words(g)
-    r = unused_region(s)
-    first = place(g, s, words) if r >= 0 else -1
-    if first < 0:
+    r = open_region(g, s, slot, public_words(g), 0)
+    if r < 0:
         return 0
-    link_region(s, r, slot, first, words, first << 2)
+    s.region_base[r] = s.region_first[r] << 2
     s.region_bytes[r] = g.public_bytes
     s.region_fresh[r] = 1
     s.fresh = 1

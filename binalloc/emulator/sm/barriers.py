@@ -108,12 +108,18 @@ def barrier(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int
 
 
 @device
+def comes_whole(g: Gpu, s: Sm, w: int, pc: int, mask: int) -> int:
+    """Return 1 if warp w comes to the barrier at `pc` with all its live lanes. Set a fault if only some of them do."""
+    if mask != 0 and mask != s.live[w]:
+        set_fault(g, s, Fault.BAR_DIVERGED, w, pc, -1, mask, s.live[w], 0)
+        return 0
+    return 1 if mask else 0
+
+
+@device
 def arrive(g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int) -> int:
     """Execute BAR by the lanes `mask`. Return 1 if the warp has to wait, which is then in state Warp.BARRIER."""
-    if mask == 0:
-        return 0
-    if mask != s.live[w]:
-        set_fault(g, s, Fault.BAR_DIVERGED, w, pc, -1, mask, s.live[w], 0)
+    if comes_whole(g, s, w, pc, mask) == 0:
         return 0
     slot = s.block_of[w]
     b = program[pc, Column.BARID]
@@ -180,10 +186,7 @@ def arrive_managed(
     g: Gpu, s: Sm, program: Grid, regs: Cube, w: int, pc: int, mask: int, mode: int
 ) -> int:
     """Do as `arrive` for a BAR.ALLOC or BAR.FREE."""
-    if mask == 0:
-        return 0
-    if mask != s.live[w]:
-        set_fault(g, s, Fault.BAR_DIVERGED, w, pc, -1, mask, s.live[w], 0)
+    if comes_whole(g, s, w, pc, mask) == 0:
         return 0
     agree(g, s, w, pc, 0, 0, mode)
     if g.smm and mode == Mode.ALLOC:

@@ -1,4 +1,4 @@
-"""This module describes shared memory that blocks get as they run: who holds what, who waits, and what was wrong."""
+"""This module describes faults and waits of BAR.ALLOC and BAR.FREE, with the blocks that hold shared memory."""
 
 from __future__ import annotations
 

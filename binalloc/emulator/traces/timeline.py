@@ -1,5 +1,5 @@
-"""This module draws the log of a run as stretches of time: the activity of each warp slot, the resident blocks, what
-they hold of shared memory that they get as they run, and the times in which the path to memory is closed.
+"""This module draws the log of a run as stretches of time: the activity of each warp slot, the resident blocks, the
+shared memory that they have got by BAR.ALLOC, and the times of a closed path to memory.
 
 An instruction lasts from its issue until its warp may go on: for its stall count, or the latency of a control
 instruction. Several instructions of one cycle divide the cycle among them. A gap between two instructions is a wait;
