@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from binalloc.analysis.flow.cfg import NO_BLOCK, BlockNumber, Cfg
 from binalloc.analysis.flow.dominators import dominators, leaves, post_dominators
-from binalloc.dominance import DominatorTree
+from binalloc.analysis.flow.frontiers import frontiers, iterated
 
 
 class Division(NamedTuple):
@@ -44,7 +44,7 @@ def divisions(cfg: Cfg) -> Divisions:
         if leaves(cfg, b, running=True):
             succs[b].append(end)
     found = Divisions([], [[] for _ in cfg.blocks])
-    frontier = _frontiers(cfg, dominators(cfg))
+    frontier = frontiers(cfg, dominators(cfg))
     for b in sorted(cfg.rpo):
         if len(succs[b]) < 2:
             continue
@@ -55,7 +55,7 @@ def divisions(cfg: Cfg) -> Divisions:
                 found.decided_by[at].append(b)
                 at = together.idom[at]
         between = reached(succs, succs[b], meet)
-        joins = _iterated(frontier, succs[b]) & (between | {meet})
+        joins = iterated(frontier, succs[b]) & (between | {meet})
         found.found.append(Division(b, frozenset(joins | ({end} if meet == end else set())), frozenset(between)))
     found.decided_by = [sorted(set(blocks)) for blocks in found.decided_by]
     return found
@@ -70,30 +70,4 @@ def reached(succs: Sequence[Sequence[int]], start: Iterable[int], until: int = N
         if b != until and b < len(succs) and b not in found:
             found.add(b)
             work.extend(succs[b])
-    return found
-
-
-def _frontiers(cfg: Cfg, tree: DominatorTree) -> list[set[int]]:
-    """Return the dominance frontier of each block: where its dominance ends."""
-    found: list[set[int]] = [set() for _ in cfg.blocks]
-    for b in cfg.rpo:
-        preds = [p for p in cfg.preds[b] if cfg.rpo_number[p] >= 0]
-        if len(preds) < 2 and b != tree.root:
-            continue
-        for p in preds:
-            at: int = p
-            while at not in (tree.idom[b], -1):
-                found[at].add(b)
-                at = tree.idom[at]
-    return found
-
-
-def _iterated(frontier: list[set[int]], start: Iterable[int]) -> set[int]:
-    """Return the iterated dominance frontier of some blocks."""
-    found: set[int] = set()
-    work = [b for b in start if b < len(frontier)]
-    while work:
-        new = frontier[work.pop()] - found
-        found |= new
-        work.extend(sorted(new))
     return found

@@ -16,6 +16,7 @@ from typing import Protocol
 from binalloc.isa.instruction import Function, Instr, Module
 from binalloc.isa.interface.barriers import Barrier
 from binalloc.isa.interface.file_section import FileSection
+from binalloc.isa.interface.formulas import Formula
 from binalloc.isa.interface.roles import Roles
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import ALWAYS, ConstantRead, Guard, View
@@ -36,6 +37,10 @@ class SetLimits:
     #: special registers with a thread's index along an axis: x, y and z in its block are 0 to 2, the block's in the
     #: grid 3 to 5
     places: Mapping[str, int] = field(default_factory=dict)
+    #: special registers with a size along an axis: threads of a block 0 to 2, blocks of the grid 3 to 5
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    lane: str = ""  #: name of the special register with a thread's number in its warp
+    warp: str = ""  #: name of the special register with a warp's number in its block
 
     def allocatable(self, count: int) -> int:
         """Return the registers that a budget of `count` leaves for values, as a bitset."""
@@ -171,6 +176,10 @@ class InstructionSet(Protocol):
 
     def sums(self, instr: Instr) -> tuple[Sum, ...]:
         """Return the results that are sums of operands times constants, as far as the instruction set knows them."""
+
+    def formulas(self, instr: Instr) -> tuple[Formula, ...]:
+        """Return the results that integer arithmetic or logic gives, other than sums, as far as the instruction set
+        knows them."""
 
     def is_nop(self, instr: Instr) -> bool:
         """Return whether the instruction is the one that does nothing."""

@@ -59,7 +59,14 @@ class _Terms:
         return (Sum(0, self.constant, tuple(self.uses), tuple(self.reads)),)
 
 
-def _immediate(instr: Instr) -> int | None:
+def operand(instr: Instr, name: str) -> Sum:
+    """Return one operand's word, of a pair the low one; its `result` means nothing."""
+    terms = _Terms(instr)
+    terms.add(name, 1)
+    return Sum(-1, terms.constant, tuple(terms.uses), tuple(terms.reads))
+
+
+def constant_operand(instr: Instr) -> int | None:
     """Return operand B where it is an immediate, or RZ, which is 0; else None."""
     if instr.form == FORM_IMM:
         return instr.f["imm"]
@@ -82,7 +89,7 @@ def _add(instr: Instr) -> tuple[Sum, ...]:
 
 
 def _multiply(instr: Instr) -> tuple[Sum, ...]:
-    factor = _immediate(instr)
+    factor = constant_operand(instr)
     if factor is None:
         return ()
     terms = _Terms(instr)
@@ -101,7 +108,7 @@ def _scaled(instr: Instr) -> tuple[Sum, ...]:
 
 
 def _shift(instr: Instr) -> tuple[Sum, ...]:
-    count = _immediate(instr)
+    count = constant_operand(instr)
     if count is None or instr.f["dir"] != _LEFT or instr.f["hi"] or not 0 <= count < 8 * WORD:
         return ()
     terms = _Terms(instr)

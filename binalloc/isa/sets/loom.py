@@ -7,11 +7,17 @@ from binalloc.isa.interface.file_section import FileSection
 from binalloc.isa.interface.instruction_set import Builder, SetLimits
 from binalloc.isa.interface.places import MOST_REGISTERS, WORD
 from binalloc.isa.loom import build, recognise
+from binalloc.isa.loom import formulas as its_formulas
 from binalloc.isa.loom import roles as its_roles
 from binalloc.isa.loom import sums as its_sums
 from binalloc.isa.loom import view as views
 from binalloc.isa.table.fields import FIELDS, RZ
 from binalloc.isa.validate import highest_register
+
+
+def _along_axes(*names: str) -> dict[str, int]:
+    """Return the special registers of these names along x, y and z, numbered from 0."""
+    return {f"SR_{name}.{axis}": k for k, (name, axis) in enumerate((name, axis) for name in names for axis in "XYZ")}
 
 
 class Loom:
@@ -33,10 +39,10 @@ class Loom:
         ),
         warp_registers=frozenset(("SR_WARPID",)),
         block_registers=frozenset(("SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_SMID")),
-        places={
-            f"SR_{what}.{axis}": k
-            for k, (what, axis) in enumerate((what, axis) for what in ("TID", "CTAID") for axis in "XYZ")
-        },
+        places=_along_axes("TID", "CTAID"),
+        sizes=_along_axes("NTID", "NCTAID"),
+        lane="SR_LANEID",
+        warp="SR_WARPID",
     )
     build: Builder = build
 
@@ -62,6 +68,7 @@ class Loom:
     special_register = staticmethod(recognise.special_register)
     barrier = staticmethod(recognise.barrier)
     sums = staticmethod(its_sums.sums)
+    formulas = staticmethod(its_formulas.formulas)
     is_nop = staticmethod(recognise.is_nop)
 
     def recognises(self, data: bytes) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from binalloc.isa.instruction import Function, FunctionInfo, Instr, Module, Origin
 from binalloc.isa.interface.file_section import FileSection
+from binalloc.isa.interface.formulas import Formula
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import PRED, REG, SLOT_ROW
 from binalloc.isa.interface.roles import Number, ReadOperand, Roles, Way
@@ -157,6 +158,9 @@ class Pebble:
         return instr.name == "put" and instr.f["to"] != ZERO and instr.f["one"] == ZERO
 
     def sums(self, instr: Instr) -> tuple[Sum, ...]:
+        return ()
+
+    def formulas(self, instr: Instr) -> tuple[Formula, ...]:
         return ()
 
     def add_immediate(self, instr: Instr) -> tuple[int, int, int] | None:

@@ -1,0 +1,1 @@
+"""This room finds what the values of a kernel's threads may be."""
