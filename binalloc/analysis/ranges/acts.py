@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from binalloc.analysis.ranges.value import HALF, UNSIGNED, WORDS, Base, Interval, Value, of_threads
+from binalloc.analysis.ranges.value import BITS, HALF, UNSIGNED, WORDS, Base, Interval, Value, of_threads
 from binalloc.isa.interface.formulas import Act, Formula, Order
+from binalloc.isa.interface.places import WORD
 
 Bools = bool | NDArray[np.bool_]
 """A predicate that is known: the same in all threads, or one for each."""
 
+_BYTE = (1 << BITS // WORD) - 1  # mask of a byte
 _ORDERS: dict[Order, Callable[[Base, Base], Bools]] = {
     Order.LESS: lambda a, b: a < b,
     Order.LESS_EQUAL: lambda a, b: a <= b,
@@ -59,9 +61,9 @@ def known_word(formula: Formula, words: Sequence[Base], truths: Sequence[Bools])
 def _bytes(table: int, low: Base, high: Base) -> Base:
     """Return four bytes of the 64-bit numbers with these words; bits 4 i to 4 i + 2 of the table choose the i-th."""
     out: Base = 0
-    for i in range(4):
-        number = table >> 4 * i & 7
-        out = out | ((high if number > 3 else low) >> 8 * (number & 3) & 0xFF) << 8 * i
+    for i in range(WORD):
+        number, byte = divmod(table >> 4 * i & 2 * WORD - 1, WORD)
+        out = out | ((high if number else low) >> 8 * byte & _BYTE) << 8 * i
     return out
 
 
@@ -189,7 +191,7 @@ def bounded_word(formula: Formula, bounds: Callable[[int, bool], Interval]) -> I
             return found if found.within(UNSIGNED) else UNSIGNED
         case Act.HIGH:
             a, b, c = (bounds(k, False) for k in range(3))
-            found = Interval((a.low * b.low >> 32) + c.low, (a.high * b.high >> 32) + c.high)
+            found = Interval((a.low * b.low >> BITS) + c.low, (a.high * b.high >> BITS) + c.high)
             return found if found.within(UNSIGNED) else UNSIGNED
         case _:
             return UNSIGNED
@@ -200,7 +202,7 @@ def _bounded_bits(table: int, words: Sequence[Interval]) -> Interval:
     has a 1 for some bits that the words may have there."""
     can = [(_possible_ones(word), _possible_zeros(word)) for word in words]
     low = high = 0
-    for bit in range(32):
+    for bit in range(BITS):
         seen = {
             table >> index & 1
             for index in range(8)

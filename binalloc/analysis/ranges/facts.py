@@ -23,12 +23,12 @@ def facts_at(found: FunctionRanges, index: int) -> tuple[Fact, ...]:
     """Return what holds in threads that execute an instruction."""
     version, flip, _ = found.guard(index)
     own = _facts(found, version, not flip, 0) if version is not None else ()
-    return (*own, *facts_of_block(found, found.f.cfg.block_of[index]))
+    return (*own, *facts_of_block(found, found.function.cfg.block_of[index]))
 
 
 def facts_of_block(found: FunctionRanges, block: BlockNumber) -> tuple[Fact, ...]:
     """Return what holds in threads that come to a block."""
-    tree, cfg = found.versions.tree, found.f.cfg
+    tree, cfg = found.versions.tree, found.function.cfg
     facts: list[Fact] = []
     at: int = block
     while at != tree.root:
@@ -43,7 +43,7 @@ def facts_of_block(found: FunctionRanges, block: BlockNumber) -> tuple[Fact, ...
 
 def facts_of_edge(found: FunctionRanges, source: BlockNumber, target: BlockNumber) -> tuple[Fact, ...]:
     """Return what the last instruction of a block says of threads that go on to another."""
-    cfg = found.f.cfg
+    cfg = found.function.cfg
     taken, fall = cfg.taken[source], cfg.fall[source]
     last = cfg.blocks[source].end - 1
     if taken == fall or cfg.views[last].control not in (Flow.BRANCH, Flow.EXIT, Flow.RETURN):

@@ -55,7 +55,7 @@ class FunctionRanges:
         self, f: FunctionAnalysis, threads: Threads, symbols: Symbols, versions: Versions, grown: Grown,
         args: Mapping[Location, Value], coming: Bools,
     ) -> None:  # fmt: skip
-        self.f, self.threads, self.symbols, self.versions, self.grown = f, threads, symbols, versions, grown
+        self.function, self.threads, self.symbols, self.versions, self.grown = f, threads, symbols, versions, grown
         self.isa = set_of(f.fn.instrs[0])
         self.args = args
         self.values: dict[Version, Value] = {}
@@ -74,7 +74,7 @@ class FunctionRanges:
 
     def word(self, index: int, web: WebNumber) -> Value:
         """Return the value of a register's web that instruction `index` reads."""
-        return self.left(self.value(self.versions.before(index, web)), self.f.cfg.block_of[index])
+        return self.left(self.value(self.versions.before(index, web)), self.function.cfg.block_of[index])
 
     def value(self, version: Version) -> Value:
         """Return the value of a version."""
@@ -87,9 +87,9 @@ class FunctionRanges:
         """Return a value as it is read in a block: rounds of loops around other blocks are over."""
         for symbol, factor in value.terms:
             source = self.symbols.sources[symbol]
-            if isinstance(source, Round) and source.function == self.f.name:
+            if isinstance(source, Round) and source.function == self.function.name:
                 last = self.grown.last.get(source.loop)
-                if last is not None and block not in self.f.loops.loops[source.loop].blocks:
+                if last is not None and block not in self.function.loops.loops[source.loop].blocks:
                     gone = Value(0, ((symbol, 1),))
                     value = value.plus(gone, -factor).plus(Value(last), factor)
         return value
@@ -101,10 +101,10 @@ class FunctionRanges:
 
     def guard(self, index: int) -> tuple[Version | None, bool, Bools | None]:
         """Return an instruction's guard: the predicate, whether it is negated, and where it is known to hold."""
-        given = self.f.cfg.views[index].guard
+        given = self.function.cfg.views[index].guard
         if given is None:
             return None, False, True
-        web = self.f.webs.web_of_use.get((index, GUARD, 0))
+        web = self.function.webs.web_of_use.get((index, GUARD, 0))
         if web is None:  # the predicate that always holds
             return None, given[1], not given[1]
         version, known = self.truth(index, web)
@@ -113,16 +113,16 @@ class FunctionRanges:
     # -- the pass
 
     def _run(self, coming: Bools) -> None:
-        cfg = self.f.cfg
+        cfg = self.function.cfg
         for block in cfg.rpo:
             given = [self.edges.get((p, block)) for p in cfg.preds[block] if cfg.rpo_number[p] < cfg.rpo_number[block]]
             if block == cfg.rpo[0]:
                 self.coming[block] = coming
-            elif any(x is None for x in given) or (self.f.loops.loop_of[block] >= 0 and self._irreducible(block)):
+            elif any(x is None for x in given) or (self.function.loops.loop_of[block] >= 0 and self._irreducible(block)):
                 self.coming[block] = True
             else:
                 self.coming[block] = acts.any_of(x for x in given if x is not None)
-            for web in self.f.webs.entry[block].values():
+            for web in self.function.webs.entry[block].values():
                 version = self.versions.entering(block, web)
                 if version.kind is Kind.JOIN and version.place == block:
                     self._join(version, block)
@@ -131,16 +131,16 @@ class FunctionRanges:
             self._part(block)
 
     def _irreducible(self, block: BlockNumber) -> bool:
-        k = self.f.loops.loop_of[block]
+        k = self.function.loops.loop_of[block]
         while k >= 0:
-            if self.f.loops.loops[k].irreducible:
+            if self.function.loops.loops[k].irreducible:
                 return True
-            k = self.f.loops.loops[k].parent
+            k = self.function.loops.loops[k].parent
         return False
 
     def _part(self, block: BlockNumber) -> None:
         """Note which threads may take each way out of a block."""
-        cfg, last = self.f.cfg, self.f.cfg.blocks[block].end - 1
+        cfg, last = self.function.cfg, self.function.cfg.blocks[block].end - 1
         taken, fall = cfg.taken[block], cfg.fall[block]
         known = self.guard(last)[2] if cfg.views[last].control != Flow.NONE else True
         for way, goes in ((taken, True), (fall, False)):
@@ -154,17 +154,17 @@ class FunctionRanges:
     def _entered(self, version: Version) -> Value:
         """Return the value of a version that no instruction or join has given yet."""
         if version.kind is Kind.ENTRY:
-            given = self.args.get(self.f.webs[version.web].loc)
+            given = self.args.get(self.function.webs[version.web].loc)
             if given is not None:
                 return given
-        return self.symbols.value((self.f.name, version), UNSIGNED)
+        return self.symbols.value((self.function.name, version), UNSIGNED)
 
     def _join(self, version: Version, block: BlockNumber) -> None:
         """Compute what a web is at the begin of a block where versions meet."""
-        cfg = self.f.cfg
+        cfg = self.function.cfg
         before = [p for p in cfg.preds[block] if 0 <= cfg.rpo_number[p] < cfg.rpo_number[block]]
         around = [p for p in cfg.preds[block] if cfg.rpo_number[p] >= cfg.rpo_number[block]]
-        register = self.f.webs[version.web].file == File.REGISTER
+        register = self.function.webs[version.web].file == File.REGISTER
         if not register:
             if not around:
                 self._join_truths(version, block, before)
@@ -172,7 +172,7 @@ class FunctionRanges:
         ways = [(p, self.versions.leaving(p, version.web)) for p in before]
         if block == cfg.rpo[0]:
             ways.append((BlockNumber(-1), Version(version.web, Kind.ENTRY, -1)))
-        undefined = self.f.webs[version.web].undefined or self.f.webs[version.web].arg
+        undefined = self.function.webs[version.web].undefined or self.function.webs[version.web].arg
         ways = [(p, v) for p, v in ways if v.kind is not Kind.ENTRY or undefined]
         values = [self.left(self.value(v), block) for _, v in ways]
         if around:
@@ -187,7 +187,7 @@ class FunctionRanges:
     def _unclear(self, version: Version, values: list[Value]) -> Value:
         """Return a symbol for one of several values. Its ways are completed when facts can be told."""
         self.joined[version] = Joined(unknown=not values)
-        return self.symbols.value((self.f.name, version), self.joined[version])
+        return self.symbols.value((self.function.name, version), self.joined[version])
 
     def _by_thread(self, preds: list[BlockNumber], block: BlockNumber, values: list[Value]) -> Value | None:
         """Return the value at a join if each thread can only come from one block, with a known number."""
@@ -211,12 +211,12 @@ class FunctionRanges:
         if len({value.key for value in values}) == 1:
             first = values[0]
         else:
-            first = self.symbols.value((self.f.name, version, "first"), Joined([(value, ()) for value in values]))
+            first = self.symbols.value((self.function.name, version, "first"), Joined([(value, ()) for value in values]))
         self.values[version] = first.plus(self.round(self.heads[block]), step)
 
     def round(self, loop: int) -> Value:
         """Return the round of a loop that a thread is in."""
-        return self.symbols.value((self.f.name, "round", loop), Round(self.f.name, loop))
+        return self.symbols.value((self.function.name, "round", loop), Round(self.function.name, loop))
 
     def _join_truths(self, version: Version, block: BlockNumber, preds: list[BlockNumber]) -> None:
         known = [(p, self.truths.get(self.versions.leaving(p, version.web))) for p in preds]
@@ -231,13 +231,13 @@ class FunctionRanges:
 
     def _execute(self, index: int) -> None:
         """Compute what an instruction writes."""
-        seen = self.f.cfg.views[index]
+        seen = self.function.cfg.views[index]
         at = 0
         sums = {found.result: found for found in self.isa.sums(seen.instr)} if seen.defs else {}
         formulas = {found.result: found for found in self.isa.formulas(seen.instr)} if seen.defs else {}
         for k, ref in enumerate(seen.defs):
             for unit in range(ref.units):
-                web = self.f.webs.web_of_def.get((index, k, unit))
+                web = self.function.webs.web_of_def.get((index, k, unit))
                 if web is not None:
                     guarded = seen.guard is not None
                     version = Version(web, Kind.EITHER if guarded else Kind.DEF, index, k, unit)
@@ -246,12 +246,12 @@ class FunctionRanges:
                     elif at in formulas:
                         self._decide(version, formulas[at])
                 at += 1
-        for web in self.f.webs.defined_at.get(index, ()):
-            for point in self.f.webs[web].defs:
+        for web in self.function.webs.defined_at.get(index, ()):
+            for point in self.function.webs[web].defs:
                 if point.instr == index and point.ref in (CALL, MEMORY):
                     guarded = seen.guard is not None
                     version = Version(web, Kind.EITHER if guarded else Kind.DEF, *point)
-                    self.values[version] = self.symbols.value((self.f.name, version), UNSIGNED)
+                    self.values[version] = self.symbols.value((self.function.name, version), UNSIGNED)
 
     def _write(self, version: Version, total: Sum | None, formula: Formula | None) -> None:
         index = version.place
@@ -260,7 +260,7 @@ class FunctionRanges:
         elif formula is not None:
             new = self._made(index, formula, version)
         else:
-            new = self.symbols.value((self.f.name, version), UNSIGNED)
+            new = self.symbols.value((self.function.name, version), UNSIGNED)
         if version.kind is Kind.EITHER:
             new = self._either(version, new)
         self.values[version] = new
@@ -269,15 +269,15 @@ class FunctionRanges:
         """Return what a guarded instruction leaves: `new` where its guard holds, else what was there."""
         known = self.guard(version.place)[2]
         before = self.versions.previous(version)
-        web = self.f.webs[version.web]
+        web = self.function.webs[version.web]
         if known is True or (before.kind is Kind.ENTRY and not (web.undefined or web.arg)):
             return new
-        old = self.left(self.value(before), self.f.cfg.block_of[version.place])
+        old = self.left(self.value(before), self.function.cfg.block_of[version.place])
         if new.key == old.key:
             return new
         if known is not None and new.known and old.known:
             return of_threads(np.atleast_1d(np.where(known, new.base, old.base)).astype(np.int64))
-        return self.symbols.value((self.f.name, version, "either"), Joined([(new, ()), (old, ())]))
+        return self.symbols.value((self.function.name, version, "either"), Joined([(new, ()), (old, ())]))
 
     def _sum(self, index: int, total: Sum) -> Value:
         """Return the value of a sum that instruction `index` computes."""
@@ -294,9 +294,9 @@ class FunctionRanges:
 
     def _web(self, index: int, place: int) -> WebNumber:
         """Return the web of the word at a position among an instruction's operands."""
-        for number, ref in enumerate(self.f.cfg.views[index].uses):
+        for number, ref in enumerate(self.function.cfg.views[index].uses):
             if place < ref.units:
-                return self.f.webs.web_of_use[index, number, place]
+                return self.function.webs.web_of_use[index, number, place]
             place -= ref.units
         raise IndexError(place)
 
@@ -309,7 +309,7 @@ class FunctionRanges:
             assert isinstance(low, int)
             assert isinstance(high, int)
             bounds = Interval(low, high) if low <= high else Interval(low - UNSIGNED.high - 1, high)
-            return self.symbols.value((self.f.name, version), bounds)
+            return self.symbols.value((self.function.name, version), bounds)
         if all(word.known for word in words) and None not in truths:
             return acts.known_word(formula, [word.base for word in words], [t for t in truths if t is not None])
         if formula.act == Act.SELECT and words[0].key == words[1].key:
@@ -324,7 +324,7 @@ class FunctionRanges:
                     return words[2].plus(other, one.number)
         label = (formula.act, formula.table, formula.signed, tuple(word.key for word in words))
         if formula.truths:
-            label = (*label, self.f.name, version)  # type: ignore[assignment]
+            label = (*label, self.function.name, version)  # type: ignore[assignment]
         return self.symbols.value(label, Made(formula, words))
 
     def _kept_bits(self, table: int, words: tuple[Value, ...]) -> Value | None:

@@ -25,7 +25,7 @@ from binalloc.analysis.ranges.acts import Bools
 from binalloc.analysis.ranges.function import FunctionRanges, Grown
 from binalloc.analysis.ranges.symbols import Joined, Round, Symbols
 from binalloc.analysis.ranges.threads import Threads
-from binalloc.analysis.ranges.value import Interval, Value
+from binalloc.analysis.ranges.value import Interval, Value, constant
 from binalloc.analysis.ranges.versions import Versions
 from binalloc.isa.kinds import File
 
@@ -48,19 +48,19 @@ class Ranges:
     def address(self, name: str, index: int) -> Value:
         """Return the address of a memory access; of an address in two words, the low word's."""
         f = self.functions[name]
-        seen = f.f.cfg.views[index]
+        seen = f.function.cfg.views[index]
         assert seen.memory is not None
-        out = Value(seen.memory.offset % (1 << 32))
+        out = constant(seen.memory.offset)
         if seen.memory.base is None:
             return out
         number = next(k for k, ref in enumerate(seen.uses) if ref.field == seen.memory.base.field)
-        return out.plus(f.word(index, f.f.webs.web_of_use[index, number, 0]))
+        return out.plus(f.word(index, f.function.webs.web_of_use[index, number, 0]))
 
     def coming(self, name: str, index: int) -> Bools:
         """Return the threads that may execute an instruction."""
         f = self.functions[name]
         known = f.guard(index)[2]
-        some = f.coming[f.f.cfg.block_of[index]]
+        some = f.coming[f.function.cfg.block_of[index]]
         return some if known is None else acts.both(some, known)
 
 
@@ -85,10 +85,10 @@ def ranges(program: ProgramAnalysis, threads: Threads) -> Ranges:
 
 def _complete(found: FunctionRanges) -> None:
     """Complete joins and rounds, once all values of a function are known."""
-    cfg = found.f.cfg
+    cfg = found.function.cfg
     for version, joined in found.joined.items():
         block = BlockNumber(version.place)
-        web = found.f.webs[version.web]
+        web = found.function.webs[version.web]
         if block == cfg.rpo[0]:
             joined.unknown = True
         for p in cfg.preds[block]:
@@ -104,9 +104,9 @@ def _complete(found: FunctionRanges) -> None:
         if not joined.ways or (joined.around and block not in found.heads):
             joined.unknown = True
     for source in found.symbols.sources:
-        if isinstance(source, Round) and source.function == found.f.name:
+        if isinstance(source, Round) and source.function == found.function.name:
             source.exits += rounds.asked(found, source.loop)
-            source.before = facts.facts_of_block(found, found.f.loops.loops[source.loop].header)
+            source.before = facts.facts_of_block(found, found.function.loops.loops[source.loop].header)
 
 
 def _given(found: Ranges, name: str) -> tuple[dict[Location, Value], Bools]:
@@ -121,8 +121,8 @@ def _given(found: Ranges, name: str) -> tuple[dict[Location, Value], Bools]:
         f = found.functions[site.caller]
         some = found.coming(site.caller, site.index)
         coming = acts.either(coming, some)
-        for location, web in f.f.webs.calls[site.index].args:
-            if f.f.webs[web].file == File.REGISTER:
+        for location, web in f.function.webs.calls[site.index].args:
+            if f.function.webs[web].file == File.REGISTER:
                 args.setdefault(location, []).append(f.word(site.index, web))
     out = {}
     for location, values in args.items():

@@ -31,7 +31,7 @@ def learn(found: FunctionRanges, grown: Grown) -> bool:
             step = _step(found, version.web, block)
             if step is not None:
                 grown.steps[version] = step
-    for k in range(len(found.f.loops.loops)):
+    for k in range(len(found.function.loops.loops)):
         if k not in grown.last:
             last = _last(found, k)
             if last is not None:
@@ -41,7 +41,7 @@ def learn(found: FunctionRanges, grown: Grown) -> bool:
 
 def _step(found: FunctionRanges, web: WebNumber, head: BlockNumber) -> int | None:
     """Return by which constant a web grows on each way around its loop, None where it does not."""
-    cfg = found.f.cfg
+    cfg = found.function.cfg
     here = found.value(found.versions.entering(head, web))
     steps = set()
     for p in cfg.preds[head]:
@@ -54,13 +54,13 @@ def _step(found: FunctionRanges, web: WebNumber, head: BlockNumber) -> int | Non
 
 def every_round(found: FunctionRanges, loop: Loop, block: BlockNumber) -> bool:
     """Return whether a thread comes to a block in each round after which it comes back to the loop's head."""
-    cfg, inside = found.f.cfg, set(loop.blocks)
+    cfg, inside = found.function.cfg, set(loop.blocks)
     return all(found.versions.tree.dominates(block, p) for p in cfg.preds[loop.header] if p in inside)
 
 
 def _ways_out(found: FunctionRanges, loop: Loop) -> Iterator[tuple[BlockNumber, BlockNumber]]:
     """Yield the edges that leave a loop; the target is -1 where the function ends."""
-    cfg, inside = found.f.cfg, set(loop.blocks)
+    cfg, inside = found.function.cfg, set(loop.blocks)
     for block in loop.blocks:
         yield from ((block, s) for s in cfg.succs[block] if s not in inside)
         if cfg.views[cfg.blocks[block].end - 1].control in LEAVES:
@@ -69,7 +69,7 @@ def _ways_out(found: FunctionRanges, loop: Loop) -> Iterator[tuple[BlockNumber, 
 
 def asked(found: FunctionRanges, k: int) -> list[tuple[Fact, ...]]:
     """Return what holds in threads that go on, for each exit of a loop that is asked in every round."""
-    loop, cfg = found.f.loops.loops[k], found.f.cfg
+    loop, cfg = found.function.loops.loops[k], found.function.cfg
     out = []
     for block in sorted({block for block, _ in _ways_out(found, loop)}):
         on = [s for s in cfg.succs[block] if s in loop.blocks]
@@ -83,7 +83,7 @@ def _last(found: FunctionRanges, k: int) -> Base | None:
 
     The loop has one exit, asked in every round, which compares a value that grows by a constant with a known one.
     """
-    loop, cfg = found.f.loops.loops[k], found.f.cfg
+    loop, cfg = found.function.loops.loops[k], found.function.cfg
     ways = list(_ways_out(found, loop))
     if loop.irreducible or len(ways) != 1 or ways[0][1] < 0 or not every_round(found, loop, ways[0][0]):
         return None

@@ -16,7 +16,7 @@ from binalloc.analysis.ranges import acts
 from binalloc.analysis.ranges.value import SIGNED, UNSIGNED, Interval, Symbol, Value, window
 from binalloc.isa.interface.formulas import Formula, Order
 
-_DEEPEST = 6  # chosen by hand: joins and rounds whose bounds are sought one for another
+_DEEPEST = 5  # chosen by hand: joins and rounds whose bounds are sought one for another
 _TRIES = 4  # chosen by hand: times that the bounds of a join in a loop are widened, to the ends of all numbers at last
 
 

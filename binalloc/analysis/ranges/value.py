@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-WORDS = 1 << 32  # number of words: values are equal modulo this
+from binalloc.isa.interface.places import WORD
+
+BITS = 8 * WORD  # bits of a word
+WORDS = 1 << BITS  # number of words: values are equal modulo this
 HALF = WORDS >> 1
 
 Base = int | NDArray[np.int64]

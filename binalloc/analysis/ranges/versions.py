@@ -42,7 +42,7 @@ class Versions:
     """The versions of a function are found on request."""
 
     def __init__(self, f: FunctionAnalysis) -> None:
-        self.f, self.tree = f, f.dominators()
+        self.function, self.tree = f, f.dominators()
         self.defs: dict[tuple[BlockNumber, WebNumber], list[WebPoint]] = defaultdict(list)
         self.joins: dict[WebNumber, set[int]] = {}
         self.out: dict[tuple[BlockNumber, WebNumber], Version] = {}
@@ -58,7 +58,7 @@ class Versions:
 
     def before(self, index: int, web: WebNumber) -> Version:
         """Return the version that instruction `index` reads."""
-        block = self.f.cfg.block_of[index]
+        block = self.function.cfg.block_of[index]
         found = self.defs.get((block, web))
         if found:
             at = bisect_left(found, (index,))
@@ -95,5 +95,5 @@ class Versions:
         return self.before(version.place, version.web)
 
     def _defined(self, point: WebPoint, web: WebNumber) -> Version:
-        guarded = self.f.cfg.views[point.instr].guard is not None
+        guarded = self.function.cfg.views[point.instr].guard is not None
         return Version(web, Kind.EITHER if guarded else Kind.DEF, *point)
