@@ -10,11 +10,10 @@ from collections.abc import Iterator
 
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.ranges.acts import negated
-from binalloc.analysis.ranges.function import FunctionRanges
+from binalloc.analysis.ranges.function import LEAVING, FunctionRanges
 from binalloc.analysis.ranges.symbols import Fact
 from binalloc.analysis.ranges.versions import Version
 from binalloc.isa.interface.formulas import Act
-from binalloc.isa.kinds import Flow
 
 _DEEPEST = 8  # chosen by hand: predicates of predicates that are followed
 
@@ -46,7 +45,7 @@ def facts_of_edge(found: FunctionRanges, source: BlockNumber, target: BlockNumbe
     cfg = found.function.cfg
     taken, fall = cfg.taken[source], cfg.fall[source]
     last = cfg.blocks[source].end - 1
-    if taken == fall or cfg.views[last].control not in (Flow.BRANCH, Flow.EXIT, Flow.RETURN):
+    if taken == fall or cfg.views[last].control not in LEAVING:
         return ()
     version, flip, _ = found.guard(last)
     return () if version is None else tuple(_facts(found, version, (target == taken) is not flip, 0))

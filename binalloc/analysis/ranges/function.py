@@ -26,6 +26,9 @@ from binalloc.isa.interface.sums import Sum
 from binalloc.isa.kinds import File, Flow
 from binalloc.isa.sets.table import set_of
 
+LEAVING = frozenset((Flow.BRANCH, Flow.EXIT, Flow.RETURN))
+"""Control flow that may end a block's way to the next word."""
+
 
 @dataclass
 class Grown:
@@ -110,6 +113,29 @@ class FunctionRanges:
         version, known = self.truth(index, web)
         return version, given[1], None if known is None else acts.flipped(known, given[1])
 
+    def surely(self) -> list[Bools]:
+        """Return for each block the threads that surely come to it, once a thread comes to the function and ends.
+
+        Where the way of a thread is not known, it is followed again from the block to which all ways lead.
+        """
+        cfg, together = self.function.cfg, self.function.post_dominators()
+        found: list[Bools] = [False] * len(cfg.blocks)
+        found[cfg.rpo[0]] = True
+        for block in cfg.rpo:
+            last = cfg.blocks[block].end - 1
+            known = self.guard(last)[2] if cfg.views[last].control in LEAVING else True
+            taken, fall = cfg.taken[block], cfg.fall[block]
+            if known is None:
+                meet = together.idom[block]
+                if meet < len(cfg.blocks):
+                    found[meet] = acts.either(found[meet], found[block])
+                continue
+            for way, goes in ((taken, known), (fall, acts.flipped(known, True))):
+                if way >= 0:
+                    some = found[block] if taken < 0 and cfg.views[last].control not in LEAVING else goes
+                    found[way] = acts.either(found[way], acts.both(found[block], some))
+        return found
+
     # -- the pass
 
     def _run(self, coming: Bools) -> None:
@@ -118,7 +144,7 @@ class FunctionRanges:
             given = [self.edges.get((p, block)) for p in cfg.preds[block] if cfg.rpo_number[p] < cfg.rpo_number[block]]
             if block == cfg.rpo[0]:
                 self.coming[block] = coming
-            elif any(x is None for x in given) or (self.function.loops.loop_of[block] >= 0 and self._irreducible(block)):
+            elif any(x is None for x in given) or self._irreducible(block):
                 self.coming[block] = True
             else:
                 self.coming[block] = acts.any_of(x for x in given if x is not None)
@@ -147,7 +173,7 @@ class FunctionRanges:
             if way < 0:
                 continue
             some = self.coming[block]
-            if known is not None and cfg.views[last].control in (Flow.BRANCH, Flow.EXIT, Flow.RETURN):
+            if known is not None and cfg.views[last].control in LEAVING:
                 some = acts.both(some, known if goes else acts.flipped(known, True))
             self.edges[block, way] = acts.either(self.edges.get((block, way), False), some)
 
@@ -211,7 +237,8 @@ class FunctionRanges:
         if len({value.key for value in values}) == 1:
             first = values[0]
         else:
-            first = self.symbols.value((self.function.name, version, "first"), Joined([(value, ()) for value in values]))
+            ways = Joined([(value, ()) for value in values])
+            first = self.symbols.value((self.function.name, version, "first"), ways)
         self.values[version] = first.plus(self.round(self.heads[block]), step)
 
     def round(self, loop: int) -> Value:

@@ -8,7 +8,8 @@ has the grid as its scope until something shows that it differs.
 - An operation without side effects has the smallest scope of what it uses.
 - Special registers have theirs by the instruction set. What a barrier makes of all threads' predicates is the block's,
   if all threads of the block come to it.
-- Memory may change between two threads' loads: only constant memory has the scope of its address.
+- Memory may change between two threads' loads: only constant memory has the scope of its address, and loads of which
+  the caller knows it (`common`) have the grid.
 - A branch whose predicate differs within a group divides it. Webs with several definitions then differ where its ways
   join (`division`). A guard divides like a branch around its instruction.
 - Arguments have the smallest scope of all calls' operands, results that of the callee's.
@@ -19,6 +20,7 @@ CC 2012, section 5). Here it works on webs in place of SSA, and for three sizes 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -26,6 +28,7 @@ from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
 from binalloc.analysis.shared.division import Divisions, divisions
+from binalloc.analysis.shared.place import Place
 from binalloc.analysis.web import CALL, GUARD, MEMORY, Web, WebPoint
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import Access, Space
@@ -57,6 +60,7 @@ class Uniformity:
 
     program: ProgramAnalysis
     functions: dict[str, FunctionScopes]
+    same: frozenset[Place] = frozenset()  #: loads that give all threads of the grid the same
 
     def guard(self, name: str, index: int) -> Scope:
         """Return the scope of an instruction's guard; the grid where there is none."""
@@ -69,13 +73,14 @@ class Uniformity:
         return min(self.functions[name].blocks[f.cfg.block_of[index]], self.guard(name, index))
 
 
-def uniformity(program: ProgramAnalysis) -> Uniformity:
-    """Return the scopes of all values of a kernel and its callees."""
+def uniformity(program: ProgramAnalysis, same: Collection[Place] = frozenset()) -> Uniformity:
+    """Return the scopes of all values of a kernel and its callees. same: loads that give all threads of the grid the
+    same."""
     scopes = {}
     for name, f in program.functions.items():
         webs = [Scope.THREAD if web.undefined else Scope.GRID for web in f.webs]
         scopes[name] = FunctionScopes(webs, [Scope.GRID] * len(f.cfg.blocks), divisions(f.cfg))
-    found = Uniformity(program, scopes)
+    found = Uniformity(program, scopes, frozenset(same))
     solver = _Solver(found)
     changed = True
     while changed:
@@ -140,6 +145,8 @@ class _Solver:
         if barrier is not None:
             whole = barrier.combines and barrier.threads == 0
             return Scope.BLOCK if whole and self.found.executed(f.name, index) >= Scope.BLOCK else Scope.THREAD
+        if (f.name, index) in self.found.same:
+            return Scope.GRID
         register = self.program.isa.special_register(seen.instr)
         constant = seen.memory is None or (seen.memory.space, seen.memory.access) == (Space.CONST, Access.LOAD)
         if not seen.pure or not constant:
