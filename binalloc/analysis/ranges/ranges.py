@@ -16,6 +16,7 @@ Loads, results of calls and of exchanges between lanes are unknown, but for the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.locations import Location
@@ -26,7 +27,7 @@ from binalloc.analysis.ranges.function import FunctionRanges, Grown
 from binalloc.analysis.ranges.symbols import Joined, Round, Symbols
 from binalloc.analysis.ranges.threads import Threads
 from binalloc.analysis.ranges.value import Interval, Value, constant
-from binalloc.analysis.ranges.versions import Versions
+from binalloc.analysis.ranges.versions import Kind, Versions
 from binalloc.isa.kinds import File
 
 _PASSES = 4  # chosen by hand: passes at most in which loops are found, inner ones before those around them
@@ -62,6 +63,27 @@ class Ranges:
         known = f.guard(index)[2]
         some = f.coming[f.function.cfg.block_of[index]]
         return some if known is None else acts.both(some, known)
+
+
+    def uniform(self) -> frozenset[Definition]:
+        """Return the definitions after which all threads of every block have the same: a known number, or the truth
+        about leaving a loop that all leave in one round."""
+        out = set()
+        for name, f in self.functions.items():
+            same = [version for version, value in f.values.items() if value.number is not None]
+            same += [version for version, truth in f.truths.items() if isinstance(truth, bool)]
+            same += rounds.together(f)
+            out |= {Definition(name, v.place, v.ref, v.unit) for v in same if v.kind in (Kind.DEF, Kind.EITHER)}
+        return frozenset(out)
+
+
+class Definition(NamedTuple):
+    """A definition is where an instruction writes one word or predicate, as in `WebPoint`."""
+
+    function: str
+    instr: int
+    ref: int
+    unit: int
 
 
 def ranges(program: ProgramAnalysis, threads: Threads) -> Ranges:

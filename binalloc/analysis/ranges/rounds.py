@@ -15,7 +15,7 @@ from binalloc.analysis.ranges import acts, facts
 from binalloc.analysis.ranges.function import FunctionRanges, Grown
 from binalloc.analysis.ranges.symbols import Fact
 from binalloc.analysis.ranges.value import WORDS, Base, Value, window
-from binalloc.analysis.ranges.versions import Kind
+from binalloc.analysis.ranges.versions import Kind, Version
 from binalloc.analysis.web import WebNumber
 from binalloc.isa.interface.formulas import Act, Order
 from binalloc.isa.kinds import LEAVES
@@ -58,7 +58,7 @@ def every_round(found: FunctionRanges, loop: Loop, block: BlockNumber) -> bool:
     return all(found.versions.tree.dominates(block, p) for p in cfg.preds[loop.header] if p in inside)
 
 
-def _ways_out(found: FunctionRanges, loop: Loop) -> Iterator[tuple[BlockNumber, BlockNumber]]:
+def ways_out(found: FunctionRanges, loop: Loop) -> Iterator[tuple[BlockNumber, BlockNumber]]:
     """Yield the edges that leave a loop; the target is -1 where the function ends."""
     cfg, inside = found.function.cfg, set(loop.blocks)
     for block in loop.blocks:
@@ -71,10 +71,22 @@ def asked(found: FunctionRanges, k: int) -> list[tuple[Fact, ...]]:
     """Return what holds in threads that go on, for each exit of a loop that is asked in every round."""
     loop, cfg = found.function.loops.loops[k], found.function.cfg
     out = []
-    for block in sorted({block for block, _ in _ways_out(found, loop)}):
+    for block in sorted({block for block, _ in ways_out(found, loop)}):
         on = [s for s in cfg.succs[block] if s in loop.blocks]
         if len(on) == 1 and not loop.irreducible and every_round(found, loop, block):
             out.append(facts.facts_of_edge(found, block, on[0]))
+    return out
+
+
+def together(found: FunctionRanges) -> list[Version]:
+    """Return the predicates on which loops are left that all threads leave in the same round."""
+    out = []
+    for k, last in found.grown.last.items():
+        if isinstance(last, int):
+            ((block, _),) = ways_out(found, found.function.loops.loops[k])
+            version, _, _ = found.guard(found.function.cfg.blocks[block].end - 1)
+            assert version is not None
+            out.append(version)
     return out
 
 
@@ -84,7 +96,7 @@ def _last(found: FunctionRanges, k: int) -> Base | None:
     The loop has one exit, asked in every round, which compares a value that grows by a constant with a known one.
     """
     loop, cfg = found.function.loops.loops[k], found.function.cfg
-    ways = list(_ways_out(found, loop))
+    ways = list(ways_out(found, loop))
     if loop.irreducible or len(ways) != 1 or ways[0][1] < 0 or not every_round(found, loop, ways[0][0]):
         return None
     block = ways[0][0]

@@ -40,7 +40,7 @@ class BarrierSite:
 
 def barrier_sites(found: Uniformity) -> list[BarrierSite]:
     """Return the barriers in reachable code, callers first and in order of words."""
-    ends = _early_ends(found)
+    ends = early_ends(found)
     sites = []
     for name, f in found.program.functions.items():
         for index, seen in enumerate(f.cfg.views):
@@ -54,13 +54,16 @@ def _site(found: Uniformity, place: Place, barrier: Barrier, ends: list[Place]) 
     """Return the site of a barrier. ends: where single threads of a block may end."""
     if found.executed(*place) < Scope.BLOCK:
         return BarrierSite(place, barrier, Arrival.SOME, divided_at(found, place))
-    for end in ends:
-        if _comes_from(found, end, place):
-            return BarrierSite(place, barrier, Arrival.RUNNING, end)
-    return BarrierSite(place, barrier, Arrival.ALL, None)
+    end = ended_before(found, place, ends)
+    return BarrierSite(place, barrier, Arrival.ALL if end is None else Arrival.RUNNING, end)
 
 
-def _early_ends(found: Uniformity) -> list[Place]:
+def ended_before(found: Uniformity, place: Place, ends: list[Place]) -> Place | None:
+    """Return an end at which threads of a block may have ended when others come to `place`. ends: the candidates."""
+    return next((end for end in ends if _comes_from(found, end, place)), None)
+
+
+def early_ends(found: Uniformity) -> list[Place]:
     """Return the EXITs at which some threads of a block may end while others go on."""
     return [
         Place(name, index)

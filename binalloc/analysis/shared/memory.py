@@ -15,7 +15,7 @@ from binalloc.analysis.ranges.threads import MOST_THREADS, Threads
 from binalloc.analysis.shared.barriers import BarrierSite, barrier_sites
 from binalloc.analysis.shared.common import Common, common_bytes
 from binalloc.analysis.shared.reach import Reach
-from binalloc.analysis.shared.uniformity import Uniformity, uniformity
+from binalloc.analysis.shared.uniformity import Known, Uniformity, uniformity
 
 Three = tuple[int, int, int]
 """Threads of a block along x, y and z."""
@@ -53,13 +53,14 @@ def shared_memory(program: ProgramAnalysis, block: Three | None = None, dynamic:
     values = ranges(program, threads)
     reach = Reach(values, info.shared_bytes + dynamic)
     surely = _surely(program, threads, values)
-    scopes = uniformity(program)
+    known = Known(frozenset(), values.uniform())
     while True:
+        scopes = uniformity(program, known)
         barriers = barrier_sites(scopes)
         common = common_bytes(reach, scopes, barriers, surely)
-        if common.loads <= scopes.same:
+        if common.loads <= known.loads:
             return SharedMemory(reach, scopes, barriers, common)
-        scopes = uniformity(program, common.loads)
+        known = Known(common.loads, known.definitions)
 
 
 def _surely(program: ProgramAnalysis, threads: Threads, values: Ranges) -> list[Bools]:

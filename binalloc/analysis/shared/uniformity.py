@@ -8,8 +8,8 @@ has the grid as its scope until something shows that it differs.
 - An operation without side effects has the smallest scope of what it uses.
 - Special registers have theirs by the instruction set. What a barrier makes of all threads' predicates is the block's,
   if all threads of the block come to it.
-- Memory may change between two threads' loads: only constant memory has the scope of its address, and loads of which
-  the caller knows it (`common`) have the grid.
+- Memory may change between two threads' loads: only constant memory has the scope of its address.
+- What is known to be the same in all threads (`Known`) has the grid.
 - A branch whose predicate differs within a group divides it. Webs with several definitions then differ where its ways
   join (`division`). A guard divides like a branch around its instruction.
 - Arguments have the smallest scope of all calls' operands, results that of the callee's.
@@ -20,13 +20,13 @@ CC 2012, section 5). Here it works on webs in place of SSA, and for three sizes 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis
+from binalloc.analysis.ranges.ranges import Definition
 from binalloc.analysis.shared.division import Divisions, divisions
 from binalloc.analysis.shared.place import Place
 from binalloc.analysis.web import CALL, GUARD, MEMORY, Web, WebPoint
@@ -54,13 +54,21 @@ class FunctionScopes:
     entry: Scope = Scope.GRID  #: the same for calls of the function
 
 
+@dataclass(frozen=True)
+class Known:
+    """Other analyses know that these are the same in all threads of the grid."""
+
+    loads: frozenset[Place] = frozenset()  #: what loads give
+    definitions: frozenset[Definition] = frozenset()  #: what a word or predicate is after a definition
+
+
 @dataclass
 class Uniformity:
     """Uniformity has the scopes of all functions of a kernel's call graph."""
 
     program: ProgramAnalysis
     functions: dict[str, FunctionScopes]
-    same: frozenset[Place] = frozenset()  #: loads that give all threads of the grid the same
+    known: Known = field(default_factory=Known)
 
     def guard(self, name: str, index: int) -> Scope:
         """Return the scope of an instruction's guard; the grid where there is none."""
@@ -73,14 +81,13 @@ class Uniformity:
         return min(self.functions[name].blocks[f.cfg.block_of[index]], self.guard(name, index))
 
 
-def uniformity(program: ProgramAnalysis, same: Collection[Place] = frozenset()) -> Uniformity:
-    """Return the scopes of all values of a kernel and its callees. same: loads that give all threads of the grid the
-    same."""
+def uniformity(program: ProgramAnalysis, known: Known | None = None) -> Uniformity:
+    """Return the scopes of all values of a kernel and its callees."""
     scopes = {}
     for name, f in program.functions.items():
         webs = [Scope.THREAD if web.undefined else Scope.GRID for web in f.webs]
         scopes[name] = FunctionScopes(webs, [Scope.GRID] * len(f.cfg.blocks), divisions(f.cfg))
-    found = Uniformity(program, scopes, frozenset(same))
+    found = Uniformity(program, scopes, known or Known())
     solver = _Solver(found)
     changed = True
     while changed:
@@ -129,6 +136,8 @@ class _Solver:
         """Return the scope of what a definition writes."""
         if point.instr < 0:
             return Scope.GRID  # see `_enter`
+        if (f.name, *point) in self.found.known.definitions:
+            return Scope.GRID
         if point.ref == MEMORY:
             return Scope.THREAD
         guard = self.found.guard(f.name, point.instr)
@@ -145,7 +154,7 @@ class _Solver:
         if barrier is not None:
             whole = barrier.combines and barrier.threads == 0
             return Scope.BLOCK if whole and self.found.executed(f.name, index) >= Scope.BLOCK else Scope.THREAD
-        if (f.name, index) in self.found.same:
+        if (f.name, index) in self.found.known.loads:
             return Scope.GRID
         register = self.program.isa.special_register(seen.instr)
         constant = seen.memory is None or (seen.memory.space, seen.memory.access) == (Space.CONST, Access.LOAD)
