@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from binalloc.analysis.flow.cfg import BlockNumber, Cfg
+from binalloc.analysis.ranges.function import LEAVING
 from binalloc.analysis.shared.barriers import Arrival
 from binalloc.analysis.shared.common import whole
 from binalloc.analysis.shared.division import reached
@@ -33,6 +34,9 @@ class Piece:
     barrier: bool = False  #: all threads of the block wait for each other
     succs: list[int] = field(default_factory=list)
     preds: list[int] = field(default_factory=list)
+
+    #: a gap behind a block's branch, which is no place in the code
+    ways: bool = False
 
     @property
     def accesses(self) -> bool:
@@ -66,7 +70,8 @@ def pieces(memory: SharedMemory) -> Pieces:
             if word in events:
                 found.all += [Piece(block, at, word, False), events[word]]
                 at = word + 1
-        found.all.append(Piece(block, at, cfg.blocks[block].end, False))
+        ways = at == cfg.blocks[block].end and cfg.views[at - 1].control in LEAVING
+        found.all.append(Piece(block, at, cfg.blocks[block].end, False, ways=ways))
         found.last[block] = len(found.all) - 1
     for block in cfg.rpo:
         for n in range(found.first[block], found.last[block]):

@@ -28,6 +28,10 @@ class Bound(NamedTuple):
     source: int | None  #: on the way from this basic block alone; None: on all ways to the word
 
 
+Step = tuple[int, int]
+"""From a piece to one behind it."""
+
+
 @dataclass
 class Region:
     """A region is a part of a kernel in which shared memory is in use."""
@@ -51,9 +55,9 @@ def access_regions(memory: SharedMemory) -> list[Region]:
     held = held_bytes(found, set_kills(found))
     scopes = memory.scopes.functions[memory.program.graph.kernel]
     parted = apart(memory)
+    together = [scope >= Scope.BLOCK and block not in parted for block, scope in enumerate(scopes.blocks)]
     free = [
-        not piece.event and not held[n] and scopes.blocks[piece.block] >= Scope.BLOCK and piece.block not in parted
-        for n, piece in enumerate(found.all)
+        not (piece.event or piece.ways or held[n]) and together[piece.block] for n, piece in enumerate(found.all)
     ]
     regions = []
     for group in _connected(found, free):
@@ -87,7 +91,7 @@ def _connected(found: Pieces, free: list[bool]) -> list[list[int]]:
 
 def _region(found: Pieces, free: list[bool], group: list[int]) -> Region:
     """Return the region that a group of pieces makes."""
-    region = Region()
+    region, begins, ends = Region(), set[Step](), set[Step]()
     for n in group:
         piece = found.all[n]
         region.bytes |= piece.reads | piece.writes
@@ -95,16 +99,24 @@ def _region(found: Pieces, free: list[bool], group: list[int]) -> Region:
             region.spans[-1] = region.spans[-1][0], piece.end
         elif piece.end > piece.start:
             region.spans.append((piece.start, piece.end))
-        region.begins += [_bound(found, p, n) for p in piece.preds if free[p]]
-        region.ends += [_bound(found, n, s) for s in piece.succs if free[s]]
+        begins |= {(p, n) for p in piece.preds if free[p]}
+        ends |= {(n, s) for s in piece.succs if free[s]}
         words = found.cfg.views[piece.start : piece.end]
         region.exits |= any(seen.control == Flow.EXIT for seen in words)
-    region.begins, region.ends = sorted(set(region.begins), key=str), sorted(set(region.ends), key=str)
+    region.begins, region.ends = _bounds(found, begins), _bounds(found, ends)
     return region
 
 
-def _bound(found: Pieces, before: int, behind: int) -> Bound:
-    """Return the bound between two pieces."""
-    one, other = found.all[before], found.all[behind]
-    inside = behind == before + 1 and one.block == other.block
-    return Bound(other.start, None if inside else one.block)
+def _bounds(found: Pieces, steps: set[Step]) -> list[Bound]:
+    """Return the bounds at some steps from piece to piece, in order of words. Where a step is taken in any case, its
+    bound is in front of the block's last word, or in front of the next block's first."""
+    bounds = set()
+    for before, behind in steps:
+        one, other = found.all[before], found.all[behind]
+        if (behind == before + 1 and one.block == other.block) or all((p, behind) in steps for p in other.preds):
+            bounds.add(Bound(other.start, None))
+        elif one.end > one.start and all((before, s) in steps for s in one.succs):
+            bounds.add(Bound(one.end - 1, None))
+        else:
+            bounds.add(Bound(other.start, one.block))
+    return sorted(bounds, key=lambda bound: (bound.word, -1 if bound.source is None else bound.source))
