@@ -40,7 +40,7 @@ from binalloc.emulator.stops.context import StoppedContext
 from binalloc.emulator.stops.faults import kernel_fault
 from binalloc.emulator.stops.spin import find_spin
 from binalloc.emulator.stops.stopped import Stopped, take_back
-from binalloc.errors import Hint, Interrupted, LimitHit, UsageError
+from binalloc.errors import BinallocError, Hint, Interrupted, LimitHit, UsageError
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.sets.loom import LOOM
 from binalloc.launch.file import check_against, complete
@@ -280,9 +280,7 @@ def drive(device: LaunchedDevice, options: RunOptions) -> None:
     if status == FAULTED and device.get("fault") == L.Fault.BREAK:
         raise Stopped(device)
     if status == FAULTED:
-        fault = kernel_fault(StoppedContext(device))
-        fault.printed = device.memory.printed().text
-        raise fault.at(device.module.path) if device.module.path else fault
+        raise _fault(device)
     if status == AT_LIMIT:
         raise LimitHit(
             "the kernel did not end within the cycle limit",
@@ -291,6 +289,17 @@ def drive(device: LaunchedDevice, options: RunOptions) -> None:
             expected=f"all within {count(limit, 'cycle')}",
             remedy=Hint("Raise the limit ({max_cycles} N, or {max_cycles} {None}), or look for an endless loop."),
         )
+
+
+def _fault(device: LaunchedDevice) -> BinallocError:
+    """Return the fault at which a launch has stopped, with what it had printed.
+
+    No frame of its traceback may have the fault in a variable. The two would refer to each other, and the device's
+    memory, which the frames refer to, would stay until Python's garbage collector looks.
+    """
+    fault = kernel_fault(StoppedContext(device))
+    fault.printed = device.memory.printed().text
+    return fault.at(device.module.path) if device.module.path else fault
 
 
 def _until_now(device: LaunchedDevice, resident: int, options: RunOptions) -> Result:
