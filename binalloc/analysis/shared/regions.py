@@ -62,7 +62,7 @@ def access_regions(memory: SharedMemory) -> list[Region]:
     regions = []
     for group in _connected(found, free):
         if any(found.all[n].accesses for n in group):
-            regions.append(_region(found, free, group))
+            regions.append(_region(found, free, _with_ways(found, free, group)))
     ends = early_ends(memory.scopes)
     for region in regions:
         places = [Place(memory.program.graph.kernel, bound.word) for bound in region.begins]
@@ -87,6 +87,21 @@ def _connected(found: Pieces, free: list[bool]) -> list[list[int]]:
                     work.append(other)
         groups.append(sorted(group))
     return groups
+
+
+def _with_ways(found: Pieces, free: list[bool], group: list[int]) -> list[int]:
+    """Return a group together with free pieces that lead from it to where other ways from it lead: so it ends there,
+    once, and not on each way."""
+    inside = set(group)
+    targets = [s for n in group for s in found.all[n].succs if free[s] and len(found.all[s].preds) > 1]
+    while targets:
+        target = targets.pop()
+        others = {p for p in found.all[target].preds if p not in inside}
+        if all(free[p] and found.all[p].preds and inside.issuperset(found.all[p].preds) for p in others):
+            inside |= others
+    for n in inside:
+        free[n] = False
+    return sorted(inside)
 
 
 def _region(found: Pieces, free: list[bool], group: list[int]) -> Region:

@@ -7,7 +7,7 @@ Views:
     live: live ranges beside the instructions (`live.py`).
     pressure: register pressure by instruction, Max-live over calls (`pressure.py`).
     stack: three stack layouts, slots and spill area (`stack.py`).
-    shared: variables in shared memory, accesses and barriers (`shared.py`).
+    shared: variables in shared memory, accesses, barriers and access regions (`shared.py`).
     minimum: fewest registers that a rewrite can have.
 """
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
         OwnOccupancy,
         PressureView,
         SectionsView,
-        SharedView,
         WebsView,
     )
+    from binalloc.report.shapes.parts.shared import SharedView
     from binalloc.report.shapes.parts.stack import StackView
 
 TEXTS: tuple[Literal["cfg", "webs", "live", "pressure", "stack", "shared", "minimum"], ...] = (
@@ -94,7 +94,7 @@ def inspect_module(
             case "stack":
                 found["stack"] = _stack(module, name)
             case "shared":
-                found["shared"] = _shared(module, name)
+                found["shared"] = _shared(module, name, machine, block)
             case "minimum":
                 found["minimum"] = _minimum(module, name)
     return found
@@ -268,10 +268,15 @@ def _stack(module: Module, kernel: str) -> StackView:
     return stack_of(module, kernel)
 
 
-def _shared(module: Module, kernel: str) -> SharedView:
+def _shared(module: Module, kernel: str, machine: Machine, block: Three | None) -> SharedView:
     from binalloc.report.views.shared import shared_of
 
-    return shared_of(module, kernel)
+    info = module.function(kernel).info
+    require_block(block, info, None, module.path)
+    if block is None and any(info.block):
+        x, y, z = (side or 1 for side in info.block)
+        block = x, y, z
+    return shared_of(module, kernel, machine, block)
 
 
 def _minimum(module: Module, kernel: str) -> MinimumView:

@@ -1,17 +1,31 @@
-"""This module makes the view `--shared` of `inspect`: variables in shared memory, accesses, and barriers."""
+"""This module makes the view `--shared` of `inspect`: variables in shared memory, accesses, barriers and regions."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
-from binalloc.isa.instruction import Module
+from binalloc.isa.instruction import FunctionInfo, Module
+from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.analysis.shared.accesses import SharedAccess
+    from binalloc.analysis.program import ProgramAnalysis
     from binalloc.analysis.shared.barriers import BarrierSite
-    from binalloc.report.shapes.commands.inspect import BarrierJson, SharedAccessJson, SharedView
+    from binalloc.analysis.shared.memory import Three
+    from binalloc.analysis.shared.place import Place
+    from binalloc.analysis.shared.reach import Reached
+    from binalloc.analysis.shared.regions import Bound, Region
+    from binalloc.report.shapes.parts.shared import (
+        BarrierJson,
+        BoundJson,
+        PartingJson,
+        RegionJson,
+        ResidentsJson,
+        SharedAccessJson,
+        SharedView,
+    )
 
 _WHO = {
     "all": "all threads of the block",
@@ -21,42 +35,62 @@ _WHO = {
 """Who comes to a barrier, by `Arrival`."""
 
 
-def shared_of(module: Module, kernel: str) -> SharedView:
-    """Return the view of a kernel and its callees. Raises Refused on recursion and indirect calls."""
+def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None) -> SharedView:
+    """Return the view of a kernel and its callees. block: threads of a block, if known. Raises Refused on recursion and
+    indirect calls."""
     from binalloc.analysis.program import analyse
-    from binalloc.analysis.shared.accesses import shared_accesses, variables
-    from binalloc.analysis.shared.barriers import barrier_sites
-    from binalloc.analysis.shared.uniformity import uniformity
+    from binalloc.analysis.shared.memory import shared_memory
+    from binalloc.analysis.shared.regions import access_regions
+    from binalloc.analysis.shared.variables import bytes_of, variables
 
     program = analyse(module, kernel)
+    memory = shared_memory(program, block)
+    regions, info = access_regions(memory), module.function(kernel).info
+    common = memory.common.bytes
     view: SharedView = {
-        "bytes": module.function(kernel).info.shared_bytes,
+        "bytes": info.shared_bytes,
+        "block": list(block) if block is not None else None,
+        "common_bytes": common.bit_count(),
         "variables": [
-            {"function": name, "name": v.name, "offset": v.offset, "bytes": v.size, "align": v.align}
+            {
+                "function": name, "name": v.name, "offset": v.offset, "bytes": v.size, "align": v.align,
+                "common": bool(bytes_of(v)) and not bytes_of(v) & ~common,
+            }
             for name, v in variables(program)
         ],
-        "accesses": [_access(each) for each in shared_accesses(program)],
-        "barriers": [_barrier(each) for each in barrier_sites(uniformity(program))],
+        "accesses": [_access(each, program, common, regions) for each in memory.reach.accesses],
+        "barriers": [_barrier(each) for each in memory.barriers],
+        "regions": [_region(each, program, memory.reach.size) for each in regions],
         "text": "",
-    }
+    }  # fmt: skip
+    if block is not None:
+        view["residents"] = _residents(info, machine, prod(block))
     view["text"] = _text(kernel, view)
     return view
 
 
-def _access(found: SharedAccess) -> SharedAccessJson:
+def _access(found: Reached, program: ProgramAnalysis, common: int, regions: list[Region]) -> SharedAccessJson:
+    from binalloc.analysis.shared.variables import container
+
+    name, word = found.place
+    variable = container(program, found.may)
+    here = name == program.graph.kernel and found.may & ~common
+    inside = (k for k, region in enumerate(regions) if any(start <= word < end for start, end in region.spans))
     return {
-        "function": found.place.function,
-        "index": found.place.word,
+        "function": name,
+        "index": word,
         "access": found.memory.access.value,
         "space": found.memory.space.value,
         "bytes": found.memory.size,
-        "address": found.address,
-        "variable": found.variable.name if found.variable is not None else None,
+        "address": found.low if found.low == found.high else None,
+        "low": found.low,
+        "high": found.high,
+        "variable": variable.name if variable is not None else None,
+        "region": next(inside, None) if here else None,
     }
 
 
 def _barrier(found: BarrierSite) -> BarrierJson:
-    reason = found.reason
     return {
         "function": found.place.function,
         "index": found.place.word,
@@ -64,40 +98,121 @@ def _barrier(found: BarrierSite) -> BarrierJson:
         "threads": found.barrier.threads,
         "waits": found.barrier.waits,
         "arrival": found.arrival.value,
-        "reason": None if reason is None else {"function": reason.function, "index": reason.word},
+        "reason": _place(found.reason),
+    }
+
+
+def _place(found: Place | None) -> PartingJson | None:
+    return None if found is None else {"function": found.function, "index": found.word}
+
+
+def _region(found: Region, program: ProgramAnalysis, size: int) -> RegionJson:
+    from binalloc.analysis.shared.variables import overlapping
+
+    cfg = program.kernel.cfg
+
+    def bounds(given: list[Bound]) -> list[BoundJson]:
+        ends = [block.end - 1 for block in cfg.blocks]
+        return [{"index": b.word, "from_index": None if b.source is None else ends[b.source]} for b in given]
+
+    return {
+        "spans": [{"first": start, "last": end - 1} for start, end in found.spans],
+        "begins": bounds(found.begins),
+        "ends": bounds(found.ends),
+        "bytes": (found.bytes & (1 << size) - 1).bit_count(),
+        "variables": [v.name for v in overlapping(program, found.bytes)],
+        "exits": found.exits,
+        "ended": _place(found.ended),
+    }
+
+
+def _residents(info: FunctionInfo, machine: Machine, threads: int) -> ResidentsJson:
+    """Return the multiplex paper's Table 1 for a kernel. It leaves registers out, as its machines' limit is another."""
+    from binalloc.models.machines.kernel_use import KernelUse
+
+    use = KernelUse.of(info, threads)
+    found = machine.occupancy(use.given(1, use.slots))
+    return {
+        "machine": machine.name,
+        "threads": threads,
+        "shared_bytes": use.block_shared,
+        "blocks_per_sm": found.blocks_per_sm,
+        "threads_per_sm": found.blocks_per_sm * threads,
+        "shared_bytes_per_sm": found.blocks_per_sm * use.block_shared,
+        "limits": list(found.limiters),
+        "with_registers": machine.occupancy(use).blocks_per_sm,
     }
 
 
 def _text(kernel: str, view: SharedView) -> str:
-    met = sum(each["arrival"] == "all" for each in view["barriers"])
-    known = sum(each["variable"] is not None for each in view["accesses"])
-    variables, accesses = count(len(view["variables"]), "variable"), len(view["accesses"])
-    out = f"{kernel}: {count(view['bytes'], 'byte')} of shared memory per block in {variables}; "
-    out += f"{count(accesses, 'access', 'accesses')}, {known} of them to a known variable; "
-    out += f"{count(len(view['barriers']), 'barrier')}, {met} of them met by all threads of a block\n"
+    out = _summary(kernel, view) + _residents_text(view)
     if view["variables"]:
         rows: list[tuple[object, ...]] = []
-        rows += [(v["function"], v["name"], v["offset"], v["bytes"]) for v in view["variables"]]
-        out += "\n" + table(["function", "variable", "address", "bytes"], rows, left=2)
+        rows += [
+            (v["function"], v["name"], "yes" if v["common"] else "", v["offset"], v["bytes"]) for v in view["variables"]
+        ]
+        out += "\n" + table(["function", "variable", "common to all blocks", "address", "bytes"], rows, left=3)
     if view["accesses"]:
         rows = [_access_row(a) for a in view["accesses"]]
-        out += "\n" + table(["function", "access", "variable", "index", "bytes", "address"], rows, left=3)
+        out += "\n" + table(["function", "access", "variable", "addresses", "index", "bytes", "region"], rows, left=4)
     if view["barriers"]:
-        rows = [(b["function"], _WHO[b["arrival"]], _because(b), b["index"], b["number"]) for b in view["barriers"]]
+        rows = [(b["function"], _WHO[b["arrival"]], _because(b["reason"]), b["index"], b["number"])
+                for b in view["barriers"]]  # fmt: skip
         out += "\n" + table(["function", "who comes", "others part at", "index", "barrier"], rows, left=3)
+    if view["regions"]:
+        rows = [(k, *_region_row(r)) for k, r in enumerate(view["regions"])]
+        out += "\n" + table(["region", "instructions", "begins", "ends", "may be short of", "bytes"], rows, left=5)
     return out
 
 
+def _summary(kernel: str, view: SharedView) -> str:
+    met = sum(each["arrival"] == "all" for each in view["barriers"])
+    known = sum(each["variable"] is not None for each in view["accesses"])
+    inside = sum(span["last"] - span["first"] + 1 for r in view["regions"] for span in r["spans"])
+    out = f"{kernel}: {count(view['bytes'], 'byte')} of shared memory per block in "
+    out += f"{count(len(view['variables']), 'variable')}, {count(view['common_bytes'], 'byte')} common to all blocks; "
+    out += f"{count(len(view['accesses']), 'access', 'accesses')}, {known} of them to a known variable; "
+    out += f"{count(len(view['barriers']), 'barrier')}, {met} of them met by all threads of a block; "
+    return out + f"{count(len(view['regions']), 'access region')} of {count(inside, 'instruction')}\n"
+
+
+def _residents_text(view: SharedView) -> str:
+    if view["block"] is None:
+        return "The size of a block is not known; more can be known with it (--block).\n"
+    r = view["residents"]
+    limits = " and ".join(r["limits"])
+    out = f"An SM of {r['machine']} holds {count(r['blocks_per_sm'], 'block')} of {count(r['threads'], 'thread')} by "
+    out += f"{limits}, registers left out: {r['threads_per_sm']:,} threads, {r['shared_bytes_per_sm']:,} bytes. "
+    return out + f"With this binary's registers it holds {r['with_registers']}.\n"
+
+
 def _access_row(found: SharedAccessJson) -> tuple[object, ...]:
+    from binalloc.analysis.ranges.value import UNSIGNED
+
     what = f"{found['space']} {found['access']}"
-    variable, address = found["variable"], found["address"]
+    variable, low, high, region = found["variable"], found["low"], found["high"], found["region"]
+    if found["address"] is not None:
+        where = f"{low:,}"
+    else:
+        where = "not known" if (low, high) == UNSIGNED else f"{low:,} to {high:,}"
     return (
-        found["function"], what, "not known" if variable is None else variable, found["index"], found["bytes"],
-        "not known" if address is None else address,
+        found["function"], what, "not known" if variable is None else variable, where, found["index"], found["bytes"],
+        "" if region is None else region,
     )  # fmt: skip
 
 
-def _because(barrier: BarrierJson) -> str:
-    """Return the instruction that keeps threads from a barrier, in words."""
-    reason = barrier["reason"]
+def _region_row(found: RegionJson) -> tuple[object, ...]:
+    spans = ", ".join(f"{s['first']}-{s['last']}" for s in found["spans"])
+    short = "" if found["ended"] is None else f"threads that ended at {_because(found['ended'])}"
+    return spans, _bounds(found["begins"]), _bounds(found["ends"]) or "with the block", short, found["bytes"]
+
+
+def _bounds(found: list[BoundJson]) -> str:
+    return ", ".join(
+        str(b["index"]) if b["from_index"] is None else f"{b['index']} from {b['from_index']}" for b in found
+    )
+
+
+def _because(reason: PartingJson | None) -> str:
+    """Return an instruction that keeps threads away, in words."""
     return "" if reason is None else f"word {reason['index']} of {reason['function']}"

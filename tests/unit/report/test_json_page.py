@@ -152,7 +152,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "inspect": [
             ["inspect", rewritten, *views],
             ["inspect", sample, *views, "--minimum"],
-            ["inspect", str(sample_file("matrixVector.ptx")), "--shared"],
+            ["inspect", str(sample_file("matrixMultiply.ptx")), "--shared"],
+            ["inspect", str(sample_file("marchingCubes.ptx")), "--shared", "--block", "32"],
             ["inspect", str(t / "g.loom"), "--sections", "--cfg"],
             ["inspect", str(t / "u.loom"), "--webs"],
             ["inspect", str(t / "rd.loom"), *views],

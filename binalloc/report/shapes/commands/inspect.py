@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.parts.pressure import PressureJson
+from binalloc.report.shapes.parts.shared import SharedVariable, SharedView
 from binalloc.report.shapes.parts.stack import StackView
 from binalloc.report.shapes.says import says
 
@@ -28,15 +29,6 @@ class ParameterJson(TypedDict):
     name: Annotated[str, says("name of the parameter")]
     offset: Annotated[int, says("offset of the parameter in constant bank 0, in bytes")]
     bytes: Annotated[int, says("size of the parameter in bytes")]
-
-
-class SharedVariable(TypedDict):
-    """This object describes a variable in shared memory."""
-
-    name: Annotated[str, says("name of the variable")]
-    offset: Annotated[int, says("offset of the variable in shared memory, in bytes")]
-    bytes: Annotated[int, says("size of the variable in bytes")]
-    align: Annotated[int, says("alignment of the variable in bytes")]
 
 
 class OwnOccupancy(TypedDict):
@@ -354,61 +346,6 @@ class MinimumView(TypedDict):
 
     registers: Annotated[int, says("fewest registers per thread with which a rewrite is possible")]
     reserved: Annotated[int, says("registers per thread that the binary reserves")]
-    text: Annotated[str, says("the view as text")]
-
-
-class VariableInShared(SharedVariable):
-    """This object describes a variable in shared memory, and says whose it is."""
-
-    function: Annotated[str, says("function that has the variable")]
-
-
-class SharedAccessJson(TypedDict):
-    """This object describes an access to shared memory."""
-
-    function: Annotated[str, says("function of the access")]
-    index: Annotated[int, says("number of the instruction in its function, from 0")]
-    access: Annotated[str, says("`load`, `store` or `atomic`")]
-    space: Annotated[str, says("`shared`, or `generic` for an access that may go to other memory")]
-    bytes: Annotated[int, says("bytes that a thread accesses")]
-    address: Annotated[int | None, says("address of the first byte in all threads; null where none is known")]
-    variable: Annotated[str | None, says("variable that contains the bytes; null where none is known to")]
-
-
-class PartingJson(TypedDict):
-    """This object names an instruction at which threads of a block part."""
-
-    function: Annotated[str, says("function of the instruction")]
-    index: Annotated[int, says("number of the instruction in its function, from 0")]
-
-
-class BarrierJson(TypedDict):
-    """This object describes a barrier in the code."""
-
-    function: Annotated[str, says("function of the barrier")]
-    index: Annotated[int, says("number of the instruction in its function, from 0")]
-    number: Annotated[int, says("which of the block's barriers it is")]
-    threads: Annotated[
-        int | None, says("threads that have to arrive, 0 for all of the block; null where only a run shows it")
-    ]
-    waits: Annotated[bool, says("whether a warp that arrives waits until the barrier opens")]
-    arrival: Annotated[
-        str,
-        says(
-            "who comes to it, whenever a thread of the block does: `all` threads of the block, all that are still "
-            "`running`, or only `some`, as far as is known"
-        ),
-    ]
-    reason: Annotated[PartingJson | None, says("what keeps threads away from it; null where all come")]
-
-
-class SharedView(TypedDict):
-    """This object is the view of `--shared`."""
-
-    bytes: Annotated[int, says("static shared memory per block, in bytes")]
-    variables: Annotated[list[VariableInShared], says("variables in shared memory, by function and address")]
-    accesses: Annotated[list[SharedAccessJson], says("accesses to shared memory, without those to slots")]
-    barriers: Annotated[list[BarrierJson], says("barriers of the kernel and its callees")]
     text: Annotated[str, says("the view as text")]
 
 

@@ -67,12 +67,20 @@ def test_shared_memory_has_variables_accesses_and_barriers() -> None:
     assert sum(v["bytes"] for v in found["variables"]) == 540
     staged = [a["variable"] for a in found["accesses"] if a["access"] == "store" and a["address"] is not None]
     assert staged == [v["name"] for v in found["variables"] if v["bytes"] < 512]
-    assert {a["variable"] for a in found["accesses"] if a["address"] is None} == {None}
+    (sums,) = (v for v in found["variables"] if v["bytes"] == 512)
+    others = [a for a in found["accesses"] if a["address"] is None]
+    assert {a["variable"] for a in others} == {sums["name"]}
+    assert all(sums["offset"] <= a["low"] <= a["high"] <= sums["offset"] + 508 for a in others)
+    assert [v["name"] for v in found["variables"] if not v["common"]] == [sums["name"]]
+    assert found["common_bytes"] == 28
+    assert found["block"] is None
+    assert "residents" not in found
     assert [(b["arrival"], b["threads"], b["waits"], b["reason"]) for b in found["barriers"]] == [
         ("all", 0, True, None)
     ] * 3
     out = call("inspect", source, "--shared").out
-    assert out.startswith("RD: 540 bytes of shared memory per block in 6 variables; 15 accesses, 10 of them to a ")
+    assert out.startswith("RD: 540 bytes of shared memory per block in 6 variables, 28 bytes common to all blocks; 15 ")
+    assert "The size of a block is not known; more can be known with it (--block)." in out
 
 
 def test_a_barrier_that_not_all_threads_meet_names_where_they_part(tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""This module has the shapes of a kernel's shared memory: variables, accesses, barriers and access regions."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from typing_extensions import TypedDict
+
+from binalloc.report.shapes.says import says
+
+
+class SharedVariable(TypedDict):
+    """This object describes a variable in shared memory."""
+
+    name: Annotated[str, says("name of the variable")]
+    offset: Annotated[int, says("offset of the variable in shared memory, in bytes")]
+    bytes: Annotated[int, says("size of the variable in bytes")]
+    align: Annotated[int, says("alignment of the variable in bytes")]
+
+
+class VariableInShared(SharedVariable):
+    """This object describes a variable in shared memory, and says whose it is."""
+
+    function: Annotated[str, says("function that has the variable")]
+    common: Annotated[
+        bool, says("whether every block keeps the same in it, such as parameters: blocks could share one copy")
+    ]
+
+
+class SharedAccessJson(TypedDict):
+    """This object describes an access to shared memory."""
+
+    function: Annotated[str, says("function of the access")]
+    index: Annotated[int, says("number of the instruction in its function, from 0")]
+    access: Annotated[str, says("`load`, `store` or `atomic`")]
+    space: Annotated[str, says("`shared`, or `generic` for an access that may go to other memory")]
+    bytes: Annotated[int, says("bytes that a thread accesses")]
+    address: Annotated[int | None, says("address of the first byte in all threads; null where it is not one number")]
+    low: Annotated[int, says("lowest address that the first byte may have")]
+    high: Annotated[int, says("highest address that the first byte may have; 4,294,967,295 where nothing is known")]
+    variable: Annotated[str | None, says("variable that contains all bytes that it may reach; null where none does")]
+    region: Annotated[
+        int | None,
+        says("number of the access region that it is in, from 0; null for common bytes, and in called functions"),
+    ]
+
+
+class PartingJson(TypedDict):
+    """This object names an instruction at which threads of a block part."""
+
+    function: Annotated[str, says("function of the instruction")]
+    index: Annotated[int, says("number of the instruction in its function, from 0")]
+
+
+class BarrierJson(TypedDict):
+    """This object describes a barrier in the code."""
+
+    function: Annotated[str, says("function of the barrier")]
+    index: Annotated[int, says("number of the instruction in its function, from 0")]
+    number: Annotated[int, says("which of the block's barriers it is")]
+    threads: Annotated[
+        int | None, says("threads that have to arrive, 0 for all of the block; null where only a run shows it")
+    ]
+    waits: Annotated[bool, says("whether a warp that arrives waits until the barrier opens")]
+    arrival: Annotated[
+        str,
+        says(
+            "who comes to it, whenever a thread of the block does: `all` threads of the block, all that are still "
+            "`running`, or only `some`, as far as is known"
+        ),
+    ]
+    reason: Annotated[PartingJson | None, says("what keeps threads away from it; null where all come")]
+
+
+class SpanJson(TypedDict):
+    """This object is a part of a function."""
+
+    first: Annotated[int, says("number of its first instruction")]
+    last: Annotated[int, says("number of its last instruction")]
+
+
+class BoundJson(TypedDict):
+    """This object is a place between two instructions to which all threads of a block come that run."""
+
+    index: Annotated[int, says("number of the instruction behind it")]
+    from_index: Annotated[
+        int | None, says("number of the branch from which threads come; null where it is there on all ways")
+    ]
+
+
+class RegionJson(TypedDict):
+    """This object is an access region: a part of the kernel in which shared memory is in use."""
+
+    spans: Annotated[list[SpanJson], says("its instructions")]
+    begins: Annotated[list[BoundJson], says("where it begins")]
+    ends: Annotated[list[BoundJson], says("where it ends; empty if it only ends with the block")]
+    bytes: Annotated[int, says("bytes of shared memory that it may touch")]
+    variables: Annotated[list[str], says("variables that it may touch, by address")]
+    exits: Annotated[bool, says("whether threads may end in it")]
+    ended: Annotated[
+        PartingJson | None,
+        says("an EXIT at which threads may have ended before it begins, while others go on; null where there is none"),
+    ]
+
+
+class ResidentsJson(TypedDict):
+    """This object has the columns of the multiplex paper's Table 1."""
+
+    machine: Annotated[str, says("machine that the numbers are for")]
+    threads: Annotated[int, says("threads of a block")]
+    shared_bytes: Annotated[int, says("bytes of shared memory of a block")]
+    blocks_per_sm: Annotated[int, says("blocks that an SM holds, registers left out")]
+    threads_per_sm: Annotated[int, says("threads of these")]
+    shared_bytes_per_sm: Annotated[int, says("bytes of shared memory of these")]
+    limits: Annotated[list[str], says("what keeps an SM from holding more: `shared`, `warps`, `blocks`, `barriers`")]
+    with_registers: Annotated[int, says("blocks that an SM holds, the registers of this binary counted")]
+
+
+class SharedView(TypedDict):
+    """This object is the view of `--shared`."""
+
+    bytes: Annotated[int, says("static shared memory per block, in bytes")]
+    block: Annotated[
+        list[int] | None, says("threads of a block along x, y and z that the view is about; null where it is not known")
+    ]
+    common_bytes: Annotated[int, says("bytes in which every block keeps the same")]
+    residents: NotRequired[
+        Annotated[ResidentsJson, says("how many blocks an SM holds; left out where the block size is not known")]
+    ]
+    variables: Annotated[list[VariableInShared], says("variables in shared memory, by function and address")]
+    accesses: Annotated[list[SharedAccessJson], says("accesses to shared memory, without those to slots")]
+    barriers: Annotated[list[BarrierJson], says("barriers of the kernel and its callees")]
+    regions: Annotated[list[RegionJson], says("access regions of the kernel, in order of instructions")]
+    text: Annotated[str, says("the view as text")]
