@@ -31,6 +31,7 @@ class SetLimits:
     frame_reach: int  #: highest byte of local memory that a spill access can address
     slot_base: str  #: name of the special register with the address of a thread's first slot
     shared_size: str  #: name of the special register with the bytes of shared memory, slots included
+    shared_window: str = ""  #: name of the special register with the generic address of shared memory
     lane_registers: frozenset[str] = frozenset()  #: special registers that may differ between the lanes of a warp
     warp_registers: frozenset[str] = frozenset()  #: others that may differ between the warps of a block
     block_registers: frozenset[str] = frozenset()  #: others that may differ between the blocks of a grid
@@ -88,6 +89,26 @@ class Builder(Protocol):
     def stop(self) -> Instr:
         """Return the end of the thread."""
 
+    def add(self, target: int, one: int, other: int, guard: Guard = ALWAYS) -> Instr:
+        """Return an instruction: target = one + other, 32 bits."""
+
+    def plus(self, target: int, source: int, number: int) -> Instr:
+        """Return an instruction: target = source + number, 32 bits. `source` may be the zero register."""
+
+    def below(self, predicate: int, source: int, number: int) -> Instr:
+        """Return an instruction: the predicate is whether `source` is less than `number`, both unsigned."""
+
+    def barrier(self) -> Instr:
+        """Return a barrier of the whole block."""
+
+    def hold_shared(self, register: int, size: int) -> Instr:
+        """Return a barrier of the whole block at which it gets `size` bytes of shared memory: register = address of the
+        first one."""
+
+    def free_shared(self, register: int) -> Instr:
+        """Return a barrier of the whole block at which it gives back what it holds from the address in `register` on.
+        """
+
     def nothing(self) -> Instr:
         """Return a word without effect, to keep two places in the code apart."""
 
@@ -136,6 +157,10 @@ class InstructionSet(Protocol):
 
     def relink(self, instr: Instr, offsets: dict[str, int]) -> Instr:
         """Return the branch with other offsets: field -> words relative to its next instruction."""
+
+    def readdress(self, instr: Instr, base: int | None, offset: int) -> Instr:
+        """Return a memory access at another address: the register `base`, if any, plus `offset` bytes. Raises
+        ValueError if the encoding has no room for the offset."""
 
     def recall(self, instr: Instr, distance: int) -> Instr:
         """Return the direct call with another distance to its callee: words relative to the next instruction."""

@@ -6,10 +6,11 @@ from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.isa.table.fields import RZ
-from binalloc.isa.table.opcodes import FORM_IMM, SPECIAL_REGISTERS, WIDTHS
+from binalloc.isa.table.opcodes import FORM_IMM, ICMPS, SPECIAL_REGISTERS, WIDTHS
 
 _WORD = WIDTHS.index("32")  # value of the field `width`: 32 bits
 _XOR = 0xF0 ^ 0xCC  # table of LOP3 for the exclusive or of its first two operands
+_LESS = ICMPS.index("LT")
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
 
 
@@ -72,6 +73,36 @@ def exchange(one: int, other: int) -> tuple[Instr, ...]:
 def stop() -> Instr:
     """Return the end of the thread."""
     return make("EXIT")
+
+
+def add(target: int, one: int, other: int, guard: Guard = ALWAYS) -> Instr:
+    """Return an instruction: target = one + other, 32 bits."""
+    return make("IADD3", rd=target, ra=one, rb=other, rc=RZ, guard=guard)
+
+
+def plus(target: int, source: int, number: int) -> Instr:
+    """Return an instruction: target = source + number, 32 bits."""
+    return make("IADD3", form=FORM_IMM, rd=target, ra=source, imm=number & 0xFFFFFFFF, rc=RZ)
+
+
+def below(predicate: int, source: int, number: int) -> Instr:
+    """Return an instruction: the predicate is whether `source` is less than `number`, both unsigned."""
+    return make("ISETP", form=FORM_IMM, pd0=predicate, ra=source, imm=number, icmp=_LESS, u32cmp=1)
+
+
+def barrier() -> Instr:
+    """Return a barrier of the whole block."""
+    return make("BAR", barid=0, rb=RZ)
+
+
+def hold_shared(register: int, size: int) -> Instr:
+    """Return a barrier of the whole block at which it gets shared memory."""
+    return make("BAR.ALLOC", form=FORM_IMM, rd=register, imm=size)
+
+
+def free_shared(register: int) -> Instr:
+    """Return a barrier of the whole block at which it gives back what it holds."""
+    return make("BAR.FREE", ra=register)
 
 
 def nothing() -> Instr:

@@ -12,7 +12,7 @@ from binalloc.isa.interface.places import PRED, PREDICATES, REG
 from binalloc.isa.interface.view import ConstantRead, Memory, Ref, View
 from binalloc.isa.kinds import File, Flow, Space
 from binalloc.isa.table.faults import Faults, faults
-from binalloc.isa.table.fields import PT, RZ
+from binalloc.isa.table.fields import FIELDS, PT, RZ
 from binalloc.isa.table.opcodes import (
     ATOMIC_BYTES,
     ATOMIC_OPS,
@@ -261,6 +261,14 @@ def links(instr: Instr) -> dict[str, int]:
 def relink(instr: Instr, offsets: dict[str, int]) -> Instr:
     """Return the branch with other offsets: field -> words relative to its next instruction."""
     return rename(instr, offsets)
+
+
+def readdress(instr: Instr, base: int | None, offset: int) -> Instr:
+    """Return a memory access at another address. Raises ValueError if the encoding has no room for the offset."""
+    field = FIELDS["moff"]
+    if not field.minimum <= offset <= field.maximum:
+        raise ValueError(f"{offset} is not an offset")
+    return rename(instr, {"ra": RZ if base is None else base, "moff": offset})
 
 
 def recall(instr: Instr, distance: int) -> Instr:

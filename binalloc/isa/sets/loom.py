@@ -31,6 +31,7 @@ class Loom:
         frame_reach=FIELDS["moff"].maximum - WORD + 1,
         slot_base="SR_SLOTBASE",
         shared_size="SR_TOTAL_SMEM",
+        shared_window="SR_SHARED_WINDOW",
         lane_registers=frozenset(
             (
                 "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_LANEID", "SR_SLOTBASE", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK",
@@ -55,6 +56,7 @@ class Loom:
     rename = staticmethod(views.rename)
     links = staticmethod(views.links)
     relink = staticmethod(views.relink)
+    readdress = staticmethod(views.readdress)
     recall = staticmethod(views.recall)
 
     register_copy = staticmethod(recognise.register_copy)

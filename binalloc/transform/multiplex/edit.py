@@ -1,0 +1,110 @@
+"""A function is edited here: words are replaced by several, and code is inserted between words or on one way alone.
+
+Needs a function; leaves another with its branches relinked, and says from which word each new one comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from binalloc.isa.instruction import Function, Instr, Module
+from binalloc.isa.kinds import Flow
+from binalloc.isa.sets.table import set_of
+from binalloc.transform.rewrite.code_space import place
+
+
+def in_place(module: Module, made: Function, origin: list[int]) -> Module:
+    """Return the module with a function in place of the one of its name, and all calls where their callees are now.
+
+    origin: for each word of the new function the old one, -1 for inserted ones. Functions that may be called by address
+    keep theirs where they can (`code_space`).
+    """
+    callees = {fn.name: {k: callee.name for k, callee in module.callees(fn).items()} for fn in module}
+    called = {name: dict(found) for name, found in callees.items()}
+    called[made.name] = {
+        k: callees[made.name][old] for k, old in enumerate(origin) if old in callees[made.name]
+    }  # fmt: skip
+    functions = [made if fn.name == made.name else replace(fn, instrs=list(fn.instrs)) for fn in module]
+    out = replace(module, functions=functions)
+    place(module, out, {fn.name for fn in module if fn.name != made.name})
+    start = {fn.name: fn.address for fn in out}
+    for fn in out:
+        for k, callee in called[fn.name].items():
+            fn.instrs[k] = set_of(fn.instrs[k]).recall(fn.instrs[k], start[callee] - fn.address - k - 1)
+    return out
+
+
+@dataclass
+class Edit:
+    """An edit collects the changes of a function, all by words of the old one."""
+
+    fn: Function
+    #: in front of a word on all ways: branches to the word, and reconvergence at it, come to this code first
+    before: dict[int, list[Instr]] = field(default_factory=dict)
+    #: the same on the way from a branch (the first word) alone
+    between: dict[tuple[int, int], list[Instr]] = field(default_factory=dict)
+    replaced: dict[int, Instr] = field(default_factory=dict)  #: other words in place of old ones
+    removed: set[int] = field(default_factory=set)
+
+    def insert(self, word: int, source: int | None, code: list[Instr]) -> None:
+        """Insert code in front of a word, behind what has been inserted there. source: the branch, None for all
+        ways."""
+        if source is None:
+            self.before.setdefault(word, []).extend(code)
+        else:
+            self.between.setdefault((source, word), []).extend(code)
+
+    def done(self) -> tuple[Function, list[int]]:
+        """Return the function after all changes, and for each of its words the old one, -1 for inserted ones."""
+        return _Writer(self).run()
+
+
+class _Writer:
+    """The writer lays out an edited function: the old words in order, then the code of ways that are jumped to."""
+
+    def __init__(self, edit: Edit) -> None:
+        self.edit, self.fn = edit, edit.fn
+        self.lines: list[tuple[Instr, int]] = []  #: word, and the old one or -1
+        self.place: list[int] = []  #: by old word where its inserted code begins
+        self.itself: list[int] = []  #: by old word its new place, or that of what follows if it is removed
+        self.aside: dict[tuple[int, int], int] = {}  #: where the code of a way is that is jumped to
+
+    def run(self) -> tuple[Function, list[int]]:
+        count = len(self.fn.instrs)
+        for word, instr in enumerate(self.fn.instrs):
+            self.place.append(len(self.lines))
+            self.lines += [(new, -1) for new in self.edit.before.get(word, ())]
+            self.itself.append(len(self.lines))
+            if word not in self.edit.removed:
+                self.lines.append((self.edit.replaced.get(word, instr), word))
+            if (word, word + 1) in self.edit.between:  # the way that falls through; a jump goes round it
+                self.lines += [(new, -1) for new in self.edit.between[word, word + 1]]
+        self.place.append(len(self.lines))
+        for (source, target), code in sorted(self.edit.between.items()):
+            if target != source + 1 or self._jumps_to(source) == target:
+                self.aside[source, target] = len(self.lines)
+                self.lines += [(new, -1) for new in code]
+                jump = set_of(self.fn.instrs[source]).build.jump()
+                self.lines.append((self._linked(jump, len(self.lines), {"target": self.place[target]}), -1))
+        instrs = [self._relinked(instr, at, old) for at, (instr, old) in enumerate(self.lines)]
+        lines = {self.place[word]: line for word, line in sorted(self.fn.lines.items()) if word <= count}
+        labels = {self.place[word]: name for word, name in sorted(self.fn.labels.items())}
+        return replace(self.fn, instrs=instrs, lines=lines, labels=labels), [old for _, old in self.lines]
+
+    def _jumps_to(self, word: int) -> int:
+        """Return where a branch goes if it is taken, -1 for other instructions."""
+        return self.fn.target(word) if self.fn.instrs[word].control == Flow.BRANCH else -1
+
+    def _relinked(self, instr: Instr, at: int, old: int) -> Instr:
+        """Return a word with its links at the new places of what they name."""
+        if old < 0:
+            return instr
+        links = set_of(instr).links(instr)
+        targets = {name: self.place[old + 1 + distance] for name, distance in links.items()}
+        aside = self.aside.get((old, self._jumps_to(old)))
+        if aside is not None:
+            targets[next(iter(links))] = aside  # the jump's own
+        return self._linked(instr, at, targets)
+
+    def _linked(self, instr: Instr, at: int, targets: dict[str, int]) -> Instr:
+        return set_of(instr).relink(instr, {name: to - at - 1 for name, to in targets.items()}) if targets else instr

@@ -1,0 +1,219 @@
+"""This module lets a kernel's blocks get their shared memory as they run (multiplex paper, section 5: HW).
+
+Needs a laid-out module; leaves another, in front of allocation. Every access region begins with BAR.ALLOC and ends with
+BAR.FREE. Each takes the place of a barrier of the original beside it, as in Figure 8. Accesses to the public part go to
+where BAR.ALLOC says; the private part, common bytes, keeps only the room that it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from binalloc.analysis.locations import location
+from binalloc.analysis.program import FunctionAnalysis, analyse
+from binalloc.analysis.ranges.versions import Version
+from binalloc.analysis.shared.common import whole
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.reach import Reached
+from binalloc.analysis.shared.regions import Bound, Region
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Function, Instr, Module, Origin
+from binalloc.isa.interface.places import PRED, PREDICATES
+from binalloc.isa.interface.view import ALWAYS
+from binalloc.isa.kinds import Flow, Space
+from binalloc.transform.multiplex.edit import Edit, in_place
+from binalloc.transform.multiplex.parts import Parts, divide
+
+
+@dataclass
+class Multiplexed:
+    """A multiplexed module lets blocks of one kernel share memory in turns."""
+
+    module: Module
+    regions: list[Region]  #: the kernel's access regions, in words of the original
+    parts: Parts
+
+
+def get_as_they_run(module: Module, kernel: str, block: Three) -> Multiplexed:
+    """Return the module with a kernel whose blocks get their shared memory as they run.
+
+    block: threads of a block along each axis. Raises Refused where the kernel uses no shared memory in regions, where
+    addresses of shared memory leave what is known of them, and where registers do not suffice.
+    """
+    program = analyse(module, kernel)
+    require_plain(module, kernel)
+    memory, regions, parts = divide(shared_memory(program, block))
+    if parts is None:
+        raise Refused("no block waits for shared memory", place=kernel, found="no region that stores to it",
+                      expected="at least one access region", remedy="inspect --shared shows the regions")  # fmt: skip
+    _require_known(memory)
+    work = _Public(memory, regions, parts)
+    fn, index = work.run()
+    info = replace(fn.info, shared_bytes=parts.private, registers=max(fn.info.registers, work.next), machine="")
+    variables = [
+        replace(v, offset=parts.private_address(v.offset))
+        for v in fn.shared if v.offset + v.size <= parts.first or parts.high <= v.offset
+    ]  # fmt: skip
+    made = replace(fn, info=info, shared=variables, origin=Origin(kernel, index))
+    return Multiplexed(in_place(module, made, index), regions, parts)
+
+
+def require_plain(module: Module, kernel: str) -> None:
+    """Refuse a kernel that already has slots, or shared memory that its blocks get as they run."""
+    fn = module.function(kernel)
+    if fn.info.slots:
+        raise Refused("the kernel has slots in shared memory already", place=kernel,
+                      found=f"{fn.info.slots} slots per thread", expected="none",
+                      remedy="Multiplex the kernel first, then rewrite it.")  # fmt: skip
+    for word, instr in enumerate(fn.instrs):
+        if instr.control in (Flow.ALLOC, Flow.FREE):
+            raise Refused("the kernel's blocks get shared memory as they run already", place=f"{kernel}+{word}",
+                          found=instr.name, expected="static shared memory")  # fmt: skip
+
+
+def _require_known(memory: SharedMemory) -> None:
+    """Refuse accesses that another address cannot be given to."""
+    isa, kernel = memory.program.isa, memory.program.graph.kernel
+    for access in memory.reach.accesses:
+        name, word = access.place
+        if access.may and name != kernel:
+            raise Refused("a function accesses shared memory for the kernel", place=f"{name}+{word}",
+                          found=f"a {access.memory.access} in {name}", expected="accesses in the kernel itself",
+                          remedy="Inline the function.")  # fmt: skip
+        if access.memory.space == Space.GENERIC:
+            raise Refused("a generic access may go to shared memory", place=f"{name}+{word}",
+                          found="an address of which nothing is known", expected="accesses to one memory",
+                          remedy="Say in the source that the pointer is to global memory (__isGlobal).")  # fmt: skip
+    for name, f in memory.program.functions.items():
+        for word, seen in enumerate(f.cfg.views):
+            register = isa.special_register(seen.instr)
+            if register is not None and register in (isa.limits.shared_size, isa.limits.shared_window):
+                raise Refused("the code asks where its shared memory lies", place=f"{name}+{word}", found=register,
+                              expected="addresses that only accesses use")  # fmt: skip
+
+
+class _Public:
+    """This pass edits one kernel."""
+
+    def __init__(self, memory: SharedMemory, regions: list[Region], parts: Parts) -> None:
+        self.memory, self.regions, self.parts = memory, regions, parts
+        self.f: FunctionAnalysis = memory.program.kernel
+        self.isa = memory.program.isa
+        self.edit = Edit(self.f.fn)
+        every = [instr for f in memory.program.functions.values() for instr in f.fn.instrs]
+        self.base = self.isa.highest_register(every) + 1  #: register with what BAR.ALLOC gave
+        self.next = self.base + 1
+        self.sums: dict[tuple[int, Version], int] = {}  #: registers with an address in the public part
+
+    def run(self) -> tuple[Function, list[int]]:
+        for region in self.regions:
+            for bound in region.ends:
+                self._bound(bound, self.isa.build.free_shared(self.base), bound.word)
+        for region in self.regions:
+            for bound in region.begins:
+                self._bound(bound, self.isa.build.hold_shared(self.base, self.parts.public), bound.word - 1)
+        for access in self.memory.reach.accesses:
+            if access.may:
+                self._access(access)
+        return self.edit.done()
+
+    def _bound(self, bound: Bound, instr: Instr, beside: int) -> None:
+        """Insert a barrier at a bound; a barrier of the original directly beside it goes."""
+        cfg = self.f.cfg
+        source = None if bound.source is None else cfg.blocks[bound.source].end - 1
+        self.edit.insert(bound.word, source, [instr])
+        near = source is None and cfg.block_of[beside] == cfg.block_of[bound.word]
+        held = any(start <= beside < end for region in self.regions for start, end in region.spans)
+        if near and not held and self._replaceable(beside):
+            self.edit.removed.add(beside)
+
+    def _replaceable(self, word: int) -> bool:
+        """Return whether a word is a plain barrier of all threads of the block that run."""
+        for site in self.memory.barriers:
+            if site.place == (self.f.name, word):
+                plain = whole(site) and site.barrier.number == 0 and not site.barrier.combines
+                return plain and self.f.cfg.views[word].guard is None
+        return False
+
+    def _access(self, access: Reached) -> None:
+        """Give an access its new address."""
+        word, memory = access.place.word, access.memory
+        common = self.memory.common.bytes
+        if not access.may & ~common:
+            base = None if memory.base is None else memory.base.index
+            moved = self.parts.moved if access.low >= self.parts.high else 0
+            self.edit.replaced[word] = self.isa.readdress(self.f.fn.instrs[word], base, memory.offset - moved)
+        elif access.may & common:
+            self._either(access)
+        else:
+            register = self.base if memory.base is None else self._sum(word, memory.base.index)
+            offset = memory.offset - self.parts.low
+            self.edit.replaced[word] = self.isa.readdress(self.f.fn.instrs[word], register, offset)
+
+    def _sum(self, word: int, index: int) -> int:
+        """Return a register with an address register's value plus what BAR.ALLOC gave, for the words of a block."""
+        web = next(w for (i, k, u), w in self.f.webs.web_of_use.items() if i == word and self._is_base(word, k))
+        version = self.memory.ranges.functions[self.f.name].versions.before(word, web)
+        key = (self.f.cfg.block_of[word], version)
+        guard = self.f.cfg.views[word].guard
+        if guard is None and key in self.sums:
+            return self.sums[key]
+        register = self._new()
+        self.edit.insert(word, None, [self.isa.build.add(register, index, self.base, guard or ALWAYS)])
+        if guard is None:
+            self.sums[key] = register
+        return register
+
+    def _is_base(self, word: int, k: int) -> bool:
+        seen = self.f.cfg.views[word]
+        assert seen.memory is not None
+        assert seen.memory.base is not None
+        return seen.uses[k].field == seen.memory.base.field
+
+    def _new(self) -> int:
+        """Return a register that nothing uses yet."""
+        register = self.next
+        self.next += 1
+        if register >= self.isa.limits.zero:
+            raise Refused("the kernel has too many registers", place=self.f.name,
+                          found=f"{register} registers without those for addresses", expected=f"fewer than {register}",
+                          remedy="Rewrite it for fewer registers first.")  # fmt: skip
+        return register
+
+    def _either(self, access: Reached) -> None:
+        """Let an access to either part choose as it runs: the address decides.
+
+        Its register gets what is to be added in the public part, and where that does not hold, in the private one.
+        """
+        word, memory, build, parts = access.place.word, access.memory, self.isa.build, self.parts
+        guard, base = self.f.cfg.views[word].guard, memory.base
+        assert base is not None
+        if parts.first % memory.size or parts.high % memory.size or guard is not None:
+            raise Refused("an access may go to both parts of shared memory", place=f"{self.f.name}+{word}",
+                          found=f"{memory.size} bytes" + (" under a guard" if guard else ""),
+                          expected="an address that is known to be in one part")  # fmt: skip
+        inside, behind = self._free_predicates(word)
+        place, added = self._new(), self._new()
+        code = [
+            build.plus(place, base.index, memory.offset - parts.first),
+            build.below(inside, place, parts.high - parts.first),
+            build.plus(place, base.index, memory.offset),
+            build.below(behind, place, parts.high),
+            build.plus(added, self.isa.limits.zero, parts.low - parts.moved),
+            build.plus(place, self.isa.limits.zero, parts.low),
+            build.copy(added, place, (behind, False)),
+            build.copy(added, self.base, (inside, False)),
+            build.add(place, base.index, added),
+        ]
+        self.edit.insert(word, None, code)
+        offset = memory.offset - parts.low
+        self.edit.replaced[word] = self.isa.readdress(self.f.fn.instrs[word], place, offset)
+
+    def _free_predicates(self, word: int) -> list[int]:
+        """Return two predicates that hold nothing at a word."""
+        live = self.f.live.before[word] | self.f.live.after[word]
+        free = [p for p in range(PREDICATES) if not live >> location(PRED, p) & 1]
+        if len(free) < 2:
+            raise Refused("an access to either part of shared memory needs predicates", place=f"{self.f.name}+{word}",
+                          found=f"{len(free)} that are free", expected="two")  # fmt: skip
+        return free[:2]
