@@ -59,8 +59,8 @@ def access_regions(memory: SharedMemory) -> list[Region]:
     free = [
         not (piece.event or piece.ways or held[n]) and together[piece.block] for n, piece in enumerate(found.all)
     ]
-    regions = []
-    for group in _connected(found, free):
+    regions, joins = [], _closed(found, free, together)
+    for group in _connected(found, free, joins):
         if any(found.all[n].accesses for n in group):
             regions.append(_region(found, free, _with_ways(found, free, group)))
     ends = early_ends(memory.scopes)
@@ -70,8 +70,29 @@ def access_regions(memory: SharedMemory) -> list[Region]:
     return sorted(regions, key=lambda region: region.spans)
 
 
-def _connected(found: Pieces, free: list[bool]) -> list[list[int]]:
-    """Return the groups of pieces that hang together without free ones between them."""
+def _closed(found: Pieces, free: list[bool], together: list[bool]) -> list[int]:
+    """Return the free pieces in which ways meet that threads come one by one. Whatever else leads there is no longer
+    free: a region can only end where all its threads have come together, on all ways."""
+    joins: list[int] = []
+    changed = True
+    while changed:
+        changed = False
+        joins = [
+            n for n, piece in enumerate(found.all)
+            if free[n] and any(not free[p] and not together[found.all[p].block] for p in piece.preds)
+        ]  # fmt: skip
+        for p in {p for n in joins for p in found.all[n].preds if free[p]}:
+            free[p] = False
+            changed = True
+    return joins
+
+
+def _connected(found: Pieces, free: list[bool], joins: list[int]) -> list[list[int]]:
+    """Return the groups of pieces that hang together without free ones between them, or lead to the same join."""
+    beside: dict[int, list[int]] = {}
+    for n in joins:
+        for p in found.all[n].preds:
+            beside.setdefault(p, []).extend(found.all[n].preds)
     seen, groups = [*free], []
     for n in range(len(found.all)):
         if seen[n]:
@@ -81,7 +102,7 @@ def _connected(found: Pieces, free: list[bool]) -> list[list[int]]:
         while work:
             at = work.pop()
             group.append(at)
-            for other in (*found.all[at].succs, *found.all[at].preds):
+            for other in (*found.all[at].succs, *found.all[at].preds, *beside.get(at, ())):
                 if not seen[other]:
                     seen[other] = True
                     work.append(other)
@@ -125,10 +146,13 @@ def _region(found: Pieces, free: list[bool], group: list[int]) -> Region:
 def _bounds(found: Pieces, steps: set[Step]) -> list[Bound]:
     """Return the bounds at some steps from piece to piece, in order of words. Where a step is taken in any case, its
     bound is in front of the block's last word, or in front of the next block's first."""
-    bounds = set()
+    bounds, cfg = set(), found.cfg
     for before, behind in steps:
         one, other = found.all[before], found.all[behind]
-        if (behind == before + 1 and one.block == other.block) or all((p, behind) in steps for p in other.preds):
+        if other.start == cfg.blocks[other.block].end:  # behind the last word of a block that falls through
+            alone = len(cfg.preds[cfg.block_of[other.start]]) == 1
+            bounds.add(Bound(other.start, None if alone else other.block))
+        elif (behind == before + 1 and one.block == other.block) or all((p, behind) in steps for p in other.preds):
             bounds.add(Bound(other.start, None))
         elif one.end > one.start and all((before, s) in steps for s in one.succs):
             bounds.add(Bound(one.end - 1, None))

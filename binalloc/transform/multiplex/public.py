@@ -103,7 +103,7 @@ class _Public:
         every = [instr for f in memory.program.functions.values() for instr in f.fn.instrs]
         self.base = self.isa.highest_register(every) + 1  #: register with what BAR.ALLOC gave
         self.next = self.base + 1
-        #: by region, basic block and version of an address register: the one with the address in the public part
+        #: by last begin of a region, basic block and version of an address register: the address in the public part
         self.sums: dict[tuple[int, int, Version], int] = {}
 
     def run(self) -> tuple[Function, list[int]]:
@@ -152,12 +152,15 @@ class _Public:
             self.edit.replaced[word] = self.isa.readdress(self.f.fn.instrs[word], register, offset)
 
     def _sum(self, word: int, index: int) -> int:
-        """Return a register with an address register's value plus what BAR.ALLOC gave, for the accesses of a region in a
-        basic block: the next region gets another address."""
+        """Return a register with an address register's value plus what BAR.ALLOC gave.
+
+        Accesses of a basic block share it, up to where a region begins: it gets another address.
+        """
         web = next(w for (i, k, u), w in self.f.webs.web_of_use.items() if i == word and self._is_base(word, k))
         version = self.memory.ranges.functions[self.f.name].versions.before(word, web)
-        region = next(k for k, r in enumerate(self.regions) if any(start <= word < end for start, end in r.spans))
-        key = (region, self.f.cfg.block_of[word], version)
+        block = self.f.cfg.block_of[word]
+        begun = max((b.word for r in self.regions for b in r.begins if b.word <= word), default=0)
+        key = (max(begun, self.f.cfg.blocks[block].start), block, version)
         guard = self.f.cfg.views[word].guard
         if guard is None and key in self.sums:
             return self.sums[key]
