@@ -124,8 +124,7 @@ class _Public:
         source = None if bound.source is None else cfg.blocks[bound.source].end - 1
         self.edit.insert(bound.word, source, [instr])
         near = source is None and cfg.block_of[beside] == cfg.block_of[bound.word]
-        held = any(start <= beside < end for region in self.regions for start, end in region.spans)
-        if near and not held and self._replaceable(beside):
+        if near and self._replaceable(beside):
             self.edit.removed.add(beside)
 
     def _replaceable(self, word: int) -> bool:

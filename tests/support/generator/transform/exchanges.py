@@ -1,8 +1,8 @@
 """Random kernels whose threads exchange words through shared memory: in phases, loops, branches, with common words.
 
 Every program is free of races, and of reads of words that were not written: a barrier of all threads lies between a
-store and another thread's access, and each array is filled before it is used. Threads of a block may end early, together
-or one by one; those left then only use words of their own.
+store and another thread's access, and each array is filled before it is used. Threads of a block may end early,
+together or one by one; those left then only use words of their own.
 """
 
 from __future__ import annotations

@@ -113,6 +113,8 @@ ONE = EXCHANGE.replace("^", "")
     # a branch at which threads part belongs to it, up to where they meet
     ("NOP\n@P0 BRA on, on\nSTS.32 [R1], R0\non:\nNOP", [[(1, 3)]]),
     ("@P1 BRA on, on\nSTS.32 [R1], R0\non:\nNOP", [[(1, 2)]]),
+    # ... which may be further down than where their ways do
+    ("NOP\n@P0 BRA on, far\nSTS.32 [R1], R0\non:\nNOP\nfar:\nNOP", [[(1, 4)]]),
     # a loop holds nothing from round to round
     (f"head:\n{ONE}BAR.SYNC 0\n@P1 BRA head, on\non:", [[(0, 3)]]),
     ("head:\nLDS.32 R5, [R1]\nSTS.32 [R1], R0\n@P1 BRA head, on\non:", [[(0, 3)]]),
