@@ -42,6 +42,7 @@ class SetLimits:
     sizes: Mapping[str, int] = field(default_factory=dict)
     lane: str = ""  #: name of the special register with a thread's number in its warp
     warp: str = ""  #: name of the special register with a warp's number in its block
+    warps: str = ""  #: name of the special register with the warps of a block
 
     def allocatable(self, count: int) -> int:
         """Return the registers that a budget of `count` leaves for values, as a bitset."""
@@ -86,11 +87,32 @@ class Builder(Protocol):
     def exchange(self, one: int, other: int) -> tuple[Instr, ...]:
         """Return three exclusive ors that exchange the contents of two different registers, without a third one."""
 
-    def stop(self) -> Instr:
+    def stop(self, guard: Guard = ALWAYS) -> Instr:
         """Return the end of the thread."""
 
     def add(self, target: int, one: int, other: int, guard: Guard = ALWAYS) -> Instr:
         """Return an instruction: target = one + other, 32 bits."""
+
+    def multiply_add(self, target: int, one: int, factor: int, other: int, guard: Guard = ALWAYS) -> Instr:
+        """Return an instruction: target = one times factor + other, 32 bits. `other` may be the zero register."""
+
+    def shift_right(self, target: int, source: int, count: int) -> Instr:
+        """Return an instruction: target = source shifted to the right, zeros behind it."""
+
+    def number(self, target: int, value: int, guard: Guard = ALWAYS) -> Instr:
+        """Return an instruction: target = value."""
+
+    def parameter(self, target: int, offset: int, guard: Guard = ALWAYS) -> Instr:
+        """Return an instruction: target = the word at a byte of the kernel's parameters."""
+
+    def special(self, target: int, name: str) -> Instr:
+        """Return an instruction: target = a special register."""
+
+    def less(self, predicate: int, one: int, other: int) -> Instr:
+        """Return an instruction: the predicate is whether `one` is less than `other`, both unsigned."""
+
+    def same(self, predicate: int, one: int, other: int) -> Instr:
+        """Return an instruction: the predicate is whether two registers are equal."""
 
     def plus(self, target: int, source: int, number: int) -> Instr:
         """Return an instruction: target = source + number, 32 bits. `source` may be the zero register."""
@@ -98,7 +120,7 @@ class Builder(Protocol):
     def below(self, predicate: int, source: int, number: int) -> Instr:
         """Return an instruction: the predicate is whether `source` is less than `number`, both unsigned."""
 
-    def barrier(self) -> Instr:
+    def barrier(self, guard: Guard = ALWAYS) -> Instr:
         """Return a barrier of the whole block."""
 
     def hold_shared(self, register: int, size: int) -> Instr:

@@ -6,10 +6,12 @@ from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.isa.table.fields import RZ
-from binalloc.isa.table.opcodes import FORM_IMM, ICMPS, SPECIAL_REGISTERS, WIDTHS
+from binalloc.isa.table.opcodes import FORM_CONST, FORM_IMM, ICMPS, MODIFIERS, SPECIAL_REGISTERS, WIDTHS
 
 _WORD = WIDTHS.index("32")  # value of the field `width`: 32 bits
 _XOR = 0xF0 ^ 0xCC  # table of LOP3 for the exclusive or of its first two operands
+_WHOLE = 0xFFFFFFFF  # mask of an immediate
+_RIGHT = MODIFIERS["dir"].values.index("R")
 _LESS = ICMPS.index("LT")
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
 
@@ -70,14 +72,49 @@ def exchange(one: int, other: int) -> tuple[Instr, ...]:
     return tuple(make("LOP3", rd=rd, ra=ra, rb=rb, rc=RZ, lut=_XOR) for rd, ra, rb in pairs)
 
 
-def stop() -> Instr:
+def stop(guard: Guard = ALWAYS) -> Instr:
     """Return the end of the thread."""
-    return make("EXIT")
+    return make("EXIT", guard=guard)
 
 
 def add(target: int, one: int, other: int, guard: Guard = ALWAYS) -> Instr:
     """Return an instruction: target = one + other, 32 bits."""
     return make("IADD3", rd=target, ra=one, rb=other, rc=RZ, guard=guard)
+
+
+def multiply_add(target: int, one: int, factor: int, other: int, guard: Guard = ALWAYS) -> Instr:
+    """Return an instruction: target = one times factor + other, 32 bits."""
+    return make("IMAD", form=FORM_IMM, rd=target, ra=one, imm=factor & _WHOLE, rc=other, guard=guard)
+
+
+def shift_right(target: int, source: int, count: int) -> Instr:
+    """Return an instruction: target = source shifted to the right, zeros behind it."""
+    return make("SHF", form=FORM_IMM, rd=target, ra=RZ, imm=count, rc=source, dir=_RIGHT, hi=1)
+
+
+def number(target: int, value: int, guard: Guard = ALWAYS) -> Instr:
+    """Return an instruction: target = value."""
+    return make("MOV", form=FORM_IMM, rd=target, imm=value & _WHOLE, guard=guard)
+
+
+def parameter(target: int, offset: int, guard: Guard = ALWAYS) -> Instr:
+    """Return an instruction: target = the word at a byte of the kernel's parameters."""
+    return make("MOV", form=FORM_CONST, rd=target, cbank=0, coff=offset, guard=guard)
+
+
+def special(target: int, name: str) -> Instr:
+    """Return an instruction: target = a special register."""
+    return make("S2R", rd=target, sreg=SPECIAL_REGISTERS.index(name))
+
+
+def less(predicate: int, one: int, other: int) -> Instr:
+    """Return an instruction: the predicate is whether `one` is less than `other`, both unsigned."""
+    return make("ISETP", pd0=predicate, ra=one, rb=other, icmp=_LESS, u32cmp=1)
+
+
+def same(predicate: int, one: int, other: int) -> Instr:
+    """Return an instruction: the predicate is whether two registers are equal."""
+    return make("ISETP", pd0=predicate, ra=one, rb=other, icmp=ICMPS.index("EQ"))
 
 
 def plus(target: int, source: int, number: int) -> Instr:
@@ -90,9 +127,9 @@ def below(predicate: int, source: int, number: int) -> Instr:
     return make("ISETP", form=FORM_IMM, pd0=predicate, ra=source, imm=number, icmp=_LESS, u32cmp=1)
 
 
-def barrier() -> Instr:
+def barrier(guard: Guard = ALWAYS) -> Instr:
     """Return a barrier of the whole block."""
-    return make("BAR", barid=0, rb=RZ)
+    return make("BAR", barid=0, rb=RZ, guard=guard)
 
 
 def hold_shared(register: int, size: int) -> Instr:

@@ -44,6 +44,7 @@ class Loom:
         sizes=_along_axes("NTID", "NCTAID"),
         lane="SR_LANEID",
         warp="SR_WARPID",
+        warps="SR_NWARPID",
     )
     build: Builder = build
 

@@ -5,6 +5,7 @@ Needs a function; leaves another with its branches relinked, and says from which
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from binalloc.isa.instruction import Function, Instr, Module
@@ -34,25 +35,42 @@ def in_place(module: Module, made: Function, origin: list[int]) -> Module:
     return out
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line is an inserted word."""
+
+    instr: Instr
+    label: str = ""  #: a name of the place in front of it
+    #: by link of the branch the label, or the old word, that it leads to
+    to: tuple[tuple[str, str | int], ...] = ()
+
+
 @dataclass
 class Edit:
     """An edit collects the changes of a function, all by words of the old one."""
 
     fn: Function
     #: in front of a word on all ways: branches to the word, and reconvergence at it, come to this code first
-    before: dict[int, list[Instr]] = field(default_factory=dict)
+    before: dict[int, list[Line]] = field(default_factory=dict)
     #: the same on the way from a branch (the first word) alone
-    between: dict[tuple[int, int], list[Instr]] = field(default_factory=dict)
+    between: dict[tuple[int, int], list[Line]] = field(default_factory=dict)
+    after: dict[int, list[Line]] = field(default_factory=dict)  #: directly behind a word
     replaced: dict[int, Instr] = field(default_factory=dict)  #: other words in place of old ones
     removed: set[int] = field(default_factory=set)
 
-    def insert(self, word: int, source: int | None, code: list[Instr]) -> None:
+    def insert(self, word: int, source: int | None, code: Sequence[Instr | Line]) -> None:
         """Insert code in front of a word, behind what has been inserted there. source: the branch, None for all
         ways."""
+        lines = [each if isinstance(each, Line) else Line(each) for each in code]
         if source is None:
-            self.before.setdefault(word, []).extend(code)
+            self.before.setdefault(word, []).extend(lines)
         else:
-            self.between.setdefault((source, word), []).extend(code)
+            self.between.setdefault((source, word), []).extend(lines)
+
+    def behind(self, word: int, code: Sequence[Instr | Line]) -> None:
+        """Insert code directly behind a word, which is no branch: nothing comes between the two."""
+        lines = [each if isinstance(each, Line) else Line(each) for each in code]
+        self.after.setdefault(word, []).extend(lines)
 
     def done(self) -> tuple[Function, list[int]]:
         """Return the function after all changes, and for each of its words the old one, -1 for inserted ones."""
@@ -64,47 +82,56 @@ class _Writer:
 
     def __init__(self, edit: Edit) -> None:
         self.edit, self.fn = edit, edit.fn
-        self.lines: list[tuple[Instr, int]] = []  #: word, and the old one or -1
+        self.lines: list[tuple[Line, int]] = []  #: word, and the old one or -1
         self.place: list[int] = []  #: by old word where its inserted code begins
-        self.itself: list[int] = []  #: by old word its new place, or that of what follows if it is removed
+        self.labels: dict[str, int] = {}
         self.aside: dict[tuple[int, int], int] = {}  #: where the code of a way is that is jumped to
 
     def run(self) -> tuple[Function, list[int]]:
-        count = len(self.fn.instrs)
         for word, instr in enumerate(self.fn.instrs):
             self.place.append(len(self.lines))
-            self.lines += [(new, -1) for new in self.edit.before.get(word, ())]
-            self.itself.append(len(self.lines))
+            self._add(self.edit.before.get(word, ()))
             if word not in self.edit.removed:
-                self.lines.append((self.edit.replaced.get(word, instr), word))
-            if (word, word + 1) in self.edit.between:  # the way that falls through; a jump goes round it
-                self.lines += [(new, -1) for new in self.edit.between[word, word + 1]]
+                self.lines.append((Line(self.edit.replaced.get(word, instr)), word))
+            self._add(self.edit.after.get(word, ()))
+            if (word, word + 1) in self.edit.between:  # the way that falls through; other jumps go round it
+                if self._jumps_to(word) == word + 1:
+                    self.aside[word, word + 1] = len(self.lines)
+                self._add(self.edit.between[word, word + 1])
         self.place.append(len(self.lines))
         for (source, target), code in sorted(self.edit.between.items()):
-            if target != source + 1 or self._jumps_to(source) == target:
+            if target != source + 1:
                 self.aside[source, target] = len(self.lines)
-                self.lines += [(new, -1) for new in code]
                 jump = set_of(self.fn.instrs[source]).build.jump()
-                self.lines.append((self._linked(jump, len(self.lines), {"target": self.place[target]}), -1))
-        instrs = [self._relinked(instr, at, old) for at, (instr, old) in enumerate(self.lines)]
-        lines = {self.place[word]: line for word, line in sorted(self.fn.lines.items()) if word <= count}
+                self._add([*code, Line(jump, to=((_link(jump), target),))])
+        instrs = [self._linked(line, at, old) for at, (line, old) in enumerate(self.lines)]
+        lines = {self.place[word]: line for word, line in sorted(self.fn.lines.items())}
         labels = {self.place[word]: name for word, name in sorted(self.fn.labels.items())}
         return replace(self.fn, instrs=instrs, lines=lines, labels=labels), [old for _, old in self.lines]
+
+    def _add(self, code: Sequence[Line]) -> None:
+        for line in code:
+            if line.label:
+                self.labels[line.label] = len(self.lines)
+            self.lines.append((line, -1))
 
     def _jumps_to(self, word: int) -> int:
         """Return where a branch goes if it is taken, -1 for other instructions."""
         return self.fn.target(word) if self.fn.instrs[word].control == Flow.BRANCH else -1
 
-    def _relinked(self, instr: Instr, at: int, old: int) -> Instr:
+    def _linked(self, line: Line, at: int, old: int) -> Instr:
         """Return a word with its links at the new places of what they name."""
+        isa = set_of(line.instr)
         if old < 0:
-            return instr
-        links = set_of(instr).links(instr)
-        targets = {name: self.place[old + 1 + distance] for name, distance in links.items()}
-        aside = self.aside.get((old, self._jumps_to(old)))
-        if aside is not None:
-            targets[next(iter(links))] = aside  # the jump's own
-        return self._linked(instr, at, targets)
+            targets = {n: self.labels[to] if isinstance(to, str) else self.place[to] for n, to in line.to}
+        else:
+            targets = {n: self.place[old + 1 + distance] for n, distance in isa.links(line.instr).items()}
+            aside = self.aside.get((old, self._jumps_to(old)))
+            if aside is not None:
+                targets[_link(line.instr)] = aside
+        return isa.relink(line.instr, {n: to - at - 1 for n, to in targets.items()}) if targets else line.instr
 
-    def _linked(self, instr: Instr, at: int, targets: dict[str, int]) -> Instr:
-        return set_of(instr).relink(instr, {name: to - at - 1 for name, to in targets.items()}) if targets else instr
+
+def _link(jump: Instr) -> str:
+    """Return the name of the link that says where a branch goes."""
+    return next(iter(set_of(jump).links(jump)))
