@@ -8,7 +8,7 @@ parameters so; the paper does not treat them apart).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,12 @@ class Common:
     stores: frozenset[Place]  #: the stores of them; they store nothing else
     #: loads of nothing but common bytes, of which each thread gets what the grid has in common
     loads: frozenset[Place]
+    #: those of the bytes that nobody loads before they are surely stored: it would do if one block stored them
+    settled: int
+
+    def only(self, bytes_: int) -> Common:
+        """Return what is known of some of the bytes, with the accesses of others left out."""
+        return replace(self, bytes=self.bytes & bytes_, settled=self.settled & bytes_)
 
 
 def common_bytes(reach: Reach, scopes: Uniformity, barriers: list[BarrierSite], surely: list[Bools]) -> Common:
@@ -53,7 +59,14 @@ def common_bytes(reach: Reach, scopes: Uniformity, barriers: list[BarrierSite], 
         and access.low == access.high and access.may and not access.may & ~found
         and all(_before(reach, store, access, barriers, surely) for store in written if store.may & access.may)
     }  # fmt: skip
-    return Common(found, frozenset(stores), frozenset(loads))
+    early = 0
+    for access in reach.accesses:
+        for store in written:
+            both = access.may & store.may
+            if both and access.reads:
+                inside = access.place.function == kernel.name
+                early |= 0 if inside and _before(reach, store, access, barriers, surely) else both
+    return Common(found, frozenset(stores), frozenset(loads), found & ~early)
 
 
 def _stores_the_same(access: Reached, reach: Reach, scopes: Uniformity) -> bool:

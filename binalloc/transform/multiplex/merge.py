@@ -1,4 +1,4 @@
-"""This module merges blocks: one block of the new kernel does the work of several of the original, its *virtual blocks*.
+"""This module merges blocks: one block of the new kernel does the work of several original ones, its *virtual blocks*.
 
 Needs a laid-out module; leaves edits of the kernel. (Multiplex paper, section 4.1: the identifier of a thread's virtual
 block is its index divided by the original size.) The virtual blocks are stacked along z, so that indices along x and y

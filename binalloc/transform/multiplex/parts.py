@@ -58,12 +58,7 @@ def divide(memory: SharedMemory) -> tuple[SharedMemory, list[Region], Parts | No
             low = first // _UNIT * _UNIT
             moved = (high - first) // _UNIT * _UNIT if memory.common.bytes else size
             return memory, regions, Parts(low, high, first, size, moved)
-        gone = {a.place for a in memory.reach.accesses if a.may & inside}
-        common = memory.common
-        left = replace(
-            common, bytes=common.bytes & ~inside, stores=common.stores - gone, loads=common.loads - gone
-        )  # fmt: skip
-        memory = replace(memory, common=left)
+        memory = replace(memory, common=memory.common.only(~inside))
 
 
 def _any(masks: list[int]) -> int:

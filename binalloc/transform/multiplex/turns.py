@@ -18,7 +18,7 @@ from binalloc.analysis.program import FunctionAnalysis, analyse
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
-from binalloc.analysis.shared.regions import Region, access_regions
+from binalloc.analysis.shared.regions import Bound, Region, access_regions
 from binalloc.analysis.shared.uniformity import Scope
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module, Origin
@@ -48,7 +48,7 @@ def take_turns(module: Module, kernel: str, block: Three, count: int, axis: int 
     require_plain(module, kernel)
     merge = Merge(count, block, axis)
     require_mergeable(program, merge)
-    memory = shared_memory(program, block)
+    memory = _with_one_copy(shared_memory(program, block))
     regions = access_regions(memory)
     if not regions:
         raise Refused("no block waits for shared memory", place=kernel, found="no access region",
@@ -57,6 +57,16 @@ def take_turns(module: Module, kernel: str, block: Three, count: int, axis: int 
     fn, index = work.run()
     made = replace(fn, info=work.merging.info(fn.info), origin=Origin(kernel, index))
     return Merged(in_place(module, made, index), merge, regions)
+
+
+def _with_one_copy(memory: SharedMemory) -> SharedMemory:
+    """Return the shared memory with those common bytes alone of which the first virtual block's copy serves all."""
+    guarded = 0
+    for access in memory.reach.accesses:
+        if access.place in memory.common.stores:
+            seen = memory.program.kernel.cfg.views[access.place.word]
+            guarded |= access.may if seen.guard is not None else 0
+    return replace(memory, common=memory.common.only(memory.common.settled & ~guarded))
 
 
 class _Turns:
@@ -68,20 +78,32 @@ class _Turns:
         self.isa = memory.program.isa
         self.edit = Edit(self.f.fn)
         every = [instr for f in memory.program.functions.values() for instr in f.fn.instrs]
+        #: basic blocks with a barrier, or where a region begins
+        self.busy = {self.f.cfg.block_of[site.place.word] for site in memory.barriers}
+        self.busy |= {self.f.cfg.block_of[bound.word] for region in regions for bound in region.begins}
         free = self.isa.highest_register(every) + 1
         self.turn = free  #: register with the virtual block whose turn it is
         self.merging = Merging(memory.program, merge, self.edit, free + 1)
         if self.merging.next > self.isa.limits.zero:
-            raise Refused("the kernel has too many registers", place=self.f.name, found=f"{free} registers",
-                          expected=f"at most {self.isa.limits.zero - 4}", remedy="Rewrite it for fewer registers first.")  # fmt: skip
+            raise Refused(
+                "the kernel has too many registers", place=self.f.name, found=f"{free} registers",
+                expected=f"at most {self.isa.limits.zero - 4}", remedy="Rewrite it for fewer registers first.",
+            )  # fmt: skip
 
     def run(self) -> tuple[Function, list[int]]:
         self._require_barriers()
         self._require_alignment()
         self.merging.run()
+        for access in self.memory.reach.accesses:
+            if access.place in self.memory.common.stores and access.may & self.memory.common.bytes:
+                self._store_once(access.place.word)
         for k, region in enumerate(self.regions):
             self._region(k, region)
         return self.edit.done()
+
+    def _busy(self, block: int) -> bool:
+        """Return whether a way from a basic block comes to a barrier or a region."""
+        return bool(reached(self.f.cfg.succs, [block]) & self.busy)
 
     # -- what has to hold
 
@@ -106,61 +128,77 @@ class _Turns:
         """Refuse branches at which virtual blocks part, if more than one way comes to barriers or regions."""
         cfg, scopes = self.f.cfg, self.memory.scopes
         together = self.f.post_dominators()
-        busy = {cfg.block_of[site.place.word] for site in self.memory.barriers}
-        busy |= {cfg.block_of[bound.word] for region in self.regions for bound in region.begins}
         for block in cfg.rpo:
             last = cfg.blocks[block].end - 1
             if scopes.guard(self.f.name, last) >= Scope.GRID or len(cfg.succs[block]) < 2:
                 continue
-            ways = [reached(cfg.succs, [s]) & busy for s in cfg.succs[block]]
+            ways = [reached(cfg.succs, [s]) & self.busy for s in cfg.succs[block]]
             meet = together.idom[block]
-            until = [reached(cfg.succs, [s], meet) & busy for s in cfg.succs[block]]
+            until = [reached(cfg.succs, [s], meet) & self.busy for s in cfg.succs[block]]
             if sum(bool(way) for way in ways) > 1 and any(until):
-                raise Refused("blocks of the grid may come to different numbers of barriers", place=f"{self.f.name}+{last}",
-                              found="a branch that differs between blocks", expected="one that is the same in the grid")  # fmt: skip
+                raise Refused(
+                    "blocks of the grid may come to different barriers", place=f"{self.f.name}+{last}",
+                    found="a branch that differs between blocks", expected="one that is the same in the grid",
+                )  # fmt: skip
+
+    def _store_once(self, word: int) -> None:
+        """Let the first virtual block alone store common bytes."""
+        predicate = self._free_predicate([word])
+        self.edit.insert(word, None, [self.isa.build.same(predicate, self.merging.number, self.isa.limits.zero)])
+        self.edit.replaced[word] = self.f.fn.instrs[word].replace(guard=(predicate, False))
 
     # -- a region
 
     def _region(self, k: int, region: Region) -> None:
         """Put a loop over the virtual blocks around a region."""
-        build, cfg = self.isa.build, self.f.cfg
-        if len(region.begins) != 1 or len(region.ends) > 1:
-            raise Refused("an access region begins or ends in several places", place=f"{self.f.name}+{region.spans[0][0]}",
-                          found=f"{len(region.begins)} begins, {len(region.ends)} ends", expected="one of each")  # fmt: skip
-        barriers = self._barriers_in(region)
-        (begin,) = region.begins
-        source = None if begin.source is None else cfg.blocks[begin.source].end - 1
-        predicate = self._free_predicate(region)
-        turn, number, again, wait, on = self.turn, self.merging.number, f"again{k}", f"wait{k}", f"next{k}"
+        if len(region.begins) != 1 or len(region.ends) != 1:
+            raise Refused(
+                "an access region begins or ends in several places", place=f"{self.f.name}+{region.spans[0][0]}",
+                found=f"{len(region.begins)} begins, {len(region.ends)} ends", expected="one of each",
+            )  # fmt: skip
+        (begin,), (end,) = region.begins, region.ends
+        predicate = self._free_predicate([begin.word, end.word])
+        self.edit.insert(begin.word, self._source(begin), self._ask(k, predicate))
+        self.edit.insert(end.word, self._source(end), self._pass_on(k, predicate, region))
+
+    def _source(self, bound: Bound) -> int | None:
+        """Return the branch of the way on which a bound is, None for all ways."""
+        return None if bound.source is None else self.f.cfg.blocks[bound.source].end - 1
+
+    def _ask(self, k: int, predicate: int) -> list[Line]:
+        """Return the code in front of a region: whose turn it is not waits."""
+        build = self.isa.build
         skip = build.branch(guard=(predicate, True), target=0, reconvergence=0)
-        links = tuple(self.isa.links(skip))
+        target, meet = self.isa.links(skip)
+        return [
+            Line(build.number(self.turn, 0)),
+            Line(build.same(predicate, self.turn, self.merging.number), label=f"again{k}"),
+            Line(skip, to=((target, f"wait{k}"), (meet, f"next{k}"))),
+        ]
+
+    def _pass_on(self, k: int, predicate: int, region: Region) -> list[Line]:
+        """Return the code behind a region: all meet, and the next one has its turn."""
+        build, jump = self.isa.build, self.isa.build.jump()
         back = build.branch(guard=(predicate, False), target=0, reconvergence=0)
-        self.edit.insert(begin.word, source, [
-            build.number(turn, 0),
-            Line(build.same(predicate, turn, number), label=again),
-            Line(skip, to=((links[0], wait), (links[1], on))),
-        ])  # fmt: skip
-        jump = build.jump()
-        waiting = [Line(build.nothing(), label=wait), *(Line(build.barrier()) for _ in range(barriers))]
-        after = [
-            Line(build.plus(turn, turn, 1), label=on),
-            Line(build.below(predicate, turn, self.merge.count)),
-            Line(build.barrier((predicate, False) if self._followed_by_barrier(region) else ALWAYS)),
-            Line(back, to=((links[0], again), (links[1], f"done{k}"))),
+        target, meet = self.isa.links(back)
+        (link,) = self.isa.links(jump)
+        # a barrier of the original that follows anyway serves the last turn
+        guard = (predicate, False) if self._followed_by_barrier(region) else ALWAYS
+        return [
+            Line(jump, to=((link, f"next{k}"),)),
+            Line(build.nothing(), label=f"wait{k}"),
+            *(Line(build.barrier()) for _ in range(self._barriers_in(region))),
+            Line(build.plus(self.turn, self.turn, 1), label=f"next{k}"),
+            Line(build.below(predicate, self.turn, self.merge.count)),
+            Line(build.barrier(guard)),
+            Line(back, to=((target, f"again{k}"), (meet, f"done{k}"))),
             Line(build.nothing(), label=f"done{k}"),
         ]
-        code = [Line(jump, to=((next(iter(self.isa.links(jump))), on),)), *waiting, *after]
-        if region.ends:
-            (end,) = region.ends
-            source = None if end.source is None else cfg.blocks[end.source].end - 1
-            self.edit.insert(end.word, source, code)
-        else:
-            raise Refused("an access region has no end", place=f"{self.f.name}+{begin.word}", found="threads end in it",
-                          expected="a place behind it to which all come")  # fmt: skip
 
     def _followed_by_barrier(self, region: Region) -> bool:
-        """Return whether a barrier lies on every way from a region's end to where a region begins."""
-        cfg = self.f.cfg
+        """Return whether a barrier lies on every way from a region's end to where a region begins, and to where some
+        threads may end before others come there."""
+        cfg, scopes = self.f.cfg, self.memory.scopes
         begins = {bound.word for each in self.regions for bound in each.begins}
         barriers = {site.place.word for site in self.memory.barriers}
         work, seen = [bound.word for bound in region.ends], set[int]()
@@ -173,6 +211,8 @@ class _Turns:
             seen.add(word)
             block = cfg.block_of[word]
             last = word + 1 == cfg.blocks[block].end
+            if last and scopes.guard(self.f.name, word) < Scope.GRID and any(map(self._busy, cfg.succs[block])):
+                return False
             work += [cfg.blocks[s].start for s in cfg.succs[block]] if last else [word + 1]
         return True
 
@@ -183,12 +223,14 @@ class _Turns:
         (begin,) = region.begins
         for site in inside:
             block = self.f.cfg.block_of[site.place.word]
-            last = self.f.cfg.block_of[region.ends[0].word] if region.ends else block
+            last = self.f.cfg.block_of[region.ends[0].word]
             first = self.f.cfg.block_of[begin.word]
             once = tree.dominates(block, last) and ends.dominates(block, first) and self._once(block, region)
             if not once:
-                raise Refused("a barrier in an access region is not met just once", place=f"{self.f.name}+{site.place.word}",
-                              found="a branch or a loop around it", expected="a barrier on the way through the region")  # fmt: skip
+                raise Refused(
+                    "a barrier in an access region is not met just once", place=f"{self.f.name}+{site.place.word}",
+                    found="a branch or a loop around it", expected="a barrier on the way through the region",
+                )  # fmt: skip
         return len(inside)
 
     def _once(self, block: int, region: Region) -> bool:
@@ -198,17 +240,20 @@ class _Turns:
         inside = {cfg.block_of[w] for w in words}
         (begin,) = region.begins
         head = cfg.block_of[begin.word]
-        succs = [[s for s in cfg.succs[b] if s in inside and s != head] if b in inside else [] for b in range(len(cfg.blocks))]
+        succs = [
+            [s for s in cfg.succs[b] if s in inside and s != head] if b in inside else []
+            for b in range(len(cfg.blocks))
+        ]
         return block not in reached(succs, succs[block])
 
-    def _free_predicate(self, region: Region) -> int:
-        """Return a predicate that holds nothing at both ends of a region."""
+    def _free_predicate(self, words: list[int]) -> int:
+        """Return a predicate that holds nothing in front of some words."""
         live = 0
-        for bound in (*region.begins, *region.ends):
-            live |= self.f.live.before[bound.word]
+        for word in words:
+            live |= self.f.live.before[word]
         free = [p for p in range(PREDICATES) if not live >> location(PRED, p) & 1]
         if not free:
-            raise Refused("no predicate is free at the bounds of an access region", place=f"{self.f.name}+{bound.word}",
+            raise Refused("no predicate is free for virtual blocks to take turns", place=f"{self.f.name}+{words[0]}",
                           found="all in use", expected="one that is free")  # fmt: skip
         return free[0]
 

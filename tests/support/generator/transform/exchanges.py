@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from binalloc.launch.types import Argument, Launch
 from tests.support.generator.launches import random_words
 
-OUT, OWN, LINEAR, TOTAL, BLOCK, ITEM = 2, 4, 5, 6, 7, 8
+OUT, OWN, LINEAR, TOTAL, BLOCK, ITEM, PARAMETER = 2, 4, 5, 6, 7, 8, 15
 """Registers: the output's address (a pair), the thread's number in its block, the same times four, what it has summed
-up, its block's number, a word that it read from the launch's input."""
+up, its block's number, a word that it read from the launch's input, a parameter."""
 FREE = range(20, 60)
 
 
@@ -38,6 +38,7 @@ class Maker:
     lines: list[str] = field(default_factory=list)
     labels: int = 0
     free: list[int] = field(default_factory=lambda: list(FREE))
+    decides: int = BLOCK  #: register that decides where whole blocks go
     unfinished: bool = False  #: words may have been accessed by other threads since the last barrier
 
     def emit(self, text: str) -> None:
@@ -176,7 +177,7 @@ class Maker:
         elif draw < 0.35:
             self.arithmetic()
         elif draw < 0.42:
-            self.emit(f"ISETP.GE.AND P2, PT, R{BLOCK}, {self.rng.randrange(3, 6):#x}, PT")
+            self.emit(f"ISETP.GE.AND P2, PT, R{self.decides}, {self.rng.randrange(3, 6):#x}, PT")
             self.emit("@P2 EXIT")  # a whole block
         elif not array.full or draw < 0.55:
             self.fill(array)
@@ -192,7 +193,7 @@ class Maker:
     def loop(self, depth: int) -> None:
         """Add a loop of a number of rounds that may depend on the block."""
         counter, limit, head, after = self.free.pop(), self.free.pop(), self.label(), self.label()
-        self.emit(f"LOP3 R{limit}, R{BLOCK}, 0x1, RZ, 0xc0")
+        self.emit(f"LOP3 R{limit}, R{self.decides}, 0x1, RZ, 0xc0")
         self.emit(f"IADD3 R{limit}, R{limit}, {self.rng.randrange(1, 3):#x}, RZ")
         self.emit(f"MOV R{counter}, 0x0")
         self.lines.append(f"{head}:")
@@ -207,7 +208,7 @@ class Maker:
         """Add a branch that a block takes as a whole."""
         other, join = self.label(), self.label()
         full = [array.full for array in self.arrays]
-        self.emit(f"LOP3 R9, R{BLOCK}, {self.rng.choice([1, 2]):#x}, RZ, 0xc0")
+        self.emit(f"LOP3 R9, R{self.decides}, {self.rng.choice([1, 2]):#x}, RZ, 0xc0")
         self.emit("ISETP.EQ.AND P2, PT, R9, 0x0, PT")
         self.emit(f"@P2 BRA {other}, {join}")
         self.body(depth - 1)
@@ -224,10 +225,15 @@ class Maker:
         self.unfinished = True
 
 
-def exchanging(seed: int) -> tuple[str, Launch]:
-    """Return the assembly of a kernel `k` and a launch of it."""
-    rng = random.Random(f"exchanges {seed}")
-    block = rng.choice([(64, 1, 1), (32, 1, 1), (16, 4, 1), (8, 4, 4), (48, 1, 1), (40, 2, 1), (128, 1, 1)])
+WHOLE = ((64, 1, 1), (32, 1, 1), (16, 4, 1), (8, 4, 4), (128, 1, 1), (4, 8, 3))
+"""Blocks of whole warps."""
+
+
+def exchanging(seed: int, *, aligned: bool = False) -> tuple[str, Launch]:
+    """Return the assembly of a kernel `k` and a launch of it. aligned: all blocks go the same ways in loops and at
+    branches, and are of whole warps."""
+    rng = random.Random(f"exchanges {seed} {aligned}")
+    block = rng.choice(WHOLE if aligned else (*WHOLE, (48, 1, 1), (40, 2, 1)))
     count = block[0] * block[1] * block[2]
     at = staged = 4 * rng.choice([0, 0, 2, 6])
     arrays = []
@@ -235,7 +241,7 @@ def exchanging(seed: int) -> tuple[str, Launch]:
         arrays.append(Array(at, rng.randrange(1, 4)))
         at += 4 * count * arrays[-1].rows
     behind = 4 * rng.choice([0, 0, 1, 5])
-    maker = Maker(rng, count, arrays)
+    maker = Maker(rng, count, arrays, decides=PARAMETER if aligned and rng.random() < 0.8 else BLOCK)
     _begin(maker, block, [*range(0, staged, 4), *range(at, at + behind, 4)])
     for _ in range(rng.randrange(2, 6)):
         maker.phase(2)
@@ -254,7 +260,7 @@ def exchanging(seed: int) -> tuple[str, Launch]:
         (
             Argument("out", "buffer", "u32", (grid * count,)),
             random_words("in", grid * count, 16, seed),
-            Argument("a", "scalar", "u32", value=rng.randrange(100)),
+            Argument("a", "scalar", "u32", value=rng.randrange(8)),
         ),
     )  # fmt: skip
     return "\n".join([*text, *maker.lines, ".end", ""]), launch
@@ -279,6 +285,7 @@ def _begin(maker: Maker, block: tuple[int, int, int], words: list[int]) -> None:
     emit("IMAD.WIDE R12, R10, 0x4, R12")
     emit(f"LDG.32 R{ITEM}, [R12]")
     emit(f"MOV R{TOTAL}, R{OWN}")
+    emit(f"MOV R{PARAMETER}, c[0][a]")
     if words:
         on = maker.label()
         emit(f"ISETP.NE.AND P0, PT, R{OWN}, 0x0, PT")

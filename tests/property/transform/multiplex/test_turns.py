@@ -1,0 +1,37 @@
+"""Random kernels whose blocks are merged and take turns leave the same as block by block, without races."""
+
+from __future__ import annotations
+
+import pytest
+
+from binalloc.errors import Refused
+from binalloc.transform.multiplex.turns import take_turns
+from binalloc.transform.schedule.schedule import schedule
+from tests.property.transform.multiplex.test_public import MACHINE, left, same
+from tests.support.generator.transform.exchanges import exchanging
+from tests.support.programs.builder import program
+
+SEEDS = 40
+BUT = {
+    "blocks are merged only if they are of whole warps", "no block waits for shared memory",
+    "blocks of the grid may come to different barriers", "an access region begins or ends in several places",
+    "a barrier in an access region is not met just once",
+}  # fmt: skip
+"""What is refused, and nothing else."""
+
+
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_blocks_that_take_turns_leave_the_same(seed: int, aligned: bool) -> None:
+    text, launch = exchanging(seed, aligned=aligned)
+    module = program(text)
+    expected = left(schedule(module, MACHINE), launch)
+    for count in (2, 3):
+        try:
+            made = take_turns(module, "k", launch.block, count)
+        except Refused as error:
+            assert error.message in BUT  # noqa: PT017
+            return
+        code = schedule(made.module, MACHINE)
+        for options in ({}, {"scheduler": "lrr", "sms": 3}):
+            assert same(expected, left(code, made.merge.launch(launch), **options))
