@@ -1,0 +1,183 @@
+"""The multiplex paper's golden transformations: order of parts and barriers; and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from binalloc.emulator.runs.issue_log import Batch, IssueLog, Listener
+from binalloc.emulator.runs.options import RunOptions
+from binalloc.emulator.runs.run import run_launch
+from binalloc.emulator.state.parts.log import LogColumn, LogKind
+from binalloc.errors import Refused
+from binalloc.frontend.importer import import_ptx
+from binalloc.isa.instruction import Instr, Module
+from binalloc.launch.file import load_launch
+from binalloc.launch.types import Argument, Launch
+from binalloc.models.machines.reader import load_machine
+from binalloc.transform.multiplex.public import get_as_they_run
+from binalloc.transform.multiplex.turns import take_turns
+from binalloc.transform.schedule.schedule import schedule
+from tests.support.paths import sample_file
+from tests.support.programs.builder import program
+
+MACHINE = load_machine("t4")
+PARTS = {"STS": "save", "LDS": "load", "BAR": "sync", "BAR.ALLOC": "allocate", "BAR.FREE": "free"}
+"""What the paper's figures call FFT's accesses and barriers."""
+
+
+def sample(name: str) -> tuple[Module, Launch]:
+    imported = import_ptx(sample_file(f"{name}.ptx").read_text(), machine=MACHINE)
+    return imported.module, load_launch(sample_file(f"{name}.toml"), "test")
+
+
+def parts(instrs: list[Instr]) -> list[str]:
+    """The parts in order, repetitions left out."""
+    found = [PARTS[i.name] for i in instrs if i.name in PARTS]
+    return [p for k, p in enumerate(found) if k == 0 or p != found[k - 1]]
+
+
+def test_figure_8_has_three_barriers_in_a_region() -> None:
+    module, launch = sample("fourierTransform")
+    made = get_as_they_run(module, launch.kernel, launch.block)
+    staging = ["save", "sync", "load"]
+    assert parts(module.function("FFT").instrs) == [*staging, *["save", "sync", "load", "sync"] * 4]
+    assert parts(made.module.function("FFT").instrs) == [*staging, *["allocate", "save", "sync", "load", "free"] * 4]
+    # the private part is the staged parameters; nobody stores the last words of the arrays' padding
+    assert (made.parts.first, made.parts.public, made.parts.private) == (16, 8700, 48)
+    assert [v.size for v in made.module.function("FFT").shared] == [8, 8, 4, 4, 4, 4]
+
+
+class Steps:
+    """What each virtual block of the first merged block does in one region between the openings of barriers."""
+
+    def __init__(self, module: Module, words: range, threads: int) -> None:
+        fn = module.function("FFT")
+        assert fn.origin is not None
+        self.part = {
+            fn.address + k: PARTS[instr.name]
+            for k, (instr, old) in enumerate(zip(fn.instrs, fn.origin.index, strict=True))
+            if old in words and instr.name in ("STS", "LDS")
+        }
+        self.warps = threads // 32
+        self.found: list[list[tuple[int, str]]] = [[]]
+
+    def receive(self, batch: Batch) -> None:
+        for row in batch.rows:
+            if row[LogColumn.KIND] == LogKind.OPEN:
+                self.found.append([])
+            elif row[LogColumn.KIND] == LogKind.ISSUE and row[LogColumn.PC] in self.part:
+                seen = int(row[LogColumn.WARP]) // self.warps, self.part[int(row[LogColumn.PC])]
+                if seen not in self.found[-1]:
+                    self.found[-1].append(seen)
+
+
+@pytest.mark.parametrize("region", range(4))
+@pytest.mark.parametrize("count", [2, 3])
+def test_figure_3_has_one_virtual_block_after_the_other(region: int, count: int) -> None:
+    module, launch = sample("fourierTransform")
+    made = take_turns(module, launch.kernel, launch.block, count)
+    merged = made.merge.launch(launch)
+    code = schedule(made.module, MACHINE)
+    (span,) = made.regions[region].spans
+    steps = Steps(code, range(*span), 64)
+    options = RunOptions(machine=MACHINE, blocks_per_sm=1, log=IssueLog([Listener(steps.receive)]))
+    run_launch(code, launch.kernel, merged, options)
+    blocks = np.prod(launch.grid)
+    busy = [step for step in steps.found if step]
+    turns = [[(v, "save")] if k == 0 else [(v, "load")] for v in range(count) for k in range(2)]
+    assert busy[: 2 * count] == turns
+    assert len(busy) == 2 * blocks
+
+
+def test_a_merged_launch_has_all_blocks_and_knows_their_number() -> None:
+    module, launch = sample("fourierTransform")
+    made = take_turns(module, launch.kernel, launch.block, 3)
+    merged = made.merge.launch(launch)
+    assert merged.block == (64, 1, 3)
+    assert merged.grid == (-(-launch.grid[0] // 3), 1, 1)
+    assert merged.arguments[-1].value == launch.grid[0]
+    info = made.module.function("FFT").info
+    assert info.max_threads == 192
+    assert info.params[-1].size == 4
+    assert info.shared_bytes == 8736
+
+
+KERNEL = """.kernel k
+.shared_bytes 512
+    S2R R0, SR_TID.X
+    SHF.L.U32 R1, R0, 0x2, RZ
+    S2R R2, SR_CTAID.X
+    ISETP.LT.AND P0, PT, R0, 0x5, PT
+    ISETP.LT.AND P1, PT, R2, 0x5, PT
+{}
+    EXIT
+.end
+{}"""
+USE = "STS.32 [R1], R0\nBAR.SYNC 0\nLDS.32 R5, [R1]\nBAR.SYNC 0"
+
+
+@pytest.mark.parametrize(("body", "callee", "message", "place"), [
+    ("NOP", "", "no block waits for shared memory", "k"),
+    (f"{USE}\nLD.32 R5, [R8]", "", "a generic access may go to shared memory", "k+9"),
+    (f"{USE}\nCALL f", ".func f\n    LDS.32 R5, [R1]\n    RET\n.end\n",
+     "a function accesses shared memory for the kernel", "f+0"),
+    (f"{USE}\nS2R R5, SR_TOTAL_SMEM", "", "the code asks where its shared memory lies", "k+9"),
+    ("BAR.ALLOC R5, 0x80\nBAR.FREE R5", "", "the kernel's blocks get shared memory as they run already", "k+5"),
+])  # fmt: skip
+def test_dynamic_memory_is_refused(body: str, callee: str, message: str, place: str) -> None:
+    with pytest.raises(Refused) as error:
+        get_as_they_run(program(KERNEL.format(body, callee)), "k", (64, 1, 1))
+    assert (error.value.message, error.value.place) == (message, place)
+
+
+@pytest.mark.parametrize(("body", "block", "message", "place"), [
+    ("NOP", (64, 1, 1), "no block waits for shared memory", "k"),
+    (USE, (48, 1, 1), "blocks are merged only if they are of whole warps", "k"),
+    (f"{USE}\nCS2R R5, SR_CLOCKLO", (64, 1, 1), "the code reads a clock", "k+9"),
+    (f"@P0 BRA on, on\nBAR.SYNC 0\non:\n{USE}", (64, 1, 1), "not all threads of a block come to a barrier", "k+6"),
+    (f"{USE}\nBAR.SYNC 1, 0x40", (64, 1, 1), "a barrier is not a plain one of the whole block", "k+9"),
+    (f"@P1 BRA on, on\nBAR.SYNC 0\non:\n{USE}", (64, 1, 1), "blocks of the grid may come to different barriers", "k+5"),
+    (("STS.32 [R1], R0\nhead:\nBAR.SYNC 0\nLDS.32 R5, [R1]\nISETP.LT.AND P2, PT, R5, 0x4, PT\nBAR.RED.OR P2, 0, P2\n"
+     "@P2 BRA head, on\non:"), (64, 1, 1), "a barrier is not a plain one of the whole block", "k+9"),
+])  # fmt: skip
+def test_merging_is_refused(body: str, block: tuple[int, int, int], message: str, place: str) -> None:
+    with pytest.raises(Refused) as error:
+        take_turns(program(KERNEL.format(body, "")), "k", block, 2)
+    assert (error.value.message, error.value.place) == (message, place)
+
+
+def test_blocks_are_merged_along_any_axis() -> None:
+    body = """    S2R R3, SR_CTAID.Y
+    S2R R4, SR_NCTAID.Y
+    S2R R5, SR_NTID.Z
+    S2R R6, SR_TID.Z
+    S2R R7, SR_WARPID
+    S2R R8, SR_NWARPID
+    STS.32 [R1], R3
+    BAR.SYNC 0
+    LDS.32 R9, [R1]
+    BAR.SYNC 0
+    IMAD R9, R4, 0x10, R9
+    IMAD R9, R5, 0x100, R9
+    IMAD R9, R6, 0x1000, R9
+    IMAD R9, R7, 0x10000, R9
+    IMAD R9, R8, 0x100000, R9
+    IMAD R10, R2, 0x3, R3
+    IMAD R10, R6, 0x6, R10
+    SHF.L.U32 R10, R10, 0x5, RZ
+    IADD3 R10, R10, R0, RZ
+    MOV R12, c[0][out]
+    MOV R13, c[0][out+0x4]
+    IMAD.WIDE R12, R10, 0x4, R12
+    STG.32 [R12], R9
+"""
+    module = program(KERNEL.format(body, "").replace(".shared_bytes", ".param out, 8\n.shared_bytes"))
+    launch = Launch("k", (2, 3, 1), (32, 1, 2), 0, (Argument("out", "buffer", "u32", (2 * 3 * 2 * 32,)),))
+    run = RunOptions(machine=MACHINE)
+    expected = run_launch(schedule(module, MACHINE), "k", launch, run).buffers["out"]
+    for axis in (0, 1):
+        made = take_turns(module, "k", (32, 1, 2), 2, axis)
+        found = run_launch(schedule(made.module, MACHINE), "k", made.merge.launch(launch), run).buffers["out"]
+        assert np.array_equal(found, expected)
+    assert len(np.unique(expected)) == 3 * 2
