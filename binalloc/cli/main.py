@@ -9,6 +9,7 @@ from binalloc.cli.commands.compare import compare
 from binalloc.cli.commands.demo import demo
 from binalloc.cli.commands.import_ptx import import_ptx
 from binalloc.cli.commands.inspect import diff, inspect
+from binalloc.cli.commands.laboratory.multiplex import multiplex
 from binalloc.cli.commands.laboratory.reproduce import reproduce
 from binalloc.cli.commands.laboratory.smem_cost import smem_cost
 from binalloc.cli.commands.launch_skeleton import launch_skeleton
@@ -53,7 +54,7 @@ def main() -> None:
 
 
 for _command in (
-    asm, compare, demo, diff, disasm, import_ptx, inspect, launch_skeleton, machines, recommend, reproduce, rewrite,
-    run, schedule, smem_cost, sweep, verify,
+    asm, compare, demo, diff, disasm, import_ptx, inspect, launch_skeleton, machines, multiplex, recommend, reproduce,
+    rewrite, run, schedule, smem_cost, sweep, verify,
 ):  # fmt: skip
     main.add_command(_command)

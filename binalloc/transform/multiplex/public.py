@@ -97,9 +97,9 @@ class _Public:
 
     def __init__(self, memory: SharedMemory, regions: list[Region], parts: Parts) -> None:
         self.memory, self.regions, self.parts = memory, regions, parts
-        self.f: FunctionAnalysis = memory.program.kernel
+        self.function: FunctionAnalysis = memory.program.kernel
         self.isa = memory.program.isa
-        self.edit = Edit(self.f.fn)
+        self.edit = Edit(self.function.fn)
         every = [instr for f in memory.program.functions.values() for instr in f.fn.instrs]
         self.base = self.isa.highest_register(every) + 1  #: register with what BAR.ALLOC gave
         self.next = self.base + 1
@@ -120,7 +120,7 @@ class _Public:
 
     def _bound(self, bound: Bound, instr: Instr, beside: int) -> None:
         """Insert a barrier at a bound; a barrier of the original directly beside it goes."""
-        cfg = self.f.cfg
+        cfg = self.function.cfg
         source = None if bound.source is None else cfg.blocks[bound.source].end - 1
         self.edit.insert(bound.word, source, [instr])
         near = source is None and cfg.block_of[beside] == cfg.block_of[bound.word]
@@ -130,9 +130,9 @@ class _Public:
     def _replaceable(self, word: int) -> bool:
         """Return whether a word is a plain barrier of all threads of the block that run."""
         for site in self.memory.barriers:
-            if site.place == (self.f.name, word):
+            if site.place == (self.function.name, word):
                 plain = whole(site) and site.barrier.number == 0 and not site.barrier.combines
-                return plain and self.f.cfg.views[word].guard is None
+                return plain and self.function.cfg.views[word].guard is None
         return False
 
     def _access(self, access: Reached) -> None:
@@ -142,25 +142,25 @@ class _Public:
         if not access.may & ~common:
             base = None if memory.base is None else memory.base.index
             moved = self.parts.moved if access.low >= self.parts.high else 0
-            self.edit.replaced[word] = self.isa.readdress(self.f.fn.instrs[word], base, memory.offset - moved)
+            self.edit.replaced[word] = self.isa.readdress(self.function.fn.instrs[word], base, memory.offset - moved)
         elif access.may & common:
             self._either(access)
         else:
             register = self.base if memory.base is None else self._sum(word, memory.base.index)
             offset = memory.offset - self.parts.low
-            self.edit.replaced[word] = self.isa.readdress(self.f.fn.instrs[word], register, offset)
+            self.edit.replaced[word] = self.isa.readdress(self.function.fn.instrs[word], register, offset)
 
     def _sum(self, word: int, index: int) -> int:
         """Return a register with an address register's value plus what BAR.ALLOC gave.
 
         Accesses of a basic block share it, up to where a region begins: it gets another address.
         """
-        web = next(w for (i, k, u), w in self.f.webs.web_of_use.items() if i == word and self._is_base(word, k))
-        version = self.memory.ranges.functions[self.f.name].versions.before(word, web)
-        block = self.f.cfg.block_of[word]
+        web = next(w for (i, k, u), w in self.function.webs.web_of_use.items() if i == word and self._is_base(word, k))
+        version = self.memory.ranges.functions[self.function.name].versions.before(word, web)
+        block = self.function.cfg.block_of[word]
         begun = max((b.word for r in self.regions for b in r.begins if b.word <= word), default=0)
-        key = (max(begun, self.f.cfg.blocks[block].start), block, version)
-        guard = self.f.cfg.views[word].guard
+        key = (max(begun, self.function.cfg.blocks[block].start), block, version)
+        guard = self.function.cfg.views[word].guard
         if guard is None and key in self.sums:
             return self.sums[key]
         register = self._new()
@@ -170,7 +170,7 @@ class _Public:
         return register
 
     def _is_base(self, word: int, k: int) -> bool:
-        seen = self.f.cfg.views[word]
+        seen = self.function.cfg.views[word]
         assert seen.memory is not None
         assert seen.memory.base is not None
         return seen.uses[k].field == seen.memory.base.field
@@ -180,7 +180,7 @@ class _Public:
         register = self.next
         self.next += 1
         if register >= self.isa.limits.zero:
-            raise Refused("the kernel has too many registers", place=self.f.name,
+            raise Refused("the kernel has too many registers", place=self.function.name,
                           found=f"{register} registers without those for addresses", expected=f"fewer than {register}",
                           remedy="Rewrite it for fewer registers first.")  # fmt: skip
         return register
@@ -191,10 +191,10 @@ class _Public:
         Its register gets what is to be added in the public part, and where that does not hold, in the private one.
         """
         word, memory, build, parts = access.place.word, access.memory, self.isa.build, self.parts
-        guard, base = self.f.cfg.views[word].guard, memory.base
+        guard, base = self.function.cfg.views[word].guard, memory.base
         assert base is not None
         if parts.first % memory.size or parts.high % memory.size or guard is not None:
-            raise Refused("an access may go to both parts of shared memory", place=f"{self.f.name}+{word}",
+            raise Refused("an access may go to both parts of shared memory", place=f"{self.function.name}+{word}",
                           found=f"{memory.size} bytes" + (" under a guard" if guard else ""),
                           expected="an address that is known to be in one part")  # fmt: skip
         inside, behind = self._free_predicates(word)
@@ -212,13 +212,14 @@ class _Public:
         ]
         self.edit.insert(word, None, code)
         offset = memory.offset - parts.low
-        self.edit.replaced[word] = self.isa.readdress(self.f.fn.instrs[word], place, offset)
+        self.edit.replaced[word] = self.isa.readdress(self.function.fn.instrs[word], place, offset)
 
     def _free_predicates(self, word: int) -> list[int]:
         """Return two predicates that hold nothing at a word."""
-        live = self.f.live.before[word] | self.f.live.after[word]
+        live = self.function.live.before[word] | self.function.live.after[word]
         free = [p for p in range(PREDICATES) if not live >> location(PRED, p) & 1]
         if len(free) < 2:
-            raise Refused("an access to either part of shared memory needs predicates", place=f"{self.f.name}+{word}",
+            where = f"{self.function.name}+{word}"
+            raise Refused("an access to either part of shared memory needs predicates", place=where,
                           found=f"{len(free)} that are free", expected="two")  # fmt: skip
         return free[:2]

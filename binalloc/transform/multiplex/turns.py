@@ -74,19 +74,19 @@ class _Turns:
 
     def __init__(self, memory: SharedMemory, regions: list[Region], merge: Merge) -> None:
         self.memory, self.regions, self.merge = memory, regions, merge
-        self.f: FunctionAnalysis = memory.program.kernel
+        self.function: FunctionAnalysis = memory.program.kernel
         self.isa = memory.program.isa
-        self.edit = Edit(self.f.fn)
+        self.edit = Edit(self.function.fn)
         every = [instr for f in memory.program.functions.values() for instr in f.fn.instrs]
         #: basic blocks with a barrier, or where a region begins
-        self.busy = {self.f.cfg.block_of[site.place.word] for site in memory.barriers}
-        self.busy |= {self.f.cfg.block_of[bound.word] for region in regions for bound in region.begins}
+        self.busy = {self.function.cfg.block_of[site.place.word] for site in memory.barriers}
+        self.busy |= {self.function.cfg.block_of[bound.word] for region in regions for bound in region.begins}
         free = self.isa.highest_register(every) + 1
         self.turn = free  #: register with the virtual block whose turn it is
         self.merging = Merging(memory.program, merge, self.edit, free + 1)
         if self.merging.next > self.isa.limits.zero:
             raise Refused(
-                "the kernel has too many registers", place=self.f.name, found=f"{free} registers",
+                "the kernel has too many registers", place=self.function.name, found=f"{free} registers",
                 expected=f"at most {self.isa.limits.zero - 4}", remedy="Rewrite it for fewer registers first.",
             )  # fmt: skip
 
@@ -103,7 +103,7 @@ class _Turns:
 
     def _busy(self, block: int) -> bool:
         """Return whether a way from a basic block comes to a barrier or a region."""
-        return bool(reached(self.f.cfg.succs, [block]) & self.busy)
+        return bool(reached(self.function.cfg.succs, [block]) & self.busy)
 
     # -- what has to hold
 
@@ -118,26 +118,26 @@ class _Turns:
             if barrier.number or barrier.threads != 0 or not barrier.waits or barrier.combines:
                 raise Refused("a barrier is not a plain one of the whole block", place=where,
                               found=f"barrier {barrier.number}", expected="BAR.SYNC 0")  # fmt: skip
-            if site.place.function != self.f.name:
+            if site.place.function != self.function.name:
                 raise Refused("a function has a barrier", place=where, found="a barrier",
                               expected="barriers in the kernel alone", remedy="Inline the function.")  # fmt: skip
-            if self.f.cfg.views[site.place.word].guard is not None:
+            if self.function.cfg.views[site.place.word].guard is not None:
                 raise Refused("a barrier has a guard", place=where, found="a guard", expected="none")
 
     def _require_alignment(self) -> None:
         """Refuse branches at which virtual blocks part, if more than one way comes to barriers or regions."""
-        cfg, scopes = self.f.cfg, self.memory.scopes
-        together = self.f.post_dominators()
+        cfg, scopes = self.function.cfg, self.memory.scopes
+        together = self.function.post_dominators()
         for block in cfg.rpo:
             last = cfg.blocks[block].end - 1
-            if scopes.guard(self.f.name, last) >= Scope.GRID or len(cfg.succs[block]) < 2:
+            if scopes.guard(self.function.name, last) >= Scope.GRID or len(cfg.succs[block]) < 2:
                 continue
             ways = [reached(cfg.succs, [s]) & self.busy for s in cfg.succs[block]]
             meet = together.idom[block]
             until = [reached(cfg.succs, [s], meet) & self.busy for s in cfg.succs[block]]
             if sum(bool(way) for way in ways) > 1 and any(until):
                 raise Refused(
-                    "blocks of the grid may come to different barriers", place=f"{self.f.name}+{last}",
+                    "blocks of the grid may come to different barriers", place=f"{self.function.name}+{last}",
                     found="a branch that differs between blocks", expected="one that is the same in the grid",
                 )  # fmt: skip
 
@@ -145,7 +145,7 @@ class _Turns:
         """Let the first virtual block alone store common bytes."""
         predicate = self._free_predicate([word])
         self.edit.insert(word, None, [self.isa.build.same(predicate, self.merging.number, self.isa.limits.zero)])
-        self.edit.replaced[word] = self.f.fn.instrs[word].replace(guard=(predicate, False))
+        self.edit.replaced[word] = self.function.fn.instrs[word].replace(guard=(predicate, False))
 
     # -- a region
 
@@ -153,7 +153,7 @@ class _Turns:
         """Put a loop over the virtual blocks around a region."""
         if len(region.begins) != 1 or len(region.ends) != 1:
             raise Refused(
-                "an access region begins or ends in several places", place=f"{self.f.name}+{region.spans[0][0]}",
+                "an access region begins or ends in several places", place=f"{self.function.name}+{region.spans[0][0]}",
                 found=f"{len(region.begins)} begins, {len(region.ends)} ends", expected="one of each",
             )  # fmt: skip
         (begin,), (end,) = region.begins, region.ends
@@ -163,7 +163,7 @@ class _Turns:
 
     def _source(self, bound: Bound) -> int | None:
         """Return the branch of the way on which a bound is, None for all ways."""
-        return None if bound.source is None else self.f.cfg.blocks[bound.source].end - 1
+        return None if bound.source is None else self.function.cfg.blocks[bound.source].end - 1
 
     def _ask(self, k: int, predicate: int) -> list[Line]:
         """Return the code in front of a region: whose turn it is not waits."""
@@ -173,7 +173,7 @@ class _Turns:
         return [
             Line(build.number(self.turn, 0)),
             Line(build.same(predicate, self.turn, self.merging.number), label=f"again{k}"),
-            Line(skip, to=((target, f"wait{k}"), (meet, f"next{k}"))),
+            Line(skip, to=((target, f"idle{k}"), (meet, f"next{k}"))),
         ]
 
     def _pass_on(self, k: int, predicate: int, region: Region) -> list[Line]:
@@ -186,7 +186,7 @@ class _Turns:
         guard = (predicate, False) if self._followed_by_barrier(region) else ALWAYS
         return [
             Line(jump, to=((link, f"next{k}"),)),
-            Line(build.nothing(), label=f"wait{k}"),
+            Line(build.nothing(), label=f"idle{k}"),
             *(Line(build.barrier()) for _ in range(self._barriers_in(region))),
             Line(build.plus(self.turn, self.turn, 1), label=f"next{k}"),
             Line(build.below(predicate, self.turn, self.merge.count)),
@@ -198,7 +198,7 @@ class _Turns:
     def _followed_by_barrier(self, region: Region) -> bool:
         """Return whether a barrier lies on every way from a region's end to where a region begins, and to where some
         threads may end before others come there."""
-        cfg, scopes = self.f.cfg, self.memory.scopes
+        cfg, scopes = self.function.cfg, self.memory.scopes
         begins = {bound.word for each in self.regions for bound in each.begins}
         barriers = {site.place.word for site in self.memory.barriers}
         work, seen = [bound.word for bound in region.ends], set[int]()
@@ -211,31 +211,32 @@ class _Turns:
             seen.add(word)
             block = cfg.block_of[word]
             last = word + 1 == cfg.blocks[block].end
-            if last and scopes.guard(self.f.name, word) < Scope.GRID and any(map(self._busy, cfg.succs[block])):
+            if last and scopes.guard(self.function.name, word) < Scope.GRID and any(map(self._busy, cfg.succs[block])):
                 return False
             work += [cfg.blocks[s].start for s in cfg.succs[block]] if last else [word + 1]
         return True
 
     def _barriers_in(self, region: Region) -> int:
         """Return how many barriers a block comes to in a region, on every way through it."""
-        tree, ends = self.f.dominators(), self.f.post_dominators()
+        tree, ends = self.function.dominators(), self.function.post_dominators()
         inside = [site for site in self.memory.barriers if _within(region, site)]
         (begin,) = region.begins
         for site in inside:
-            block = self.f.cfg.block_of[site.place.word]
-            last = self.f.cfg.block_of[region.ends[0].word]
-            first = self.f.cfg.block_of[begin.word]
+            block = self.function.cfg.block_of[site.place.word]
+            last = self.function.cfg.block_of[region.ends[0].word]
+            first = self.function.cfg.block_of[begin.word]
             once = tree.dominates(block, last) and ends.dominates(block, first) and self._once(block, region)
             if not once:
+                where = f"{self.function.name}+{site.place.word}"
                 raise Refused(
-                    "a barrier in an access region is not met just once", place=f"{self.f.name}+{site.place.word}",
+                    "a barrier in an access region is not met just once", place=where,
                     found="a branch or a loop around it", expected="a barrier on the way through the region",
                 )  # fmt: skip
         return len(inside)
 
     def _once(self, block: int, region: Region) -> bool:
         """Return whether a block of the code is passed once in a region: no loop in the region contains it."""
-        cfg = self.f.cfg
+        cfg = self.function.cfg
         words = {w for start, end in region.spans for w in range(start, end)}
         inside = {cfg.block_of[w] for w in words}
         (begin,) = region.begins
@@ -250,11 +251,11 @@ class _Turns:
         """Return a predicate that holds nothing in front of some words."""
         live = 0
         for word in words:
-            live |= self.f.live.before[word]
+            live |= self.function.live.before[word]
         free = [p for p in range(PREDICATES) if not live >> location(PRED, p) & 1]
         if not free:
-            raise Refused("no predicate is free for virtual blocks to take turns", place=f"{self.f.name}+{words[0]}",
-                          found="all in use", expected="one that is free")  # fmt: skip
+            where = f"{self.function.name}+{words[0]}"
+            raise Refused("no predicate is free for virtual blocks to take turns", place=where, found="all in use", expected="one that is free")  # fmt: skip
         return free[0]
 
 

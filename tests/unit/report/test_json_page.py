@@ -136,6 +136,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "launch-skeleton": [["launch-skeleton", str(sample_file("cfd.ptx"))],
                             ["launch-skeleton", loom("nbody"), "-o", str(t / "nbody.toml")],
                             ["launch-skeleton", str(t / "i.loom")]],
+        "multiplex": [
+            ["multiplex", str(sample_file("fourierTransform.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
+             str(sample_file("fourierTransform.toml"))],
+            ["multiplex", str(sample_file("slidingMD5.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
+             str(sample_file("slidingMD5.toml"))],
+        ],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
         "import-ptx": [["import-ptx", str(t / "bounded.ptx"), "-o", str(t / "bounded.loom")],
                        ["import-ptx", str(sample_file("reduction.ptx")), "-o", str(t / "rd.loom")],

@@ -1,0 +1,77 @@
+"""`binalloc multiplex` lets blocks take turns with an SM's shared memory, and measures what that gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from binalloc.cli.inputs import kernel_of, machine_fields, machine_of, require_launch_fits
+from binalloc.cli.load import load_or_import
+from binalloc.cli.options import integer, json_option
+from binalloc.cli.run_options import run_options
+from binalloc.cli.source import GivenSource, source_options
+from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.errors import UsageError
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
+    from binalloc.report.shapes.commands.multiplex import MultiplexJson
+
+_MOST = 8  # virtual blocks of a merged block
+
+
+@click.command()
+@source_options
+@click.option(
+    "--scheme",
+    type=click.Choice(["vtb", "hw"]),
+    help="How: `vtb` merges blocks that take turns, `hw` lets them get memory as they run.  [default: both]",
+)
+@click.option("--merge", type=integer(2, _MOST), metavar="N", help="Of vtb: blocks in one.  [default: 2, then 4]")
+@run_options("over")
+@json_option
+def multiplex(
+    source: GivenSource, scheme: str | None, merge: int | None, options: RunOptions, as_json: bool
+) -> None:
+    """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
+
+    The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Both versions and the original are emulated, and
+    their results compared. Nothing is written: such code is not proven yet. `hw` needs instructions that no GPU has.
+    """
+    from binalloc.launch.program.types import Program
+    from binalloc.pipeline.multiplexing import multiplex_kernel, wanted_versions
+    from binalloc.pipeline.pipeline import Request, find_kernel
+    from binalloc.report.multiplex import multiplexing_json, render_multiplexing
+
+    _require_consistent(scheme, merge, options)
+    loaded = source.required()
+    if isinstance(loaded, Program):
+        raise UsageError("a sequence of launches is not multiplexed", file=loaded.path or None,
+                         found="a sequence of launches", expected="one launch")  # fmt: skip
+    named = kernel_of(source.kernel, loaded, None)
+    module, _ = load_or_import(source.file, source.machine, named)
+    name = find_kernel(module, named).name
+    model = machine_of(module, name, source.machine, runs=True)
+    require_launch_fits(loaded, module, name)
+    with progress(as_json) as show:
+        request = Request(name, model, loaded, options=options, progress=show)
+        done = multiplex_kernel(module, request, list(wanted_versions(scheme, merge, options.over)))
+    found: MultiplexJson = {
+        "schema_version": SCHEMA_VERSION,
+        "kernel": name,
+        **machine_fields(module, name, source.machine, model),
+        **multiplexing_json(done),
+    }
+    if as_json:
+        print_json(found)
+    else:
+        say(render_multiplexing(found))
+
+
+def _require_consistent(scheme: str | None, merge: int | None, options: RunOptions) -> None:
+    """Refuse an option of another scheme."""
+    if merge is not None and scheme == "hw":
+        raise UsageError("--merge belongs to another scheme", found="--scheme hw", expected="--scheme vtb")
+    if options.over is not None and scheme == "vtb":
+        raise UsageError("--over belongs to another scheme", found="--scheme vtb", expected="--scheme hw")

@@ -1,0 +1,83 @@
+"""This module reports on multiplexed shared memory, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from binalloc.pipeline.multiplexing import Multiplexing, Tried
+from binalloc.printable import count
+from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.multiplex import MultiplexingJson, MultiplexJson, SchemeJson
+
+
+def multiplexing_json(found: Multiplexing) -> MultiplexingJson:
+    """Return a comparison as JSON."""
+    original = found.original
+    assert original.cycles is not None
+    return {
+        "original": {
+            "registers": original.registers,
+            "shared_bytes": original.shared_bytes,
+            "blocks_per_sm": original.blocks_per_sm,
+            "limits": list(original.limiters),
+            "cycles": original.cycles,
+        },
+        "schemes": [_scheme(found, each) for each in found.tried],
+        "proven": False,
+    }
+
+
+def _scheme(found: Multiplexing, tried: Tried) -> SchemeJson:
+    wanted, version, speedup = tried.wanted, tried.version, found.speedup(tried)
+    out: SchemeJson = {
+        "scheme": wanted.scheme,
+        "merge": wanted.merge,
+        "over": wanted.over,
+        "refused": None if tried.refused is None else str(tried.refused),
+    }
+    if version is not None and version.cycles is not None and speedup is not None:
+        out["regions"] = tried.regions
+        out["registers"] = version.registers
+        out["shared_bytes"] = version.shared_bytes
+        out["cycles"] = version.cycles
+        out["speedup"] = round(speedup, 4)
+        out["same_results"] = tried.same
+    return out
+
+
+def render_multiplexing(found: MultiplexJson) -> str:
+    """Return a comparison as text; its first line is the answer."""
+    ran = [each for each in found["schemes"] if "speedup" in each]
+    original, limits = found["original"], " and ".join(found["original"]["limits"])
+    out = f"{found['kernel']}: {_answer(found, ran)}\n"
+    out += f"The original has {count(original['blocks_per_sm'], 'block')} per SM, limited by {limits}: "
+    out += f"{original['cycles']:,} cycles.\n\n"
+    if ran:
+        rows = [_row(each) for each in ran]
+        out += table(["version", "speedup", "cycles", "registers", "bytes", "results"], rows, left=1) + "\n"
+    for each in found["schemes"]:
+        if each["refused"] is not None:
+            out += f"No {_named(each)}: {each['refused']}\n"
+    out += "Nothing was written: multiplexed code is not proven yet.\n"
+    return out
+
+
+def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
+    best = max(ran, key=lambda each: each["speedup"], default=None)
+    if best is None:
+        return "no version of it uses its shared memory in turns"
+    gained = "" if best["speedup"] > 1 else "nothing gained; best "
+    return f"{gained}{_named(best)} is {best['speedup']:.3f} times as fast on {found['machine']}, emulated"
+
+
+def _named(each: SchemeJson) -> str:
+    if each["merge"] is not None:
+        return f"{each['scheme']} of {each['merge']}"
+    return "hw" if each["over"] is None else f"hw with {each['over']} more"
+
+
+def _row(each: SchemeJson) -> tuple[object, ...]:
+    same = {True: "the same", False: "DIFFERENT", None: "not compared"}[each["same_results"]]
+    return _named(each), f"{each['speedup']:.3f}", each["cycles"], each["registers"], each["shared_bytes"], same

@@ -1,0 +1,53 @@
+"""This module has the shapes of `multiplex`."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from typing_extensions import TypedDict
+
+from binalloc.report.shapes.parts.common import OnMachine, Versioned
+from binalloc.report.shapes.says import says
+
+
+class SchemeJson(TypedDict):
+    """This object is one version of a kernel whose shared memory is multiplexed."""
+
+    scheme: Annotated[str, says("`vtb` or `hw`")]
+    merge: Annotated[int | None, says("blocks that are merged into one; null for `hw`")]
+    over: Annotated[
+        int | None, says("most blocks an SM beyond those of static memory; null for no limit, and for `vtb`")
+    ]
+    refused: Annotated[str | None, says("why there is no such version; null if there is one")]
+    regions: NotRequired[Annotated[int, says("access regions of the kernel; left out if it was refused, as below")]]
+    registers: NotRequired[Annotated[int, says("registers per thread")]]
+    shared_bytes: NotRequired[
+        Annotated[int, says("bytes of shared memory that a block, or merged block, has from its start to its end")]
+    ]
+    cycles: NotRequired[Annotated[int, says("emulated cycles")]]
+    speedup: NotRequired[Annotated[float, says("the original's emulated cycles over these")]]
+    same_results: NotRequired[Annotated[bool | None, says("whether it left the same as the original")]]
+
+
+class MultiplexedOriginalJson(TypedDict):
+    """This object is the kernel as it is."""
+
+    registers: Annotated[int, says("registers per thread")]
+    shared_bytes: Annotated[int, says("bytes of shared memory of a block")]
+    blocks_per_sm: Annotated[int, says("resident blocks per SM")]
+    limits: Annotated[list[str], says("resources that keep an SM from holding more blocks")]
+    cycles: Annotated[int, says("emulated cycles")]
+
+
+class MultiplexingJson(TypedDict):
+    """These fields compare a kernel with versions whose shared memory is multiplexed."""
+
+    original: Annotated[MultiplexedOriginalJson, says("the kernel as it is")]
+    schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
+    proven: Annotated[bool, says("false: such code is not proven yet, and not written")]
+
+
+class MultiplexJson(Versioned, OnMachine, MultiplexingJson):
+    """This object is what `multiplex` prints."""
+
+    kernel: Annotated[str, says("name of the kernel")]

@@ -1,0 +1,60 @@
+"""`multiplex`: what it prints, what it refuses, and exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kits.cli import call, loom, refused
+from tests.support.paths import sample_file
+
+
+def arguments(name: str, machine: str = "gtx285") -> list[str]:
+    launch = str(sample_file(f"{name}.toml"))
+    return ["multiplex", str(sample_file(f"{name}.ptx")), "--launch", launch, "--size", "test", "--machine", machine]
+
+
+def test_fourier_transform_gains_where_shared_memory_limits_blocks() -> None:
+    found = call(*arguments("fourierTransform"), "--json").json
+    assert (found["kernel"], found["machine"], found["proven"]) == ("FFT", "gtx285", False)
+    assert (found["original"]["blocks_per_sm"], found["original"]["limits"]) == (1, ["shared"])
+    schemes = found["schemes"]
+    assert [(s["scheme"], s["merge"]) for s in schemes] == [("vtb", 2), ("vtb", 4), ("hw", None)]
+    assert all(s["same_results"] for s in schemes)
+    assert all(s["regions"] == 4 for s in schemes)
+    assert [s["shared_bytes"] for s in schemes] == [8736, 8736, 48]
+    assert 1 < schemes[0]["speedup"] < schemes[1]["speedup"] < schemes[2]["speedup"]
+
+
+def test_the_report_begins_with_its_answer() -> None:
+    out = call(*arguments("fourierTransform"), "--scheme", "hw", "--over", "1").out
+    assert out.startswith("FFT: hw with 1 more is 1.")
+    assert "The original has 1 block per SM, limited by shared: " in out
+    assert "vtb" not in out
+    assert out.endswith("Nothing was written: multiplexed code is not proven yet.\n")
+
+
+def test_what_does_not_fit_is_said() -> None:
+    out = call(*arguments("slidingMD5"), "--scheme", "hw").out
+    assert out.startswith("STO: no version of it uses its shared memory in turns\n")
+    assert "No hw: no block fits on an SM of gtx285" in out
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (["--merge", "1"], "--merge"),
+    (["--merge", "9"], "--merge"),
+    (["--scheme", "other"], "--scheme"),
+    (["--scheme", "hw", "--merge", "2"], "--merge belongs to another scheme"),
+    (["--scheme", "vtb", "--over", "2"], "--over belongs to another scheme"),
+])  # fmt: skip
+def test_usage(options: list[str], message: str) -> None:
+    assert message in refused(2, *arguments("fourierTransform"), *options)
+
+
+def test_a_launch_is_needed() -> None:
+    assert "--launch" in refused(2, "multiplex", str(sample_file("fourierTransform.ptx")))
+
+
+def test_kernels_without_shared_memory_are_refused() -> None:
+    found = call("multiplex", loom("nbody"), "--launch", loom("nbody").replace(".loom", ".toml"), "--size", "test",
+                 "--json").json  # fmt: skip
+    assert all("refused" in s for s in found["schemes"])
