@@ -255,7 +255,8 @@ class _Turns:
         free = [p for p in range(PREDICATES) if not live >> location(PRED, p) & 1]
         if not free:
             where = f"{self.function.name}+{words[0]}"
-            raise Refused("no predicate is free for virtual blocks to take turns", place=where, found="all in use", expected="one that is free")  # fmt: skip
+            raise Refused("no predicate is free for virtual blocks to take turns", place=where, found="all in use",
+                          expected="one that is free")  # fmt: skip
         return free[0]
 
 
