@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from binalloc.launch.types import Launch
 
 VTB, HW = "vtb", "hw"
-SCHEMES = (VTB, HW)
 """How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC."""
 
 
