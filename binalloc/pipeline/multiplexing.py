@@ -15,6 +15,7 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
+from binalloc.pipeline.share import region_share
 from binalloc.pipeline.steps.measure import measure, same_results
 from binalloc.pipeline.steps.version import Version
 
@@ -51,6 +52,7 @@ class Multiplexing:
 
     original: Version
     tried: list[Tried]
+    share: float | None = None  #: share of a block's life in access regions (`share`), if it was asked for
 
     def speedup(self, tried: Tried) -> float | None:
         """Return the original's cycles over a version's; None where there is no run."""
@@ -67,8 +69,10 @@ def wanted_versions(scheme: str | None, merge: int | None, over: int | None) -> 
         yield Wanted(HW, over=over)
 
 
-def multiplex_kernel(module: Module, request: Request, versions: Sequence[Wanted]) -> Multiplexing:
-    """Return a kernel with the wanted versions, all measured.
+def multiplex_kernel(
+    module: Module, request: Request, versions: Sequence[Wanted], share: bool = False
+) -> Multiplexing:
+    """Return a kernel with the wanted versions, all measured. share: measure the share of access regions, too.
 
     Raises KernelFault and LimitHit of the original's run, and of a version's. What cannot be built, or does not fit on
     an SM, is noted with its reason.
@@ -81,7 +85,7 @@ def multiplex_kernel(module: Module, request: Request, versions: Sequence[Wanted
             tried.append(_tried(module, request, original, wanted))
         except Refused as error:
             tried.append(Tried(wanted, refused=error))
-    return Multiplexing(original, tried)
+    return Multiplexing(original, tried, region_share(module, request) if share else None)
 
 
 def _tried(module: Module, request: Request, original: Version, wanted: Wanted) -> Tried:

@@ -16,7 +16,7 @@ def multiplexing_json(found: Multiplexing) -> MultiplexingJson:
     """Return a comparison as JSON."""
     original = found.original
     assert original.cycles is not None
-    return {
+    out: MultiplexingJson = {
         "original": {
             "registers": original.registers,
             "shared_bytes": original.shared_bytes,
@@ -27,6 +27,9 @@ def multiplexing_json(found: Multiplexing) -> MultiplexingJson:
         "schemes": [_scheme(found, each) for each in found.tried],
         "proven": False,
     }
+    if found.share is not None:
+        out["region_share"] = round(found.share, 4)
+    return out
 
 
 def _scheme(found: Multiplexing, tried: Tried) -> SchemeJson:
@@ -54,6 +57,8 @@ def render_multiplexing(found: MultiplexJson) -> str:
     out = f"{found['kernel']}: {_answer(found, ran)}\n"
     out += f"The original has {count(original['blocks_per_sm'], 'block')} per SM, limited by {limits}: "
     out += f"{original['cycles']:,} cycles.\n\n"
+    if "region_share" in found:
+        out = out.rstrip("\n") + f"\nIts shared memory is in use for {found['region_share']:.1%} of a block's life.\n\n"
     if ran:
         rows = [_row(each) for each in ran]
         out += table(["version", "speedup", "cycles", "registers", "bytes", "results"], rows, left=1) + "\n"

@@ -57,6 +57,7 @@ class Edit:
     after: dict[int, list[Line]] = field(default_factory=dict)  #: directly behind a word
     replaced: dict[int, Instr] = field(default_factory=dict)  #: other words in place of old ones
     removed: set[int] = field(default_factory=set)
+    labels: dict[str, int] = field(default_factory=dict)  #: where labelled lines are, once it is done
 
     def insert(self, word: int, source: int | None, code: Sequence[Instr | Line]) -> None:
         """Insert code in front of a word, behind what has been inserted there. source: the branch, None for all
@@ -84,7 +85,7 @@ class _Writer:
         self.edit, self.fn = edit, edit.fn
         self.lines: list[tuple[Line, int]] = []  #: word, and the old one or -1
         self.place: list[int] = []  #: by old word where its inserted code begins
-        self.labels: dict[str, int] = {}
+        self.labels = edit.labels
         self.aside: dict[tuple[int, int], int] = {}  #: where the code of a way is that is jumped to
 
     def run(self) -> tuple[Function, list[int]]:

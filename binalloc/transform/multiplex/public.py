@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from binalloc.analysis.locations import location
 from binalloc.analysis.program import FunctionAnalysis, analyse
 from binalloc.analysis.ranges.versions import Version
-from binalloc.analysis.shared.common import whole
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
 from binalloc.analysis.shared.reach import Reached
-from binalloc.analysis.shared.regions import Bound, Region
+from binalloc.analysis.shared.regions import Region
 from binalloc.errors import Refused
-from binalloc.isa.instruction import Function, Instr, Module, Origin
+from binalloc.isa.instruction import Function, Module, Origin
 from binalloc.isa.interface.places import PRED, PREDICATES
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.isa.kinds import Flow, Space
+from binalloc.transform.multiplex.bounds import put_at_bounds
 from binalloc.transform.multiplex.edit import Edit, in_place
 from binalloc.transform.multiplex.parts import Parts, divide
 
@@ -107,33 +107,13 @@ class _Public:
         self.sums: dict[tuple[int, int, Version], int] = {}
 
     def run(self) -> tuple[Function, list[int]]:
-        for region in self.regions:
-            for bound in region.ends:
-                self._bound(bound, self.isa.build.free_shared(self.base), bound.word)
-        for region in self.regions:
-            for bound in region.begins:
-                self._bound(bound, self.isa.build.hold_shared(self.base, self.parts.public), bound.word - 1)
+        build = self.isa.build
+        begin, end = build.hold_shared(self.base, self.parts.public), build.free_shared(self.base)
+        put_at_bounds(self.edit, self.memory, self.regions, begin, end)
         for access in self.memory.reach.accesses:
             if access.may:
                 self._access(access)
         return self.edit.done()
-
-    def _bound(self, bound: Bound, instr: Instr, beside: int) -> None:
-        """Insert a barrier at a bound; a barrier of the original directly beside it goes."""
-        cfg = self.function.cfg
-        source = None if bound.source is None else cfg.blocks[bound.source].end - 1
-        self.edit.insert(bound.word, source, [instr])
-        near = source is None and cfg.block_of[beside] == cfg.block_of[bound.word]
-        if near and self._replaceable(beside):
-            self.edit.removed.add(beside)
-
-    def _replaceable(self, word: int) -> bool:
-        """Return whether a word is a plain barrier of all threads of the block that run."""
-        for site in self.memory.barriers:
-            if site.place == (self.function.name, word):
-                plain = whole(site) and site.barrier.number == 0 and not site.barrier.combines
-                return plain and self.function.cfg.views[word].guard is None
-        return False
 
     def _access(self, access: Reached) -> None:
         """Give an access its new address."""

@@ -18,12 +18,13 @@ from binalloc.analysis.program import FunctionAnalysis, analyse
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
-from binalloc.analysis.shared.regions import Bound, Region, access_regions
+from binalloc.analysis.shared.regions import Region, access_regions
 from binalloc.analysis.shared.uniformity import Scope
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module, Origin
 from binalloc.isa.interface.places import PRED, PREDICATES
 from binalloc.isa.interface.view import ALWAYS
+from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Edit, Line, in_place
 from binalloc.transform.multiplex.merge import Merge, Merging, require_mergeable
 from binalloc.transform.multiplex.public import require_plain
@@ -158,12 +159,8 @@ class _Turns:
             )  # fmt: skip
         (begin,), (end,) = region.begins, region.ends
         predicate = self._free_predicate([begin.word, end.word])
-        self.edit.insert(begin.word, self._source(begin), self._ask(k, predicate))
-        self.edit.insert(end.word, self._source(end), self._pass_on(k, predicate, region))
-
-    def _source(self, bound: Bound) -> int | None:
-        """Return the branch of the way on which a bound is, None for all ways."""
-        return None if bound.source is None else self.function.cfg.blocks[bound.source].end - 1
+        self.edit.insert(begin.word, way_of(self.memory, begin), self._ask(k, predicate))
+        self.edit.insert(end.word, way_of(self.memory, end), self._pass_on(k, predicate, region))
 
     def _ask(self, k: int, predicate: int) -> list[Line]:
         """Return the code in front of a region: whose turn it is not waits."""

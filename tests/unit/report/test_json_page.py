@@ -140,7 +140,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ["multiplex", str(sample_file("fourierTransform.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
              str(sample_file("fourierTransform.toml"))],
             ["multiplex", str(sample_file("slidingMD5.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
-             str(sample_file("slidingMD5.toml"))],
+             str(sample_file("slidingMD5.toml")), "--share"],
         ],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
         "import-ptx": [["import-ptx", str(t / "bounded.ptx"), "-o", str(t / "bounded.loom")],

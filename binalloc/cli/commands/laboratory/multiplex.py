@@ -29,10 +29,11 @@ _MOST = 8  # virtual blocks of a merged block
     help="How: `vtb` merges blocks that take turns, `hw` lets them get memory as they run.  [default: both]",
 )
 @click.option("--merge", type=integer(2, _MOST), metavar="N", help="Of vtb: blocks in one.  [default: 2, then 4]")
+@click.option("--share", is_flag=True, help="Measure for which part of a block's life its shared memory is in use.")
 @run_options("over")
 @json_option
 def multiplex(
-    source: GivenSource, scheme: str | None, merge: int | None, options: RunOptions, as_json: bool
+    source: GivenSource, scheme: str | None, merge: int | None, share: bool, options: RunOptions, as_json: bool
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
@@ -56,7 +57,7 @@ def multiplex(
     require_launch_fits(loaded, module, name)
     with progress(as_json) as show:
         request = Request(name, model, loaded, options=options, progress=show)
-        done = multiplex_kernel(module, request, list(wanted_versions(scheme, merge, options.over)))
+        done = multiplex_kernel(module, request, list(wanted_versions(scheme, merge, options.over)), share)
     found: MultiplexJson = {
         "schema_version": SCHEMA_VERSION,
         "kernel": name,

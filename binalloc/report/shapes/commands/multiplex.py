@@ -43,6 +43,15 @@ class MultiplexingJson(TypedDict):
     """These fields compare a kernel with versions whose shared memory is multiplexed."""
 
     original: Annotated[MultiplexedOriginalJson, says("the kernel as it is")]
+    region_share: NotRequired[
+        Annotated[
+            float,
+            says(
+                "share of a block's life in access regions, averaged over blocks, with barriers at their bounds; left "
+                "out without `--share`"
+            ),
+        ]
+    ]
     schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
     proven: Annotated[bool, says("false: such code is not proven yet, and not written")]
 

@@ -33,6 +33,14 @@ def test_the_report_begins_with_its_answer() -> None:
     assert out.endswith("Nothing was written: multiplexed code is not proven yet.\n")
 
 
+def test_shared_memory_is_in_use_for_a_part_of_a_blocks_life() -> None:
+    """As measured by hand: 12 per cent of FFT's life, nearly all of histogram's."""
+    assert call(*arguments("fourierTransform"), "--scheme", "hw", "--share", "--json").json["region_share"] == 0.1199
+    assert call(*arguments("histogram"), "--scheme", "hw", "--share", "--json").json["region_share"] == 0.9727
+    out = call(*arguments("fourierTransform"), "--scheme", "hw", "--share").out
+    assert "Its shared memory is in use for 12.0% of a block's life.\n" in out
+
+
 def test_what_does_not_fit_is_said() -> None:
     out = call(*arguments("slidingMD5"), "--scheme", "hw").out
     assert out.startswith("STO: no version of it uses its shared memory in turns\n")
