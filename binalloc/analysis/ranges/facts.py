@@ -26,18 +26,22 @@ def facts_at(found: FunctionRanges, index: int) -> tuple[Fact, ...]:
 
 
 def facts_of_block(found: FunctionRanges, block: BlockNumber) -> tuple[Fact, ...]:
-    """Return what holds in threads that come to a block."""
-    tree, cfg = found.versions.tree, found.function.cfg
-    facts: list[Fact] = []
-    at: int = block
-    while at != tree.root:
-        above = BlockNumber(tree.idom[at])
-        into = BlockNumber(at)
-        others = [p for p in cfg.preds[into] if p != above and cfg.rpo_number[p] >= 0]
-        if above in cfg.preds[into] and all(tree.dominates(into, p) for p in others):
-            facts += facts_of_edge(found, above, into)
-        at = above
-    return tuple(facts)
+    """Return what holds in threads that come to a block, the facts of the last branches first."""
+    tree, kept, passed, at = found.versions.tree, found.facts, list[BlockNumber](), block
+    while at not in kept and at != tree.root:
+        passed.append(at)
+        at = BlockNumber(tree.idom[at])
+    facts = kept.get(at, ())
+    for into in reversed(passed):
+        above, preds = BlockNumber(tree.idom[into]), found.function.cfg.preds[into]
+        if above in preds and all(tree.dominates(into, p) for p in preds if p != above and _reached(found, p)):
+            facts = (*facts_of_edge(found, above, into), *facts)
+        kept[into] = facts
+    return facts
+
+
+def _reached(found: FunctionRanges, block: BlockNumber) -> bool:
+    return found.function.cfg.rpo_number[block] >= 0
 
 
 def facts_of_edge(found: FunctionRanges, source: BlockNumber, target: BlockNumber) -> tuple[Fact, ...]:

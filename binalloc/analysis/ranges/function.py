@@ -16,7 +16,7 @@ from binalloc.analysis.locations import Location
 from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.ranges import acts
 from binalloc.analysis.ranges.acts import Bools
-from binalloc.analysis.ranges.symbols import Fact, Joined, Made, Round, Symbols
+from binalloc.analysis.ranges.symbols import Fact, Home, Joined, Made, Round, Source, Symbols
 from binalloc.analysis.ranges.threads import Threads
 from binalloc.analysis.ranges.value import UNSIGNED, Base, Interval, Value, constant, of_threads
 from binalloc.analysis.ranges.versions import Kind, Version, Versions
@@ -71,6 +71,7 @@ class FunctionRanges:
             loop.header: k for k, loop in enumerate(f.loops.loops) if not loop.irreducible
         }  #: loops by their head
         self.joined: dict[Version, Joined] = {}  #: joins at heads of loops, to be completed
+        self.facts: dict[BlockNumber, tuple[Fact, ...]] = {}  #: by block, once all values are known (`facts`)
         self._run(coming)
 
     # -- reading
@@ -183,7 +184,19 @@ class FunctionRanges:
             given = self.args.get(self.function.webs[version.web].loc)
             if given is not None:
                 return given
-        return self.symbols.value((self.function.name, version), UNSIGNED)
+        return self._symbol(version, UNSIGNED)
+
+    def _symbol(self, version: Version, source: Source) -> Value:
+        """Return a symbol for a version."""
+        return self.symbols.value((self.function.name, version), source, self._home(version))
+
+    def _home(self, version: Version) -> Home | None:
+        """Return where a version begins; None for one that is there before the function begins."""
+        if version.kind is Kind.ENTRY:
+            return None
+        joins = version.kind is Kind.JOIN
+        block = BlockNumber(version.place) if joins else self.function.cfg.block_of[version.place]
+        return Home(self.function.name, block)
 
     def _join(self, version: Version, block: BlockNumber) -> None:
         """Compute what a web is at the begin of a block where versions meet."""
@@ -213,7 +226,7 @@ class FunctionRanges:
     def _unclear(self, version: Version, values: list[Value]) -> Value:
         """Return a symbol for one of several values. Its ways are completed when facts can be told."""
         self.joined[version] = Joined(unknown=not values)
-        return self.symbols.value((self.function.name, version), self.joined[version])
+        return self._symbol(version, self.joined[version])
 
     def _by_thread(self, preds: list[BlockNumber], block: BlockNumber, values: list[Value]) -> Value | None:
         """Return the value at a join if each thread can only come from one block, with a known number."""
@@ -238,12 +251,16 @@ class FunctionRanges:
             first = values[0]
         else:
             ways = Joined([(value, ()) for value in values])
-            first = self.symbols.value((self.function.name, version, "first"), ways)
+            above = self.versions.tree.idom[block]  # around the loop there are the same loops as around this block
+            home = Home(self.function.name, BlockNumber(above)) if above >= 0 else None
+            first = self.symbols.value((self.function.name, version, "first"), ways, home)
         self.values[version] = first.plus(self.round(self.heads[block]), step)
 
     def round(self, loop: int) -> Value:
         """Return the round of a loop that a thread is in."""
-        return self.symbols.value((self.function.name, "round", loop), Round(self.function.name, loop))
+        name, found = self.function.name, self.function.loops.loops[loop]
+        source = Round(name, loop, frozenset(found.blocks))
+        return self.symbols.value((name, "round", loop), source, Home(name, found.header))
 
     def _join_truths(self, version: Version, block: BlockNumber, preds: list[BlockNumber]) -> None:
         known = [(p, self.truths.get(self.versions.leaving(p, version.web))) for p in preds]
@@ -278,7 +295,7 @@ class FunctionRanges:
                 if point.instr == index and point.ref in (CALL, MEMORY):
                     guarded = seen.guard is not None
                     version = Version(web, Kind.EITHER if guarded else Kind.DEF, *point)
-                    self.values[version] = self.symbols.value((self.function.name, version), UNSIGNED)
+                    self.values[version] = self._symbol(version, UNSIGNED)
 
     def _write(self, version: Version, total: Sum | None, formula: Formula | None) -> None:
         index = version.place
@@ -287,7 +304,7 @@ class FunctionRanges:
         elif formula is not None:
             new = self._made(index, formula, version)
         else:
-            new = self.symbols.value((self.function.name, version), UNSIGNED)
+            new = self._symbol(version, UNSIGNED)
         if version.kind is Kind.EITHER:
             new = self._either(version, new)
         self.values[version] = new
@@ -304,7 +321,8 @@ class FunctionRanges:
             return new
         if known is not None and new.known and old.known:
             return of_threads(np.atleast_1d(np.where(known, new.base, old.base)).astype(np.int64))
-        return self.symbols.value((self.function.name, version, "either"), Joined([(new, ()), (old, ())]))
+        ways = Joined([(new, ()), (old, ())])
+        return self.symbols.value((self.function.name, version, "either"), ways, self._home(version))
 
     def _sum(self, index: int, total: Sum) -> Value:
         """Return the value of a sum that instruction `index` computes."""
@@ -336,9 +354,10 @@ class FunctionRanges:
             assert isinstance(low, int)
             assert isinstance(high, int)
             bounds = Interval(low, high) if low <= high else Interval(low - UNSIGNED.high - 1, high)
-            return self.symbols.value((self.function.name, version), bounds)
-        if all(word.known for word in words) and None not in truths:
-            return acts.known_word(formula, [word.base for word in words], [t for t in truths if t is not None])
+            return self._symbol(version, bounds)
+        told = [truth for truth in truths if truth is not None]
+        if all(word.known for word in words) and len(told) == len(truths):
+            return acts.known_word(formula, [word.base for word in words], told)
         if formula.act == Act.SELECT and words[0].key == words[1].key:
             return words[0]
         if formula.act == Act.TABLE:
@@ -349,10 +368,10 @@ class FunctionRanges:
             for one, other in (words[:2], words[1::-1]):
                 if one.number is not None:
                     return words[2].plus(other, one.number)
-        label = (formula.act, formula.table, formula.signed, tuple(word.key for word in words))
-        if formula.truths:
-            label = (*label, self.function.name, version)  # type: ignore[assignment]
-        return self.symbols.value(label, Made(formula, words))
+        made = Made(formula, words)
+        if formula.truths:  # which are not part of a label
+            return self._symbol(version, made)
+        return self.symbols.value((formula.act, formula.table, formula.signed, tuple(word.key for word in words)), made)
 
     def _kept_bits(self, table: int, words: tuple[Value, ...]) -> Value | None:
         """Return the value of a word's lower or upper bits, where a table keeps those.

@@ -92,16 +92,16 @@ def ranges(program: ProgramAnalysis, threads: Threads) -> Ranges:
     grown = {name: Grown() for name in program.functions}
     for _ in range(_PASSES):
         found = Ranges(program, threads, Symbols(), {})
-        for name, f in program.functions.items():
+        for name in program.graph.top_down:
+            f = program.functions[name]
             args, coming = _given(found, name)
             made = FunctionRanges(f, threads, found.symbols, versions[name], grown[name], args, coming)
             found.functions[name] = made
-            _complete(made)
-        changed = False
-        for name, made in found.functions.items():
-            changed |= rounds.learn(made, grown[name])
-        if not changed:
-            return found
+        learned = [rounds.learn(made, grown[name]) for name, made in found.functions.items()]
+        if not any(learned):
+            break
+    for made in found.functions.values():
+        _complete(made)
     return found
 
 

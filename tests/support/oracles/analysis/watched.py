@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from binalloc.analysis.program import ProgramAnalysis
 from binalloc.analysis.web import GUARD
@@ -63,12 +66,6 @@ class Watched:
         """Note what the thread's last word has read."""
         self.values.setdefault((*operand, self.last[thread]), {})[thread] = value
 
-    def place(self, pc: int) -> tuple[str, int]:
-        for name, f in self.program.functions.items():
-            if f.fn.address <= pc < f.fn.address + len(f.fn.instrs):
-                return name, pc - f.fn.address
-        raise AssertionError(f"word {pc} belongs to no function")
-
     def _enter(self, frame: Frame, name: str, word: int) -> Round:
         """Return the rounds of the loops around a word, to which a thread comes."""
         f = self.program[name]
@@ -87,32 +84,47 @@ class Watched:
         return (*frame.calls, *(frame.rounds[k] for k in reversed(around)))
 
 
-@contextmanager
-def watched(program: ProgramAnalysis, patch: Any) -> Iterator[Watched]:
-    """Watch the runs in the `python` engine while this lasts. patch: pytest's monkeypatch."""
-    found, arrays = Watched(program), list[Any]()
-    begin, end = device_loop.begin_issue, device_loop.end_issue
+def place_of(program: ProgramAnalysis, pc: int) -> tuple[str, int]:
+    """Return the function of a word of the code space, and the word's number there."""
+    for name, f in program.functions.items():
+        if f.fn.address <= pc < f.fn.address + len(f.fn.instrs):
+            return name, pc - f.fn.address
+    raise AssertionError(f"word {pc} belongs to no function")
 
-    def content(s: Any, w: int, lane: int, file: str, number: int) -> int:
-        if file == REG and arrays:  # the first word of all comes before they are seen
-            return int(arrays[0][s.warp_base + w, number, lane])
-        return int(s.pred[w, number]) >> lane & 1 if file == PRED else 0
+
+@dataclass(frozen=True)
+class Issue:
+    """An issue is an instruction that a warp is about to execute, with the words that it finds."""
+
+    block: int
+    warp: int  #: of the block
+    pc: int  #: in the code space of all functions
+    active: int  #: mask of the active lanes
+    mine: int  #: mask of those whose guard holds
+    registers: NDArray[np.uint32] | None  #: by number and lane; None where all are still zero
+    predicates: NDArray[np.uint32]  #: by number, a bit for each lane
+
+    def register(self, number: int) -> NDArray[np.int64]:
+        """Return a register in each lane."""
+        return np.zeros(32, np.int64) if self.registers is None else self.registers[number].astype(np.int64)
+
+    def predicate(self, number: int) -> NDArray[np.bool_]:
+        """Return a predicate in each lane."""
+        return spread(int(self.predicates[number]))
+
+
+@contextmanager
+def issues(patch: Any, see: Callable[[Issue], None]) -> Iterator[None]:
+    """Call `see` with each instruction that the `python` engine issues while this lasts. patch: pytest's
+    monkeypatch."""
+    begin, end, arrays = device_loop.begin_issue, device_loop.end_issue, list[Any]()
 
     def begin_issue(g: Any, s: Any, table: Any, hazard: Any, counts: Any, w: int, pc: int) -> int:
         active = int(s.stack[w, s.sp[w], device_loop.StackColumn.MASK])
         mine = int(begin(g, s, table, hazard, counts, w, pc))
-        name, word = found.place(pc)
-        seen = program[name].cfg.views[word]
-        for lane in lanes_of(active):
-            thread = int(s.block_id[s.block_of[w]]), int(s.in_block[w]), lane
-            found.executed(thread, (name, word), bool(mine >> lane & 1))
-            guarded = seen.guard is not None and seen.guard[0] != TRUE
-            read = [(GUARD, 0, PRED, seen.guard[0])] if guarded else []
-            if mine >> lane & 1:
-                for k, ref in enumerate(seen.uses):
-                    read += [(k, unit, ref.file, n) for unit, n in enumerate(ref.registers())]
-            for k, unit, file, n in read:
-                found.used(thread, (name, word, k, unit), content(s, w, lane, file, n))
+        # the first word of all comes before the registers are seen
+        registers = arrays[0][s.warp_base + w] if arrays else None
+        see(Issue(int(s.block_id[s.block_of[w]]), int(s.in_block[w]), pc, active, mine, registers, s.pred[w]))
         return mine
 
     def end_issue(g: Any, s: Any, table: Any, regs: Any, w: int, pc: int, nth: int) -> int:
@@ -122,7 +134,40 @@ def watched(program: ProgramAnalysis, patch: Any) -> Iterator[Watched]:
     with patch.context() as p:
         p.setattr(device_loop, "begin_issue", begin_issue)
         p.setattr(device_loop, "end_issue", end_issue)
+        yield
+
+
+@contextmanager
+def watched(program: ProgramAnalysis, patch: Any) -> Iterator[Watched]:
+    """Watch the runs in the `python` engine while this lasts. patch: pytest's monkeypatch."""
+    found = Watched(program)
+
+    def see(issue: Issue) -> None:
+        name, word = place_of(program, issue.pc)
+        seen = program[name].cfg.views[word]
+        for lane in lanes_of(issue.active):
+            thread = issue.block, issue.warp, lane
+            found.executed(thread, (name, word), bool(issue.mine >> lane & 1))
+            guarded = seen.guard is not None and seen.guard[0] != TRUE
+            read = [(GUARD, 0, PRED, seen.guard[0])] if guarded else []
+            if issue.mine >> lane & 1:
+                for k, ref in enumerate(seen.uses):
+                    read += [(k, unit, ref.file, n) for unit, n in enumerate(ref.registers())]
+            for k, unit, file, n in read:
+                content = 0
+                if file == REG:
+                    content = 0 if issue.registers is None else int(issue.registers[n, lane])
+                elif file == PRED:
+                    content = int(issue.predicates[n]) >> lane & 1
+                found.used(thread, (name, word, k, unit), content)
+
+    with issues(patch, see):
         yield found
+
+
+def spread(mask: int) -> NDArray[np.bool_]:
+    """Return whether each lane is in a mask."""
+    return mask >> np.arange(32) & 1 == 1
 
 
 def lanes_of(mask: int) -> list[int]:
