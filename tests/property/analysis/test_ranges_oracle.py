@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import asdict
+
 import pytest
 
 from binalloc.analysis.program import ProgramAnalysis, analyse
@@ -48,6 +51,15 @@ def counting(seed: int) -> tuple[ProgramAnalysis, Launch]:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_counting_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert judge(*counting(seed), monkeypatch, {0: "any", 3: "first"}.get(seed % 6, "sized")).counts.evaluated
+
+
+def test_everything_that_the_oracle_compares_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [judge(*counting(seed), monkeypatch).counts for seed in range(8)]
+    total = Counter[str]()
+    for each in found:
+        total.update(asdict(each))
+    assert all(total.values()), total
+    assert any(each.lasts for each in found)
 
 
 @pytest.mark.parametrize("seed", range(30))
