@@ -51,7 +51,18 @@ class Choice:
 
 
 Expression = Place | Choice
-Known = dict[int, Expression | Below]
+
+
+@dataclass(frozen=True, slots=True)
+class Under:
+    """An expression that a guarded word wrote holds in the threads in which the guard, of the original, held."""
+
+    predicate: int  #: its place
+    negated: bool
+    value: Place
+
+
+Known = dict[int, "Expression | Below | Under"]
 """What is known of the places that inserted words write."""
 
 
@@ -111,6 +122,9 @@ class Addresses:
                 known.pop(at, None)
             else:
                 known[at] = value
+        for k, x in list(known.items()):
+            if isinstance(x, Under) and x.predicate in places:
+                del known[k]
         return Held(state.holds, known)
 
     def _values(self, instr: Instr, n: int, known: Known) -> dict[int, Expression | Below]:
@@ -137,22 +151,27 @@ class Addresses:
         value: Expression | None = Place(False, None, s.constant % WORDS)
         for at, factor in s.uses:
             place = uses[at]
-            term: Expression | Below | None = known.get(place)
+            term = known.get(place)
             if term is None and place not in self.pairing.untouched and place < PRED_BASE:
                 term = Place(False, place, 0)
-            if term is None or isinstance(term, Below) or value is None or factor != 1:
+            if not isinstance(term, Place | Choice) or value is None or factor != 1:
                 return None
             value = _plus(value, term)
         return value
 
-    def _guarded(self, n: int, value: Expression | Below | None, known: Known, place: int) -> Expression | Below | None:
+    def _guarded(
+        self, n: int, value: Expression | Below | None, known: Known, place: int
+    ) -> Expression | Below | Under | None:
+        """Return what a place holds behind a word that writes `value`, if its guard holds."""
         guard = self.pairing.new.views[n].guard
         if guard is None or value is None:
             return value
-        test, old = known.get(PRED_BASE + guard[0]), known.get(place)
-        if guard[0] == TRUE or not isinstance(test, Below) or old is None:
+        if guard[0] == TRUE or isinstance(value, Below):
             return None
-        if isinstance(value, Below) or isinstance(old, Below):
+        test, old = known.get(PRED_BASE + guard[0]), known.get(place)
+        if not isinstance(test, Below):
+            return Under(PRED_BASE + guard[0], guard[1], value) if isinstance(value, Place) else None
+        if not isinstance(old, Place | Choice):
             return None
         return Choice(test, old, value) if guard[1] else Choice(test, value, old)
 
@@ -175,13 +194,14 @@ class Addresses:
         memory, was = self.pairing.new.views[n].memory, self.pairing.old.views[m].memory
         assert memory is not None
         assert was is not None
-        value: Expression | Below | None = Place(False, None, 0)
+        value: Expression | Below | Under | None = Place(False, None, 0)
         if memory.base is not None:
             place = memory.base.index
-            value = state.known.get(place)
-            if place not in self.pairing.untouched:
-                value = Place(False, place, 0)
-        if value is None or isinstance(value, Below):
+            value = state.known.get(place) if place in self.pairing.untouched else Place(False, place, 0)
+        guard = self.pairing.new.views[n].guard
+        if isinstance(value, Under) and guard == (value.predicate - PRED_BASE, value.negated):
+            value = value.value
+        if not isinstance(value, Place | Choice):
             self.pairing.fail("address", "the address is not known", n, m)
             return
         found = _plus(value, Place(False, None, memory.offset % WORDS))
@@ -234,7 +254,10 @@ def _plus(a: Expression, b: Expression) -> Expression | None:
     return Place(a.based or b.based, register, (a.number + b.number) % WORDS)
 
 
-def _registers(x: Expression | Below) -> set[int | None]:
+def _registers(x: Expression | Below | Under) -> set[int | None]:
+    """Return the places that an expression depends on."""
+    if isinstance(x, Under):
+        return {x.predicate, x.value.register}
     if isinstance(x, Place):
         return {x.register}
     if isinstance(x, Below):
@@ -242,7 +265,9 @@ def _registers(x: Expression | Below) -> set[int | None]:
     return _registers(x.test) | _registers(x.yes) | _registers(x.no)
 
 
-def _based(x: Expression | Below) -> bool:
+def _based(x: Expression | Below | Under) -> bool:
+    if isinstance(x, Under):
+        return x.value.based
     if isinstance(x, Place):
         return x.based
     if isinstance(x, Below):

@@ -185,7 +185,7 @@ class Meetings:
         """Return sets of blocks in which threads may be at one time: those behind a barrier, or behind the entry."""
         found = []
         for b in [*bits(self.barriers), entry]:
-            found.append(self.region(b, -1) | 1 << b)
+            found.append(self.region(b, -1) & ~self.barriers | 1 << b)
         return found
 
 

@@ -22,6 +22,12 @@ class Fill:
     address: Numbers
     size: int
 
+    def stale(self, stale: Mask) -> Mask:
+        """Return the threads that store to stale bytes."""
+        at = np.minimum(self.address[:, None] + np.arange(self.size), len(stale) - 1)
+        found: Mask = stale[at].any(axis=1)
+        return found
+
 
 class State:
     """A state holds wherever the threads `may` be at its place."""
@@ -34,7 +40,8 @@ class State:
         self.limits: dict[int, Limits] = {}  #: by predicate
         self.written = np.zeros(span, np.bool_)  #: bytes that the block may have written, ever
         self.stale = np.zeros(span, np.bool_)
-        self.surely: dict[Fill, Mask] = {}  #: fills since the last barrier, and the threads that did them
+        #: fills since the last barrier, and the threads that did them, or for which the bytes are not stale
+        self.surely: dict[Fill, Mask] = {}
 
     def copy(self) -> State:
         new = State.__new__(State)
@@ -86,13 +93,14 @@ class State:
         return new if changed or more or still or fewer else None
 
     def _sure(self, other: State, only: Mask, others: Mask) -> tuple[dict[Fill, Mask], bool]:
-        """Return the fills that threads did in both states, as far as they may be in both; and whether some are no
-        longer among this state's."""
+        """Return the fills that threads did in both states, as far as they may be in both, and whether some are no
+        longer among this state's. A fill whose bytes are not stale in a state counts as done there."""
         found, changed = {}, False
         none = np.zeros(len(only), np.bool_)
         for fill in {**self.surely, **other.surely}:
             a, b = self.surely.get(fill, none), other.surely.get(fill, none)
-            both = np.where(only, a, np.where(others, b, a & b))
+            done = (a | (b & ~fill.stale(self.stale))) & (b | (a & ~fill.stale(other.stale)))
+            both = np.where(only, a, np.where(others, b, done))
             changed |= not np.array_equal(a, both)
             if both.any():
                 found[fill] = both

@@ -25,6 +25,9 @@ from binalloc.verify.multiplex.words import NO_LIMITS, Limit, Limits, Setting, W
 
 ROUNDS = 300
 """Most rounds of a loop that are followed one by one. Chosen by hand: a kernel's counted loops have fewer."""
+OPEN_ROUNDS = 24
+"""Likewise of a loop that threads may leave earlier, or not. Most such loops have no last round: these are the rounds
+that are walked in vain."""
 STEPS = 120_000
 """Most words that one walk executes. Chosen by hand: it bounds the time on hostile code to some seconds."""
 Key = tuple[int, tuple[int, ...]]
@@ -67,6 +70,7 @@ class Walk:
         self.stale: dict[int, int] = {}
         self.stored: dict[int, Mask] = {}
         self.common: dict[int, Mask] = {}
+        self.open: set[int] = set()  # loops that threads may leave before their last round
         self.block = 0
         self.steps = 0
 
@@ -116,7 +120,7 @@ class Walk:
                 found.append(0)
                 continue
             found.append(rounds[at] + (to == head))
-            if found[-1] > ROUNDS:
+            if found[-1] > (OPEN_ROUNDS if head in self.open else ROUNDS):
                 self.assumed.fixed.add(head)
                 raise Again
         return tuple(found)
@@ -264,7 +268,7 @@ class Walk:
             self.parted[self.block] = self.parted.get(self.block, False) or self._warps_part(truth, state.may)
         undecided = bool((state.may & ~truth.exact).any())
         if undecided:
-            self._leave_open(ways)
+            self.open.update(self._left(ways))
         found = []
         for to, goes, side in ((ways[0], truth.low == 0, limits[1]), (ways[-1], truth.high == 1, limits[0])):
             new = state.copy()
@@ -277,13 +281,10 @@ class Walk:
                 found.append((to, new))
         return found
 
-    def _leave_open(self, ways: list[int]) -> None:
-        """Follow loops that threads leave here, or not, up to a fixed point from now on."""
-        inside = [head for head in self.graph.chains[self.block] if head not in self.assumed.fixed]
-        left = [h for h in inside if len({self.graph.loops[h] >> to & 1 for to in ways}) == 2]
-        if left:
-            self.assumed.fixed.update(left)
-            raise Again
+    def _left(self, ways: list[int]) -> list[int]:
+        """Return the loops that threads leave here, or not."""
+        around = self.graph.chains[self.block]
+        return [h for h in around if len({self.graph.loops[h] >> to & 1 for to in ways}) == 2]
 
     def _warps_part(self, truth: Spread, may: Mask) -> bool:
         if not truth.same and bool((may & ~truth.exact).any()):
