@@ -83,6 +83,8 @@ class Addresses:
         self.pairing, self.division, self.reach, self.feasible = pairing, division, reach, feasible
         self.clobbered = bits(clobbered)
         self.before: dict[int, Held] = {}
+        self.end = 0  # of the private bytes below the public part, as far as they are accessed
+        self.begin = WORDS  # of those above it
 
     def run(self, entry: int) -> None:
         self.before[entry] = Held(False, {})
@@ -98,6 +100,11 @@ class Addresses:
                     work.append(to)
         for n in sorted(self.before):
             self._check(n, self.before[n])
+        room = self.pairing.new.fn.info.shared_bytes
+        if self.end > room or self.begin - self.division.moved < self.end:
+            self.pairing.fail("address", "private bytes have no room, or lie one on another", 0,
+                              expected=f"{self.end} bytes, then those from {self.begin - self.division.moved:#x}",
+                              found=f"{room} bytes")  # fmt: skip
 
     # -- steps
 
@@ -233,6 +240,10 @@ class Addresses:
                 if leaf.register != register:
                     found = f"another register, {found}"
                 self.pairing.fail("address", "goes to another address than the original's", n, m, expected, found)
+            if not public and first == 0:
+                self.end = max(self.end, b + memory.size)
+            elif not public:
+                self.begin = min(self.begin, a)
             if public and state.holds is not True:
                 self.pairing.fail("held", "accesses public memory that the block may not hold", n, m)
 

@@ -26,8 +26,8 @@ class Division:
         """Return what is wrong with the numbers by themselves; "" if nothing is."""
         if not 0 <= self.low <= self.first <= self.high < WORDS // 2:
             return "the public part is no range of addresses"
-        if not 0 <= self.moved <= self.high - self.first:
-            return "private bytes would lie one on another"
+        if not 0 <= self.moved < WORDS // 2:
+            return "private bytes would have no addresses"
         if self.low % ALIGNED or self.moved % ALIGNED:
             return f"accesses would lose their alignment: not multiples of {ALIGNED}"
         return ""

@@ -29,14 +29,14 @@ class Memory:
             mask[min(low, self.span - 1) : min(high + size, self.span)] = True
         return mask
 
-    def store(self, state: State, n: int, address: Spread, size: int, surely: Mask, touched: Mask) -> None:
+    def store(self, state: State, address: Spread, size: int, surely: Mask, touched: Mask) -> None:
         """Let threads store. surely: those that surely do. touched: all bytes that may be written."""
         if (touched & ~state.written).any():
             state.written = state.written | touched
         exact = surely & address.exact
         if exact.any():
             low = address.low
-            fill = self._fills.setdefault((n, low.tobytes()), Fill(low, size))
+            fill = self._fills.setdefault((size, low.tobytes()), Fill(low, size))
             before = state.surely.get(fill)
             state.surely[fill] = exact if before is None else before | exact
 

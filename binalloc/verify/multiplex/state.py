@@ -7,7 +7,7 @@ this one has not surely done so since.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,14 +54,13 @@ class State:
         self.places[place] = value
         self.forget(place)
         if limits != NO_LIMITS:
-            yes, no = (tuple(x for x in side if x.register != place) for side in limits)
-            self.limits[place] = yes, no
+            self.limits[place] = _past(limits[0], place), _past(limits[1], place)
 
     def forget(self, place: int) -> None:
         self.limits.pop(place, None)
         for p, (yes, no) in list(self.limits.items()):
-            if any(x.register == place for x in (*yes, *no)):
-                self.limits[p] = (_without(yes, place), _without(no, place))
+            if any(x.register == place and x.now for x in (*yes, *no)):
+                self.limits[p] = _past(yes, place), _past(no, place)
 
     def keep(self, live: int) -> None:
         """Forget places that the code does not read any more. live: a mask of the others."""
@@ -107,8 +106,10 @@ class State:
         return found, changed
 
 
-def _without(limits: tuple[Limit, ...], register: int) -> tuple[Limit, ...]:
-    return tuple(x for x in limits if x.register != register)
+def _past(limits: tuple[Limit, ...], register: int) -> tuple[Limit, ...]:
+    """Return the limits when a register has got another value: they say of its value before how many rounds a loop has
+    at most."""
+    return tuple(replace(x, now=False) if x.register == register else x for x in limits)
 
 
 def _widened(old: Spread, new: Spread) -> Spread:

@@ -14,12 +14,14 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from binalloc.bitset import bits
+from binalloc.isa.interface.formulas import Order
 from binalloc.isa.interface.places import LANES, PRED_BASE, TRUE
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.verify.multiplex.graph import Graph
 from binalloc.verify.multiplex.memory import Memory, Range, merged
-from binalloc.verify.multiplex.spread import Mask, Spread, limited, select, total
+from binalloc.verify.multiplex.spread import HALF, LAST, Mask, Spread, limited, select, signed, total
 from binalloc.verify.multiplex.state import State
 from binalloc.verify.multiplex.words import NO_LIMITS, Limit, Limits, Setting, Word
 
@@ -28,6 +30,8 @@ ROUNDS = 300
 OPEN_ROUNDS = 24
 """Likewise of a loop that threads may leave earlier, or not. Most such loops have no last round: these are the rounds
 that are walked in vain."""
+NEAR = 1 << 16
+"""A counter has so few values at most where it is worthwhile to wait for one of them; chosen by hand."""
 STEPS = 120_000
 """Most words that one walk executes. Chosen by hand: it bounds the time on hostile code to some seconds."""
 Key = tuple[int, tuple[int, ...]]
@@ -71,6 +75,7 @@ class Walk:
         self.stored: dict[int, Mask] = {}
         self.common: dict[int, Mask] = {}
         self.open: set[int] = set()  # loops that threads may leave before their last round
+        self._written: dict[int, int] = {}
         self.block = 0
         self.steps = 0
 
@@ -230,7 +235,7 @@ class Walk:
             self.stale[n] = self.memory.example
         if memory.access != Access.LOAD:
             self.stored[n] = self.stored.get(n, False) | touched
-            self.memory.store(state, n, address, memory.size, state.may & (truth.low == 1), touched)
+            self.memory.store(state, address, memory.size, state.may & (truth.low == 1), touched)
             return False
         if not self.together or word.view.guard is not None or n in self.assumed.unequal:
             return False
@@ -254,6 +259,8 @@ class Walk:
 
     def _limit(self, state: State, limits: tuple[Limit, ...]) -> None:
         for x in limits:
+            if not x.now:
+                continue
             value, may = limited(self._read(state, x.register), x.other, x.order, x.by_sign)
             state.may = state.may & may
             state.places[x.register] = value
@@ -268,7 +275,7 @@ class Walk:
             self.parted[self.block] = self.parted.get(self.block, False) or self._warps_part(truth, state.may)
         undecided = bool((state.may & ~truth.exact).any())
         if undecided:
-            self.open.update(self._left(ways))
+            self._open(ways, state, limits)
         found = []
         for to, goes, side in ((ways[0], truth.low == 0, limits[1]), (ways[-1], truth.high == 1, limits[0])):
             new = state.copy()
@@ -281,10 +288,42 @@ class Walk:
                 found.append((to, new))
         return found
 
-    def _left(self, ways: list[int]) -> list[int]:
-        """Return the loops that threads leave here, or not."""
-        around = self.graph.chains[self.block]
-        return [h for h in around if len({self.graph.loops[h] >> to & 1 for to in ways}) == 2]
+    def _open(self, ways: list[int], state: State, limits: Limits) -> None:
+        """Note the loops that threads leave here, or not. One that seems to have no last round is followed up to a fixed
+        point instead."""
+        for head in self.graph.chains[self.block]:
+            inside = [self.graph.loops[head] >> to & 1 for to in (ways[0], ways[-1])]
+            if sum(inside) == 1 and head not in self.assumed.fixed:
+                self.open.add(head)
+                if not any(self._ending(head, state, x) for x in limits[1 if inside[0] else 0]):
+                    self.assumed.fixed.add(head)
+                    raise Again
+
+    def _ending(self, head: int, state: State, x: Limit) -> bool:
+        """Return whether threads may stay in a loop for few rounds only, as far as a comparison says: of a register
+        that the loop changes with bounds that are known."""
+        if not self._changed(head) >> x.register & 1:
+            return False
+        value = self._read(state, x.register)
+        if x.order in (Order.EQUAL, Order.UNEQUAL):
+            return bool((value.high - value.low).max() < NEAR)
+        bound, _ = limited(self.setting.different, x.other, x.order, x.by_sign)
+        if x.by_sign:
+            (low, high), less = signed(x.other), x.order in (Order.LESS, Order.LESS_EQUAL)
+            return bool((high < HALF - 1).all() if less else (low > -HALF).all())
+        return bool((bound.high - bound.low < LAST - 1).all())
+
+    def _changed(self, head: int) -> int:
+        """Return the places that a loop may write, as a mask."""
+        if head not in self._written:
+            mask = 0
+            for b in bits(self.graph.loops[head]):
+                for n in self.graph.words[b]:
+                    word = self.words[n]
+                    for at in word.defs if word is not None else ():
+                        mask |= 1 << at
+            self._written[head] = mask
+        return self._written[head]
 
     def _warps_part(self, truth: Spread, may: Mask) -> bool:
         if not truth.same and bool((may & ~truth.exact).any()):

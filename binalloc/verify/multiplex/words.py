@@ -59,10 +59,11 @@ class Limit:
     order: Order
     other: Spread
     by_sign: bool
+    now: bool = True  #: the register still has the value that was compared
 
     def alike(self, b: Limit) -> bool:
-        same = (self.register, self.order, self.by_sign) == (b.register, b.order, b.by_sign)
-        return same and self.other.alike(b.other)
+        one, other = ((x.register, x.order, x.by_sign, x.now) for x in (self, b))
+        return one == other and self.other.alike(b.other)
 
 
 Limits = tuple[tuple[Limit, ...], tuple[Limit, ...]]
