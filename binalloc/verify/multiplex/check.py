@@ -46,7 +46,7 @@ from binalloc.verify.multiplex.living import living
 from binalloc.verify.multiplex.memory import Memory
 from binalloc.verify.multiplex.pairing import INSERTED, Pairing, plain, shares, used_registers
 from binalloc.verify.multiplex.together import region, settle
-from binalloc.verify.multiplex.waits import waiting
+from binalloc.verify.multiplex.waits import reads_others, waiting
 from binalloc.verify.multiplex.walk import Assumed, TooLong, Walk
 from binalloc.verify.multiplex.words import Setting, Word
 from binalloc.verify.reading.code import FunctionCode, Malformed, ref_bits, text
@@ -136,8 +136,10 @@ class _Proof:
         for name, value in before.items():
             if value != getattr(new.info, name):
                 self.fail("resources", f"the kernel's {name} changed", str(value), str(getattr(new.info, name)))
+        if new.info.registers < old.info.registers:
+            self.fail("resources", "fewer registers", str(old.info.registers), str(new.info.registers))
         private = old.info.shared_bytes - self.division.moved
-        if new.info.shared_bytes < private or self.division.high > old.info.shared_bytes > MOST_SHARED:
+        if new.info.shared_bytes < private:
             self.fail("resources", "the private part has too few bytes", str(private), str(new.info.shared_bytes))
         if self.division.high > old.info.shared_bytes or old.info.shared_bytes > MOST_SHARED:
             self.fail("division", "the public part is not in static memory")
@@ -181,10 +183,9 @@ class _Proof:
                 self.fail("call", f"the function {fn.name} changed")
             for instr in fn.instrs:
                 view = set_of(instr).view(instr)
-                if shares(view) or set_of(instr).barrier(instr) is not None or view.control in (
-                    Flow.EXIT, Flow.CALL_INDIRECT, Flow.RELSSP, *HELD
-                ):  # fmt: skip
-                    self.fail("not proven", f"{fn.name} uses shared memory, or barriers, or ends threads")
+                others = shares(view) or reads_others(view) or set_of(instr).barrier(instr) is not None
+                if others or view.control in (Flow.EXIT, Flow.CALL_INDIRECT, Flow.RELSSP, *HELD):
+                    self.fail("not proven", f"{fn.name} has to do with other threads, or ends its own")
                     break
         for n, m in enumerate(new.origin.index if new.origin is not None else ()):
             if m >= 0 and new.instrs[n].control == Flow.CALL:
@@ -230,7 +231,7 @@ class _Proof:
         for n, byte in walk.stale.items():
             pairing.fail("contents", "may read what an earlier holding period wrote", n, pairing.label[n],
                          found=f"byte {byte:#x} of the original's")  # fmt: skip
-        for n in waiting(graph, words, walk.edges, assumed.fixed):
+        for n in waiting(graph, words, assumed.fixed):
             pairing.fail("waits", "a loop may wait for another thread", n, pairing.label[n])
         Addresses(pairing, self.division, walk.reach, _feasible(graph, walk.edges), clobbered).run(0)
 

@@ -31,8 +31,8 @@ def settle(make: Callable[[Assumed], Walk], graph: Graph, barriers: int) -> tupl
         except Again:
             continue
         meetings = Meetings(walk.edges, barriers)
-        wrong = [_apart(walk, meetings, assumed), _lost(walk, meetings, assumed), _unequal(walk, meetings, assumed)]
-        if not any(wrong):
+        checks = (_apart, _lost, _strewn, _unequal)
+        if not any([wrong(walk, meetings, assumed) for wrong in checks]):
             return walk, meetings, assumed
     raise TooLong
 
@@ -68,6 +68,24 @@ def _lost(walk: Walk, meetings: Meetings, assumed: Assumed) -> bool:
             before = assumed.lost.get(b, np.zeros(len(ended), np.bool_))
             if (ended & ~before).any():
                 assumed.lost[b] = before | ended
+                wrong = True
+    return wrong
+
+
+def _strewn(walk: Walk, meetings: Meetings, assumed: Assumed) -> bool:
+    """Note what threads may have written while they were apart: those that ended then come to no barrier with it."""
+    wrong = False
+    home = {n: b for b, words in enumerate(walk.graph.words) for n in words}
+    for b in walk.parted:
+        inside = region(meetings, b)
+        touched: Mask = np.zeros(walk.memory.span, np.bool_)
+        for n, stored in walk.stored.items():
+            if inside >> home[n] & 1:
+                touched = touched | stored
+        for barrier in bits(meetings.beyond(b) & meetings.barriers) if touched.any() else ():
+            before = assumed.strewn.get(barrier, np.zeros_like(touched))
+            if (touched & ~before).any():
+                assumed.strewn[barrier] = before | touched
                 wrong = True
     return wrong
 

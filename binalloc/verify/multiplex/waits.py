@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from binalloc.bitset import bits
 from binalloc.isa.interface.places import PRED_BASE
+from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.verify.multiplex.graph import Graph
 from binalloc.verify.multiplex.words import Word
 
 
-def waiting(graph: Graph, words: list[Word | None], edges: list[set[int]], heads: set[int]) -> list[int]:
+def waiting(graph: Graph, words: list[Word | None], heads: set[int]) -> list[int]:
     """Return branches out of loops that depend on what an ordered access of the loop has read. heads: the loops."""
     found: set[int] = set()
     for head in heads:
@@ -24,14 +25,12 @@ def waiting(graph: Graph, words: list[Word | None], edges: list[set[int]], heads
         while True:
             before = len(others)
             for _, word in code:
-                if _reads_others(word) or not others.isdisjoint(_uses(word)):
+                if reads_others(word.view) or not others.isdisjoint(_uses(word)):
                     others.update(word.defs)
             if len(others) == before:
                 break
-        for b in bits(inside):
-            n = graph.words[b][-1]
-            word = words[n]
-            if word is not None and word.view.control == Flow.BRANCH and not others.isdisjoint(_uses(word)):
+        for n, word in code:
+            if word.view.control in (Flow.BRANCH, Flow.EXIT) and not others.isdisjoint(_uses(word)):
                 found.add(n)
     return sorted(found)
 
@@ -41,9 +40,9 @@ def _uses(word: Word) -> list[int]:
     return word.uses if guard is None else [*word.uses, PRED_BASE + guard[0]]
 
 
-def _reads_others(word: Word) -> bool:
-    """Return whether a word may read what another thread writes meanwhile."""
-    memory = word.view.memory
+def reads_others(view: View) -> bool:
+    """Return whether an instruction may read what another thread writes meanwhile."""
+    memory = view.memory
     if memory is None or memory.space in (Space.CONST, Space.LOCAL, Space.TEXTURE):
         return False
     return memory.access == Access.ATOMIC or (memory.access == Access.LOAD and memory.ordered)

@@ -54,6 +54,8 @@ class Assumed:
     fixed: set[int] = field(default_factory=set)  #: heads of loops that are not followed round by round
     unequal: set[int] = field(default_factory=set)  #: loads that may give threads different values
     lost: dict[int, Mask] = field(default_factory=dict)  #: by barrier's block, threads that may have ended before
+    #: by barrier's block, bytes that threads may have written before while they were apart: some may have ended then
+    strewn: dict[int, Mask] = field(default_factory=dict)
 
 
 class Walk:
@@ -166,7 +168,9 @@ class Walk:
         return [(to, state) for to in ways]
 
     def _barrier(self, n: int, state: State) -> None:
-        lost = self.assumed.lost.get(self.block)
+        lost, strewn = self.assumed.lost.get(self.block), self.assumed.strewn.get(self.block)
+        if strewn is not None:
+            state.written = state.written | strewn
         self.memory.open(state, state.may if lost is None else state.may & ~lost, self.kinds[n] == Flow.ALLOC)
 
     def _read(self, state: State, place: int) -> Spread:
