@@ -22,6 +22,7 @@ from binalloc.verify.multiplex.division import WORDS, Division
 from binalloc.verify.multiplex.memory import Range
 from binalloc.verify.multiplex.pairing import INSERTED, Pairing
 from binalloc.verify.reading.code import ref_bits
+from binalloc.verify.report import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,13 @@ class Addresses:
         """clobbered: places that calls write."""
         self.pairing, self.division, self.reach, self.feasible = pairing, division, reach, feasible
         self.clobbered = bits(clobbered)
+        self.findings: dict[Finding, None] = {}
         self.before: dict[int, Held] = {}
         self.end = 0  # of the private bytes below the public part, as far as they are accessed
         self.begin = WORDS  # of those above it
+
+    def fail(self, kind: str, message: str, n: int, m: int = -1, expected: str = "", found: str = "") -> None:
+        self.findings[self.pairing.finding(kind, message, n, m, expected, found)] = None
 
     def run(self, entry: int) -> None:
         self.before[entry] = Held(False, {})
@@ -102,7 +107,7 @@ class Addresses:
             self._check(n, self.before[n])
         room = self.pairing.new.fn.info.shared_bytes
         if self.end > room or self.begin - self.division.moved < self.end:
-            self.pairing.fail("address", "private bytes have no room, or lie one on another", 0,
+            self.fail("address", "private bytes have no room, or lie one on another", 0,
                               expected=f"{self.end} bytes, then those from {self.begin - self.division.moved:#x}",
                               found=f"{room} bytes")  # fmt: skip
 
@@ -188,12 +193,12 @@ class Addresses:
         new = self.pairing.new
         view, m = new.views[n], self.pairing.label[n]
         if view.control == Flow.ALLOC and state.holds is not False:
-            self.pairing.fail("held", "the block may hold shared memory already", n, expected="no shared memory held")
+            self.fail("held", "the block may hold shared memory already", n, expected="no shared memory held")
         elif view.control == Flow.FREE:
             if state.holds is not True:
-                self.pairing.fail("held", "the block may hold nothing", n, expected="shared memory held")
+                self.fail("held", "the block may hold nothing", n, expected="shared memory held")
             elif state.known.get(ref_bits(view.uses[0])[0] if view.uses else -1) != Place(True, None, 0):
-                self.pairing.fail("held", "frees another address than its BAR.ALLOC gave", n)
+                self.fail("held", "frees another address than its BAR.ALLOC gave", n)
         elif m != INSERTED and view.memory is not None and view.memory.space == Space.SHARED and n in self.reach:
             self._access(n, m, state)
 
@@ -209,14 +214,14 @@ class Addresses:
         if isinstance(value, Under) and guard == (value.predicate - PRED_BASE, value.negated):
             value = value.value
         if not isinstance(value, Place | Choice):
-            self.pairing.fail("address", "the address is not known", n, m)
+            self.fail("address", "the address is not known", n, m)
             return
         found = _plus(value, Place(False, None, memory.offset % WORDS))
         register = None if was.base is None else was.base.index
         assert found is not None
         for test, leaf, ranges in _cases(found, self.reach[n], register, was.offset):
             if test:
-                self.pairing.fail("address", f"chosen by another register: {test}", n, m)
+                self.fail("address", f"chosen by another register: {test}", n, m)
             for low, high in ranges:
                 self._leaf(n, m, state, leaf, low, high)
 
@@ -233,19 +238,19 @@ class Addresses:
             if a > b:
                 continue
             if b + memory.size > end:
-                self.pairing.fail("address", "an access may go to both parts at once", n, m, found=f"{b:#x}")
+                self.fail("address", "an access may go to both parts at once", n, m, found=f"{b:#x}")
             if (leaf.based, leaf.register, distance) != (public, register, moved % WORDS):
                 expected = f"{a:#x} to {b:#x} at {'base' if public else 'address'} {moved:+#x}"
                 found = f"{'base' if leaf.based else 'address'} {_signed(distance):+#x}"
                 if leaf.register != register:
                     found = f"another register, {found}"
-                self.pairing.fail("address", "goes to another address than the original's", n, m, expected, found)
+                self.fail("address", "goes to another address than the original's", n, m, expected, found)
             if not public and first == 0:
                 self.end = max(self.end, b + memory.size)
             elif not public:
                 self.begin = min(self.begin, a)
             if public and state.holds is not True:
-                self.pairing.fail("held", "accesses public memory that the block may not hold", n, m)
+                self.fail("held", "accesses public memory that the block may not hold", n, m)
 
 
 def _signed(number: int) -> int:

@@ -36,20 +36,15 @@ from binalloc.call_stack import with_room
 from binalloc.collection import no_collection
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.banks import bank_bytes
-from binalloc.isa.interface.places import LANES
-from binalloc.isa.kinds import CALLS, Flow, Space
+from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.sets.table import set_of
-from binalloc.verify.multiplex.addresses import Addresses
+from binalloc.verify.multiplex.course import Course
 from binalloc.verify.multiplex.division import Division
-from binalloc.verify.multiplex.graph import Graph, Meetings, TooTangled
-from binalloc.verify.multiplex.living import living
-from binalloc.verify.multiplex.memory import Memory
-from binalloc.verify.multiplex.pairing import INSERTED, Pairing, plain, shares, used_registers
-from binalloc.verify.multiplex.together import region, settle
-from binalloc.verify.multiplex.waits import reads_others, waiting
-from binalloc.verify.multiplex.walk import Assumed, TooLong, Walk
-from binalloc.verify.multiplex.words import Setting, Word
-from binalloc.verify.reading.code import FunctionCode, Malformed, ref_bits, text
+from binalloc.verify.multiplex.graph import TooTangled
+from binalloc.verify.multiplex.pairing import INSERTED, Pairing, shares, used_registers
+from binalloc.verify.multiplex.waits import reads_others
+from binalloc.verify.multiplex.walk import TooLong
+from binalloc.verify.reading.code import FunctionCode, Malformed, text
 from binalloc.verify.report import CheckReport, Finding
 from binalloc.verify.resources import check_accesses, check_data
 from binalloc.verify.surroundings import check_surroundings
@@ -124,7 +119,9 @@ class _Proof:
         for finding in check_accesses([codes[1]], new.info):
             self.findings[finding] = None
         if not self.findings and not self.pairing.findings:
-            self._walk(self.pairing, callees)
+            course = Course(self.pairing, callees, self.block, self.division)
+            course.run()
+            self.stats = course.stats
 
     # -- records
 
@@ -205,61 +202,6 @@ class _Proof:
                 pairing.fail("size", "a BAR.ALLOC has not the size that it needs, or not the others'", n, -1,
                              f"{needed} at least", found)  # fmt: skip
 
-    # -- the walk
-
-    def _walk(self, pairing: Pairing, callees: list[Function]) -> None:
-        new, old = pairing.new, pairing.old
-        words = [None if m == INSERTED else Word(old.instrs[m]) for m in pairing.label]
-        kinds = [view.control for view in new.views]
-        stops = {n for n, view in enumerate(new.views) if plain(set_of(view.instr).barrier(view.instr))}
-        stops |= {n for n, word in enumerate(words) if word is not None and word.barrier is not None}
-        points = {at for n in range(len(new)) if kinds[n] == Flow.BRANCH and (at := new.fn.reconvergence(n)) is not None}
-        graph = Graph(pairing.after, stops | points, 0)
-        barriers = sum(1 << graph.number[n] for n in stops if n in graph.number)
-        live = self._live(pairing, graph)
-        setting = Setting(self.block, set_of(self.original).limits)
-        span = max(old.fn.info.shared_bytes, self.division.high) + 17  # an access may begin before the end; bytes beyond
-        clobbered = _written(callees)
-
-        def make(assumed: Assumed) -> Walk:
-            memory = Memory(span, (self.division.first, self.division.high))
-            return Walk(graph, words, kinds, live, setting, memory, assumed, clobbered)
-
-        walk, meetings, assumed = settle(make, graph, barriers)
-        self.stats = {"words": len(new), "steps": walk.steps, "threads": setting.threads}
-        self._together(pairing, walk, meetings)
-        for n, byte in walk.stale.items():
-            pairing.fail("contents", "may read what an earlier holding period wrote", n, pairing.label[n],
-                         found=f"byte {byte:#x} of the original's")  # fmt: skip
-        for n in waiting(graph, words, assumed.fixed):
-            pairing.fail("waits", "a loop may wait for another thread", n, pairing.label[n])
-        Addresses(pairing, self.division, walk.reach, _feasible(graph, walk.edges), clobbered).run(0)
-
-    def _live(self, pairing: Pairing, graph: Graph) -> list[int]:
-        """Return the places that are read from each new word on."""
-        old = living(pairing.old)
-        live = [0] * len(pairing.new)
-        for chain in graph.words:
-            for k, n in enumerate(chain):
-                m = next((pairing.label[x] for x in chain[k:] if pairing.label[x] != INSERTED), INSERTED)
-                live[n] = old[m] if m != INSERTED else -1
-        return live
-
-    def _together(self, pairing: Pairing, walk: Walk, meetings: Meetings) -> None:
-        graph, fn = walk.graph, pairing.new.fn
-        for b, warps in sorted(walk.parted.items()):
-            n = graph.words[b][-1]
-            meeting = meetings.meeting(b)
-            if meeting is None:
-                continue
-            if meeting == meetings.sink:
-                where = [graph.words[x][0] for x in range(len(graph.words)) if region(meetings, b) & meetings.barriers >> x << x & 1 << x]
-                pairing.fail("together", "threads that part here may come to different barriers", n, pairing.label[n],
-                             found=f"barriers at words {where}")  # fmt: skip
-            elif warps and fn.reconvergence(n) != graph.words[meeting][0]:
-                pairing.fail("together", "lanes that part here may not have met again at a barrier", n, pairing.label[n],
-                             f"reconvergence at word {graph.words[meeting][0]}", f"{fn.reconvergence(n)}")  # fmt: skip
-
 
 def _block_fault(block: tuple[int, int, int], fn: Function) -> str:
     x, y, z = block
@@ -293,24 +235,3 @@ def _equal(original: Module, made: Module, one: Function, other: Function) -> bo
             if callees[0] is None or callees[1] is None or callees[0].name != callees[1].name:
                 return False
     return True
-
-
-def _written(functions: list[Function]) -> int:
-    """Return the places that functions write, as a mask."""
-    mask = 0
-    for fn in functions:
-        for instr in fn.instrs:
-            for ref in set_of(instr).view(instr).defs:
-                for at in ref_bits(ref):
-                    mask |= 1 << at
-    return mask
-
-
-def _feasible(graph: Graph, edges: list[set[int]]) -> dict[int, set[int]]:
-    """Return, by word, the words that a thread may come to next."""
-    found: dict[int, set[int]] = {}
-    for b, chain in enumerate(graph.words):
-        for n, to in zip(chain, chain[1:], strict=False):
-            found[n] = {to}
-        found[chain[-1]] = {graph.words[to][0] for to in edges[b]}
-    return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binalloc.verify.multiplex.spread import Mask, Numbers, Spread
+from binalloc.verify.multiplex.spread import LAST, Mask, Numbers, Spread
 from binalloc.verify.multiplex.state import Fill, State
 
 Range = tuple[int, int]
@@ -34,7 +34,7 @@ class Memory:
         if (touched & ~state.written).any():
             state.written = state.written | touched
         exact = surely & address.exact
-        if exact.any():
+        if exact.any() and self.public[0] < self.public[1]:
             low = address.low
             fill = self._fills.setdefault((size, low.tobytes()), Fill(low, size))
             before = state.surely.get(fill)
@@ -79,9 +79,10 @@ class Memory:
 
 def merged(low: Numbers, high: Numbers) -> list[Range]:
     """Return ranges that cover all from each of `low` to its `high`, and nothing else."""
-    pairs = np.unique(np.stack((low, high)), axis=1)
+    pairs = np.unique(low.astype(np.uint64) << np.uint64(32) | high.astype(np.uint64))
     found: list[Range] = []
-    for first, last in pairs.T.tolist():
+    for pair in pairs.tolist():
+        first, last = pair >> 32, pair & LAST
         if found and first <= found[-1][1] + 1:
             found[-1] = (found[-1][0], max(found[-1][1], last))
         else:

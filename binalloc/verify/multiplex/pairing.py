@@ -61,9 +61,13 @@ class Pairing:
         self._check_inserted()
 
     def fail(self, kind: str, message: str, n: int, m: int = -1, expected: str = "", found: str = "") -> None:
+        self.findings[self.finding(kind, message, n, m, expected, found)] = None
+
+    def finding(self, kind: str, message: str, n: int, m: int = -1, expected: str = "", found: str = "") -> Finding:
+        """Return a finding at new word `n`, which stands for original word `m`, if any."""
         old = self.old.name if m >= 0 else ""
         word = text(self.new.fn, n)
-        self.findings[Finding(kind, message, self.new.name, n, old, m, word, expected=expected, found=found)] = None
+        return Finding(kind, message, self.new.name, n, old, m, word, expected=expected, found=found)
 
     # -- ways
 

@@ -19,6 +19,7 @@ from binalloc.isa.interface.formulas import Order
 from binalloc.isa.interface.places import LANES, PRED_BASE, TRUE
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import CALLS, Access, Flow, Space
+from binalloc.verify.multiplex.cases import Cases
 from binalloc.verify.multiplex.graph import Graph
 from binalloc.verify.multiplex.memory import Memory, Range, merged
 from binalloc.verify.multiplex.spread import HALF, LAST, Mask, Spread, limited, select, signed, total
@@ -64,11 +65,14 @@ class Walk:
     at a word while others go on. stale: words that may read stale bytes."""
 
     def __init__(self, graph: Graph, words: list[Word | None], kinds: list[Flow], live: list[int], setting: Setting,
-                 memory: Memory, assumed: Assumed, lost_registers: int) -> None:  # fmt: skip
-        """words: by new word, the original's, None where it was inserted. kinds: by new word, what the new word does to
+                 memory: Memory, assumed: Assumed, lost_registers: int, cases: Cases | None = None) -> None:  # fmt: skip
+        """cases: what threads are known to get at one word. words: by new word, the original's, None where it was inserted. kinds: by new word, what the new word does to
         control flow. live: places that are read from there on. lost_registers: places that calls write."""
         self.graph, self.words, self.kinds, self.live = graph, words, kinds, live
         self.setting, self.memory, self.assumed, self.clobbered = setting, memory, assumed, lost_registers
+        self.cases = cases
+        self.before: dict[int, dict[int, Spread]] = {}  # what threads know in front of words in `watched`
+        self.watched: frozenset[int] = frozenset()
         self.reach: dict[int, list[Range]] = {}
         self.edges: list[set[int]] = [set() for _ in graph.words]
         self.parted: dict[int, bool] = {}
@@ -162,6 +166,8 @@ class Walk:
                     return []
             else:
                 self._execute(n, word, state)
+                if not state.may.any():
+                    return []
         ways = self.graph.after[block]
         for to in ways:
             self.edges[block].add(to)
@@ -199,6 +205,8 @@ class Walk:
                     state.forget(at)
             return
         truth, _ = self._truth(word.view, state)
+        if n in self.watched:
+            self.before[n] = dict(state.places)
 
         def read(at: int) -> Spread:
             return self._read(state, at)
@@ -219,7 +227,15 @@ class Walk:
                 value = select(truth, value, self._read(state, place), same)
             if not self.together and value.same:
                 value = Spread(value.low, value.high, False)
+            if self.cases is not None and self.cases.n == n:
+                value = self._case(state, value, self.cases)
             state.write(place, value, NO_LIMITS if word.view.guard is not None else limits.get(place, NO_LIMITS))
+
+    def _case(self, state: State, value: Spread, cases: Cases) -> Spread:
+        """Return the values in each thread's case; threads that get another one are not here."""
+        low, high = np.maximum(value.low, cases.low), np.minimum(value.high, cases.high)
+        state.may = state.may & (low <= high)
+        return Spread(np.where(state.may, low, value.low), np.where(state.may, high, value.high), False)
 
     def _access(self, n: int, word: Word, state: State, truth: Spread) -> bool:
         """Access shared memory, and return whether all threads get the same."""

@@ -74,24 +74,15 @@ def moved(words: Items, n: int, to: int) -> Items:
 
 
 def changed(words: Items, n: int, instr: Instr) -> Items:
-    out = list(words)
-    item = out[n]
-    new = Item(instr, item.origin, item.links)
-    out[n] = new
-    for k, other in enumerate(out):
-        if item in other.links.values():
-            links = {name: new if to is item else to for name, to in other.links.items()}
-            if other is new:
-                new.links = links
-            else:
-                out[k] = Item(other.instr, other.origin, links)
-    return _relinked(words, out)
+    """Return the words with another instruction at one place."""
+    out = _relinked(words, _copied(words))
+    out[n].instr = instr
+    return out
 
 
 def _relinked(before: Items, after: Items) -> Items:
     """Let links lead to the items that are at their places now."""
     place = {id(item): n for n, item in enumerate(before)}
-    place |= {id(item): n for n, item in enumerate(after)}
     for item in after:
         item.links = {name: after[place[id(to)]] for name, to in item.links.items()}
     return after
