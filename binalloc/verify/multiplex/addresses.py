@@ -141,7 +141,8 @@ class Addresses:
 
     def _values(self, instr: Instr, n: int, known: Known) -> dict[int, Expression | Below]:
         """Return what an inserted word writes, by position, as far as it is such an expression."""
-        isa, found = set_of(instr), {}
+        isa = set_of(instr)
+        found: dict[int, Expression | Below] = {}
         uses = [at for ref in self.pairing.new.views[n].uses for at in ref_bits(ref)]
         for s in isa.sums(instr):
             value = self._sum(s, uses, known)
@@ -153,8 +154,9 @@ class Addresses:
             less, limit = (self._sum(s, uses, known) for s in f.words)
             holds = 0 if f.truths[0].negated else 1
             as_is = (f.table >> holds & 1, f.table >> (2 + holds) & 1) == (0, 1)
-            if isinstance(less, Place) and not less.based and as_is and limit == Place(False, None, f.words[1].constant):
-                found[f.result] = Below(less, f.words[1].constant)
+            fixed = isinstance(limit, Place) and not limit.based and limit.register is None
+            if as_is and fixed and isinstance(limit, Place) and isinstance(less, Place) and not less.based:
+                found[f.result] = Below(less, limit.number)
         return found
 
     def _sum(self, s: Sum, uses: list[int], known: Known) -> Expression | None:
@@ -296,9 +298,12 @@ def _met(a: Held, b: Held) -> Held:
     return Held(a.holds if a.holds == b.holds else None, known)
 
 
-def _cases(x: Expression, ranges: list[Range], register: int | None, offset: int) -> list[tuple[str, Place, list[Range]]]:
-    """Return the cases of an expression: what is wrong with its test, if anything, its address, and the original
-    addresses with which it is chosen."""
+Case = tuple[str, Place, list[Range]]
+"""What is wrong with a test, if anything, an address, and the original addresses with which it is chosen."""
+
+
+def _cases(x: Expression, ranges: list[Range], register: int | None, offset: int) -> list[Case]:
+    """Return the cases of an expression. register, offset: of the original's address."""
     if isinstance(x, Place):
         return [("", x, ranges)]
     test = x.test.address

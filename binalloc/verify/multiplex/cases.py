@@ -1,9 +1,9 @@
 """Addresses that one walk cannot bound are bounded here by cases: of what one word of the original may give.
 
 A walk knows bounds of each value, but no relation between two of them. Where both come from one unknown word, it helps
-to walk once for each of some ranges of that word: in each the others are known better. Every value of the word is in one
-of a thread's cases, so whatever the cases are, together they say where accesses may go. They are chosen so that what
-the following words shift to the right out of it is one number in each.
+to walk once for each of some ranges of that word: in each the others are known better. Every value of the word is in
+one of a thread's cases, so whatever the cases are, together they say where accesses may go. They are chosen so that
+what the following words shift to the right out of it is one number in each.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CANDIDATES = 6  # words that are tried; likewise
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """Cases are ranges of the result of word `n`. Each is walked as a thread of its own: `thread` is the one it is of."""
+    """Cases are ranges of the result of word `n`. Each is walked as a thread of its own, in place of `thread`."""
 
     n: int
     thread: Numbers

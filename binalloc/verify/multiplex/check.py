@@ -165,8 +165,8 @@ class _Proof:
                                           or barrier.threads != 0):  # fmt: skip
                 reason = "a barrier that is guarded, named, or not for the whole block"
             if reason:
-                word = text(code.fn, n)
-                self.findings[Finding("not proven", f"{reason} is not known to this proof", "", -1, code.name, n, word)] = None
+                message, word = f"{reason} is not known to this proof", text(code.fn, n)
+                self.findings[Finding("not proven", message, "", -1, code.name, n, word)] = None
 
     def _callees(self, old: Function, new: Function, callees: list[Function]) -> None:
         """Check that called functions are the same, and have nothing to do with other threads."""

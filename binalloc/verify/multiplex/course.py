@@ -5,12 +5,14 @@ Needs a pairing without findings; leaves findings in it.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from binalloc.isa.instruction import Function
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.addresses import Addresses
-from binalloc.verify.multiplex.cases import CaseSetting, Cases, candidates, choose
+from binalloc.verify.multiplex.cases import Cases, CaseSetting, candidates, choose
 from binalloc.verify.multiplex.division import Division
 from binalloc.verify.multiplex.graph import Graph, Meetings
 from binalloc.verify.multiplex.living import living
@@ -111,7 +113,7 @@ class Course:
     def _judge(self, walk: Walk, reach: dict[int, list[Range]]) -> Addresses:
         edges = {}
         for b, chain in enumerate(self.graph.words):
-            edges.update({n: {to} for n, to in zip(chain, chain[1:], strict=False)})
+            edges.update({n: {to} for n, to in pairwise(chain)})
             edges[chain[-1]] = {self.graph.words[to][0] for to in walk.edges[b]}
         addresses = Addresses(self.pairing, self.division, reach, edges, self.clobbered)
         addresses.run(0)

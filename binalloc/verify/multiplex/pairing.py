@@ -157,7 +157,7 @@ class Pairing:
 
     def size(self, n: int) -> int | None:
         """Return the bytes that a BAR.ALLOC asks for, None where they are no immediate."""
-        fields = dict(field for field in self.new.views[n].signature[1:] if isinstance(field, tuple))
+        fields: dict[str, object] = dict(f for f in self.new.views[n].signature[1:] if isinstance(f, tuple))
         size = fields.get("imm")
         return size if isinstance(size, int) else None
 

@@ -30,7 +30,8 @@ class Spread:
 
     @property
     def exact(self) -> Mask:
-        return self.low == self.high
+        found: Mask = self.low == self.high
+        return found
 
     def uniform(self, here: Mask) -> bool:
         """Return whether the threads `here` have one value."""

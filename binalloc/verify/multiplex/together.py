@@ -1,9 +1,9 @@
 """The walk's assumptions are checked here, and walks are repeated until none is wrong.
 
 Threads part at a branch whose condition may differ among them. They are apart until they meet again, at the first
-place that all their ways to a barrier pass. Whatever is computed meanwhile may differ among them, and no barrier may lie
-between. A load gives all threads the same if all of them read one address, and no thread may write there before they
-all pass the next barrier.
+place that all their ways to a barrier pass. Whatever is computed meanwhile may differ among them, and no barrier may
+lie between. A load gives all threads the same if all of them read one address, and no thread may write there before
+they all pass the next barrier.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def settle(make: Callable[[Assumed], Walk], graph: Graph, barriers: int) -> tupl
         except Again:
             continue
         meetings = Meetings(walk.edges, barriers)
-        checks = (_apart, _lost, _strewn, _unequal)
-        if not any([wrong(walk, meetings, assumed) for wrong in checks]):
+        wrong = [check(walk, meetings, assumed) for check in (_apart, _lost, _strewn, _unequal)]
+        if not any(wrong):
             return walk, meetings, assumed
     raise TooLong
 

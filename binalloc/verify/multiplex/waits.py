@@ -1,8 +1,8 @@
 """Loops that may wait for another thread are found here.
 
-A loop that ends only when another thread has written something reads it again and again, by ordered accesses: plain ones
-would race. Such a loop may never end where the other thread has come to a barrier that was inserted, or where its block
-waits for memory. Needs the loops that were not followed round by round.
+A loop that ends only when another thread has written something reads it again and again, by ordered accesses: plain
+ones would race. Such a loop may never end where the other thread has come to a barrier that was inserted, or where its
+block waits for memory. Needs the loops that were not followed round by round.
 """
 
 from __future__ import annotations

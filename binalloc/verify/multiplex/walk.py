@@ -65,11 +65,12 @@ class Walk:
     at a word while others go on. stale: words that may read stale bytes."""
 
     def __init__(self, graph: Graph, words: list[Word | None], kinds: list[Flow], live: list[int], setting: Setting,
-                 memory: Memory, assumed: Assumed, lost_registers: int, cases: Cases | None = None) -> None:  # fmt: skip
-        """cases: what threads are known to get at one word. words: by new word, the original's, None where it was inserted. kinds: by new word, what the new word does to
-        control flow. live: places that are read from there on. lost_registers: places that calls write."""
+                 memory: Memory, assumed: Assumed, clobbered: int, cases: Cases | None = None) -> None:  # fmt: skip
+        """words: by new word, the original's, None where it was inserted. kinds: by new word, what it does to
+        control flow. live: places that are read from there on. clobbered: places that calls write. cases: what threads
+        are known to get at one word."""
         self.graph, self.words, self.kinds, self.live = graph, words, kinds, live
-        self.setting, self.memory, self.assumed, self.clobbered = setting, memory, assumed, lost_registers
+        self.setting, self.memory, self.assumed, self.clobbered = setting, memory, assumed, clobbered
         self.cases = cases
         self.before: dict[int, dict[int, Spread]] = {}  # what threads know in front of words in `watched`
         self.watched: frozenset[int] = frozenset()
@@ -309,8 +310,8 @@ class Walk:
         return found
 
     def _open(self, ways: list[int], state: State, limits: Limits) -> None:
-        """Note the loops that threads leave here, or not. One that seems to have no last round is followed up to a fixed
-        point instead."""
+        """Note the loops that threads leave here, or not. One that seems to have no last round is followed up to a
+        fixed point instead."""
         for head in self.graph.chains[self.block]:
             inside = [self.graph.loops[head] >> to & 1 for to in (ways[0], ways[-1])]
             if sum(inside) == 1 and head not in self.assumed.fixed:

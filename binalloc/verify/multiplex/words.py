@@ -119,7 +119,8 @@ class Word:
     def results(self, setting: Setting, read: Read) -> list[Spread]:
         """Return the spreads of what it writes, in the order of `defs`, where no guard holds it back."""
         given = [read(at) for at in self.uses]
-        same = self.same and all(g.same for g in given) and (self.special is None or setting.register(self.special).same)
+        special = self.special is None or setting.register(self.special).same
+        same = self.same and special and all(g.same for g in given)
         found = []
         for k, place in enumerate(self.defs):
             if k in self.sums:
@@ -220,9 +221,8 @@ def _formula(f: Formula, given: list[Spread], setting: Setting, same: bool) -> S
     if f.act == Act.COMPARE:
         assert f.order is not None
         return logic([compare(words[0], words[1], f.order, f.signed, same), truths[0]], f.table, same)
-    if f.act == Act.LOGIC:
-        return logic(truths, f.table, same)
-    return setting.common if same else setting.different
+    assert f.act == Act.LOGIC
+    return logic(truths, f.table, same)
 
 
 def _between(low: int, high: int, setting: Setting, same: bool) -> Spread:
