@@ -237,3 +237,42 @@ KINDS: dict[str, Callable[[Items, Function], Iterator[Items]]] = {
     )
 }  # fmt: skip
 """The kinds of changes: each yields changed words."""
+
+
+# -- the same change of both kernels: the original is another program, for which the new kernel may be wrong
+
+
+def in_both(original: Module, made: Module, kernel: str, first: int) -> Iterator[tuple[Module, Module]]:
+    """Yield pairs in which one word of the original was changed, from word `first` on, and the word that stands for it
+    in the same way."""
+    old, new = original.function(kernel), made.function(kernel)
+    assert new.origin is not None
+    at = {m: n for n, m in enumerate(new.origin.index) if m >= 0}
+    for m, instr in enumerate(old.instrs):
+        if m in at and m >= first:
+            for change in _changes(instr):
+                pair = []
+                for module, fn, n in ((original, old, m), (made, new, at[m])):
+                    instrs = list(fn.instrs)
+                    instrs[n] = change(instrs[n])
+                    pair.append(replace(module, functions=[replace(fn, instrs=instrs)]))
+                yield pair[0], pair[1]
+
+
+def _changes(instr: Instr) -> Iterator[Callable[[Instr], Instr]]:
+    """Yield changes of an instruction: another guard, nothing in its place, another source of what it computes."""
+    memory = view(instr).memory
+    if memory is not None and memory.space == Space.SHARED:
+        for guard in ((1, False), (2, True), (3, False), (0, True)):
+            yield lambda x, guard=guard: x.replace(guard=guard)  # type: ignore[misc]
+        yield lambda x: make("NOP")
+    elif instr.control in (Flow.BRANCH, Flow.EXIT) and instr.guarded:
+        for guard in ((1, False), (2, True), (3, False), (0, True), (instr.guard, not instr.guard_neg)):
+            yield lambda x, guard=guard: x.replace(guard=guard)  # type: ignore[misc]
+    elif instr.control == Flow.NONE and memory is None:
+        for name in ("ra", "rb", "rc"):
+            for register in (4, 5, 6, 7, 8) if instr.f.get(name, NO_REGISTER) != NO_REGISTER else ():
+                yield lambda x, name=name, register=register: x.replace(**{name: register})  # type: ignore[misc]
+        if "imm" in instr.f:
+            for by in (1, 4, 128):
+                yield lambda x, by=by: x.replace(imm=(x.f["imm"] + by) & 0xFFFFFFFF)  # type: ignore[misc]
