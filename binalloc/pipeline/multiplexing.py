@@ -1,26 +1,31 @@
 """This module multiplexes a kernel's shared memory, and measures what that gives on the emulator.
 
 Needs a laid-out module, and a request with a launch. Leaves a comparison: the original as `baseline` makes it, and each
-version that was asked for, with the same scheduling pass. Nothing here proves the versions; their results are compared
-with the original's.
+version that was asked for, with the same scheduling pass. Its results are compared with the original's. A version of HW
+is proven, of the bytes that would be written; there is no proof of merged blocks yet.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
+from binalloc.isa.sets.table import set_of
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.share import region_share
 from binalloc.pipeline.steps.measure import measure, same_results
+from binalloc.pipeline.steps.proof import require_no_hazard, require_proof
 from binalloc.pipeline.steps.version import Version
+from binalloc.version import VERSION
 
 if TYPE_CHECKING:
     from binalloc.launch.types import Launch
+    from binalloc.transform.multiplex.parts import Parts
 
 VTB, HW = "vtb", "hw"
 """How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC."""
@@ -44,6 +49,7 @@ class Tried:
     refused: Refused | None = None
     same: bool | None = None  #: whether it left the same results as the original
     regions: int = 0  #: access regions of the kernel
+    unproven: str = ""  #: what the checker could not prove, or why it was not asked; "" if there is a proof
 
 
 @dataclass(frozen=True)
@@ -88,19 +94,61 @@ def multiplex_kernel(
     return Multiplexing(original, tried, region_share(module, request) if share else None)
 
 
+def recorded(version: Version, wanted: Wanted, request: Request, source: bytes) -> Module:
+    """Return a version's module with a record of what it was made of and how. source: bytes of the input."""
+    record: dict[str, object] = {
+        "tool": "binalloc",
+        "version": VERSION,
+        "input_sha256": hashlib.sha256(source).hexdigest(),
+        "kernel": request.kernel,
+        "machine": request.machine.name,
+        "multiplexed": wanted.scheme,
+    }
+    return replace(version.module, provenance=[*version.module.provenance, record])
+
+
 def _tried(module: Module, request: Request, original: Version, wanted: Wanted) -> Tried:
     """Return one version with its run."""
     assert request.launch is not None
-    made, launch, regions = _built(module, request, wanted)
+    made, launch, regions, parts = _built(module, request, wanted)
     options = replace(request.options, over=wanted.over)
     own = Request(request.kernel, request.machine, launch, options=options, progress=request.progress)
-    version = replace(baseline(made, own), name=wanted.scheme)
+    version = _read_back(replace(baseline(made, own), name=wanted.scheme), own)
+    unproven = "there is no checker of merged blocks yet"
+    if parts is not None:
+        unproven = _prove(module, made, version, own, parts)
     version = measure(version, own)
-    return Tried(wanted, version, None, same_results(request, original, version), regions)
+    return Tried(wanted, version, None, same_results(request, original, version), regions, unproven)
 
 
-def _built(module: Module, request: Request, wanted: Wanted) -> tuple[Module, Launch, int]:
-    """Return a version's module, its launch, and the number of access regions."""
+def _read_back(version: Version, request: Request) -> Version:
+    """Return a version with the module that its file gives, so that the proof is of the very bytes."""
+    isa = set_of(version.module)
+    module = isa.read(isa.write(version.module), version.module.path)
+    return replace(version, module=module, functions=[module.function(fn.name) for fn in version.functions])
+
+
+def _prove(module: Module, made: Module, version: Version, request: Request, parts: Parts) -> str:
+    """Return what could not be proven of a version whose blocks get memory as they run, "" for nothing.
+
+    Where it had to be allocated anew, that is one proof, and what it was made of another.
+    """
+    from binalloc.verify.multiplex.check import check_public
+    from binalloc.verify.multiplex.division import Division
+
+    assert request.launch is not None
+    division = Division(parts.low, parts.first, parts.high, parts.moved)
+    new = version.module
+    if version.allocated:
+        require_proof(made, new, request)
+        new = made
+    report = check_public(module, new, request.kernel, request.launch.block, division)
+    require_no_hazard(version.module, request.machine)
+    return "" if report.ok else str(report.errors[0])
+
+
+def _built(module: Module, request: Request, wanted: Wanted) -> tuple[Module, Launch, int, Parts | None]:
+    """Return a version's module, its launch, the number of access regions, and of HW the parts of shared memory."""
     from binalloc.transform.multiplex.public import get_as_they_run
     from binalloc.transform.multiplex.turns import take_turns
 
@@ -114,8 +162,8 @@ def _built(module: Module, request: Request, wanted: Wanted) -> tuple[Module, La
                       place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
     if wanted.scheme == HW:
         public = get_as_they_run(module, request.kernel, launch.block)
-        return public.module, launch, len(public.regions)
+        return public.module, launch, len(public.regions), public.parts
     assert wanted.merge is not None
     axis = max(range(3), key=lambda k: launch.grid[k])
     merged = take_turns(module, request.kernel, launch.block, wanted.merge, axis)
-    return merged.module, merged.merge.launch(launch), len(merged.regions)
+    return merged.module, merged.merge.launch(launch), len(merged.regions), None

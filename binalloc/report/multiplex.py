@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from binalloc.report.shapes.commands.multiplex import MultiplexingJson, MultiplexJson, SchemeJson
 
 
-def multiplexing_json(found: Multiplexing) -> MultiplexingJson:
-    """Return a comparison as JSON."""
+def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJson:
+    """Return a comparison as JSON. output: the file that a version was written to."""
     original = found.original
     assert original.cycles is not None
     out: MultiplexingJson = {
@@ -25,7 +25,7 @@ def multiplexing_json(found: Multiplexing) -> MultiplexingJson:
             "cycles": original.cycles,
         },
         "schemes": [_scheme(found, each) for each in found.tried],
-        "proven": False,
+        "output": output,
     }
     if found.share is not None:
         out["region_share"] = round(found.share, 4)
@@ -47,6 +47,8 @@ def _scheme(found: Multiplexing, tried: Tried) -> SchemeJson:
         out["cycles"] = version.cycles
         out["speedup"] = round(speedup, 4)
         out["same_results"] = tried.same
+        out["proven"] = not tried.unproven
+        out["unproven"] = tried.unproven or None
     return out
 
 
@@ -61,12 +63,14 @@ def render_multiplexing(found: MultiplexJson) -> str:
         out = out.rstrip("\n") + f"\nIts shared memory is in use for {found['region_share']:.1%} of a block's life.\n\n"
     if ran:
         rows = [_row(each) for each in ran]
-        out += table(["version", "speedup", "cycles", "registers", "bytes", "results"], rows, left=1) + "\n"
+        out += table(["version", "speedup", "cycles", "registers", "bytes", "results", "proof"], rows, left=1) + "\n"
     for each in found["schemes"]:
         if each["refused"] is not None:
             out += f"No {_named(each)}: {each['refused']}\n"
-    out += "Nothing was written: multiplexed code is not proven yet.\n"
-    return out
+    for each in ran:
+        if each["unproven"] is not None:
+            out += f"No proof of {_named(each)}: {each['unproven']}\n"
+    return out + ("" if found["output"] else "No file was written (-o FILE).\n")
 
 
 def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
@@ -85,4 +89,6 @@ def _named(each: SchemeJson) -> str:
 
 def _row(each: SchemeJson) -> tuple[object, ...]:
     same = {True: "the same", False: "DIFFERENT", None: "not compared"}[each["same_results"]]
-    return _named(each), f"{each['speedup']:.3f}", each["cycles"], each["registers"], each["shared_bytes"], same
+    return _named(each), f"{each['speedup']:.3f}", each["cycles"], each["registers"], each["shared_bytes"], same, (
+        "proven" if each["proven"] else "none"
+    )

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import kernel_of, machine_fields, machine_of, require_launch_fits
 from binalloc.cli.load import load_or_import
-from binalloc.cli.options import integer, json_option
+from binalloc.cli.options import integer, json_option, output_option
 from binalloc.cli.run_options import run_options
 from binalloc.cli.source import GivenSource, source_options
-from binalloc.cli.terminal import SCHEMA_VERSION, print_json, progress, say
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
 from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
+    from binalloc.pipeline.multiplexing import Multiplexing
+    from binalloc.pipeline.request import Request
     from binalloc.report.shapes.commands.multiplex import MultiplexJson
 
 _MOST = 8  # virtual blocks of a merged block
@@ -31,27 +34,32 @@ _MOST = 8  # virtual blocks of a merged block
 @click.option("--merge", type=integer(2, _MOST), metavar="N", help="Of vtb: blocks in one.  [default: 2, then 4]")
 @click.option("--share", is_flag=True, help="Measure for which part of a block's life its shared memory is in use.")
 @run_options("over")
+@output_option
 @json_option
 def multiplex(
-    source: GivenSource, scheme: str | None, merge: int | None, share: bool, options: RunOptions, as_json: bool
+    source: GivenSource, scheme: str | None, merge: int | None, share: bool, options: RunOptions, output: str | None,
+    as_json: bool,
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
-    The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Both versions and the original are emulated, and
-    their results compared. Nothing is written: such code is not proven yet. `hw` needs instructions that no GPU has.
-    """
+    The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Versions and the original are emulated, and their
+    results compared. -o needs --scheme hw: only such code is proven, and nothing else is written. It has instructions
+    that no GPU has.
+    """  # fmt: skip
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.multiplexing import multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.multiplex import multiplexing_json, render_multiplexing
 
-    _require_consistent(scheme, merge, options)
+    _require_consistent(scheme, merge, options, output)
+    check_output(output, as_json)
+    not_over(output, source.file, source.launch, source.machine)
     loaded = source.required()
     if isinstance(loaded, Program):
         raise UsageError("a sequence of launches is not multiplexed", file=loaded.path or None,
                          found="a sequence of launches", expected="one launch")  # fmt: skip
     named = kernel_of(source.kernel, loaded, None)
-    module, _ = load_or_import(source.file, source.machine, named)
+    module, data = load_or_import(source.file, source.machine, named)
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
     require_launch_fits(loaded, module, name)
@@ -62,16 +70,32 @@ def multiplex(
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
         **machine_fields(module, name, source.machine, model),
-        **multiplexing_json(done),
+        **multiplexing_json(done, _written(done, request, output, data)),
     }
     if as_json:
         print_json(found)
-    else:
+    elif output != "-":
         say(render_multiplexing(found))
+    if output is not None and found["output"] is None:
+        fail(f"{name}: without a proof, and the same results, nothing is written", 1)
 
 
-def _require_consistent(scheme: str | None, merge: int | None, options: RunOptions) -> None:
+def _written(done: Multiplexing, request: Request, output: str | None, data: bytes) -> str | None:
+    """Write the proven version, and return the file; None if nothing was to be written, or may be."""
+    from binalloc.isa.sets.files import write_module
+    from binalloc.pipeline.multiplexing import recorded
+
+    (*_, last) = done.tried
+    if output is None or last.version is None or last.unproven or not last.same:
+        return None
+    write_output(output, write_module(recorded(last.version, last.wanted, request, data)))
+    return output
+
+
+def _require_consistent(scheme: str | None, merge: int | None, options: RunOptions, output: str | None) -> None:
     """Refuse an option of another scheme."""
+    if output is not None and scheme != "hw":
+        raise UsageError("only proven code is written, and only `hw` has a proof", found="-o", expected="--scheme hw")
     if merge is not None and scheme == "hw":
         raise UsageError("--merge belongs to another scheme", found="--scheme hw", expected="--scheme vtb")
     if options.over is not None and scheme == "vtb":

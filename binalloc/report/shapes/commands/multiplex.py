@@ -27,6 +27,8 @@ class SchemeJson(TypedDict):
     cycles: NotRequired[Annotated[int, says("emulated cycles")]]
     speedup: NotRequired[Annotated[float, says("the original's emulated cycles over these")]]
     same_results: NotRequired[Annotated[bool | None, says("whether it left the same as the original")]]
+    proven: NotRequired[Annotated[bool, says("whether the checker has proven it, for all launches with such blocks")]]
+    unproven: NotRequired[Annotated[str | None, says("why it is not proven; null if it is")]]
 
 
 class MultiplexedOriginalJson(TypedDict):
@@ -53,7 +55,7 @@ class MultiplexingJson(TypedDict):
         ]
     ]
     schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
-    proven: Annotated[bool, says("false: such code is not proven yet, and not written")]
+    output: Annotated[str | None, says("file that the version was written to; null if none was written")]
 
 
 class MultiplexJson(Versioned, OnMachine, MultiplexingJson):

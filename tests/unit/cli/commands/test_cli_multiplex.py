@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.kits.cli import call, loom, refused
@@ -15,13 +17,14 @@ def arguments(name: str, machine: str = "gtx285") -> list[str]:
 
 def test_fourier_transform_gains_where_shared_memory_limits_blocks() -> None:
     found = call(*arguments("fourierTransform"), "--json").json
-    assert (found["kernel"], found["machine"], found["proven"]) == ("FFT", "gtx285", False)
+    assert (found["kernel"], found["machine"], found["output"]) == ("FFT", "gtx285", None)
     assert (found["original"]["blocks_per_sm"], found["original"]["limits"]) == (1, ["shared"])
     schemes = found["schemes"]
     assert [(s["scheme"], s["merge"]) for s in schemes] == [("vtb", 2), ("vtb", 4), ("hw", None)]
     assert all(s["same_results"] for s in schemes)
     assert all(s["regions"] == 4 for s in schemes)
     assert [s["shared_bytes"] for s in schemes] == [8736, 8736, 48]
+    assert [s["proven"] for s in schemes] == [False, False, True]
     assert 1 < schemes[0]["speedup"] < schemes[1]["speedup"] < schemes[2]["speedup"]
 
 
@@ -30,7 +33,31 @@ def test_the_report_begins_with_its_answer() -> None:
     assert out.startswith("FFT: hw with 1 more is 1.")
     assert "The original has 1 block per SM, limited by shared: " in out
     assert "vtb" not in out
-    assert out.endswith("Nothing was written: multiplexed code is not proven yet.\n")
+    assert out.endswith("No file was written (-o FILE).\n")
+
+
+def test_a_proven_version_is_written_and_runs(tmp_path: Path) -> None:
+    made = str(tmp_path / "fft.loom")
+    found = call(*arguments("fourierTransform"), "--scheme", "hw", "-o", made, "--json").json
+    assert found["output"] == made
+    (scheme,) = found["schemes"]
+    launch = str(sample_file("fourierTransform.toml"))
+    run = call("run", made, "--launch", launch, "--size", "test", "--check", "--race", "--json").json
+    assert run["cycles"] == scheme["cycles"]
+    assert run["stats"]["shared_allocations"] > 0
+    assert "BAR.ALLOC" in call("disasm", made).out
+
+
+def test_without_a_proof_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from binalloc.pipeline import multiplexing
+
+    monkeypatch.setattr(multiplexing, "_prove", lambda *_: "something")
+    made = tmp_path / "fft.loom"
+    answer = call(*arguments("fourierTransform"), "--scheme", "hw", "-o", str(made))
+    assert answer.code == 1
+    assert "No proof of hw: something" in answer.out
+    assert "without a proof, and the same results, nothing is written" in answer.err
+    assert not made.exists()
 
 
 def test_shared_memory_is_in_use_for_a_part_of_a_blocks_life() -> None:
@@ -51,6 +78,8 @@ def test_what_does_not_fit_is_said() -> None:
     (["--merge", "1"], "--merge"),
     (["--merge", "9"], "--merge"),
     (["--scheme", "other"], "--scheme"),
+    (["--scheme", "vtb", "-o", "x.loom"], "only proven code is written"),
+    (["-o", "x.loom"], "only proven code is written"),
     (["--scheme", "hw", "--merge", "2"], "--merge belongs to another scheme"),
     (["--scheme", "vtb", "--over", "2"], "--over belongs to another scheme"),
 ])  # fmt: skip
