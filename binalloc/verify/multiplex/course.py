@@ -97,8 +97,8 @@ class Course:
                              f"reconvergence at word {graph.words[meeting][0]}, say", str(point))  # fmt: skip
 
     def _meet(self, walk: Walk, meetings: Meetings, b: int) -> bool:
-        """Return whether lanes that part behind block `b` meet at its reconvergence point before every barrier: all ways
-        pass it, and lanes that part once more before it have met again by then."""
+        """Return whether lanes that part behind block `b` meet at its reconvergence point before every barrier: all
+        ways pass it, and lanes that part once more before it have met again by then."""
         point = self._point(b)
         if point is None or meetings.region(b, point) & self.barriers:
             return False

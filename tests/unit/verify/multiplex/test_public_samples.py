@@ -101,7 +101,7 @@ def test_finding_has_both_places_what_was_found_and_what_was_expected() -> None:
 
 @pytest.mark.parametrize("index", [[], [-1], [10_000], [0, 0]])
 def test_hostile_map_is_refused(index: list[int]) -> None:
-    module, launch, made = sample("reduction")
+    _, launch, made = sample("reduction")
     fn = made.module.function(launch.kernel)
     before, fn.origin = fn.origin, Origin(launch.kernel, index * (len(fn.instrs) if len(index) == 1 else 1))
     try:

@@ -27,8 +27,8 @@ ALLOC, FREE, AT = "-| BAR.ALLOC R20, 0x200", "-| BAR.FREE R20", "-| IADD3 R21, R
 
 
 def judge(new: str, division: Division = ALL, block: tuple[int, int, int] = BLOCK, **size: int) -> CheckReport:
-    """Judge the kernel `new`, behind `OWN`. Its lines begin with `-|` where they were inserted, with `o|` where they are
-    only in the original, and `o| x => y` is the original's x and the new kernel's y."""
+    """Judge the kernel `new`, behind `OWN`. Its lines begin with `-|` where they were inserted, with `o|` where they
+    are only in the original, and `o| x => y` is the original's x and the new kernel's y."""
     old_lines, new_lines = OWN.strip().split("\n"), [f"{n}| {x.strip()}" for n, x in enumerate(OWN.strip().split("\n"))]
     count = len(old_lines)
     for line in filter(None, map(str.strip, new.strip().split("\n"))):
