@@ -92,9 +92,27 @@ class Course:
                 found = [graph.words[x][0] for x in range(len(graph.words)) if reached >> x & 1]
                 pairing.fail("together", "threads that part here may come to different barriers", n, m,
                              found=f"barriers at words {found}")  # fmt: skip
-            elif warps and point != graph.words[meeting][0]:
+            elif warps and not self._meet(walk, meetings, b):
                 pairing.fail("together", "lanes that part here may not have met again at a barrier", n, m,
-                             f"reconvergence at word {graph.words[meeting][0]}", str(point))  # fmt: skip
+                             f"reconvergence at word {graph.words[meeting][0]}, say", str(point))  # fmt: skip
+
+    def _meet(self, walk: Walk, meetings: Meetings, b: int) -> bool:
+        """Return whether lanes that part behind block `b` meet at its reconvergence point before every barrier: all
+        ways pass it, and lanes that part once more before it have met again by then."""
+        point = self._point(b)
+        if point is None or meetings.region(b, point) & self.barriers:
+            return False
+        for other, warps in walk.parted.items():
+            if warps and other != b and meetings.region(b, point) >> other & 1:
+                at = self._point(other)
+                if at is None or (at != point and meetings.region(other, at) >> point & 1):
+                    return False
+        return True
+
+    def _point(self, b: int) -> int | None:
+        """Return the block that the branch at the end of block `b` names as reconvergence point."""
+        point = self.pairing.new.fn.reconvergence(self.graph.words[b][-1])
+        return None if point is None else self.graph.number.get(point)
 
     # -- addresses
 
