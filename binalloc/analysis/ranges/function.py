@@ -142,13 +142,13 @@ class FunctionRanges:
     def _run(self, coming: Bools) -> None:
         cfg = self.function.cfg
         for block in cfg.rpo:
-            given = [self.edges.get((p, block)) for p in cfg.preds[block] if cfg.rpo_number[p] < cfg.rpo_number[block]]
+            before = [p for p in cfg.preds[block] if 0 <= cfg.rpo_number[p] < cfg.rpo_number[block]]
             if block == cfg.rpo[0]:
                 self.coming[block] = coming
-            elif any(x is None for x in given) or self._irreducible(block):
+            elif self._has_entries(block):
                 self.coming[block] = True
             else:
-                self.coming[block] = acts.any_of(x for x in given if x is not None)
+                self.coming[block] = acts.any_of(self.edges[p, block] for p in before)
             for web in self.function.webs.entry[block].values():
                 version = self.versions.entering(block, web)
                 if version.kind is Kind.JOIN and version.place == block:
@@ -157,13 +157,11 @@ class FunctionRanges:
                 self._execute(index)
             self._part(block)
 
-    def _irreducible(self, block: BlockNumber) -> bool:
-        k = self.function.loops.loop_of[block]
-        while k >= 0:
-            if self.function.loops.loops[k].irreducible:
-                return True
-            k = self.function.loops.loops[k].parent
-        return False
+    def _has_entries(self, block: BlockNumber) -> bool:
+        """Return whether threads may come to a block from a later one without having come to it before."""
+        cfg = self.function.cfg
+        later = [p for p in cfg.preds[block] if cfg.rpo_number[p] >= cfg.rpo_number[block]]
+        return not all(self.versions.tree.dominates(block, p) for p in later)
 
     def _part(self, block: BlockNumber) -> None:
         """Note which threads may take each way out of a block."""

@@ -137,6 +137,8 @@ def _given(found: Ranges, name: str) -> tuple[dict[Location, Value], Bools]:
     if name == program.graph.kernel:
         return {}, True
     sites = program.graph.sites_of(name)
+    if any(site.caller not in found.functions for site in sites):  # functions that call themselves, by way of others
+        return {}, True
     args: dict[Location, list[Value]] = {}
     coming: Bools = False
     for site in sites:

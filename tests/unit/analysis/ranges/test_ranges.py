@@ -257,6 +257,17 @@ def test_bounds_may_wrap_around() -> None:
     assert bounds(body, signed=True) == [(-4, 3), SIGNED]
 
 
+def test_bounds_of_known_numbers_may_wrap_around() -> None:
+    body = "IADD3 R3, R0, -4, RZ\nMOV R90, R3\nLEA R3, R3, R1, 2\nIADD3 R3, R3, -R1, RZ\nMOV R90, R3"
+    assert bounds(body, signed=True) == [(-4, 59), (-16, 236)]
+
+
+def test_a_join_is_bounded_by_what_holds_on_each_way() -> None:
+    body = "ISETP.LT.U32.AND P0, PT, R1, 0xa, PT\nISETP.LT.AND P1, PT, R2, 0xa, PT\n@!P0 BRA other\nMOV R3, R1\n"
+    body += "@P1 BRA next\nMOV R4, R3\nnext:\nNOP\nBRA on\nother:\nMOV R3, 0x5\non:\nMOV R90, R3"
+    assert bounds(body) == [(0, 9)]
+
+
 def test_a_symbol_that_cancels_is_gone() -> None:
     (value,) = values("IADD3 R3, R1, R0, RZ\nIADD3 R3, R3, -R1, 0x5\nMOV R90, R3")
     assert known(value) == [t + 5 for t in range(64)]
@@ -317,6 +328,23 @@ def test_a_jump_into_a_loop_lets_all_threads_come() -> None:
     assert not of.functions["k"].grown.last
 
 
+def test_a_jump_into_a_loop_that_is_not_taken_apart_lets_all_threads_come() -> None:
+    """Loops are taken apart to a depth of 64. In the innermost of 66 is one with two entries, `here` and `there`."""
+    heads = "".join(f"head{n}:\nIADD3 R3, R3, 0x1, RZ\n" for n in range(66))
+    ends = "".join(f"ISETP.LT.AND P1, PT, R3, R1, PT\n@P1 BRA head{n}\n" for n in reversed(range(66)))
+    inner = "ISETP.LT.AND P0, PT, R0, 0x10, PT\n@P0 BRA there\nhere:\nMOV R90, R3\nIADD3 R3, R3, 0x1, RZ\n"
+    inner += "there:\nISETP.LT.AND P1, PT, R3, R2, PT\n@P1 BRA here\n"
+    of = found(f"MOV R3, 0x0\n{heads}{inner}{ends}")
+    ((i, _),) = probes(of)
+    assert of.coming("k", i) is True
+
+
+def test_code_that_nobody_comes_to_says_nothing_of_threads() -> None:
+    of = found("ISETP.LT.AND P0, PT, R0, 0x10, PT\n@P0 BRA on\nEXIT\nMOV R3, R0\non:\nMOV R90, R0")
+    ((i, _),) = probes(of)
+    assert [bool(x) for x in np.asarray(of.coming("k", i))] == [t < 16 for t in range(64)]
+
+
 def test_a_block_of_any_size_has_bounded_indices() -> None:
     of = found("MOV R90, R0\nS2R R3, SR_NTID.Y\nMOV R90, R3\nS2R R3, SR_LANEID\nMOV R90, R3", size=None)
     assert [of.within("k", i, value) for i, value in probes(of)] == [(0, 1023), (1, 1024), (0, 31)]
@@ -367,3 +395,12 @@ def test_a_loop_may_begin_with_the_first_word_of_a_function() -> None:
     (inside, value), (i, behind) = probes(of, "f")
     assert of.within("f", inside, value).within(Interval(0, 7))
     assert of.within("f", i, behind) == (5, 8)
+
+
+def test_a_function_that_calls_itself_knows_nothing_of_its_callers() -> None:
+    tail = ".func f\nMOV R90, R5\nISETP.LT.AND P0, PT, R5, 0x5, PT\nIADD3 R5, R5, 0x1, RZ\n@P0 CALL f\nRET\n.end\n"
+    given = analyse(program(f"{HEAD}MOV R5, 0x3\nCALL f\nEXIT\n.end\n{tail}"), "k", recursive=True)
+    of = ranges(given, Threads(given.isa.limits, (64, 1, 1)))
+    ((i, value),) = probes(of, "f")
+    assert of.within("f", i, value) == UNSIGNED
+    assert of.coming("f", i) is True
