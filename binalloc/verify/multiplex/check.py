@@ -39,7 +39,7 @@ from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.course import Course
-from binalloc.verify.multiplex.division import Division
+from binalloc.verify.multiplex.division import WORDS, Division
 from binalloc.verify.multiplex.graph import TooTangled
 from binalloc.verify.multiplex.pairing import INSERTED, Pairing, shares, used_registers
 from binalloc.verify.multiplex.waits import reads_others
@@ -59,11 +59,17 @@ _MAY_DIFFER = ("registers", "shared_bytes", "machine")  # of the kernel's record
 @with_room
 @no_collection()
 def check_public(
-    original: Module, made: Module, kernel: str, block: tuple[int, int, int], division: Division
+    original: Module,
+    made: Module,
+    kernel: str,
+    block: tuple[int, int, int],
+    division: Division,
+    dynamic: int | None = None,
 ) -> CheckReport:
     """Prove that `made`'s kernel does what `original`'s does, for blocks of this size. division: where the original's
-    shared memory went; it is not trusted, nor is the new kernel's instruction map."""
-    proof = _Proof(original, made, kernel, block, division)
+    shared memory went; it is not trusted, nor is the new kernel's instruction map. dynamic: bytes of dynamic shared
+    memory that launches have at most, None for any number. Accesses beyond stop the original with a fault."""
+    proof = _Proof(original, made, kernel, block, division, dynamic)
     try:
         proof.run()
     except TooLong:
@@ -79,8 +85,15 @@ def check_public(
 
 class _Proof:
     def __init__(
-        self, original: Module, made: Module, kernel: str, block: tuple[int, int, int], division: Division
+        self,
+        original: Module,
+        made: Module,
+        kernel: str,
+        block: tuple[int, int, int],
+        division: Division,
+        dynamic: int | None,
     ) -> None:
+        self.dynamic = dynamic
         self.original, self.made, self.kernel, self.block, self.division = original, made, kernel, block, division
         self.findings: dict[Finding, None] = {}
         self.stats: dict[str, int] = {}
@@ -119,7 +132,8 @@ class _Proof:
         for finding in check_accesses([codes[1]], new.info):
             self.findings[finding] = None
         if not self.findings and not self.pairing.findings:
-            course = Course(self.pairing, callees, self.block, self.division)
+            end = WORDS if self.dynamic is None else old.info.shared_bytes + self.dynamic
+            course = Course(self.pairing, callees, self.block, self.division, end)
             course.run()
             self.stats = course.stats
 

@@ -32,8 +32,10 @@ class Course:
     """A course is what the walks of one kernel need: its blocks and words, and the block of threads."""
 
     def __init__(
-        self, pairing: Pairing, callees: list[Function], block: tuple[int, int, int], division: Division
+        self, pairing: Pairing, callees: list[Function], block: tuple[int, int, int], division: Division, end: int
     ) -> None:
+        """end: the original's accesses to addresses from this one on fault."""
+        self.end = end
         new, old = pairing.new, pairing.old
         self.pairing, self.division = pairing, division
         self.words = [None if m == INSERTED else Word(old.instrs[m]) for m in pairing.label]
@@ -133,7 +135,8 @@ class Course:
         for b, chain in enumerate(self.graph.words):
             edges.update({n: {to} for n, to in pairwise(chain)})
             edges[chain[-1]] = {self.graph.words[to][0] for to in walk.edges[b]}
-        addresses = Addresses(self.pairing, self.division, reach, edges, self.clobbered)
+        within = {n: [(low, min(high, self.end - 1)) for low, high in r if low < self.end] for n, r in reach.items()}
+        addresses = Addresses(self.pairing, self.division, within, edges, self.clobbered)
         addresses.run(0)
         return addresses
 

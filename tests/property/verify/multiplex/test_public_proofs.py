@@ -21,7 +21,7 @@ from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.multiplex.check import check_public
 from binalloc.verify.multiplex.division import Division
 from tests.support.generator.transform.exchanges import exchanging
-from tests.support.pairs.public_mutants import KINDS, in_both, items, put
+from tests.support.pairs.multiplex.public_mutants import KINDS, in_both, items, put
 from tests.support.programs.builder import program
 
 MACHINE = load_machine("t4")

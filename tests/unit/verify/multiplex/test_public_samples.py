@@ -21,7 +21,7 @@ from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.multiplex.check import check_public
 from binalloc.verify.multiplex.division import Division
 from binalloc.verify.report import CheckReport
-from tests.support.pairs.public_mutants import KINDS, items, put
+from tests.support.pairs.multiplex.public_mutants import KINDS, items, put
 from tests.support.paths import sample_file
 
 MACHINE = load_machine("gtx680")

@@ -51,7 +51,7 @@ def judge(new: str, division: Division = ALL, block: tuple[int, int, int] = BLOC
     ]
     original, made = program(texts[0]), program(texts[1])
     made.functions[0].info.registers = original.functions[0].info.registers = 32
-    return check_public(original, made, "k", block, division)
+    return check_public(original, made, "k", block, division, size.get("dynamic"))
 
 
 def kinds(report: CheckReport) -> set[str]:
@@ -318,6 +318,20 @@ def test_an_access_over_the_border_is_found() -> None:
     text = "o| LDS.64 R6, [0x78] => LDS.64 R6, [0x78]\nEXIT"
     assert judge(text, MIDDLE).ok
     assert kinds(judge(text, Division(112, 124, 384, 256))) == {"address"}
+
+
+def test_addresses_behind_static_memory_fault_where_there_is_no_dynamic_memory() -> None:
+    text = """
+    -| BAR.ALLOC R20, 0x200
+    LDG.32 R3, [R4]
+    LOP3 R3, R3, 0x3fc, RZ, 0xc0
+    -| IADD3 R22, R3, R20, RZ
+    o| LDS.32 R6, [R3] => LDS.32 R6, [R22]
+    EXIT
+    """
+    assert kinds(judge(text)) == {"address"}
+    assert judge(text, dynamic=0).ok
+    assert kinds(judge(text, dynamic=4)) == {"address"}
 
 
 @pytest.mark.parametrize(
