@@ -221,6 +221,10 @@ class InstructionSet(Protocol):
     def barrier(self, instr: Instr) -> Barrier | None:
         """Return the block's barrier at which the instruction arrives, or None."""
 
+    def held_shared(self, instr: Instr) -> int | None:
+        """Return the bytes of shared memory that the instruction lets its block hold from then on; None where only a
+        run shows them, and for all other instructions."""
+
     def sums(self, instr: Instr) -> tuple[Sum, ...]:
         """Return the results that are sums of operands times constants, as far as the instruction set knows them."""
 

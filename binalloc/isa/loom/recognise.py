@@ -102,6 +102,11 @@ def is_nop(instr: Instr) -> bool:
 assert RZ == NO_REGISTER  # RZ as the operand of P2R or R2P is the interface's NO_REGISTER
 
 
+def held_shared(instr: Instr) -> int | None:
+    """Return the bytes that a BAR.ALLOC asks for, where they are an immediate."""
+    return instr.f["imm"] if instr.control == Flow.ALLOC and instr.form == FORM_IMM else None
+
+
 def barrier(instr: Instr) -> Barrier | None:
     """Return the barrier of a BAR, a BAR.ALLOC or a BAR.FREE."""
     f = instr.f

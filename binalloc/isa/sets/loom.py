@@ -70,6 +70,7 @@ class Loom:
     exclusive_or = staticmethod(recognise.exclusive_or)
     special_register = staticmethod(recognise.special_register)
     barrier = staticmethod(recognise.barrier)
+    held_shared = staticmethod(recognise.held_shared)
     sums = staticmethod(its_sums.sums)
     formulas = staticmethod(its_formulas.formulas)
     is_nop = staticmethod(recognise.is_nop)

@@ -21,7 +21,7 @@ from binalloc.verify.multiplex.words import Setting, Word
 
 AHEAD = 40  # words that are looked at behind the one with cases; chosen by hand
 MOST_CASES = 64  # of a thread, on the average; bounds the time
-CANDIDATES = 6  # words that are tried; likewise
+CANDIDATES = 5  # words that are tried; likewise
 
 
 @dataclass(frozen=True, eq=False)

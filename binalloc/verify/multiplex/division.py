@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WORDS = 1 << 32
+from binalloc.isa.interface.places import WORD
+
+WORDS = 1 << 8 * WORD
 """Addresses of shared memory are counted modulo this number (ISA.md, State and memory)."""
 ALIGNED = 16
 """Most bytes of one access: addresses are multiples of the access's size, and BAR.ALLOC gives multiples of 128."""

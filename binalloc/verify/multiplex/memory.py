@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binalloc.verify.multiplex.spread import LAST, Mask, Numbers, Spread
+from binalloc.verify.multiplex.spread import BITS, LAST, Mask, Numbers, Spread
 from binalloc.verify.multiplex.state import Fill, State
 
 Range = tuple[int, int]
@@ -79,10 +79,10 @@ class Memory:
 
 def merged(low: Numbers, high: Numbers) -> list[Range]:
     """Return ranges that cover all from each of `low` to its `high`, and nothing else."""
-    pairs = np.unique(low.astype(np.uint64) << np.uint64(32) | high.astype(np.uint64))
+    pairs = np.unique(low.astype(np.uint64) << np.uint64(BITS) | high.astype(np.uint64))
     found: list[Range] = []
     for pair in pairs.tolist():
-        first, last = pair >> 32, pair & LAST
+        first, last = pair >> BITS, pair & LAST
         if found and first <= found[-1][1] + 1:
             found[-1] = (found[-1][0], max(found[-1][1], last))
         else:

@@ -128,7 +128,7 @@ class Pairing:
         old, new = self.old.instrs[m], self.new.instrs[n]
         isa = set_of(old)
         as_old = new
-        if set_of(new) is isa and new.op is old.op:
+        if set_of(new) is isa and new.name == old.name:
             memory, was = self.new.views[n].memory, self.old.views[m].memory
             if memory is not None and was is not None and memory.space == was.space == Space.SHARED:
                 as_old = isa.readdress(new, None if was.base is None else was.base.index, was.offset)
@@ -157,9 +157,8 @@ class Pairing:
 
     def size(self, n: int) -> int | None:
         """Return the bytes that a BAR.ALLOC asks for, None where they are no immediate."""
-        fields: dict[str, object] = dict(f for f in self.new.views[n].signature[1:] if isinstance(f, tuple))
-        size = fields.get("imm")
-        return size if isinstance(size, int) else None
+        instr = self.new.instrs[n]
+        return set_of(instr).held_shared(instr)
 
 
 def plain(barrier: Barrier | None) -> bool:

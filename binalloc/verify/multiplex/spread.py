@@ -12,12 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from binalloc.isa.interface.formulas import Order
+from binalloc.isa.interface.places import WORD
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-RANGE = 1 << 32
+BITS = 8 * WORD  # bits of a word
+RANGE = 1 << BITS
 LAST = RANGE - 1
-HALF = 1 << 31
+HALF = RANGE // 2
+BYTE = (1 << BITS // WORD) - 1  # mask of a byte
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +124,7 @@ def upper_product(a: Spread, b: Spread, c: Spread, same: bool) -> Spread:
 
 
 def _upper(a: Numbers, b: Numbers) -> Numbers:
-    return ((a.astype(np.uint64) * b.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+    return ((a.astype(np.uint64) * b.astype(np.uint64)) >> np.uint64(BITS)).astype(np.int64)
 
 
 def right(a: Spread, count: int, arithmetic: bool, same: bool) -> Spread:
@@ -157,10 +160,10 @@ def take_bytes(a: Spread, b: Spread, selector: int, same: bool) -> Spread:
     ones = zeros = np.zeros_like(a.low)
     parts = (_bits(a), _bits(b))
     for k in range(4):
-        at = selector >> 4 * k & 7
+        at = selector >> 4 * k & 2 * WORD - 1
         one, zero = parts[at >> 2]
-        ones = ones | ((one >> 8 * (at & 3) & 0xFF) << 8 * k)
-        zeros = zeros | ((zero >> 8 * (at & 3) & 0xFF) << 8 * k)
+        ones = ones | ((one >> 8 * (at & 3) & BYTE) << 8 * k)
+        zeros = zeros | ((zero >> 8 * (at & 3) & BYTE) << 8 * k)
     return Spread(zeros ^ LAST, ones, same)
 
 

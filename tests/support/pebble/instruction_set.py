@@ -160,6 +160,9 @@ class Pebble:
     def sums(self, instr: Instr) -> tuple[Sum, ...]:
         return ()
 
+    def held_shared(self, instr: Instr) -> int | None:
+        return None
+
     def formulas(self, instr: Instr) -> tuple[Formula, ...]:
         return ()
 
