@@ -53,7 +53,8 @@ class Course:
         self.stats: dict[str, int] = {}
 
     def run(self) -> None:
-        walk, meetings, assumed = settle(self._walk, self.graph, self.barriers)
+        points = {b: at for b in range(len(self.graph.words)) if (at := self._point(b)) is not None}
+        walk, meetings, assumed = settle(self._walk, self.graph, self.barriers, points)
         self.stats = {"words": len(self.words), "steps": walk.steps, "threads": self.setting.threads}
         self._together(walk, meetings)
         for n, byte in walk.stale.items():
@@ -113,7 +114,8 @@ class Course:
 
     def _point(self, b: int) -> int | None:
         """Return the block that the branch at the end of block `b` names as reconvergence point."""
-        point = self.pairing.new.fn.reconvergence(self.graph.words[b][-1])
+        n = self.graph.words[b][-1]
+        point = self.pairing.new.fn.reconvergence(n) if self.kinds[n] == Flow.BRANCH else None
         return None if point is None else self.graph.number.get(point)
 
     # -- addresses
