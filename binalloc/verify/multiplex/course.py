@@ -60,7 +60,7 @@ class Course:
         for n, byte in walk.stale.items():
             self.pairing.fail("contents", "may read what an earlier holding period wrote", n, self.pairing.label[n],
                               found=f"byte {byte:#x} of the original's")  # fmt: skip
-        for n in waiting(self.graph, self.words, assumed.fixed):
+        for n in waiting(self.graph, self.words, assumed.fixed, self.clobbered):
             self.pairing.fail("waits", "a loop may wait for another thread", n, self.pairing.label[n])
         self._addresses(walk)
 

@@ -202,10 +202,9 @@ class Walk:
 
     def _execute(self, n: int, word: Word, state: State) -> None:
         if word.view.control in CALLS:
-            for at in list(state.places):
-                if self.clobbered >> at & 1:
-                    del state.places[at]
-                    state.forget(at)
+            for at in bits(self.clobbered):
+                state.places.pop(at, None)
+                state.forget(at)
             return
         truth, _ = self._truth(word.view, state)
         if n in self.watched:

@@ -222,6 +222,8 @@ def test_a_loop_that_waits_for_another_thread_is_refused() -> None:
     """
     assert kinds(judge(loop)) == {"waits"}
     assert judge(loop.replace(".CV", "")).ok  # a race, if another thread writes there
+    through = "LDG.32.CV R7, [R4]\n    STS.32 [R1], R7\n    LDS.32 R7, [R1]"
+    assert "waits" in kinds(judge(loop.replace("LDG.32.CV R7, [R4]", through)))
 
 
 # -- contents
