@@ -88,6 +88,8 @@ class Course:
         for b, warps in sorted(walk.parted.items()):
             n = graph.words[b][-1]
             m, meeting, point = pairing.label[n], meetings.meeting(b), pairing.new.fn.reconvergence(n)
+            if warps and pairing.deeper(n):
+                pairing.fail("stack", "takes more entries of the reconvergence stack than the original", n, m)
             if meeting is None:
                 continue
             if meeting == meetings.sink:
