@@ -22,8 +22,8 @@ does, with the same results.
 size is known, so thread numbers and what follows from them are. Loads, parameters and block numbers may be anything.
 
 **What is not.** Races of the original: their results are not defined. Reads of bytes that the original never wrote.
-Kernels with generic accesses, accesses by the warp together, named barriers, slots, or barriers in functions that they
-call: all that is refused.
+Whether the machine has the memory that BAR.ALLOC asks for, rounded up. Kernels with generic accesses, accesses by the
+warp together, named barriers, slots, or barriers in functions that they call: all that is refused.
 
 This package shares no code with the transformation and the analyses behind it. `check_public` raises nothing.
 """

@@ -53,13 +53,14 @@ class Course:
         self.stats: dict[str, int] = {}
 
     def run(self) -> None:
-        walk, meetings, assumed = settle(self._walk, self.graph, self.barriers)
+        points = {b: at for b in range(len(self.graph.words)) if (at := self._point(b)) is not None}
+        walk, meetings, assumed = settle(self._walk, self.graph, self.barriers, points)
         self.stats = {"words": len(self.words), "steps": walk.steps, "threads": self.setting.threads}
         self._together(walk, meetings)
         for n, byte in walk.stale.items():
             self.pairing.fail("contents", "may read what an earlier holding period wrote", n, self.pairing.label[n],
                               found=f"byte {byte:#x} of the original's")  # fmt: skip
-        for n in waiting(self.graph, self.words, assumed.fixed):
+        for n in waiting(self.graph, self.words, assumed.fixed, self.clobbered):
             self.pairing.fail("waits", "a loop may wait for another thread", n, self.pairing.label[n])
         self._addresses(walk)
 
@@ -87,6 +88,8 @@ class Course:
         for b, warps in sorted(walk.parted.items()):
             n = graph.words[b][-1]
             m, meeting, point = pairing.label[n], meetings.meeting(b), pairing.new.fn.reconvergence(n)
+            if warps and pairing.deeper(n):
+                pairing.fail("stack", "takes more entries of the reconvergence stack than the original", n, m)
             if meeting is None:
                 continue
             if meeting == meetings.sink:
@@ -113,7 +116,8 @@ class Course:
 
     def _point(self, b: int) -> int | None:
         """Return the block that the branch at the end of block `b` names as reconvergence point."""
-        point = self.pairing.new.fn.reconvergence(self.graph.words[b][-1])
+        n = self.graph.words[b][-1]
+        point = self.pairing.new.fn.reconvergence(n) if self.kinds[n] == Flow.BRANCH else None
         return None if point is None else self.graph.number.get(point)
 
     # -- addresses

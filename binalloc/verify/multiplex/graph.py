@@ -125,7 +125,7 @@ class Meetings:
             for t in ways:
                 before[t].add(b)
         self.coming = self._coming(before)
-        self.meet: dict[int, int] = {}
+        self.passed = self._passed()
 
     def _coming(self, before: list[set[int]]) -> int:
         """Return the blocks from which threads may come to a barrier, those that begin with one among them."""
@@ -154,22 +154,31 @@ class Meetings:
     def meeting(self, b: int) -> int | None:
         """Return the first block that all ways from the end of `b` to a barrier pass; `sink` where there is none, None
         where no way leads to a barrier."""
-        region = self.region(b, -1)
-        if not region & self.barriers:
+        ways = [to for to in self.out[b] if self.coming >> to & 1]
+        if not ways:
             return None
-        if b not in self.meet:
-            self.meet[b] = self._first(b, region)
-        return self.meet[b]
+        passed = self.passed[ways[0]]
+        for to in ways[1:]:
+            passed &= self.passed[to]
+        return max(bits(passed), key=lambda at: self.passed[at].bit_count(), default=self.sink)
 
-    def _first(self, b: int, region: int) -> int:
-        """Return the block nearest to `b` whose removal cuts it off from every barrier."""
-        useful = region & self.coming
-        passed = []
-        for at in bits(useful):
-            rest = self.region(b, at)
-            if not rest & self.barriers:
-                passed.append((rest.bit_count(), at))
-        return min(passed)[1] if passed else self.sink
+    def _passed(self) -> list[int]:
+        """Return, for each block, the blocks that all ways from its start to a barrier pass, as masks. They lie one
+        behind the other, so that the next one passes most of the others."""
+        every = (1 << self.sink) - 1
+        found = [1 << b if self.barriers >> b & 1 else every for b in range(self.sink)]
+        order, changed = bits(self.coming & ~self.barriers), True
+        while changed:
+            changed = False
+            for b in reversed(order):
+                mask = every
+                for to in self.out[b]:
+                    if self.coming >> to & 1:
+                        mask &= found[to]
+                mask |= 1 << b
+                if mask != found[b]:
+                    found[b], changed = mask, True
+        return found
 
     def beyond(self, b: int) -> int:
         """Return the blocks that threads may come to from the end of `b`, through barriers, too."""

@@ -112,6 +112,14 @@ class Pairing:
         elif new is not None and old is not None and self._points.setdefault(new, old) != old:
             self.fail("reconvergence", "one reconvergence point stands for two of the original", n, m)
 
+    def deeper(self, n: int) -> bool:
+        """Return whether lanes that part at a branch take an entry of the stack, as their way does not begin at the
+        reconvergence point, where those of the original just wait."""
+        m = self.label[n]
+        new, old = self.new.fn.reconvergence(n), self.old.fn.reconvergence(m)
+        ways = ((self.new.fn.target(n), self.old.fn.target(m)), (n + 1, m + 1))
+        return any(was == old and to != new for to, was in ways)
+
     def _reconvergence(self) -> None:
         """Check that on every way both programs pass the same reconvergence points in the same order."""
         points = set(self._points.values())

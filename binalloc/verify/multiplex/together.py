@@ -21,8 +21,11 @@ WALKS = 60
 """Most walks; each but the last finds a wrong assumption. Chosen by hand: kernels need some three to ten."""
 
 
-def settle(make: Callable[[Assumed], Walk], graph: Graph, barriers: int) -> tuple[Walk, Meetings, Assumed]:
-    """Return the first walk whose assumptions hold. barriers: mask of the blocks that begin with one."""
+def settle(
+    make: Callable[[Assumed], Walk], graph: Graph, barriers: int, points: dict[int, int]
+) -> tuple[Walk, Meetings, Assumed]:
+    """Return the first walk whose assumptions hold. barriers: mask of the blocks that begin with one. points: by the
+    block of a branch, the block at which its lanes meet again."""
     assumed = Assumed()
     for _ in range(WALKS):
         walk = make(assumed)
@@ -32,7 +35,7 @@ def settle(make: Callable[[Assumed], Walk], graph: Graph, barriers: int) -> tupl
             continue
         meetings = Meetings(walk.edges, barriers)
         wrong = [check(walk, meetings, assumed) for check in (_apart, _lost, _strewn, _unequal)]
-        if not any(wrong):
+        if not any([*wrong, _uncounted(walk, meetings, assumed, points)]):
             return walk, meetings, assumed
     raise TooLong
 
@@ -51,6 +54,23 @@ def _apart(walk: Walk, meetings: Meetings, assumed: Assumed) -> bool:
         return False
     assumed.apart |= apart
     return True
+
+
+def _uncounted(walk: Walk, meetings: Meetings, assumed: Assumed, points: dict[int, int]) -> bool:
+    """Give up the rounds of loops in which threads that meet may be in different ones: some have come there from where
+    they parted through the loop's head, others without."""
+    wrong = False
+    for b in walk.parted:
+        for stop in (meetings.meeting(b), points.get(b)):
+            if stop is None or stop == meetings.sink:
+                continue
+            inside = meetings.region(b, stop)
+            for head in walk.graph.chains[b]:
+                meet_within = walk.graph.loops[head] >> stop & 1
+                if head not in assumed.fixed and meet_within and inside >> head & 1:
+                    assumed.fixed.add(head)
+                    wrong = True
+    return wrong
 
 
 def _lost(walk: Walk, meetings: Meetings, assumed: Assumed) -> bool:

@@ -10,29 +10,40 @@ from __future__ import annotations
 from binalloc.bitset import bits
 from binalloc.isa.interface.places import PRED_BASE
 from binalloc.isa.interface.view import View
-from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.verify.multiplex.graph import Graph
 from binalloc.verify.multiplex.words import Word
 
 
-def waiting(graph: Graph, words: list[Word | None], heads: set[int]) -> list[int]:
-    """Return branches out of loops that depend on what an ordered access of the loop has read. heads: the loops."""
+def waiting(graph: Graph, words: list[Word | None], heads: set[int], clobbered: int) -> list[int]:
+    """Return branches in loops that depend on what an ordered access of the loop has read. heads: the loops. clobbered:
+    places that calls write."""
     found: set[int] = set()
     for head in heads:
         inside = graph.loops[head]
-        code = [(n, word) for b in bits(inside) for n in graph.words[b] if (word := words[n]) is not None]
-        others: set[int] = set()
-        while True:
-            before = len(others)
-            for _, word in code:
-                if reads_others(word.view) or not others.isdisjoint(_uses(word)):
-                    others.update(word.defs)
-            if len(others) == before:
-                break
-        for n, word in code:
+        code = {n: word for b in bits(inside) for n in graph.words[b] if (word := words[n]) is not None}
+        others = _from_others(list(code.values()), bits(clobbered))
+        for n, word in code.items():
             if word.view.control in (Flow.BRANCH, Flow.EXIT) and not others.isdisjoint(_uses(word)):
                 found.add(n)
     return sorted(found)
+
+
+def _from_others(code: list[Word], clobbered: list[int]) -> set[int]:
+    """Return the places of a loop that may depend on what other threads write meanwhile, through calls and memory,
+    too."""
+    others: set[int] = set()
+    stored, before = False, -1
+    while len(others) + stored > before:
+        before = len(others) + stored
+        for word in code:
+            memory, depends = word.view.memory, not others.isdisjoint(_uses(word))
+            if reads_others(word.view) or depends or (stored and memory is not None and memory.space != Space.CONST):
+                others.update(word.defs)
+            stored |= depends and memory is not None and memory.access != Access.LOAD
+            if word.view.control in CALLS and others:
+                others.update(clobbered)
+    return others
 
 
 def _uses(word: Word) -> list[int]:

@@ -33,8 +33,8 @@ OPEN_ROUNDS = 24
 that are walked in vain."""
 NEAR = 1 << 16
 """A counter has so few values at most where it is worthwhile to wait for one of them; chosen by hand."""
-STEPS = 120_000
-"""Most words that one walk executes. Chosen by hand: it bounds the time on hostile code to some seconds."""
+STEPS = 400_000
+"""Most words that all walks of a kernel execute. Chosen by hand: it bounds the time on hostile code to some 20 s."""
 Key = tuple[int, tuple[int, ...]]
 """A block, with the rounds of the loops around it."""
 
@@ -57,6 +57,7 @@ class Assumed:
     lost: dict[int, Mask] = field(default_factory=dict)  #: by barrier's block, threads that may have ended before
     #: by barrier's block, bytes that threads may have written before while they were apart: some may have ended then
     strewn: dict[int, Mask] = field(default_factory=dict)
+    steps: int = 0  #: words that were executed so far
 
 
 class Walk:
@@ -152,7 +153,8 @@ class Walk:
         self.together = not self.assumed.apart >> block & 1
         words = self.graph.words[block]
         self.steps += len(words)
-        if self.steps > STEPS:
+        self.assumed.steps += len(words)
+        if self.assumed.steps > STEPS:
             raise TooLong
         for n in words:
             word = self.words[n]
@@ -200,10 +202,9 @@ class Walk:
 
     def _execute(self, n: int, word: Word, state: State) -> None:
         if word.view.control in CALLS:
-            for at in list(state.places):
-                if self.clobbered >> at & 1:
-                    del state.places[at]
-                    state.forget(at)
+            for at in bits(self.clobbered):
+                state.places.pop(at, None)
+                state.forget(at)
             return
         truth, _ = self._truth(word.view, state)
         if n in self.watched:

@@ -182,6 +182,33 @@ def test_lanes_meet_at_their_reconvergence_point_before_a_barrier() -> None:
     assert judge(PARTED.replace("0x5", "0x20")).ok  # whole warps part
 
 
+ROUNDS = f"""
+    MOV R7, RZ
+    H:
+    IADD3 R7, R7, 0x1, RZ
+    ISETP.GE.AND P3, PT, R7, 0x4, PT
+    @P3 BRA E, E
+    ISETP.LT.AND P4, PT, R7, 0x2, PT
+    ISETP.LT.AND P4, PT, R0, 0x20, P4
+    @P4 BRA H, J
+    J:
+    ISETP.NE.AND P5, PT, R7, 0x2, PT
+    @P5 BRA N, N
+    {ALLOC}
+    {FREE}
+    N:
+    BRA H
+    E:
+    EXIT
+"""
+
+
+def test_threads_may_meet_in_different_rounds_of_a_loop() -> None:
+    """Half of the threads come to J in round 2 when the others come there in round 1."""
+    assert "together" in kinds(judge(ROUNDS))
+    assert judge(ROUNDS.replace("ISETP.LT.AND P4, PT, R0, 0x20, P4", "NOP")).ok
+
+
 def test_a_loop_that_waits_for_another_thread_is_refused() -> None:
     loop = f"""
     {ALLOC}
@@ -195,6 +222,8 @@ def test_a_loop_that_waits_for_another_thread_is_refused() -> None:
     """
     assert kinds(judge(loop)) == {"waits"}
     assert judge(loop.replace(".CV", "")).ok  # a race, if another thread writes there
+    through = "LDG.32.CV R7, [R4]\n    STS.32 [R1], R7\n    LDS.32 R7, [R1]"
+    assert "waits" in kinds(judge(loop.replace("LDG.32.CV R7, [R4]", through)))
 
 
 # -- contents
