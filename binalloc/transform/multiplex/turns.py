@@ -79,8 +79,10 @@ class _Turns:
         self.isa = memory.program.isa
         self.edit = Edit(self.function.fn)
         every = [instr for f in memory.program.functions.values() for instr in f.fn.instrs]
+        #: the kernel's own barriers
+        self.sites = [site for site in memory.barriers if site.place.function == self.function.name]
         #: basic blocks with a barrier, or where a region begins
-        self.busy = {self.function.cfg.block_of[site.place.word] for site in memory.barriers}
+        self.busy = {self.function.cfg.block_of[site.place.word] for site in self.sites}
         self.busy |= {self.function.cfg.block_of[bound.word] for region in regions for bound in region.begins}
         free = self.isa.highest_register(every) + 1
         self.turn = free  #: register with the virtual block whose turn it is
@@ -197,7 +199,7 @@ class _Turns:
         threads may end before others come there."""
         cfg, scopes = self.function.cfg, self.memory.scopes
         begins = {bound.word for each in self.regions for bound in each.begins}
-        barriers = {site.place.word for site in self.memory.barriers}
+        barriers = {site.place.word for site in self.sites}
         work, seen = [bound.word for bound in region.ends], set[int]()
         while work:
             word = work.pop()
@@ -216,7 +218,7 @@ class _Turns:
     def _barriers_in(self, region: Region) -> int:
         """Return how many barriers a block comes to in a region, on every way through it."""
         tree, ends = self.function.dominators(), self.function.post_dominators()
-        inside = [site for site in self.memory.barriers if _within(region, site)]
+        inside = [site for site in self.sites if _within(region, site)]
         (begin,) = region.begins
         for site in inside:
             block = self.function.cfg.block_of[site.place.word]

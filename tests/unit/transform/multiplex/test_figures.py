@@ -131,6 +131,13 @@ def test_dynamic_memory_is_refused(body: str, callee: str, message: str, place: 
     assert (error.value.message, error.value.place) == (message, place)
 
 
+def test_a_barrier_in_a_function_is_refused() -> None:
+    callee = ".func f\n" + 40 * "    NOP\n" + "    BAR.SYNC 0\n    RET\n.end\n"
+    with pytest.raises(Refused) as error:
+        take_turns(program(KERNEL.format(f"{USE}\nCALL f", callee)), "k", (64, 1, 1), 2)
+    assert (error.value.message, error.value.place) == ("a function has a barrier", "f+40")
+
+
 @pytest.mark.parametrize(("body", "block", "message", "place"), [
     ("NOP", (64, 1, 1), "no block waits for shared memory", "k"),
     (USE, (48, 1, 1), "blocks are merged only if they are of whole warps", "k"),
