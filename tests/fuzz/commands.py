@@ -237,6 +237,12 @@ def _reproduce(m: Making) -> list[str]:
     return out + m.maybe(0.8, "--machine", m.rng.choice((*["c2075", "gtx680"] * 8, "a100", *STRINGS[:2])))
 
 
+def _multiplex(m: Making) -> list[str]:
+    out = ["multiplex", m.file("loom", "x.loom"), *m.launch(0.97), *m.machine(0.2), *m.output(0.3)]
+    out += m.maybe(0.6, "--scheme", m.rng.choice((*["vtb", "hw"] * 5, STRINGS[0])))
+    return out + m.maybe(0.3, "--merge", m.rng.choice(("2", "3", "8", "1", m.integer())))
+
+
 def _wild(m: Making) -> list[str]:
     """A command line of words put together at random."""
     words = ["asm", "run", "rewrite", "x.loom", "--json", "-o", "--launch", "--help", "-V", *STRINGS, *INTEGERS]
@@ -248,12 +254,12 @@ COMMANDS: dict[str, tuple[int, Callable[[Making], list[str]]]] = {
     "run": (18, _run), "rewrite": (4, _rewrite), "verify": (4, _verify), "diff": (4, _diff), "demo": (1, _demo),
     "machines": (8, _machines), "import-ptx": (8, _import_ptx), "smem-cost": (1, _smem_cost),
     "compare-allocators": (2, _compare), "recommend": (2, _recommend), "sweep": (2, _sweep),
-    "reproduce": (1, _reproduce), "launch-skeleton": (1, _launch_skeleton),
+    "reproduce": (1, _reproduce), "multiplex": (1, _multiplex), "launch-skeleton": (1, _launch_skeleton),
     "anything": (3, _wild),
 }  # fmt: skip
 
 
-RUNNERS = {"run", "rewrite", "verify", "demo", "smem-cost", "sweep", "reproduce"}
+RUNNERS = {"run", "rewrite", "verify", "demo", "smem-cost", "sweep", "reproduce", "multiplex"}
 """The commands that may run the emulator."""
 
 

@@ -178,7 +178,7 @@ def _summary(kernel: str, view: SharedView) -> str:
 
 def _residents_text(view: SharedView) -> str:
     if view["block"] is None:
-        return "The size of a block is not known; more can be known with it (--block).\n"
+        return "The size of a block is not known; more can be known with it.\n"
     r = view["residents"]
     limits = " and ".join(r["limits"])
     out = f"An SM of {r['machine']} holds {count(r['blocks_per_sm'], 'block')} of {count(r['threads'], 'thread')} by "

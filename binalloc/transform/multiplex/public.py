@@ -45,7 +45,8 @@ def get_as_they_run(module: Module, kernel: str, block: Three) -> Multiplexed:
     memory, regions, parts = divide(shared_memory(program, block))
     if parts is None:
         raise Refused("no block waits for shared memory", place=kernel, found="no region that stores to it",
-                      expected="at least one access region", remedy="inspect --shared shows the regions")  # fmt: skip
+                      expected="at least one access region",
+                      remedy="Look at the kernel's view of shared memory.")  # fmt: skip
     _require_known(memory)
     work = _Public(memory, regions, parts)
     fn, index = work.run()

@@ -53,7 +53,7 @@ def take_turns(module: Module, kernel: str, block: Three, count: int, axis: int 
     regions = access_regions(memory)
     if not regions:
         raise Refused("no block waits for shared memory", place=kernel, found="no access region",
-                      expected="at least one", remedy="inspect --shared shows the regions")  # fmt: skip
+                      expected="at least one", remedy="Look at the kernel's view of shared memory.")  # fmt: skip
     work = _Turns(memory, regions, merge)
     fn, index = work.run()
     made = replace(fn, info=work.merging.info(fn.info), origin=Origin(kernel, index))

@@ -80,7 +80,7 @@ def test_shared_memory_has_variables_accesses_and_barriers() -> None:
     ] * 3
     out = call("inspect", source, "--shared").out
     assert out.startswith("RD: 540 bytes of shared memory per block in 6 variables, 28 bytes common to all blocks; 15 ")
-    assert "The size of a block is not known; more can be known with it (--block)." in out
+    assert "The size of a block is not known; more can be known with it." in out
 
 
 def test_a_barrier_that_not_all_threads_meet_names_where_they_part(tmp_path: Path) -> None:
