@@ -20,6 +20,7 @@ from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
 from binalloc.analysis.shared.regions import Region, access_regions
 from binalloc.analysis.shared.uniformity import Scope
+from binalloc.analysis.shared.waiting import waiting_loops
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module, Origin
 from binalloc.isa.interface.places import PRED, PREDICATES
@@ -96,6 +97,7 @@ class _Turns:
     def run(self) -> tuple[Function, list[int]]:
         self._require_barriers()
         self._require_alignment()
+        self._require_no_waiting()
         self.merging.run()
         for access in self.memory.reach.accesses:
             if access.place in self.memory.common.stores and access.may & self.memory.common.bytes:
@@ -143,6 +145,15 @@ class _Turns:
                     "blocks of the grid may come to different barriers", place=f"{self.function.name}+{last}",
                     found="a branch that differs between blocks", expected="one that is the same in the grid",
                 )  # fmt: skip
+
+    def _require_no_waiting(self) -> None:
+        """Refuse loops that wait for other threads: for those of a virtual block that waits for this one at a barrier,
+        perhaps."""
+        for name, word in waiting_loops(self.memory):
+            raise Refused(
+                "a loop may wait for what another block writes", place=f"{name}+{word}",
+                found="nothing but loaded words that ends it", expected="independent blocks",
+            )  # fmt: skip
 
     def _store_once(self, word: int) -> None:
         """Let the first virtual block alone store common bytes."""

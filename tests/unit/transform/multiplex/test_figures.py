@@ -154,6 +154,53 @@ def test_merging_is_refused(body: str, block: tuple[int, int, int], message: str
     assert (error.value.message, error.value.place) == (message, place)
 
 
+WAIT = "wait:\nLDG.32.CV R8, [R6-0x4]\nISETP.EQ.AND P1, PT, R8, 0x0, PT\n@P1 BRA wait, on\non:"
+"""Each block waits for what the one before it stores."""
+COUNTED = WAIT.replace(
+    "wait:", "MOV R10, RZ\nwait:\nIADD3 R10, R10, 0x1, RZ\nISETP.GE.AND P2, PT, R10, 0x9, PT\n@P2 BRA on, on"
+)
+"""Each block waits no longer than eight rounds."""
+LOADED = """LDG.32 R8, [R6]
+MOV R10, 0x1
+head:
+SHF.L.U32 R10, R10, 0x1, RZ
+ISETP.LT.U32.AND P1, PT, R10, R8, PT
+@P1 BRA head, on
+on:"""
+"""What is loaded in front of a loop says how long it goes on."""
+BESIDE = LOADED.replace(
+    "ISETP.LT", "LDG.32 R9, [R6]\nISETP.EQ.AND P2, PT, R9, 0x0, PT\n@P2 BRA join, join\nMOV R12, R9\njoin:\nISETP.LT"
+)
+"""What is loaded in a loop decides something else."""
+GUARDED = WAIT.replace("P1, PT, R8", "P2, PT, R8").replace(
+    "@P1", "MOV R11, RZ\n@P2 MOV R11, 0x1\nISETP.NE.AND P1, PT, R11, RZ, PT\n@P1"
+)
+"""What is loaded guards the word that asks whether the loop goes on."""
+DECIDED = WAIT.replace("P1, PT, R8", "P2, PT, R8").replace(
+    "@P1",
+    "@P2 BRA two, over\nMOV R11, RZ\nBRA over\ntwo:\nMOV R11, 0x1\nover:\nISETP.EQ.AND P1, PT, R11, RZ, PT\n@P1",
+)
+"""What is loaded decides on which way the word that asks gets its number."""
+NESTED = WAIT.replace("P1, PT, R8", "P2, PT, R8").replace("@P1", "@P2 BRA again, again\n@P0 BRA on, on\nagain:\n    ")
+"""What is loaded decides whether threads come to the branch that leaves."""
+CALLED = "wait:\nCALL f\nISETP.EQ.AND P1, PT, R8, 0x0, PT\n@P1 BRA wait, on\non:"
+
+
+@pytest.mark.parametrize(("body", "place"), [
+    (WAIT, "k+5"), (GUARDED, "k+5"), (DECIDED, "k+5"), (NESTED, "k+5"), (CALLED, "k+5"),
+    (COUNTED, None), (LOADED, None), (BESIDE, None),
+])  # fmt: skip
+def test_a_loop_that_waits_for_another_block_is_refused(body: str, place: str | None) -> None:
+    """Virtual blocks of a merged block wait for each other at barriers: none may wait for what another stores."""
+    module = program(KERNEL.format(f"{body}\n{USE}", ".func f\n    LDG.32 R8, [R6]\n    RET\n.end\n"))
+    if place is None:
+        take_turns(module, "k", (64, 1, 1), 2)
+        return
+    with pytest.raises(Refused) as error:
+        take_turns(module, "k", (64, 1, 1), 2)
+    assert (error.value.message, error.value.place) == ("a loop may wait for what another block writes", place)
+
+
 def test_blocks_are_merged_along_any_axis() -> None:
     body = """    S2R R3, SR_CTAID.Y
     S2R R4, SR_NCTAID.Y

@@ -1,0 +1,91 @@
+"""This module finds loops in which a thread may wait for what another thread writes to memory.
+
+Needs a `SharedMemory`; leaves it untouched. Such a loop goes on for as long as what it loads says so. If another exit,
+asked in every round, ends it after a number of rounds, it does not wait.
+"""
+
+from __future__ import annotations
+
+from binalloc.analysis.flow.cfg import BlockNumber
+from binalloc.analysis.flow.loops import Loop
+from binalloc.analysis.program import FunctionAnalysis
+from binalloc.analysis.ranges.value import UNSIGNED
+from binalloc.analysis.shared.division import reached
+from binalloc.analysis.shared.memory import SharedMemory
+from binalloc.analysis.shared.place import Place
+from binalloc.analysis.web import CALL, GUARD, WebNumber
+from binalloc.isa.kinds import LEAVES, Access, Space
+
+
+def waiting_loops(memory: SharedMemory) -> list[Place]:
+    """Return the first words of such loops, callers first and in order of loops."""
+    found = []
+    for name, f in memory.program.functions.items():
+        for k, loop in enumerate(f.loops.loops):
+            if not _counted(memory, name, k) and _asks_memory(f, loop):
+                found.append(Place(name, f.cfg.blocks[loop.header].start))
+    return found
+
+
+def _counted(memory: SharedMemory, name: str, k: int) -> bool:
+    """Return whether the exits of a loop bound its rounds."""
+    ranges = memory.ranges
+    loop = ranges.functions[name].function.loops.loops[k]
+    ((symbol, _),) = ranges.functions[name].round(k).terms
+    return not loop.irreducible and ranges.symbols.bounds(symbol).high < UNSIGNED.high
+
+
+def _asks_memory(f: FunctionAnalysis, loop: Loop) -> bool:
+    """Return whether what leaves a loop depends on what is loaded in it, or on what a function returns in it."""
+    inside, cfg = set(loop.blocks), f.cfg
+    ways = _round(f, loop)
+    blocks = [
+        b for b in loop.blocks if cfg.views[cfg.blocks[b].end - 1].control in LEAVES or set(cfg.succs[b]) - inside
+    ]
+    webs: list[WebNumber] = []
+    seen_blocks, seen_webs = set[BlockNumber](), set[WebNumber]()
+    while blocks or webs:
+        if blocks:
+            block = blocks.pop()
+            if block not in seen_blocks:
+                seen_blocks.add(block)
+                blocks += _deciding(ways, loop, block)
+                webs += _guard(f, cfg.blocks[block].end - 1)
+            continue
+        web = webs.pop()
+        if web in seen_webs:
+            continue
+        seen_webs.add(web)
+        for point in f.webs[web].defs:
+            if point.instr < 0 or cfg.block_of[point.instr] not in inside:
+                continue
+            what = cfg.views[point.instr].memory
+            loads = what is not None and what.space != Space.CONST and what.access != Access.STORE
+            if point.ref == CALL or loads:
+                return True
+            blocks += _deciding(ways, loop, cfg.block_of[point.instr])
+            uses = cfg.views[point.instr].uses
+            webs += [f.webs.web_of_use[point.instr, j, u] for j, ref in enumerate(uses) for u in range(ref.units)]
+            webs += _guard(f, point.instr)
+    return False
+
+
+def _round(f: FunctionAnalysis, loop: Loop) -> list[list[int]]:
+    """Return the successors of a loop's blocks in one round. The last block stands for all that follows."""
+    end, inside = len(f.cfg.blocks), set(loop.blocks) - set(loop.entries)
+    ways: list[list[int]] = [[] for _ in range(end + 1)]
+    for b in loop.blocks:
+        ways[b] = [s if s in inside else end for s in f.cfg.succs[b]]
+    return ways
+
+
+def _deciding(ways: list[list[int]], loop: Loop, block: BlockNumber) -> list[BlockNumber]:
+    """Return the blocks that may come to a block in the same round, or end the round without it."""
+    end = len(ways) - 1
+    return [b for b in loop.blocks if block in reached(ways, ways[b]) and end in reached(ways, ways[b], block)]
+
+
+def _guard(f: FunctionAnalysis, word: int) -> list[WebNumber]:
+    """Return the web of a word's guard, if it has one."""
+    web = f.webs.web_of_use.get((word, GUARD, 0))
+    return [] if web is None else [web]
