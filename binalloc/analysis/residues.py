@@ -84,9 +84,9 @@ def addresses(cfg: Cfg, webs: Webs) -> dict[int, Residue]:
         if memory is None:
             continue
         at = constant(memory.offset)
-        if memory.base is not None:
-            number = next(k for k, ref in enumerate(seen.uses) if ref.field == memory.base.field)
-            web = webs.web_of_use.get((i, number, 0))
+        operand = seen.address_operand
+        if operand is not None:
+            web = webs.web_of_use.get((i, operand, 0))
             at = at.plus(UNKNOWN if web is None else values[web] or UNKNOWN)
         found[i] = at
     return found

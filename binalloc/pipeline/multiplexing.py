@@ -7,7 +7,6 @@ is proven, of the bytes that would be written; there is no proof of merged block
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,8 +19,8 @@ from binalloc.pipeline.request import Request
 from binalloc.pipeline.share import region_share
 from binalloc.pipeline.steps.measure import measure, same_results
 from binalloc.pipeline.steps.proof import require_no_hazard, require_proof
+from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Version
-from binalloc.version import VERSION
 
 if TYPE_CHECKING:
     from binalloc.launch.types import Launch
@@ -96,14 +95,7 @@ def multiplex_kernel(
 
 def recorded(version: Version, wanted: Wanted, request: Request, source: bytes) -> Module:
     """Return a version's module with a record of what it was made of and how. source: bytes of the input."""
-    record: dict[str, object] = {
-        "tool": "binalloc",
-        "version": VERSION,
-        "input_sha256": hashlib.sha256(source).hexdigest(),
-        "kernel": request.kernel,
-        "machine": request.machine.name,
-        "multiplexed": wanted.scheme,
-    }
+    record = made_of(source, request) | {"multiplexed": wanted.scheme}
     return replace(version.module, provenance=[*version.module.provenance, record])
 
 
@@ -113,7 +105,7 @@ def _tried(module: Module, request: Request, original: Version, wanted: Wanted) 
     made, launch, regions, parts = _built(module, request, wanted)
     options = replace(request.options, over=wanted.over)
     own = Request(request.kernel, request.machine, launch, options=options, progress=request.progress)
-    version = _read_back(replace(baseline(made, own), name=wanted.scheme), own)
+    version = _read_back(replace(baseline(made, own), name=wanted.scheme))
     unproven = "there is no checker of merged blocks yet"
     if parts is not None:
         unproven = _prove(module, made, version, own, parts)
@@ -121,7 +113,7 @@ def _tried(module: Module, request: Request, original: Version, wanted: Wanted) 
     return Tried(wanted, version, None, same_results(request, original, version), regions, unproven)
 
 
-def _read_back(version: Version, request: Request) -> Version:
+def _read_back(version: Version) -> Version:
     """Return a version with the module that its file gives, so that the proof is of the very bytes."""
     isa = set_of(version.module)
     module = isa.read(isa.write(version.module), version.module.path)

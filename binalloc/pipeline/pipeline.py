@@ -7,7 +7,6 @@ policies that choose the level in `policies`.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,11 +27,11 @@ from binalloc.pipeline.steps.holding import IDLE_SLOTS, hold
 from binalloc.pipeline.steps.kernels import find_kernel, kernel_use, reachable
 from binalloc.pipeline.steps.measure import measure, same_results
 from binalloc.pipeline.steps.proof import prove
+from binalloc.pipeline.steps.record import made_of
 from binalloc.pipeline.steps.version import Tried, Version, given_functions
 from binalloc.printable import count
 from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.rewrite.ways import NONE
-from binalloc.version import VERSION
 
 __all__ = [
     "Outcome",
@@ -379,12 +378,7 @@ def local_version(module: Module, request: Request, registers: int, final: Versi
 def add_provenance(outcome: Outcome, source: bytes) -> Module:
     """Return the rewritten module with a record of the input and of the rewrite. source: bytes of the input."""
     request = outcome.request
-    record: dict[str, object] = {
-        "tool": "binalloc",
-        "version": VERSION,
-        "input_sha256": hashlib.sha256(source).hexdigest(),
-        "kernel": request.kernel,
-        "machine": request.machine.name,
+    record = made_of(source, request) | {
         "allocator": outcome.rewritten.allocator or request.allocator,
         "registers": outcome.rewritten.registers,
         "slots": outcome.rewritten.slots,

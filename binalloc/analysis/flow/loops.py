@@ -8,6 +8,7 @@ the natural loop of that header; one with several is irreducible and flagged.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from binalloc.analysis.flow.cfg import BlockNumber, Cfg
@@ -47,6 +48,18 @@ class LoopNest:
     depth: list[int]  #: depth of each block, 0 outside loops
     loop_of: list[int]  #: innermost loop of each block or -1
     weight: list[float]  #: expected executions of each block: 10 ** min(depth, 6), or from a profile (`executions`)
+
+
+def one_round(cfg: Cfg, blocks: Sequence[BlockNumber], entries: Collection[BlockNumber]) -> list[list[int]]:
+    """Return by block the successors of some blocks in one round, which ends at an entry or where they are left.
+
+    What follows then is one more block than the code has.
+    """
+    end, inside = len(cfg.blocks), set(blocks) - set(entries)
+    ways: list[list[int]] = [[] for _ in range(end + 1)]
+    for b in blocks:
+        ways[b] = [s if s in inside else end for s in cfg.succs[b]]
+    return ways
 
 
 def find_loops(cfg: Cfg) -> LoopNest:

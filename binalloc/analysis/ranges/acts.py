@@ -1,4 +1,4 @@
-"""What acts of the instruction interface (`isa.interface.formulas`) make of known words, and of words within bounds."""
+"""This module computes what acts (`isa.interface.formulas`) make of known words, and of words within bounds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def known_word(formula: Formula, words: Sequence[Base], truths: Sequence[Bools])
             found = np.where(truths[0], a, b)
         case _:
             raise AssertionError(formula.act)
-    return of_threads(np.atleast_1d(np.asarray(found, np.int64)))
+    return of_threads(found)
 
 
 def _bytes(table: int, low: Base, high: Base) -> Base:

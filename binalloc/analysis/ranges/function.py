@@ -1,7 +1,7 @@
 """This module computes the values of one function's versions, in one pass over its code.
 
 Needs the function's versions and what earlier passes found of its loops. In a pass, a value that comes around a loop is
-a symbol, unless it is known to grow by the same number in each round (`loops`).
+a symbol, unless it is known to grow by the same number in each round (`rounds`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAVING = frozenset((Flow.BRANCH, Flow.EXIT, Flow.RETURN))
 
 @dataclass
 class Grown:
-    """What passes have found of a function's loops."""
+    """Growth is what passes have found of a function's loops."""
 
     steps: dict[Version, int] = field(default_factory=dict)  #: by what joins at a loop's head: its growth per round
     #: by loop: in which round each thread leaves it, where that is known
@@ -86,6 +86,11 @@ class FunctionRanges:
         if found is None:
             found = self.values[version] = self._entered(version)
         return found
+
+    def given(self, version: Version) -> bool:
+        """Return whether something may be read in a version: not so where nothing is written before the function."""
+        web = self.function.webs[version.web]
+        return version.kind is not Kind.ENTRY or web.undefined or web.arg
 
     def left(self, value: Value, block: BlockNumber) -> Value:
         """Return a value as it is read in a block: rounds of loops around other blocks are over."""
@@ -142,26 +147,26 @@ class FunctionRanges:
     def _run(self, coming: Bools) -> None:
         cfg = self.function.cfg
         for block in cfg.rpo:
-            before = [p for p in cfg.preds[block] if 0 <= cfg.rpo_number[p] < cfg.rpo_number[block]]
+            before, around = self._preds(block)
             if block == cfg.rpo[0]:
                 self.coming[block] = coming
-            elif self._has_entries(block):
+            elif not all(self.versions.tree.dominates(block, p) for p in around):  # threads may come to it there first
                 self.coming[block] = True
             else:
                 self.coming[block] = acts.any_of(self.edges[p, block] for p in before)
             for web in self.function.webs.entry[block].values():
                 version = self.versions.entering(block, web)
                 if version.kind is Kind.JOIN and version.place == block:
-                    self._join(version, block)
+                    self._join(version, block, before, around)
             for index in range(cfg.blocks[block].start, cfg.blocks[block].end):
                 self._execute(index)
             self._part(block)
 
-    def _has_entries(self, block: BlockNumber) -> bool:
-        """Return whether threads may come to a block from a later one without having come to it before."""
-        cfg = self.function.cfg
-        later = [p for p in cfg.preds[block] if cfg.rpo_number[p] >= cfg.rpo_number[block]]
-        return not all(self.versions.tree.dominates(block, p) for p in later)
+    def _preds(self, block: BlockNumber) -> tuple[list[BlockNumber], list[BlockNumber]]:
+        """Return the predecessors of a block that come before it in the pass, and those from which ways go back."""
+        cfg, own = self.function.cfg, self.function.cfg.rpo_number[block]
+        before = [p for p in cfg.preds[block] if 0 <= cfg.rpo_number[p] < own]
+        return before, [p for p in cfg.preds[block] if cfg.rpo_number[p] >= own]
 
     def _part(self, block: BlockNumber) -> None:
         """Note which threads may take each way out of a block."""
@@ -196,21 +201,17 @@ class FunctionRanges:
         block = BlockNumber(version.place) if joins else self.function.cfg.block_of[version.place]
         return Home(self.function.name, block)
 
-    def _join(self, version: Version, block: BlockNumber) -> None:
-        """Compute what a web is at the begin of a block where versions meet."""
-        cfg = self.function.cfg
-        before = [p for p in cfg.preds[block] if 0 <= cfg.rpo_number[p] < cfg.rpo_number[block]]
-        around = [p for p in cfg.preds[block] if cfg.rpo_number[p] >= cfg.rpo_number[block]]
+    def _join(self, version: Version, block: BlockNumber, before: list[BlockNumber], around: list[BlockNumber]) -> None:
+        """Compute what a web is at the begin of a block where versions meet. before, around: its predecessors."""
         register = self.function.webs[version.web].file == File.REGISTER
         if not register:
             if not around:
                 self._join_truths(version, block, before)
             return
         ways = [(p, self.versions.leaving(p, version.web)) for p in before]
-        if block == cfg.rpo[0]:
+        if block == self.function.cfg.rpo[0]:
             ways.append((BlockNumber(-1), Version(version.web, Kind.ENTRY, -1)))
-        undefined = self.function.webs[version.web].undefined or self.function.webs[version.web].arg
-        ways = [(p, v) for p, v in ways if v.kind is not Kind.ENTRY or undefined]
+        ways = [(p, v) for p, v in ways if self.given(v)]
         values = [self.left(self.value(v), block) for _, v in ways]
         if around:
             self._come_around(version, block, values)
@@ -311,14 +312,13 @@ class FunctionRanges:
         """Return what a guarded instruction leaves: `new` where its guard holds, else what was there."""
         known = self.guard(version.place)[2]
         before = self.versions.previous(version)
-        web = self.function.webs[version.web]
-        if known is True or (before.kind is Kind.ENTRY and not (web.undefined or web.arg)):
+        if known is True or not self.given(before):
             return new
         old = self.left(self.value(before), self.function.cfg.block_of[version.place])
         if new.key == old.key:
             return new
         if known is not None and new.known and old.known:
-            return of_threads(np.atleast_1d(np.where(known, new.base, old.base)).astype(np.int64))
+            return of_threads(np.where(known, new.base, old.base))
         ways = Joined([(new, ()), (old, ())])
         return self.symbols.value((self.function.name, version, "either"), ways, self._home(version))
 
@@ -366,10 +366,14 @@ class FunctionRanges:
             for one, other in (words[:2], words[1::-1]):
                 if one.number is not None:
                     return words[2].plus(other, one.number)
-        made = Made(formula, words)
         if formula.truths:  # which are not part of a label
-            return self._symbol(version, made)
-        return self.symbols.value((formula.act, formula.table, formula.signed, tuple(word.key for word in words)), made)
+            return self._symbol(version, Made(formula, words))
+        return self._labelled(formula, words)
+
+    def _labelled(self, formula: Formula, words: tuple[Value, ...]) -> Value:
+        """Return the symbol for what a formula makes of some words, wherever that is."""
+        label = (formula.act, formula.table, formula.signed, tuple(word.key for word in words))
+        return self.symbols.value(label, Made(formula, words))
 
     def _kept_bits(self, table: int, words: tuple[Value, ...]) -> Value | None:
         """Return the value of a word's lower or upper bits, where a table keeps those.
@@ -381,9 +385,7 @@ class FunctionRanges:
         if found is None:
             return None
         k, bits, upper = found
-        right = Formula(0, Act.RIGHT, signed=False)
-        label = (Act.RIGHT, 0, False, (words[k].key, constant(bits).key))
-        quotient = self.symbols.value(label, Made(right, (words[k], constant(bits))))
+        quotient = self._labelled(Formula(0, Act.RIGHT, signed=False), (words[k], constant(bits)))
         if upper:
             return constant(0).plus(quotient, 1 << bits)
         rest = words[k].plus(quotient, -(1 << bits))

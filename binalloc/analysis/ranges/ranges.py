@@ -52,10 +52,8 @@ class Ranges:
         seen = f.function.cfg.views[index]
         assert seen.memory is not None
         out = constant(seen.memory.offset)
-        if seen.memory.base is None:
-            return out
-        number = next(k for k, ref in enumerate(seen.uses) if ref.field == seen.memory.base.field)
-        return out.plus(f.word(index, f.function.webs.web_of_use[index, number, 0]))
+        operand = seen.address_operand
+        return out if operand is None else out.plus(f.word(index, f.function.webs.web_of_use[index, operand, 0]))
 
     def coming(self, name: str, index: int) -> Bools:
         """Return the threads that may execute an instruction."""
@@ -110,14 +108,13 @@ def _complete(found: FunctionRanges) -> None:
     cfg = found.function.cfg
     for version, joined in found.joined.items():
         block = BlockNumber(version.place)
-        web = found.function.webs[version.web]
         if block == cfg.rpo[0]:
             joined.unknown = True
         for p in cfg.preds[block]:
             if cfg.rpo_number[p] < 0:
                 continue
             way = found.versions.leaving(p, version.web)
-            if way.kind.name == "ENTRY" and not (web.undefined or web.arg):
+            if not found.given(way):
                 continue
             known = (*facts.facts_of_edge(found, p, block), *facts.facts_of_block(found, p))
             value = found.left(found.value(way), block)

@@ -14,7 +14,7 @@ from binalloc.analysis.flow.loops import Loop
 from binalloc.analysis.ranges import acts, facts
 from binalloc.analysis.ranges.function import FunctionRanges, Grown
 from binalloc.analysis.ranges.symbols import Fact
-from binalloc.analysis.ranges.value import WORDS, Base, Value, window
+from binalloc.analysis.ranges.value import WORDS, Base, Value, of_threads, window
 from binalloc.analysis.ranges.versions import Kind, Version
 from binalloc.analysis.web import WebNumber
 from binalloc.isa.interface.formulas import Act, Order
@@ -143,9 +143,4 @@ def _first_failure(fact: Fact, symbol: int) -> Base | None:
     most = other - (order == Order.LESS)
     if np.any(most + abs(factor) > highest):
         return None
-    return _plain(np.maximum(0, (most - start) // abs(factor) + 1))
-
-
-def _plain(numbers: Base | np.int64) -> Base:
-    array = np.atleast_1d(np.asarray(numbers, np.int64))
-    return int(array[0]) if (array == array[0]).all() else array
+    return of_threads(np.maximum(0, (most - start) // abs(factor) + 1)).base

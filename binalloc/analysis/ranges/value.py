@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from binalloc.isa.interface.places import WORD
 
@@ -110,9 +110,9 @@ def constant(number: int) -> Value:
     return Value(number % WORDS)
 
 
-def of_threads(numbers: NDArray[np.int64]) -> Value:
+def of_threads(given: ArrayLike) -> Value:
     """Return a known number per thread, as one number where they are equal."""
-    numbers = numbers % WORDS
+    numbers = np.atleast_1d(np.asarray(given, np.int64)) % WORDS
     return Value(int(numbers[0])) if (numbers == numbers[0]).all() else Value(numbers)
 
 

@@ -98,7 +98,7 @@ def _before(
     if not np.any(np.asarray(surely[cfg.block_of[store.place.word]])) or not _unguarded(reach, store):
         return False
     for site in barriers:
-        if site.place.function != kernel.name or site.arrival is not Arrival.ALL or not whole(site):
+        if site.place.function != kernel.name or site.arrival is not Arrival.ALL or not site.barrier.whole:
             continue
         word, block = site.place.word, cfg.block_of[site.place.word]
         to = cfg.block_of[load.place.word]
@@ -106,11 +106,6 @@ def _before(
         if first and not _follows(reach, store.place.word, word):
             return True
     return False
-
-
-def whole(site: BarrierSite) -> bool:
-    """Return whether the threads at a barrier wait for all of their block that run."""
-    return site.barrier.waits and site.barrier.threads == 0
 
 
 def _unguarded(reach: Reach, store: Reached) -> bool:

@@ -17,7 +17,7 @@ from binalloc.analysis.shared.pieces import Pieces
 
 @dataclass
 class _Later:
-    """What may be read later, by piece: before the next barrier on the way, and behind one."""
+    """Bytes are listed here by piece that may be read later: before the next barrier on the way, and behind one."""
 
     near: list[int]
     far: list[int]

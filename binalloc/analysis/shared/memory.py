@@ -23,7 +23,7 @@ Three = tuple[int, int, int]
 
 @dataclass
 class SharedMemory:
-    """What is known of the shared memory of a kernel's block."""
+    """A shared memory is what analyses know of a block's accesses, barriers and common bytes."""
 
     reach: Reach
     scopes: Uniformity
@@ -39,11 +39,10 @@ class SharedMemory:
         return self.reach.ranges
 
 
-def shared_memory(program: ProgramAnalysis, block: Three | None = None, dynamic: int = 0) -> SharedMemory:
+def shared_memory(program: ProgramAnalysis, block: Three | None = None) -> SharedMemory:
     """Return what is known of a kernel's shared memory.
 
     block: threads of a block along each axis, None where any block is to be thought of that the kernel's record allows.
-    dynamic: bytes that a launch adds.
     """
     info = program.kernel.fn.info
     if block is None and any(info.block):
@@ -51,7 +50,7 @@ def shared_memory(program: ProgramAnalysis, block: Three | None = None, dynamic:
         block = x, y, z
     threads = Threads(program.isa.limits, block, info.max_threads or MOST_THREADS)
     values = ranges(program, threads)
-    reach = Reach(values, info.shared_bytes + dynamic)
+    reach = Reach(values, info.shared_bytes)
     surely = _surely(program, threads, values)
     known = Known(frozenset(), values.uniform())
     while True:

@@ -1,8 +1,8 @@
 """This module divides a kernel into pieces at what concerns its shared memory.
 
-Needs a `SharedMemory`; leaves it untouched. An *event* is a word that accesses shared memory (or calls a function that
-does), a barrier of the whole block, or a branch at which threads of a block part. A *gap* is the words between two
-events of a basic block; it may be empty. Common bytes are left out: their accesses are no events.
+Needs a `SharedMemory`; leaves it untouched. An *event* is one word. It accesses shared memory (or calls a function that
+does), is a barrier of the whole block, or is a branch at which threads of a block part. A *gap* is the words between
+two events of a basic block; it may be empty. Common bytes are left out: their accesses are no events.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from binalloc.analysis.flow.cfg import BlockNumber, Cfg
 from binalloc.analysis.ranges.function import LEAVING
 from binalloc.analysis.shared.barriers import Arrival
-from binalloc.analysis.shared.common import whole
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.uniformity import Scope
@@ -34,7 +33,6 @@ class Piece:
     barrier: bool = False  #: all threads of the block wait for each other
     succs: list[int] = field(default_factory=list)
     preds: list[int] = field(default_factory=list)
-
     #: a gap behind a block's branch, which is no place in the code
     ways: bool = False
 
@@ -116,7 +114,7 @@ def _events(memory: SharedMemory) -> dict[int, Piece]:
         elif seen.control in (Flow.BRANCH, Flow.RETURN) and scopes.guard(kernel.name, word) < Scope.BLOCK:
             at(word)
     for site in memory.barriers:
-        if site.place.function == kernel.name and site.arrival is Arrival.ALL and whole(site):
+        if site.place.function == kernel.name and site.arrival is Arrival.ALL and site.barrier.whole:
             at(site.place.word).barrier = True
     return events
 

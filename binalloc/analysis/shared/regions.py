@@ -44,10 +44,6 @@ class Region:
     #: an EXIT at which threads of the block may have ended before it begins
     ended: Place | None = None
 
-    @property
-    def words(self) -> int:
-        return sum(end - start for start, end in self.spans)
-
 
 def access_regions(memory: SharedMemory) -> list[Region]:
     """Return the access regions of a kernel in order of their first words."""

@@ -19,13 +19,13 @@ def bytes_of(variable: SharedVar) -> int:
     return (1 << variable.size) - 1 << variable.offset
 
 
-def container(program: ProgramAnalysis, touched: int) -> SharedVar | None:
+def container(among: list[SharedVar], touched: int) -> SharedVar | None:
     """Return the only variable that contains some bytes, if there are any."""
-    found = {v.name: v for _, v in variables(program) if touched and not touched & ~bytes_of(v)}
+    found = {v.name: v for v in among if touched and not touched & ~bytes_of(v)}
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def overlapping(program: ProgramAnalysis, touched: int) -> list[SharedVar]:
+def overlapping(among: list[SharedVar], touched: int) -> list[SharedVar]:
     """Return the variables that have one of some bytes, by address."""
-    found = {v.name: v for _, v in variables(program) if touched & bytes_of(v)}
+    found = {v.name: v for v in among if touched & bytes_of(v)}
     return sorted(found.values(), key=lambda v: (v.offset, v.name))

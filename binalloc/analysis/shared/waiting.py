@@ -7,7 +7,7 @@ asked in every round, ends it after a number of rounds, it does not wait.
 from __future__ import annotations
 
 from binalloc.analysis.flow.cfg import BlockNumber
-from binalloc.analysis.flow.loops import Loop
+from binalloc.analysis.flow.loops import Loop, one_round
 from binalloc.analysis.program import FunctionAnalysis
 from binalloc.analysis.ranges.value import UNSIGNED
 from binalloc.analysis.shared.division import reached
@@ -38,7 +38,7 @@ def _counted(memory: SharedMemory, name: str, k: int) -> bool:
 def _asks_memory(f: FunctionAnalysis, loop: Loop) -> bool:
     """Return whether what leaves a loop depends on what is loaded in it, or on what a function returns in it."""
     inside, cfg = set(loop.blocks), f.cfg
-    ways = _round(f, loop)
+    ways = one_round(cfg, loop.blocks, loop.entries)
     blocks = [
         b for b in loop.blocks if cfg.views[cfg.blocks[b].end - 1].control in LEAVES or set(cfg.succs[b]) - inside
     ]
@@ -68,15 +68,6 @@ def _asks_memory(f: FunctionAnalysis, loop: Loop) -> bool:
             webs += [f.webs.web_of_use[point.instr, j, u] for j, ref in enumerate(uses) for u in range(ref.units)]
             webs += _guard(f, point.instr)
     return False
-
-
-def _round(f: FunctionAnalysis, loop: Loop) -> list[list[int]]:
-    """Return the successors of a loop's blocks in one round. The last block stands for all that follows."""
-    end, inside = len(f.cfg.blocks), set(loop.blocks) - set(loop.entries)
-    ways: list[list[int]] = [[] for _ in range(end + 1)]
-    for b in loop.blocks:
-        ways[b] = [s if s in inside else end for s in f.cfg.succs[b]]
-    return ways
 
 
 def _deciding(ways: list[list[int]], loop: Loop, block: BlockNumber) -> list[BlockNumber]:

@@ -13,3 +13,13 @@ class Barrier(NamedTuple):
     combines: bool  #: whether it writes one value for all threads that arrived
     #: threads that have to arrive, 0 for all of the block; None where only a run shows it
     threads: int | None
+
+    @property
+    def whole(self) -> bool:
+        """Return whether it lets threads wait for all of their block that run."""
+        return self.waits and self.threads == 0
+
+    @property
+    def plain(self) -> bool:
+        """Return whether it is the block's first barrier, and does nothing but wait for all of the block."""
+        return self.whole and self.number == 0 and not self.combines

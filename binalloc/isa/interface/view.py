@@ -92,6 +92,12 @@ class View:
     _signature: tuple[object, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
+    def address_operand(self) -> int | None:
+        """Return which of `uses` has the memory access's address, None where no register has it."""
+        base = None if self.memory is None else self.memory.base
+        return None if base is None else next(k for k, ref in enumerate(self.uses) if ref.field == base.field)
+
+    @property
     def signature(self) -> tuple[object, ...]:
         """Return operation, modifiers and immediates: all but registers, guard, control code and branch offsets.
 

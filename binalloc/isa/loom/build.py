@@ -53,7 +53,7 @@ def slot_pointer(register: int) -> Instr:
 def shift_pointer(register: int, slots: int) -> Instr:
     """Return the instruction that raises (or, negative, lowers) the slot pointer by whole slots: the step of the moving
     stack."""
-    return make("IADD3", form=FORM_IMM, rd=register, ra=register, imm=(SLOT_ROW * slots) & 0xFFFFFFFF)
+    return make("IADD3", form=FORM_IMM, rd=register, ra=register, imm=(SLOT_ROW * slots) & _WHOLE)
 
 
 def branch(*, guard: Guard, target: int, reconvergence: int) -> Instr:
@@ -119,7 +119,7 @@ def same(predicate: int, one: int, other: int) -> Instr:
 
 def plus(target: int, source: int, number: int) -> Instr:
     """Return an instruction: target = source + number, 32 bits."""
-    return make("IADD3", form=FORM_IMM, rd=target, ra=source, imm=number & 0xFFFFFFFF, rc=RZ)
+    return make("IADD3", form=FORM_IMM, rd=target, ra=source, imm=number & _WHOLE, rc=RZ)
 
 
 def below(predicate: int, source: int, number: int) -> Instr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from binalloc.isa.instruction import FunctionInfo, Module
+from binalloc.isa.instruction import FunctionInfo, Module, SharedVar
 from binalloc.models.machines.model import Machine
 from binalloc.printable import count
 from binalloc.report.table import table
@@ -46,7 +46,8 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
     program = analyse(module, kernel)
     memory = shared_memory(program, block)
     regions, info = access_regions(memory), module.function(kernel).info
-    common = memory.common.bytes
+    common, those = memory.common.bytes, variables(program)
+    among = [v for _, v in those]
     view: SharedView = {
         "bytes": info.shared_bytes,
         "block": list(block) if block is not None else None,
@@ -56,11 +57,11 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
                 "function": name, "name": v.name, "offset": v.offset, "bytes": v.size, "align": v.align,
                 "common": bool(bytes_of(v)) and not bytes_of(v) & ~common,
             }
-            for name, v in variables(program)
+            for name, v in those
         ],
-        "accesses": [_access(each, program, common, regions) for each in memory.reach.accesses],
+        "accesses": [_access(each, program, common, regions, among) for each in memory.reach.accesses],
         "barriers": [_barrier(each) for each in memory.barriers],
-        "regions": [_region(each, program, memory.reach.size) for each in regions],
+        "regions": [_region(each, program, memory.reach.size, among) for each in regions],
         "text": "",
     }  # fmt: skip
     if block is not None:
@@ -69,11 +70,13 @@ def shared_of(module: Module, kernel: str, machine: Machine, block: Three | None
     return view
 
 
-def _access(found: Reached, program: ProgramAnalysis, common: int, regions: list[Region]) -> SharedAccessJson:
+def _access(
+    found: Reached, program: ProgramAnalysis, common: int, regions: list[Region], among: list[SharedVar]
+) -> SharedAccessJson:
     from binalloc.analysis.shared.variables import container
 
     name, word = found.place
-    variable = container(program, found.may)
+    variable = container(among, found.may)
     here = name == program.graph.kernel and found.may & ~common
     inside = (k for k, region in enumerate(regions) if any(start <= word < end for start, end in region.spans))
     return {
@@ -106,7 +109,7 @@ def _place(found: Place | None) -> PartingJson | None:
     return None if found is None else {"function": found.function, "index": found.word}
 
 
-def _region(found: Region, program: ProgramAnalysis, size: int) -> RegionJson:
+def _region(found: Region, program: ProgramAnalysis, size: int, among: list[SharedVar]) -> RegionJson:
     from binalloc.analysis.shared.variables import overlapping
 
     cfg = program.kernel.cfg
@@ -120,7 +123,7 @@ def _region(found: Region, program: ProgramAnalysis, size: int) -> RegionJson:
         "begins": bounds(found.begins),
         "ends": bounds(found.ends),
         "bytes": (found.bytes & (1 << size) - 1).bit_count(),
-        "variables": [v.name for v in overlapping(program, found.bytes)],
+        "variables": [v.name for v in overlapping(among, found.bytes)],
         "exits": found.exits,
         "ended": _place(found.ended),
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from binalloc.analysis.program import analyse
-from binalloc.analysis.shared.common import whole
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
 from binalloc.analysis.shared.regions import Bound, Region, access_regions
 from binalloc.errors import Refused
@@ -46,8 +45,7 @@ def _replaceable(memory: SharedMemory, word: int) -> bool:
     kernel = memory.program.kernel
     for site in memory.barriers:
         if site.place == (kernel.name, word):
-            plain = whole(site) and site.barrier.number == 0 and not site.barrier.combines
-            return plain and kernel.cfg.views[word].guard is None
+            return site.barrier.plain and kernel.cfg.views[word].guard is None
     return False
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from binalloc.analysis.program import ProgramAnalysis
+from binalloc.analysis.shared.memory import Three
 from binalloc.errors import Refused
 from binalloc.isa.instruction import FunctionInfo, Instr, Param
 from binalloc.isa.interface.places import LANES, WORD
@@ -22,7 +23,6 @@ from binalloc.transform.multiplex.edit import Edit
 
 GRID = "original_grid"
 """Name of the parameter with the original grid's extent along the axis of the merge."""
-Three = tuple[int, int, int]
 _Z = 2  # the axis along which virtual blocks are stacked
 _GRID = 3  # what the interface adds to the axes of the grid
 _RECIPROCAL_BITS = 16  # with so many, quotients of a thread's index, below 1024, are exact

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.analysis.locations import location
 from binalloc.analysis.program import FunctionAnalysis, analyse
 from binalloc.analysis.ranges.versions import Version
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
@@ -17,11 +16,11 @@ from binalloc.analysis.shared.reach import Reached
 from binalloc.analysis.shared.regions import Region
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module, Origin
-from binalloc.isa.interface.places import PRED, PREDICATES
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.isa.kinds import Flow, Space
 from binalloc.transform.multiplex.bounds import put_at_bounds
 from binalloc.transform.multiplex.edit import Edit, in_place
+from binalloc.transform.multiplex.free import free_predicates, unused_register
 from binalloc.transform.multiplex.parts import Parts, divide
 
 
@@ -37,8 +36,8 @@ class Multiplexed:
 def get_as_they_run(module: Module, kernel: str, block: Three) -> Multiplexed:
     """Return the module with a kernel whose blocks get their shared memory as they run.
 
-    block: threads of a block along each axis. Raises Refused where the kernel uses no shared memory in regions, where
-    addresses of shared memory leave what is known of them, and where registers do not suffice.
+    block: threads of a block along each axis. Raises Refused if the kernel has no access region, if an address may
+    leave shared memory, or if registers do not suffice.
     """
     program = analyse(module, kernel)
     require_plain(module, kernel)
@@ -101,8 +100,7 @@ class _Public:
         self.function: FunctionAnalysis = memory.program.kernel
         self.isa = memory.program.isa
         self.edit = Edit(self.function.fn)
-        every = [instr for f in memory.program.functions.values() for instr in f.fn.instrs]
-        self.base = self.isa.highest_register(every) + 1  #: register with what BAR.ALLOC gave
+        self.base = unused_register(memory.program)  #: register with what BAR.ALLOC gave
         self.next = self.base + 1
         #: by last begin of a region, basic block and version of an address register: the address in the public part
         self.sums: dict[tuple[int, int, Version], int] = {}
@@ -136,7 +134,9 @@ class _Public:
 
         Accesses of a basic block share it, up to where a region begins: it gets another address.
         """
-        web = next(w for (i, k, u), w in self.function.webs.web_of_use.items() if i == word and self._is_base(word, k))
+        operand = self.function.cfg.views[word].address_operand
+        assert operand is not None
+        web = self.function.webs.web_of_use[word, operand, 0]
         version = self.memory.ranges.functions[self.function.name].versions.before(word, web)
         block = self.function.cfg.block_of[word]
         begun = max((b.word for r in self.regions for b in r.begins if b.word <= word), default=0)
@@ -149,12 +149,6 @@ class _Public:
         if guard is None:
             self.sums[key] = register
         return register
-
-    def _is_base(self, word: int, k: int) -> bool:
-        seen = self.function.cfg.views[word]
-        assert seen.memory is not None
-        assert seen.memory.base is not None
-        return seen.uses[k].field == seen.memory.base.field
 
     def _new(self) -> int:
         """Return a register that nothing uses yet."""
@@ -197,8 +191,7 @@ class _Public:
 
     def _free_predicates(self, word: int) -> list[int]:
         """Return two predicates that hold nothing at a word."""
-        live = self.function.live.before[word] | self.function.live.after[word]
-        free = [p for p in range(PREDICATES) if not live >> location(PRED, p) & 1]
+        free = free_predicates([self.function.live.before[word], self.function.live.after[word]])
         if len(free) < 2:
             where = f"{self.function.name}+{word}"
             raise Refused("an access to either part of shared memory needs predicates", place=where,

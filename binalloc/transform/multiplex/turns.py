@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from binalloc.analysis.locations import location
+from binalloc.analysis.flow.loops import one_round
 from binalloc.analysis.program import FunctionAnalysis, analyse
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
@@ -23,10 +23,10 @@ from binalloc.analysis.shared.uniformity import Scope
 from binalloc.analysis.shared.waiting import waiting_loops
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module, Origin
-from binalloc.isa.interface.places import PRED, PREDICATES
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Edit, Line, in_place
+from binalloc.transform.multiplex.free import free_predicates, unused_register
 from binalloc.transform.multiplex.merge import Merge, Merging, require_mergeable
 from binalloc.transform.multiplex.public import require_plain
 
@@ -79,13 +79,12 @@ class _Turns:
         self.function: FunctionAnalysis = memory.program.kernel
         self.isa = memory.program.isa
         self.edit = Edit(self.function.fn)
-        every = [instr for f in memory.program.functions.values() for instr in f.fn.instrs]
         #: the kernel's own barriers
         self.sites = [site for site in memory.barriers if site.place.function == self.function.name]
         #: basic blocks with a barrier, or where a region begins
         self.busy = {self.function.cfg.block_of[site.place.word] for site in self.sites}
         self.busy |= {self.function.cfg.block_of[bound.word] for region in regions for bound in region.begins}
-        free = self.isa.highest_register(every) + 1
+        free = unused_register(memory.program)
         self.turn = free  #: register with the virtual block whose turn it is
         self.merging = Merging(memory.program, merge, self.edit, free + 1)
         if self.merging.next > self.isa.limits.zero:
@@ -119,10 +118,9 @@ class _Turns:
             if site.arrival is Arrival.SOME:
                 raise Refused("not all threads of a block come to a barrier", place=where, found="perhaps not all",
                               expected="all that run")  # fmt: skip
-            barrier = site.barrier
-            if barrier.number or barrier.threads != 0 or not barrier.waits or barrier.combines:
+            if not site.barrier.plain:
                 raise Refused("a barrier is not a plain one of the whole block", place=where,
-                              found=f"barrier {barrier.number}", expected="BAR.SYNC 0")  # fmt: skip
+                              found=f"barrier {site.barrier.number}", expected="BAR.SYNC 0")  # fmt: skip
             if site.place.function != self.function.name:
                 raise Refused("a function has a barrier", place=where, found="a barrier",
                               expected="barriers in the kernel alone", remedy="Inline the function.")  # fmt: skip
@@ -247,22 +245,13 @@ class _Turns:
     def _once(self, block: int, region: Region) -> bool:
         """Return whether a block of the code is passed once in a region: no loop in the region contains it."""
         cfg = self.function.cfg
-        words = {w for start, end in region.spans for w in range(start, end)}
-        inside = {cfg.block_of[w] for w in words}
-        (begin,) = region.begins
-        head = cfg.block_of[begin.word]
-        succs = [
-            [s for s in cfg.succs[b] if s in inside and s != head] if b in inside else []
-            for b in range(len(cfg.blocks))
-        ]
-        return block not in reached(succs, succs[block])
+        inside = {cfg.block_of[w] for start, end in region.spans for w in range(start, end)}
+        ways = one_round(cfg, sorted(inside), [cfg.block_of[bound.word] for bound in region.begins])
+        return block not in reached(ways, ways[block])
 
     def _free_predicate(self, words: list[int]) -> int:
         """Return a predicate that holds nothing in front of some words."""
-        live = 0
-        for word in words:
-            live |= self.function.live.before[word]
-        free = [p for p in range(PREDICATES) if not live >> location(PRED, p) & 1]
+        free = free_predicates(self.function.live.before[word] for word in words)
         if not free:
             where = f"{self.function.name}+{words[0]}"
             raise Refused("no predicate is free for virtual blocks to take turns", place=where, found="all in use",

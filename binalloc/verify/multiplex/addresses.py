@@ -69,9 +69,9 @@ Known = dict[int, "Expression | Below | Under"]
 
 @dataclass(frozen=True)
 class Held:
-    """What holds in front of a word: whether the block holds memory, None where it may or may not, and expressions."""
+    """A `Held` says what holds in front of a word."""
 
-    holds: bool | None
+    holds: bool | None  #: whether the block holds memory; None where it may or may not
     known: Known
 
 

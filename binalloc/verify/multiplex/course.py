@@ -17,7 +17,7 @@ from binalloc.verify.multiplex.division import Division
 from binalloc.verify.multiplex.graph import Graph, Meetings
 from binalloc.verify.multiplex.living import living
 from binalloc.verify.multiplex.memory import Memory, Range
-from binalloc.verify.multiplex.pairing import INSERTED, Pairing, plain
+from binalloc.verify.multiplex.pairing import INSERTED, Pairing
 from binalloc.verify.multiplex.spread import Spread
 from binalloc.verify.multiplex.together import region, settle
 from binalloc.verify.multiplex.waits import waiting
@@ -40,7 +40,8 @@ class Course:
         self.pairing, self.division = pairing, division
         self.words = [None if m == INSERTED else Word(old.instrs[m]) for m in pairing.label]
         self.kinds = [view.control for view in new.views]
-        stops = {n for n, view in enumerate(new.views) if plain(set_of(view.instr).barrier(view.instr))}
+        barriers = [set_of(view.instr).barrier(view.instr) for view in new.views]
+        stops = {n for n, barrier in enumerate(barriers) if barrier is not None and barrier.plain}
         stops |= {n for n, word in enumerate(self.words) if word is not None and word.barrier is not None}
         branches = [n for n, kind in enumerate(self.kinds) if kind == Flow.BRANCH]
         points = {at for n in branches if (at := new.fn.reconvergence(n)) is not None}

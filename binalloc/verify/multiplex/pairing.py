@@ -9,7 +9,6 @@ through an inserted barrier.
 from __future__ import annotations
 
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr
-from binalloc.isa.interface.barriers import Barrier
 from binalloc.isa.interface.places import PRED_BASE, REG
 from binalloc.isa.interface.view import View, successors
 from binalloc.isa.kinds import Access, Flow, Space
@@ -100,9 +99,8 @@ class Pairing:
         return n
 
     def _plain_barrier(self, m: int) -> bool:
-        return plain(set_of(self.old.instrs[m]).barrier(self.old.instrs[m])) and (
-            self.old.views[m].control == Flow.BARRIER and self.old.views[m].guard is None
-        )
+        barrier, view = set_of(self.old.instrs[m]).barrier(self.old.instrs[m]), self.old.views[m]
+        return barrier is not None and barrier.plain and view.control == Flow.BARRIER and view.guard is None
 
     def _point(self, n: int, m: int) -> None:
         """Note the reconvergence points of a pair of branches."""
@@ -167,11 +165,6 @@ class Pairing:
         """Return the bytes that a BAR.ALLOC asks for, None where they are no immediate."""
         instr = self.new.instrs[n]
         return set_of(instr).held_shared(instr)
-
-
-def plain(barrier: Barrier | None) -> bool:
-    """Return whether all of a block wait at a barrier, at number 0, for nothing but each other."""
-    return barrier == Barrier(0, True, False, 0)
 
 
 def used_registers(functions: list[Function]) -> set[int]:

@@ -1,4 +1,4 @@
-"""What the threads of a block know at one place of the code has this form: values, and the bytes of shared memory that
+"""A state has what is known of a block's threads at one place of the code: values, and the bytes of shared memory that
 they have written.
 
 Needs spreads; states are joined where ways meet. A byte is *stale* if an earlier holding period may have written it and

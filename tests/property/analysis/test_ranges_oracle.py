@@ -11,13 +11,12 @@ from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.analysis.ranges.ranges import ranges
 from binalloc.analysis.ranges.threads import Threads
 from binalloc.emulator.runs.run import run
-from binalloc.errors import Refused
 from binalloc.isa.text.assembler import assemble
 from binalloc.launch.types import Argument, Launch
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.generator.analysis.counting import counting_program
 from tests.support.generator.launches import random_words
-from tests.support.generator.programs import generate
+from tests.support.kits.analysis import wide_program
 from tests.support.kits.transform.rewrite_judge import MACHINE
 from tests.support.oracles.analysis.evaluated import Evaluated, evaluated
 
@@ -64,9 +63,6 @@ def test_everything_that_the_oracle_compares_is_there(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("seed", range(30))
 def test_wide_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, launches = generate("wide", seed, block=64, grid=2)
-    try:
-        found = analyse(module, launches[0].kernel)
-    except Refused:
-        return  # calls by address
-    judge(found, launches[0], monkeypatch)
+    found = wide_program(seed)
+    if found is not None:
+        judge(*found, monkeypatch)

@@ -10,11 +10,10 @@ from binalloc.analysis.program import ProgramAnalysis, analyse
 from binalloc.analysis.shared.barriers import Arrival, barrier_sites
 from binalloc.analysis.shared.uniformity import Scope, Uniformity, uniformity
 from binalloc.emulator.runs.run import run
-from binalloc.errors import Refused
 from binalloc.launch.types import Argument, Launch
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.generator.analysis.uniform import uniform_program
-from tests.support.generator.programs import generate
+from tests.support.kits.analysis import wide_program
 from tests.support.kits.transform.rewrite_judge import MACHINE
 from tests.support.oracles.analysis.watched import Thread, Watched, watched
 from tests.support.programs.builder import program
@@ -69,9 +68,6 @@ def test_uniform_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_wide_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, launches = generate("wide", seed, block=64, grid=2)
-    try:
-        found = analyse(module, launches[0].kernel)
-    except Refused:
-        return  # calls by address
-    judge(found, launches[0], monkeypatch)
+    found = wide_program(seed)
+    if found is not None:
+        judge(*found, monkeypatch)

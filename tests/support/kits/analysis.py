@@ -6,7 +6,10 @@ import random
 
 from binalloc.analysis.facts import refs_mask
 from binalloc.analysis.program import FunctionAnalysis, ProgramAnalysis, analyse
+from binalloc.errors import Refused
+from binalloc.launch.types import Launch
 from tests.support.generator.analysis.graphs import random_function
+from tests.support.generator.programs import generate
 from tests.support.programs.lines import module
 
 
@@ -25,6 +28,15 @@ def one_function(seed: int, guards: bool = True) -> FunctionAnalysis:
     rng = random.Random(seed)
     kernel = random_function(rng, "k", rng.randrange(1, 10), 6, guards=guards)
     return analyse(module(kernel), "k", lift=seed % 2 == 1).kernel
+
+
+def wide_program(seed: int) -> tuple[ProgramAnalysis, Launch] | None:
+    """A program of every kind of instruction, with its launch; None for one that calls by address."""
+    module, launches = generate("wide", seed, block=64, grid=2)
+    try:
+        return analyse(module, launches[0].kernel), launches[0]
+    except Refused:
+        return None
 
 
 def reads(f: FunctionAnalysis, i: int) -> int:
