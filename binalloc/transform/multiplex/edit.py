@@ -43,6 +43,7 @@ class Line:
     label: str = ""  #: a name of the place in front of it
     #: by link of the branch the label, or the old word, that it leads to
     to: tuple[tuple[str, str | int], ...] = ()
+    old: int = -1  #: the old word that it stands for, -1 for none
 
 
 @dataclass
@@ -104,7 +105,7 @@ class _Writer:
             if target != source + 1:
                 self.aside[source, target] = len(self.lines)
                 jump = set_of(self.fn.instrs[source]).build.jump()
-                self._add([*code, Line(jump, to=((_link(jump), target),))])
+                self._add([*code, Line(jump, to=((link_of(jump), target),))])
         instrs = [self._linked(line, at, old) for at, (line, old) in enumerate(self.lines)]
         lines = {self.place[word]: line for word, line in sorted(self.fn.lines.items())}
         labels = {self.place[word]: name for word, name in sorted(self.fn.labels.items())}
@@ -114,7 +115,7 @@ class _Writer:
         for line in code:
             if line.label:
                 self.labels[line.label] = len(self.lines)
-            self.lines.append((line, -1))
+            self.lines.append((line, line.old))
 
     def _jumps_to(self, word: int) -> int:
         """Return where a branch goes if it is taken, -1 for other instructions."""
@@ -123,16 +124,16 @@ class _Writer:
     def _linked(self, line: Line, at: int, old: int) -> Instr:
         """Return a word with its links at the new places of what they name."""
         isa = set_of(line.instr)
-        if old < 0:
+        if line.to or old < 0:
             targets = {n: self.labels[to] if isinstance(to, str) else self.place[to] for n, to in line.to}
         else:
             targets = {n: self.place[old + 1 + distance] for n, distance in isa.links(line.instr).items()}
             aside = self.aside.get((old, self._jumps_to(old)))
             if aside is not None:
-                targets[_link(line.instr)] = aside
+                targets[link_of(line.instr)] = aside
         return isa.relink(line.instr, {n: to - at - 1 for n, to in targets.items()}) if targets else line.instr
 
 
-def _link(jump: Instr) -> str:
+def link_of(jump: Instr) -> str:
     """Return the name of the link that says where a branch goes."""
     return next(iter(set_of(jump).links(jump)))

@@ -66,12 +66,13 @@ class Dag:
         return len(self.before)
 
 
-def stretches(flat: Flat, block: int) -> list[tuple[int, int]]:
-    """List the runs of at least two items that walls leave in the block, as (first, one past the last)."""
+def stretches(flat: Flat, block: int, most: int = MOST_ITEMS) -> list[tuple[int, int]]:
+    """List the runs of at least two items that walls leave in the block, as (first, one past the last). most: items of
+    one run."""
     out: list[tuple[int, int]] = []
     start = flat.starts[block]
     for k in range(start, flat.starts[block + 1] + 1):
-        if k == flat.starts[block + 1] or is_wall(flat.items[k]) or k - start == MOST_ITEMS:
+        if k == flat.starts[block + 1] or is_wall(flat.items[k]) or k - start == most:
             if k - start > 1:
                 out.append((start, k))
             start = k + (k < flat.starts[block + 1] and is_wall(flat.items[k]))
@@ -91,10 +92,11 @@ def dependences(
     end: int,
     whole: Mapping[int, int] | None = None,
     lanes: Mapping[int, Residue] | None = None,
+    most: int = MOST_ACCESSES,
 ) -> Dag:
     """Return the graph over items first .. end - 1, none of which is a wall. whole: of the code, see `divided`. lanes:
-    see `VCode`."""
-    return _Builder(flat, first, end, whole or {}, lanes).run()
+    see `VCode`. most: accesses that are compared with one another."""
+    return _Builder(flat, first, end, whole or {}, lanes, most).run()
 
 
 def divided(flat: Flat) -> dict[int, int]:
@@ -117,9 +119,9 @@ class _Builder:
     """This pass builds the graph of one stretch."""
 
     def __init__(
-        self, flat: Flat, first: int, end: int, whole: Mapping[int, int], lanes: Mapping[int, Residue] | None
+        self, flat: Flat, first: int, end: int, whole: Mapping[int, int], lanes: Mapping[int, Residue] | None, most: int
     ) -> None:
-        self.flat, self.first, self.end, self.whole, self.lanes = flat, first, end, whole, lanes
+        self.flat, self.first, self.end, self.whole, self.lanes, self.most = flat, first, end, whole, lanes, most
         self.edges: list[set[int]] = []
         self.flow: list[set[int]] = []
         self.written: dict[Hashable, int] = {}
@@ -128,7 +130,7 @@ class _Builder:
 
     def run(self) -> Dag:
         flat, first = self.flat, self.first
-        effects = _Effects()
+        effects = _Effects(self.most)
         for k in range(first, self.end):
             item = flat.items[k]
             self.edges.append(set())
@@ -228,7 +230,8 @@ class _Builder:
 class _Effects:
     """`_Effects` lists the items with an effect so far, since the last one that keeps its place."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.wall = -1
         self.exchange = -1
         self.since: list[int] = []
@@ -248,7 +251,7 @@ class _Effects:
         elif memory is None or seen.control or memory.space not in _ALIASES:
             before.update(self.since)
             self._fence(at)
-        elif memory.access == Access.ATOMIC or memory.ordered or len(self.accesses) >= MOST_ACCESSES:
+        elif memory.access == Access.ATOMIC or memory.ordered or len(self.accesses) >= self.most:
             before.update(other for other, _, _ in self.accesses)
             self.accesses = []
             self.ordered = at

@@ -139,15 +139,16 @@ def rewrite_to_budget(
     prepared: Prepared,
     registers: int,
     slots: int,
-    allocator: str = DEFAULT,
+    allocator: str | Allocator = DEFAULT,
     *,
     solver_limit: float = SOLVER_LIMIT,
     machine: Machine | None = None,
     dynamic_shared: int = 0,
     layout: str = DEFAULT_LAYOUT,
 ) -> Rewrite:
-    """Rewrite as `rewrite` does, with the solver's reports. The options: see `Problem`."""
-    chosen = find_allocator(allocator)
+    """Rewrite as `rewrite` does, with the solver's reports. allocator: its name, or one that is in no table. The
+    options: see `Problem`."""
+    chosen = find_allocator(allocator) if isinstance(allocator, str) else allocator
     _check_budget(prepared.module, registers, slots)
     problem = Problem(
         prepared.program, prepared.kernel, registers, slots, solver_limit, machine, dynamic_shared, layout

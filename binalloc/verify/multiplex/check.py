@@ -34,7 +34,7 @@ from dataclasses import replace
 
 from binalloc.call_stack import with_room
 from binalloc.collection import no_collection
-from binalloc.isa.instruction import Function, Module
+from binalloc.isa.instruction import Function, Module, Origin
 from binalloc.isa.interface.banks import bank_bytes
 from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.sets.table import set_of
@@ -83,6 +83,20 @@ def check_public(
     return proof.report()
 
 
+def walked(module: Module, kernel: str, block: tuple[int, int, int]) -> tuple[CheckReport, Course | None]:
+    """Return the course of a kernel as it is, for blocks of this size, and what could not be shown of it. Raises what
+    `check_public` catches."""
+    functions = [
+        replace(fn, origin=Origin(fn.name, list(range(len(fn.instrs))))) if fn.name == kernel else fn
+        for fn in module.functions
+    ]
+    same = replace(module, functions=functions)
+    proof = _Proof(same, same, kernel, block, Division(0, 0, 0, 0), None)
+    proof.addresses = False
+    proof.run()
+    return proof.report(), proof.course
+
+
 class _Proof:
     def __init__(
         self,
@@ -98,6 +112,8 @@ class _Proof:
         self.findings: dict[Finding, None] = {}
         self.stats: dict[str, int] = {}
         self.pairing: Pairing | None = None
+        self.course: Course | None = None
+        self.addresses = True  # whether it is checked where accesses go
 
     def fail(self, kind: str, message: str, expected: str = "", found: str = "") -> None:
         self.findings[Finding(kind, message, self.kernel, expected=expected, found=found)] = None
@@ -133,9 +149,9 @@ class _Proof:
             self.findings[finding] = None
         if not self.findings and not self.pairing.findings:
             end = WORDS if self.dynamic is None else old.info.shared_bytes + self.dynamic
-            course = Course(self.pairing, callees, self.block, self.division, end)
-            course.run()
-            self.stats = course.stats
+            self.course = Course(self.pairing, callees, self.block, self.division, end)
+            self.course.run(self.addresses)
+            self.stats = self.course.stats
 
     # -- records
 

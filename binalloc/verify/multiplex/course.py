@@ -52,10 +52,14 @@ class Course:
         self.span = max(old.fn.info.shared_bytes, division.high) + BEYOND
         self.clobbered = _written(callees)
         self.stats: dict[str, int] = {}
+        self.walk: Walk | None = None  # the one whose assumptions hold
+        self.fixed: set[int] = set()  # heads of loops that it did not follow round by round
 
-    def run(self) -> None:
+    def run(self, addresses: bool = True) -> None:
+        """Walk, and judge what the walk shows. addresses: also judge where accesses go."""
         points = {b: at for b in range(len(self.graph.words)) if (at := self._point(b)) is not None}
         walk, meetings, assumed = settle(self._walk, self.graph, self.barriers, points)
+        self.walk, self.fixed = walk, assumed.fixed
         self.stats = {"words": len(self.words), "steps": walk.steps, "threads": self.setting.threads}
         self._together(walk, meetings)
         for n, byte in walk.stale.items():
@@ -63,7 +67,8 @@ class Course:
                               found=f"byte {byte:#x} of the original's")  # fmt: skip
         for n in waiting(self.graph, self.words, assumed.fixed, self.clobbered):
             self.pairing.fail("waits", "a loop may wait for another thread", n, self.pairing.label[n])
-        self._addresses(walk)
+        if addresses:
+            self._addresses(walk)
 
     def _walk(self, assumed: Assumed) -> Walk:
         memory = Memory(self.span, (self.division.first, self.division.high))

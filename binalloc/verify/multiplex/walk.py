@@ -83,6 +83,8 @@ class Walk:
         self.stored: dict[int, Mask] = {}
         self.common: dict[int, Mask] = {}
         self.open: set[int] = set()  # loops that threads may leave before their last round
+        self.taken: dict[Key, set[int]] = {}  # by a block that ends with a branch, and rounds, where threads may go
+        self.rounds: tuple[int, ...] = ()  # of the loops around the block that is walked
         self._written: dict[int, int] = {}
         self.block = 0
         self.steps = 0
@@ -98,6 +100,7 @@ class Walk:
             if key not in waiting:
                 continue
             waiting.discard(key)
+            self.rounds = key[1]
             for to, state in self._through(key[0], states[key].copy()):
                 new = (to, self._rounds(key[0], key[1], to))
                 if not self._arrive(states, joins, new, state):
@@ -307,6 +310,7 @@ class Walk:
             self._limit(new, side)
             if new.may.any():
                 self.edges[self.block].add(to)
+                self.taken.setdefault((self.block, self.rounds), set()).add(to)
                 found.append((to, new))
         return found
 

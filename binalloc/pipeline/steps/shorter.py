@@ -1,0 +1,35 @@
+"""This module gives a kernel shorter access regions, and has each step proven.
+
+Needs a laid-out module and a request with a launch; leaves the module with the kernel's regions shorter.
+"""
+
+from __future__ import annotations
+
+from binalloc.isa.instruction import Module
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps.proof import require_proof
+
+
+def shorter_regions(module: Module, request: Request) -> tuple[Module, str]:
+    """Return the module with shorter access regions, and what could not be proven of it, "" for nothing.
+
+    Raises Refused if the kernel cannot be rewritten, or its values do not find registers.
+    """
+    from binalloc.transform.shorten.shorten import shortened
+    from binalloc.verify.shorten.late import check_late_stores
+    from binalloc.verify.shorten.unrolled import check_unrolled
+
+    assert request.launch is not None
+    kernel, block = request.kernel, request.launch.block
+    unproven = ""
+    for step in shortened(module, kernel, block):
+        if step.last:
+            report = check_unrolled(module, step.module, kernel, block, dict(step.last))
+            unproven = unproven or ("" if report.ok else str(report.errors[0]))
+        elif step.late:
+            report = check_late_stores(module, step.module, kernel)
+            unproven = unproven or ("" if report.ok else str(report.errors[0]))
+        else:
+            require_proof(module, step.module, request)
+        module = step.module
+    return module, unproven

@@ -1,0 +1,1 @@
+"""Proofs of the steps that make access regions shorter are here."""
