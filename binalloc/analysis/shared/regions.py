@@ -28,6 +28,9 @@ class Bound(NamedTuple):
     source: int | None  #: on the way from this basic block alone; None: on all ways to the word
 
 
+_FEW = 8
+"""Most words on other ways that a region takes in, so that it ends in one place. Chosen by hand: they take about as
+long as a barrier."""
 Step = tuple[int, int]
 """From a piece to one behind it."""
 
@@ -114,7 +117,9 @@ def _with_ways(found: Pieces, free: list[bool], group: list[int]) -> list[int]:
     while targets:
         target = targets.pop()
         others = {p for p in found.all[target].preds if p not in inside}
-        if all(free[p] and found.all[p].preds and inside.issuperset(found.all[p].preds) for p in others):
+        words = sum(found.all[p].end - found.all[p].start for p in others)
+        alone = all(free[p] and found.all[p].preds and inside.issuperset(found.all[p].preds) for p in others)
+        if alone and words <= _FEW:
             inside |= others
     for n in inside:
         free[n] = False

@@ -18,7 +18,7 @@ from binalloc.analysis.program import FunctionAnalysis, analyse
 from binalloc.analysis.shared.barriers import Arrival, BarrierSite
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
-from binalloc.analysis.shared.regions import Region, access_regions
+from binalloc.analysis.shared.regions import Bound, Region, access_regions
 from binalloc.analysis.shared.uniformity import Scope
 from binalloc.analysis.shared.waiting import waiting_loops
 from binalloc.errors import Refused
@@ -87,10 +87,11 @@ class _Turns:
         free = unused_register(memory.program)
         self.turn = free  #: register with the virtual block whose turn it is
         self.merging = Merging(memory.program, merge, self.edit, free + 1)
-        if self.merging.next > self.isa.limits.zero:
+        self.ways = self.merging.next  #: first of two registers for regions with several ends
+        if self.ways + 2 > self.isa.limits.zero:
             raise Refused(
                 "the kernel has too many registers", place=self.function.name, found=f"{free} registers",
-                expected=f"at most {self.isa.limits.zero - 4}", remedy="Rewrite it for fewer registers first.",
+                expected=f"at most {self.isa.limits.zero - 6}", remedy="Rewrite it for fewer registers first.",
             )  # fmt: skip
 
     def run(self) -> tuple[Function, list[int]]:
@@ -163,15 +164,19 @@ class _Turns:
 
     def _region(self, k: int, region: Region) -> None:
         """Put a loop over the virtual blocks around a region."""
-        if len(region.begins) != 1 or len(region.ends) != 1:
+        if len(region.begins) != 1 or not region.ends:
             raise Refused(
-                "an access region begins or ends in several places", place=f"{self.function.name}+{region.spans[0][0]}",
-                found=f"{len(region.begins)} begins, {len(region.ends)} ends", expected="one of each",
+                "an access region begins in several places", place=f"{self.function.name}+{region.spans[0][0]}",
+                found=f"{len(region.begins)} begins, {len(region.ends)} ends", expected="one begin",
             )  # fmt: skip
-        (begin,), (end,) = region.begins, region.ends
-        predicate = self._free_predicate([begin.word, end.word])
+        (begin,), (first, *others) = region.begins, self._ends(region)
+        predicate = self._free_predicate([begin.word, *(end.word for end in region.ends)])
         self.edit.insert(begin.word, way_of(self.memory, begin), self._ask(k, predicate))
+        (end,) = first
         self.edit.insert(end.word, way_of(self.memory, end), self._pass_on(k, predicate, region))
+        for e, ends in enumerate(others, 1):
+            for end in ends:
+                self.edit.insert(end.word, way_of(self.memory, end), self._other_end(k, e, len(ends) == 1))
 
     def _ask(self, k: int, predicate: int) -> list[Line]:
         """Return the code in front of a region: whose turn it is not waits."""
@@ -192,7 +197,10 @@ class _Turns:
         (link,) = self.isa.links(jump)
         # a barrier of the original that follows anyway serves the last turn
         guard = (predicate, False) if self._followed_by_barrier(region) else ALWAYS
+        others = self._ends(region)[1:]
+        several = len(region.ends) > 1
         return [
+            *([Line(build.number(self._way(), 0))] if several else []),
             Line(jump, to=((link, f"next{k}"),)),
             Line(build.nothing(), label=f"idle{k}"),
             *(Line(build.barrier()) for _ in range(self._barriers_in(region))),
@@ -201,7 +209,47 @@ class _Turns:
             Line(build.barrier(guard)),
             Line(back, to=((target, f"again{k}"), (meet, f"done{k}"))),
             Line(build.nothing(), label=f"done{k}"),
+            *(line for e, ends in enumerate(others, 1) for line in self._to_end(k, e, ends, predicate)),
         ]
+
+    def _ends(self, region: Region) -> list[list[Bound]]:
+        """Return a region's ends. Several ways to one word are one end, except for the first: nothing else is on these
+        ways."""
+        begins = {bound for each in self.regions for bound in each.begins}
+        found: dict[object, list[Bound]] = {}
+        for end in region.ends[1:]:
+            alone = end.source is None or end in begins
+            found.setdefault(end if alone else end.word, []).append(end)
+        return [[region.ends[0]], *found.values()]
+
+    def _other_end(self, k: int, e: int, alone: bool) -> list[Line]:
+        """Return the code at another end of a region: the virtual block goes on once all have had their turn. alone:
+        it does so here, and not at the word to which the way leads."""
+        build, jump = self.isa.build, self.isa.build.jump()
+        (link,) = self.isa.links(jump)
+        lines = [Line(build.number(self._way(), e)), Line(jump, to=((link, f"next{k}"),))]
+        return [*lines, Line(build.nothing(), label=f"end{k}.{e}")] if alone else lines
+
+    def _to_end(self, k: int, e: int, ends: list[Bound], predicate: int) -> list[Line]:
+        """Return the code that lets a virtual block go on at the end of a region that it has come to."""
+        build = self.isa.build
+        there = f"end{k}.{e}" if len(ends) == 1 else ends[0].word
+        go = build.branch(guard=(predicate, False), target=0, reconvergence=0)
+        target, meet = self.isa.links(go)
+        return [
+            Line(build.plus(self._compared(), self._way(), -e)),
+            Line(build.same(predicate, self._compared(), self.isa.limits.zero)),
+            Line(go, to=((target, there), (meet, there))),
+        ]
+
+    def _way(self) -> int:
+        """Return the register with the number of the end that a virtual block has come to."""
+        self.merging.next = max(self.merging.next, self.ways + 2)
+        return self.ways
+
+    def _compared(self) -> int:
+        """Return a register for a number's difference from another."""
+        return self._way() + 1
 
     def _followed_by_barrier(self, region: Region) -> bool:
         """Return whether a barrier lies on every way from a region's end to where a region begins, and to where some
@@ -231,9 +279,10 @@ class _Turns:
         (begin,) = region.begins
         for site in inside:
             block = self.function.cfg.block_of[site.place.word]
-            last = self.function.cfg.block_of[region.ends[0].word]
+            last = [self.function.cfg.block_of[end.word] for end in region.ends]
             first = self.function.cfg.block_of[begin.word]
-            once = tree.dominates(block, last) and ends.dominates(block, first) and self._once(block, region)
+            through = all(tree.dominates(block, end) for end in last) and ends.dominates(block, first)
+            once = through and self._once(block, region)
             if not once:
                 where = f"{self.function.name}+{site.place.word}"
                 raise Refused(
