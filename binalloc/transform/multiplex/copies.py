@@ -24,11 +24,12 @@ class Copies:
     memory: SharedMemory  #: the original's
     ranges: list[tuple[int, int]]  #: of private bytes, ascending: the first one, and the one behind the last
     count: int  #: virtual blocks
+    public: int = 0  #: bytes that they use in turns, from the first one to the last
 
     @property
     def size(self) -> int:
         """Return the bytes of shared memory of a merged block."""
-        return self.memory.reach.size + sum((self.count - 1) * _copy(r) for r in self.ranges)
+        return merged_size(self.memory.reach.size, self.ranges, self.count)
 
     @property
     def private(self) -> int:
@@ -72,18 +73,26 @@ def copies_of(memory: SharedMemory, count: int) -> Copies:
     memory, _, parts = divide(memory)
     size = memory.reach.size
     first, high = (parts.first, parts.high) if parts is not None else (size, size)
-    ranges = _hulls([memory.private & (1 << first) - 1, memory.private & (1 << size) - (1 << high)])
+    ranges = ranges_around(memory.private, first, high, size)
     within = 0
     for start, end in ranges:
         within |= (1 << end) - (1 << start)
     common = memory.common
     private = memory.private | common.bytes & within
-    return Copies(replace(memory, common=common.only(~within), private=private), ranges, count)
+    return Copies(replace(memory, common=common.only(~within), private=private), ranges, count, high - first)
 
 
-def _hulls(masks: Sequence[int]) -> list[tuple[int, int]]:
-    """Return for each bitset that is not empty its first bit, and the one behind its last."""
+def ranges_around(private: int, first: int, high: int, size: int) -> list[tuple[int, int]]:
+    """Return the ranges of private bytes in front of the public bytes `first` to `high`, and behind them, of `size`
+    bytes in all."""
+    masks = [private & (1 << first) - 1, private & (1 << size) - (1 << high)]
     return [((mask & -mask).bit_length() - 1, mask.bit_length()) for mask in masks if mask]
+
+
+def merged_size(size: int, ranges: Sequence[tuple[int, int]], count: int) -> int:
+    """Return the bytes of shared memory of `count` virtual blocks with private copies of some ranges. size: bytes of
+    one of them."""
+    return size + sum((count - 1) * _copy(r) for r in ranges)
 
 
 def _copy(of: tuple[int, int]) -> int:

@@ -27,6 +27,11 @@ class Parts:
     size: int  #: bytes of shared memory of the original
     moved: int  #: by how much private bytes behind the public part move down, a multiple of 16
 
+    @staticmethod
+    def around(first: int, high: int, size: int) -> Parts:
+        """Return the parts if bytes `first` to `high` are public, and others of the `size` bytes are private."""
+        return Parts(first // UNIT * UNIT, high, first, size, (high - first) // UNIT * UNIT)
+
     @property
     def public(self) -> int:
         """Return the bytes of the public part."""
@@ -64,9 +69,8 @@ def divide(memory: SharedMemory) -> tuple[SharedMemory, list[Region], Parts | No
         _require_apart(memory, between)
         inside = memory.common.bytes & between
         if not inside:
-            low = first // UNIT * UNIT
-            moved = (high - first) // UNIT * UNIT if memory.kept else size
-            return memory, regions, Parts(low, high, first, size, moved)
+            parts = Parts.around(first, high, size)
+            return memory, regions, parts if memory.kept else replace(parts, moved=size)
         memory = replace(memory, common=memory.common.only(~inside))
 
 

@@ -58,7 +58,7 @@ def take_turns(module: Module, kernel: str, block: Three, count: int, axis: int 
     require_plain(module, kernel)
     merge = Merge(count, block, axis)
     require_mergeable(program, merge)
-    memory = _with_one_copy(shared_memory(program, block), private)
+    memory = with_one_copy(shared_memory(program, block), private)
     copies = Copies(memory, [], count)
     if private:
         require_known(memory)
@@ -76,7 +76,7 @@ def take_turns(module: Module, kernel: str, block: Three, count: int, axis: int 
     return Merged(in_place(module, made, index), merge, regions, copies)
 
 
-def _with_one_copy(memory: SharedMemory, private: int) -> SharedMemory:
+def with_one_copy(memory: SharedMemory, private: int) -> SharedMemory:
     """Return the shared memory with those common bytes alone of which the first virtual block's copy serves all. Where
     some bytes are private, the other common ones are private, too."""
     guarded = 0
