@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_of
+from binalloc.pipeline.dividing import DividedVariable, divided_variables, private_of
 from binalloc.pipeline.original import baseline
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.share import region_share
@@ -25,9 +26,11 @@ from binalloc.pipeline.steps.version import Version
 if TYPE_CHECKING:
     from binalloc.launch.types import Launch
     from binalloc.transform.multiplex.parts import Parts
+    from binalloc.transform.multiplex.split import Split
 
-VTB, HW = "vtb", "hw"
-"""How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC."""
+VTB, HW, CO_VTB, CO_HW = "vtb", "hw", "co-vtb", "co-hw"
+"""How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC. In the
+collaborative ones each block, or virtual block, keeps a private part."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,23 @@ class Wanted:
     """A wanted version names a scheme and its number."""
 
     scheme: str
-    merge: int | None = None  #: of VTB: blocks that are merged into one
-    over: int | None = None  #: of HW: most blocks beyond those of static memory; None: no limit
+    merge: int | None = None  #: of VTB and CO-VTB: blocks that are merged into one
+    over: int | None = None  #: of HW and CO-HW: most blocks beyond those of static memory; None: no limit
+    #: of CO-VTB and CO-HW: what is private; empty: the cut that the model chooses
+    splits: tuple[Split, ...] = ()
+
+
+@dataclass(frozen=True)
+class Built:
+    """A built version has its module and launch, and how shared memory was divided."""
+
+    module: Module
+    launch: Launch
+    regions: int  #: access regions of the kernel
+    parts: Parts | None = None  #: of HW and CO-HW: the parts of shared memory
+    private: int | None = None  #: bytes that each block, or virtual block, has to itself; None for VTB
+    public: int | None = None  #: bytes that they use in turns; None for VTB
+    variables: tuple[DividedVariable, ...] = ()  #: of CO-VTB and CO-HW: those with private bytes
 
 
 @dataclass(frozen=True)
@@ -47,7 +65,7 @@ class Tried:
     version: Version | None = None
     refused: Refused | None = None
     same: bool | None = None  #: whether it left the same results as the original
-    regions: int = 0  #: access regions of the kernel
+    built: Built | None = None  #: what was built
     unproven: str = ""  #: what the checker could not prove, or why it was not asked; "" if there is a proof
 
 
@@ -66,12 +84,19 @@ class Multiplexing:
         return self.original.cycles / tried.version.cycles
 
 
-def wanted_versions(scheme: str | None, merge: int | None, over: int | None) -> Iterator[Wanted]:
-    """Yield the versions that options ask for: two and four merged blocks, and no limit, where they do not say."""
+def wanted_versions(
+    scheme: str | None, merge: int | None, over: int | None, splits: Sequence[Split] = ()
+) -> Iterator[Wanted]:
+    """Yield the versions that options ask for: VTB of two and four blocks, CO-VTB of two, and no limit, where they do
+    not say. The collaborative ones are built only if the scheme is named."""
     if scheme in (None, VTB):
         yield from (Wanted(VTB, merge=n) for n in ((merge,) if merge is not None else (2, 4)))
     if scheme in (None, HW):
         yield Wanted(HW, over=over)
+    if scheme == CO_VTB:
+        yield Wanted(CO_VTB, merge=2 if merge is None else merge, splits=tuple(splits))
+    if scheme == CO_HW:
+        yield Wanted(CO_HW, over=over, splits=tuple(splits))
 
 
 def multiplex_kernel(
@@ -102,15 +127,15 @@ def recorded(version: Version, wanted: Wanted, request: Request, source: bytes) 
 def _tried(module: Module, request: Request, original: Version, wanted: Wanted) -> Tried:
     """Return one version with its run."""
     assert request.launch is not None
-    made, launch, regions, parts = _built(module, request, wanted)
+    built = _built(module, request, wanted)
     options = replace(request.options, over=wanted.over)
-    own = Request(request.kernel, request.machine, launch, options=options, progress=request.progress)
-    version = _read_back(replace(baseline(made, own), name=wanted.scheme))
+    own = Request(request.kernel, request.machine, built.launch, options=options, progress=request.progress)
+    version = _read_back(replace(baseline(built.module, own), name=wanted.scheme))
     unproven = "there is no checker of merged blocks yet"
-    if parts is not None:
-        unproven = _prove(module, made, version, own, parts)
+    if built.parts is not None:
+        unproven = _prove(module, built.module, version, own, built.parts)
     version = measure(version, own)
-    return Tried(wanted, version, None, same_results(request, original, version), regions, unproven)
+    return Tried(wanted, version, None, same_results(request, original, version), built, unproven)
 
 
 def _read_back(version: Version) -> Version:
@@ -139,23 +164,31 @@ def _prove(module: Module, made: Module, version: Version, request: Request, par
     return "" if report.ok else str(report.errors[0])
 
 
-def _built(module: Module, request: Request, wanted: Wanted) -> tuple[Module, Launch, int, Parts | None]:
-    """Return a version's module, its launch, the number of access regions, and of HW the parts of shared memory."""
+def _built(module: Module, request: Request, wanted: Wanted) -> Built:
+    """Return a version, not yet scheduled or allocated."""
     from binalloc.transform.multiplex.public import get_as_they_run
     from binalloc.transform.multiplex.turns import take_turns
 
     assert request.launch is not None
-    launch = request.launch
+    launch, kernel = request.launch, request.kernel
     if launch.dynamic_shared:
         raise Refused("the launch adds dynamic shared memory", place=request.kernel,
                       found=f"{launch.dynamic_shared:,} bytes", expected="static shared memory alone")  # fmt: skip
     if launch.cooperative:
         raise Refused("the launch is cooperative: a block with memory might wait for one that waits for it",
                       place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
-    if wanted.scheme == HW:
-        public = get_as_they_run(module, request.kernel, launch.block)
-        return public.module, launch, len(public.regions), public.parts
+    private = 0
+    if wanted.scheme in (CO_VTB, CO_HW):
+        private = private_of(module, request, wanted.splits, wanted.merge, wanted.over)
+    variables = divided_variables(module.function(kernel), private)
+    if wanted.scheme in (HW, CO_HW):
+        made = get_as_they_run(module, kernel, launch.block, private)
+        parts = made.parts
+        return Built(made.module, launch, len(made.regions), parts, parts.private, parts.public, variables)
     assert wanted.merge is not None
     axis = max(range(3), key=lambda k: launch.grid[k])
-    merged = take_turns(module, request.kernel, launch.block, wanted.merge, axis)
-    return merged.module, merged.merge.launch(launch), len(merged.regions), None
+    merged = take_turns(module, kernel, launch.block, wanted.merge, axis, private)
+    built = Built(merged.module, merged.merge.launch(launch), len(merged.regions))
+    if wanted.scheme == VTB:
+        return built
+    return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables)

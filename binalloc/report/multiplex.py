@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.pipeline.multiplexing import Multiplexing, Tried
+from binalloc.pipeline.multiplexing import Built, Multiplexing, Tried
 from binalloc.printable import count
 from binalloc.report.table import table
 
@@ -41,15 +41,25 @@ def _scheme(found: Multiplexing, tried: Tried) -> SchemeJson:
         "refused": None if tried.refused is None else str(tried.refused),
     }
     if version is not None and version.cycles is not None and speedup is not None:
-        out["regions"] = tried.regions
         out["registers"] = version.registers
         out["shared_bytes"] = version.shared_bytes
+        if tried.built is not None:
+            _add_division(out, tried.built)
         out["cycles"] = version.cycles
         out["speedup"] = round(speedup, 4)
         out["same_results"] = tried.same
         out["proven"] = not tried.unproven
         out["unproven"] = tried.unproven or None
     return out
+
+
+def _add_division(out: SchemeJson, built: Built) -> None:
+    """Add how shared memory was divided."""
+    out["regions"] = built.regions
+    if built.private is not None and built.public is not None:
+        out["private_bytes"], out["public_bytes"] = built.private, built.public
+    if out["scheme"].startswith("co-"):
+        out["divided"] = [{"name": v.name, "private_bytes": v.private, "bytes": v.bytes} for v in built.variables]
 
 
 def render_multiplexing(found: MultiplexJson) -> str:
@@ -64,6 +74,9 @@ def render_multiplexing(found: MultiplexJson) -> str:
     if ran:
         rows = [_row(each) for each in ran]
         out += table(["version", "speedup", "cycles", "registers", "bytes", "results", "proof"], rows, left=1) + "\n"
+    for each in ran:
+        if "divided" in each:
+            out += f"{_named(each)}: {_division(each)}\n"
     for each in found["schemes"]:
         if each["refused"] is not None:
             out += f"No {_named(each)}: {each['refused']}\n"
@@ -84,7 +97,18 @@ def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
 def _named(each: SchemeJson) -> str:
     if each["merge"] is not None:
         return f"{each['scheme']} of {each['merge']}"
-    return "hw" if each["over"] is None else f"hw with {each['over']} more"
+    return each["scheme"] if each["over"] is None else f"{each['scheme']} with {each['over']} more"
+
+
+def _division(each: SchemeJson) -> str:
+    """Return how shared memory was divided."""
+    whose = "each virtual block" if each["merge"] is not None else "each block"
+    variables = ", ".join(
+        v["name"] + (f" up to byte {v['private_bytes']:,} of {v['bytes']:,}" if v["private_bytes"] < v["bytes"] else "")
+        for v in each["divided"]
+    )  # fmt: skip
+    private, public = each["private_bytes"], each["public_bytes"]
+    return f"{private:,} bytes private for {whose}, {public:,} in turns; private: {variables}"
 
 
 def _row(each: SchemeJson) -> tuple[object, ...]:

@@ -29,6 +29,12 @@ class SharedMemory:
     scopes: Uniformity
     barriers: list[BarrierSite]
     common: Common
+    private: int = 0  #: bytes of which each block keeps a copy from its start to its end, as a bitset
+
+    @property
+    def kept(self) -> int:
+        """Return the bytes whose accesses need no region: common and private ones."""
+        return self.common.bytes | self.private
 
     @property
     def program(self) -> ProgramAnalysis:

@@ -2,7 +2,7 @@
 
 Needs a `SharedMemory`; leaves it untouched. An *event* is one word. It accesses shared memory (or calls a function that
 does), is a barrier of the whole block, or is a branch at which threads of a block part. A *gap* is the words between
-two events of a basic block; it may be empty. Common bytes are left out: their accesses are no events.
+two events of a basic block; it may be empty. Common and private bytes are left out: their accesses are no events.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def pieces(memory: SharedMemory) -> Pieces:
 def _events(memory: SharedMemory) -> dict[int, Piece]:
     """Return the events by word."""
     kernel = memory.program.kernel
-    cfg, scopes, common = kernel.cfg, memory.scopes, memory.common.bytes
+    cfg, scopes, kept = kernel.cfg, memory.scopes, memory.kept
     events: dict[int, Piece] = {}
 
     def at(word: int) -> Piece:
@@ -93,7 +93,7 @@ def _events(memory: SharedMemory) -> dict[int, Piece]:
 
     touched: dict[str, tuple[int, int]] = {}
     for access in memory.reach.accesses:
-        may = access.may & ~common
+        may = access.may & ~kept
         reads, writes = may if access.reads else 0, may if access.writes else 0
         if access.place.function == kernel.name:
             if may:

@@ -3,7 +3,8 @@
 Needs a `SharedMemory`; leaves it untouched. (Multiplex paper, section 3: between barriers of all threads, before the
 first definition and behind the last use; a redefinition begins a new region.) The paper has the programmer's regions.
 Here a region ends wherever nothing that was written before can be read any more, and all threads come together. Where
-that is nowhere the case, a region grows, up to the whole kernel. Common bytes need no region: a copy for all would do.
+that is nowhere the case, a region grows, up to the whole kernel. Common bytes need no
+region, as a copy for all would do; nor do private ones, of which each block keeps a copy.
 """
 
 from __future__ import annotations

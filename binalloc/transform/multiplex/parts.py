@@ -1,7 +1,8 @@
 """The shared memory of a block is divided into a private and a public part here.
 
-Needs what is known of the shared memory, and its access regions; leaves the map of addresses. The public part is what
-regions touch: blocks have it in turns. The private part is common bytes, which a block keeps.
+Needs what is known of the shared memory, with the bytes that are to be private; leaves the map of addresses. The public
+part is what regions touch: blocks have it in turns. The private part is what a block keeps: common bytes, and those
+that were chosen.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from dataclasses import dataclass, replace
 
 from binalloc.analysis.shared.memory import SharedMemory
 from binalloc.analysis.shared.regions import Region, access_regions
+from binalloc.analysis.shared.variables import overlapping
+from binalloc.errors import Refused
 
-_UNIT = 16  # bytes of the widest access: addresses keep their alignment to it
+UNIT = 16  # bytes of the widest access: addresses keep their alignment to it
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,11 @@ class Parts:
     first: int  #: its first byte that is used: private ones may lie below it
     size: int  #: bytes of shared memory of the original
     moved: int  #: by how much private bytes behind the public part move down, a multiple of 16
+
+    @staticmethod
+    def around(first: int, high: int, size: int) -> Parts:
+        """Return the parts if bytes `first` to `high` are public, and others of the `size` bytes are private."""
+        return Parts(first // UNIT * UNIT, high, first, size, (high - first) // UNIT * UNIT)
 
     @property
     def public(self) -> int:
@@ -39,31 +47,56 @@ class Parts:
         return address if address < self.first else address - self.moved
 
 
+def with_private(memory: SharedMemory, private: int) -> SharedMemory:
+    """Return the shared memory with some private bytes, as a bitset. Then places beyond a block's memory need no
+    region, either: a run that ends well has no access there."""
+    return replace(memory, private=private and private | 1 << memory.reach.size)
+
+
 def divide(memory: SharedMemory) -> tuple[SharedMemory, list[Region], Parts | None]:
     """Return the access regions, and the parts if there are any regions. Common bytes between bytes that regions touch
-    are public: for these the shared memory is returned without them among the common ones."""
+    are public: for these the shared memory is returned without them among the common ones.
+
+    Raises Refused if a chosen private byte lies between public ones.
+    """
     while True:
-        regions = access_regions(memory)
-        touched = 0
-        for region in regions:
-            touched |= region.bytes
-        size = memory.reach.size
-        written = [a.may for a in memory.reach.accesses if a.writes]
-        kept = touched & _any(written) & (1 << size) - 1
-        if not regions or not kept:
+        regions, window = window_of(memory)
+        if window is None:
             return memory, regions, None
-        first, high = (kept & -kept).bit_length() - 1, kept.bit_length()
-        inside = memory.common.bytes & (1 << high) - (1 << first)
+        first, high = window
+        size = memory.reach.size
+        between = (1 << high) - (1 << first)
+        _require_apart(memory, between)
+        inside = memory.common.bytes & between
         if not inside:
-            low = first // _UNIT * _UNIT
-            moved = (high - first) // _UNIT * _UNIT if memory.common.bytes else size
-            return memory, regions, Parts(low, high, first, size, moved)
+            parts = Parts.around(first, high, size)
+            return memory, regions, parts if memory.kept else replace(parts, moved=size)
         memory = replace(memory, common=memory.common.only(~inside))
 
 
-def _any(masks: list[int]) -> int:
-    found = 0
-    for mask in masks:
-        found |= mask
-    return found
+def window_of(memory: SharedMemory) -> tuple[list[Region], tuple[int, int] | None]:
+    """Return the access regions, and the first byte that they use and the one behind the last; None if they store
+    nothing."""
+    regions = access_regions(memory)
+    touched = written = 0
+    for region in regions:
+        touched |= region.bytes
+    for access in memory.reach.accesses:
+        written |= access.may if access.writes else 0
+    used = touched & written & (1 << memory.reach.size) - 1 & ~memory.kept
+    return regions, ((used & -used).bit_length() - 1, used.bit_length()) if used else None
 
+
+def _require_apart(memory: SharedMemory, between: int) -> None:
+    """Refuse private bytes between public ones: the public part of a block is one piece."""
+    inside = memory.private & between
+    if not inside:
+        return
+    kernel = memory.program.kernel.fn
+    names = ", ".join(v.name for v in overlapping(kernel.shared, inside)) or "private bytes"
+    start, end = (inside & -inside).bit_length() - 1, inside.bit_length()
+    raise Refused(
+        "private bytes of shared memory lie between public ones", place=kernel.name,
+        found=f"{names}, bytes {start:,} to {end - 1:,}", expected="public bytes side by side",
+        remedy="Make more variables private in front of these, or fewer behind.",
+    )  # fmt: skip

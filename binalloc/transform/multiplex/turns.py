@@ -1,8 +1,12 @@
-"""Virtual blocks of a merged block take turns in the access regions (multiplex paper, section 4.1, Figure 3: VTB).
+"""Virtual blocks of a merged block take turns in the access regions (multiplex paper, section 4.1, Figure 3: VTB;
+section 4.3, Figure 6: CO-VTB).
 
 Needs a laid-out module; leaves another, in front of allocation. The code of a region is executed once for each virtual
 block, as a loop over them. While one is in it, the others wait at as many barriers as the region has, and all meet
 between two turns. Barriers are of the whole merged block: so cards without counted barriers can do it.
+
+In CO-VTB each virtual block has a copy of the private bytes, and its regions are those of the other bytes alone
+(`copies.py`).
 
 This needs each virtual block to come to the same barriers and regions in the same order. Where blocks of the original
 may take different ways, all but one of the ways must come to no more of them: blocks that have ended are not waited
@@ -25,9 +29,12 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module, Origin
 from binalloc.isa.interface.view import ALWAYS
 from binalloc.transform.multiplex.bounds import way_of
+from binalloc.transform.multiplex.copies import Copies, copies_of
 from binalloc.transform.multiplex.edit import Edit, Line, in_place
 from binalloc.transform.multiplex.free import free_predicates, unused_register
 from binalloc.transform.multiplex.merge import Merge, Merging, require_mergeable
+from binalloc.transform.multiplex.moving import require_known
+from binalloc.transform.multiplex.parts import with_private
 from binalloc.transform.multiplex.public import require_plain
 
 
@@ -38,44 +45,54 @@ class Merged:
     module: Module
     merge: Merge
     regions: list[Region]  #: the kernel's access regions, in words of the original
+    copies: Copies  #: of the private bytes
 
 
-def take_turns(module: Module, kernel: str, block: Three, count: int, axis: int = 0) -> Merged:
+def take_turns(module: Module, kernel: str, block: Three, count: int, axis: int = 0, private: int = 0) -> Merged:
     """Return the module with `count` blocks of a kernel merged into one, which take turns in the access regions.
 
-    block: threads of the original's block. axis: of the grid, along which neighbours are merged. Raises Refused where
-    the kernel cannot be merged, with the place.
+    block: threads of the original's block. axis: of the grid, along which neighbours are merged. private: bytes of
+    which each virtual block has a copy, as a bitset. Raises Refused where the kernel cannot be merged, with the place.
     """
     program = analyse(module, kernel)
     require_plain(module, kernel)
     merge = Merge(count, block, axis)
     require_mergeable(program, merge)
-    memory = _with_one_copy(shared_memory(program, block))
+    memory = with_one_copy(shared_memory(program, block), private)
+    copies = Copies(memory, [], count)
+    if private:
+        require_known(memory)
+        copies = copies_of(memory, count)
+        memory = copies.memory
     regions = access_regions(memory)
-    if not regions:
+    if not regions and not private:
         raise Refused("no block waits for shared memory", place=kernel, found="no access region",
                       expected="at least one", remedy="Look at the kernel's view of shared memory.")  # fmt: skip
-    work = _Turns(memory, regions, merge)
+    work = _Turns(memory, regions, merge, copies)
     fn, index = work.run()
-    made = replace(fn, info=work.merging.info(fn.info), origin=Origin(kernel, index))
-    return Merged(in_place(module, made, index), merge, regions)
+    info = replace(work.merging.info(fn.info), shared_bytes=copies.size)
+    info = replace(info, registers=max(info.registers, work.next))
+    made = replace(fn, info=info, shared=copies.variables(fn.shared), origin=Origin(kernel, index))
+    return Merged(in_place(module, made, index), merge, regions, copies)
 
 
-def _with_one_copy(memory: SharedMemory) -> SharedMemory:
-    """Return the shared memory with those common bytes alone of which the first virtual block's copy serves all."""
+def with_one_copy(memory: SharedMemory, private: int) -> SharedMemory:
+    """Return the shared memory with those common bytes alone of which the first virtual block's copy serves all. Where
+    some bytes are private, the other common ones are private, too."""
     guarded = 0
     for access in memory.reach.accesses:
         if access.place in memory.common.stores:
             seen = memory.program.kernel.cfg.views[access.place.word]
             guarded |= access.may if seen.guard is not None else 0
-    return replace(memory, common=memory.common.only(memory.common.settled & ~guarded))
+    common = memory.common.only(memory.common.settled & ~guarded & ~private)
+    return with_private(replace(memory, common=common), private and private | memory.common.bytes & ~common.bytes)
 
 
 class _Turns:
     """This pass edits one kernel."""
 
-    def __init__(self, memory: SharedMemory, regions: list[Region], merge: Merge) -> None:
-        self.memory, self.regions, self.merge = memory, regions, merge
+    def __init__(self, memory: SharedMemory, regions: list[Region], merge: Merge, copies: Copies) -> None:
+        self.memory, self.regions, self.merge, self.copies = memory, regions, merge, copies
         self.function: FunctionAnalysis = memory.program.kernel
         self.isa = memory.program.isa
         self.edit = Edit(self.function.fn)
@@ -87,11 +104,14 @@ class _Turns:
         free = unused_register(memory.program)
         self.turn = free  #: register with the virtual block whose turn it is
         self.merging = Merging(memory.program, merge, self.edit, free + 1)
-        self.ways = self.merging.next  #: first of two registers for regions with several ends
-        if self.ways + 2 > self.isa.limits.zero:
+        #: register with the end of a region that a virtual block has come to; the next one is for comparisons
+        self.ways = self.merging.next
+        several = any(len(region.ends) > 1 for region in regions)
+        self.next = self.ways + (2 if several else 0)
+        if self.next > self.isa.limits.zero:
             raise Refused(
                 "the kernel has too many registers", place=self.function.name, found=f"{free} registers",
-                expected=f"at most {self.isa.limits.zero - 6}", remedy="Rewrite it for fewer registers first.",
+                expected=f"at most {self.isa.limits.zero - 4}", remedy="Rewrite it for fewer registers first.",
             )  # fmt: skip
 
     def run(self) -> tuple[Function, list[int]]:
@@ -104,6 +124,8 @@ class _Turns:
                 self._store_once(access.place.word)
         for k, region in enumerate(self.regions):
             self._region(k, region)
+        if self.copies.ranges:
+            self.next = self.copies.address(self.edit, self.merging.number, self.next)
         return self.edit.done()
 
     def _busy(self, block: int) -> bool:
@@ -200,7 +222,7 @@ class _Turns:
         others = self._ends(region)[1:]
         several = len(region.ends) > 1
         return [
-            *([Line(build.number(self._way(), 0))] if several else []),
+            *([Line(build.number(self.ways, 0))] if several else []),
             Line(jump, to=((link, f"next{k}"),)),
             Line(build.nothing(), label=f"idle{k}"),
             *(Line(build.barrier()) for _ in range(self._barriers_in(region))),
@@ -227,7 +249,7 @@ class _Turns:
         it does so here, and not at the word to which the way leads."""
         build, jump = self.isa.build, self.isa.build.jump()
         (link,) = self.isa.links(jump)
-        lines = [Line(build.number(self._way(), e)), Line(jump, to=((link, f"next{k}"),))]
+        lines = [Line(build.number(self.ways, e)), Line(jump, to=((link, f"next{k}"),))]
         return [*lines, Line(build.nothing(), label=f"end{k}.{e}")] if alone else lines
 
     def _to_end(self, k: int, e: int, ends: list[Bound], predicate: int) -> list[Line]:
@@ -237,19 +259,10 @@ class _Turns:
         go = build.branch(guard=(predicate, False), target=0, reconvergence=0)
         target, meet = self.isa.links(go)
         return [
-            Line(build.plus(self._compared(), self._way(), -e)),
-            Line(build.same(predicate, self._compared(), self.isa.limits.zero)),
+            Line(build.plus(self.ways + 1, self.ways, -e)),
+            Line(build.same(predicate, self.ways + 1, self.isa.limits.zero)),
             Line(go, to=((target, there), (meet, there))),
         ]
-
-    def _way(self) -> int:
-        """Return the register with the number of the end that a virtual block has come to."""
-        self.merging.next = max(self.merging.next, self.ways + 2)
-        return self.ways
-
-    def _compared(self) -> int:
-        """Return a register for a number's difference from another."""
-        return self._way() + 1
 
     def _followed_by_barrier(self, region: Region) -> bool:
         """Return whether a barrier lies on every way from a region's end to where a region begins, and to where some

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.request import Request
     from binalloc.report.shapes.commands.multiplex import MultiplexJson
 
+_SCHEMES = ("vtb", "hw", "co-vtb", "co-hw")
 _MOST = 8  # virtual blocks of a merged block
 
 
@@ -28,30 +29,41 @@ _MOST = 8  # virtual blocks of a merged block
 @source_options
 @click.option(
     "--scheme",
-    type=click.Choice(["vtb", "hw"]),
-    help="How: `vtb` merges blocks that take turns, `hw` lets them get memory as they run.  [default: both]",
+    type=click.Choice(_SCHEMES),
+    help="How: `vtb` merges blocks that take turns, `hw` lets them get memory as they run; with `co-` each keeps a "
+    "private part.  [default: vtb and hw]",
 )
-@click.option("--merge", type=integer(2, _MOST), metavar="N", help="Of vtb: blocks in one.  [default: 2, then 4]")
+@click.option(
+    "--merge", type=integer(2, _MOST), metavar="N",
+    help="Of vtb and co-vtb: blocks in one.  [default: 2, then 4; of co-vtb 2]",
+)
+@click.option(
+    "--split", "splits", multiple=True, metavar="NAME=INDEX",
+    help="Of co-vtb and co-hw: rows of a shared variable in front of INDEX are private, the others public. "
+    "NAME=INDEX/COUNT: of COUNT equal parts. May be repeated.  [default: the best cut that fits]",
+)
 @click.option("--share", is_flag=True, help="Measure for which part of a block's life its shared memory is in use.")
 @run_options("over")
 @output_option
 @json_option
 def multiplex(
-    source: GivenSource, scheme: str | None, merge: int | None, share: bool, options: RunOptions, output: str | None,
-    as_json: bool,
+    source: GivenSource, scheme: str | None, merge: int | None, splits: tuple[str, ...], share: bool,
+    options: RunOptions, output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
     The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Versions and the original are emulated, and their
-    results compared. -o needs --scheme hw: only such code is proven, and nothing else is written. It has instructions
-    that no GPU has.
+    results compared. -o needs --scheme hw or co-hw: only such code is proven, and nothing else is written. It has
+    instructions that no GPU has.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.multiplexing import multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.multiplex import multiplexing_json, render_multiplexing
+    from binalloc.transform.multiplex.split import Split
 
-    _require_consistent(scheme, merge, options, output)
+    _require_consistent(scheme, merge, splits, options, output)
+    wanted = list(wanted_versions(scheme, merge, options.over, [Split.parse(text) for text in splits]))
     check_output(output, as_json)
     not_over(output, source.file, source.launch, source.machine)
     loaded = source.required()
@@ -65,7 +77,7 @@ def multiplex(
     require_launch_fits(loaded, module, name)
     with progress(as_json) as show:
         request = Request(name, model, loaded, options=options, progress=show)
-        done = multiplex_kernel(module, request, list(wanted_versions(scheme, merge, options.over)), share)
+        done = multiplex_kernel(module, request, wanted, share)
     found: MultiplexJson = {
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
@@ -92,11 +104,18 @@ def _written(done: Multiplexing, request: Request, output: str | None, data: byt
     return output
 
 
-def _require_consistent(scheme: str | None, merge: int | None, options: RunOptions, output: str | None) -> None:
+def _require_consistent(
+    scheme: str | None, merge: int | None, splits: tuple[str, ...], options: RunOptions, output: str | None
+) -> None:
     """Refuse an option of another scheme."""
-    if output is not None and scheme != "hw":
-        raise UsageError("only proven code is written, and only `hw` has a proof", found="-o", expected="--scheme hw")
-    if merge is not None and scheme == "hw":
-        raise UsageError("--merge belongs to another scheme", found="--scheme hw", expected="--scheme vtb")
-    if options.over is not None and scheme == "vtb":
-        raise UsageError("--over belongs to another scheme", found="--scheme vtb", expected="--scheme hw")
+    merged, as_they_run = ("vtb", "co-vtb"), ("hw", "co-hw")
+    given = f"--scheme {scheme}" if scheme is not None else "no --scheme"
+    if output is not None and scheme not in as_they_run:
+        raise UsageError("only proven code is written, and only `hw` and `co-hw` have a proof", found="-o",
+                         expected="--scheme hw or --scheme co-hw")  # fmt: skip
+    if merge is not None and scheme in as_they_run:
+        raise UsageError("--merge belongs to another scheme", found=given, expected="--scheme vtb or co-vtb")
+    if options.over is not None and scheme in merged:
+        raise UsageError("--over belongs to another scheme", found=given, expected="--scheme hw or co-hw")
+    if splits and scheme not in ("co-vtb", "co-hw"):
+        raise UsageError("--split belongs to another scheme", found=given, expected="--scheme co-vtb or co-hw")

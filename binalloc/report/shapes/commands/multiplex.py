@@ -10,19 +10,40 @@ from binalloc.report.shapes.parts.common import OnMachine, Versioned
 from binalloc.report.shapes.says import says
 
 
+class DividedVariableJson(TypedDict):
+    """This object is a shared variable with private bytes."""
+
+    name: Annotated[str, says("name of the variable in the binary")]
+    private_bytes: Annotated[int, says("its first bytes that are private")]
+    bytes: Annotated[int, says("bytes of the whole variable")]
+
+
 class SchemeJson(TypedDict):
     """This object is one version of a kernel whose shared memory is multiplexed."""
 
-    scheme: Annotated[str, says("`vtb` or `hw`")]
-    merge: Annotated[int | None, says("blocks that are merged into one; null for `hw`")]
+    scheme: Annotated[str, says("`vtb`, `hw`, `co-vtb` or `co-hw`")]
+    merge: Annotated[int | None, says("blocks that are merged into one; null for `hw` and `co-hw`")]
     over: Annotated[
-        int | None, says("most blocks an SM beyond those of static memory; null for no limit, and for `vtb`")
+        int | None, says("most blocks an SM beyond those of static memory; null for no limit, and if blocks are merged")
     ]
     refused: Annotated[str | None, says("why there is no such version; null if there is one")]
     regions: NotRequired[Annotated[int, says("access regions of the kernel; left out if it was refused, as below")]]
     registers: NotRequired[Annotated[int, says("registers per thread")]]
     shared_bytes: NotRequired[
         Annotated[int, says("bytes of shared memory that a block, or merged block, has from its start to its end")]
+    ]
+    private_bytes: NotRequired[
+        Annotated[
+            int,
+            says(
+                "bytes that each block has to itself, with those common to all blocks; of `co-vtb` bytes of which each "
+                "virtual block has a copy; left out for `vtb`"
+            ),
+        ]
+    ]
+    public_bytes: NotRequired[Annotated[int, says("bytes that blocks use in turns; left out for `vtb`")]]
+    divided: NotRequired[
+        Annotated[list[DividedVariableJson], says("variables with private bytes; left out for `vtb` and `hw`")]
     ]
     cycles: NotRequired[Annotated[int, says("emulated cycles")]]
     speedup: NotRequired[Annotated[float, says("the original's emulated cycles over these")]]

@@ -74,6 +74,41 @@ def test_what_does_not_fit_is_said() -> None:
     assert "No hw: no block fits on an SM of gtx285" in out
 
 
+def test_marching_cubes_has_a_private_part_of_16_rows(tmp_path: Path) -> None:
+    made = str(tmp_path / "mc.loom")
+    options = ("--scheme", "co-hw", "--split", "vertices=16")
+    found = call(*arguments("marchingCubes"), *options, "-o", made, "--json").json
+    (scheme,) = found["schemes"]
+    assert (scheme["scheme"], scheme["merge"], scheme["regions"]) == ("co-hw", None, 1)
+    assert (scheme["private_bytes"], scheme["public_bytes"]) == (6144 + 108, 3072 + 8)
+    assert scheme["divided"] == [{"name": "_ZZ2MCE8vertices", "private_bytes": 6144, "bytes": 9216}]
+    assert (scheme["same_results"], scheme["proven"], found["output"]) == (True, True, made)
+    launch = str(sample_file("marchingCubes.toml"))
+    run = call("run", made, "--launch", launch, "--size", "test", "--check", "--race", "--json").json
+    assert run["cycles"] == scheme["cycles"]
+
+
+def test_merged_blocks_have_private_copies() -> None:
+    options = ("--scheme", "co-vtb", "--split", "counters=31/32")
+    found = call(*arguments("histogram"), *options, "--json").json
+    (scheme,) = found["schemes"]
+    assert (scheme["merge"], scheme["private_bytes"], scheme["public_bytes"]) == (2, 7936, 256)
+    assert scheme["shared_bytes"] == 2 * 7936 + 256 + 32
+    assert (scheme["same_results"], scheme["proven"]) == (True, False)
+    out = call(*arguments("histogram"), *options).out
+    assert (
+        "co-vtb of 2: 7,936 bytes private for each virtual block, 256 in turns; private: _ZZ2HGE8counters up to byte "
+        "7,936 of 8,192\n"
+    ) in out
+
+
+def test_the_best_cut_is_chosen() -> None:
+    (scheme,) = call(*arguments("histogram"), "--scheme", "co-vtb", "--json").json["schemes"]
+    assert (scheme["shared_bytes"], scheme["same_results"]) == (16_384, True)
+    (scheme,) = call(*arguments("slidingMD5"), "--scheme", "co-hw", "--json").json["schemes"]
+    assert "no part of shared memory can be private" in scheme["refused"]
+
+
 @pytest.mark.parametrize(("options", "message"), [
     (["--merge", "1"], "--merge"),
     (["--merge", "9"], "--merge"),
@@ -82,9 +117,26 @@ def test_what_does_not_fit_is_said() -> None:
     (["-o", "x.loom"], "only proven code is written"),
     (["--scheme", "hw", "--merge", "2"], "--merge belongs to another scheme"),
     (["--scheme", "vtb", "--over", "2"], "--over belongs to another scheme"),
+    (["--scheme", "co-hw", "--merge", "2"], "--merge belongs to another scheme"),
+    (["--scheme", "co-vtb", "--over", "2"], "--over belongs to another scheme"),
+    (["--scheme", "co-vtb", "-o", "x.loom"], "only proven code is written"),
+    (["--scheme", "vtb", "--split", "real=1"], "--split belongs to another scheme"),
+    (["--scheme", "hw", "--split", "real=1"], "--split belongs to another scheme"),
+    (["--split", "real=1"], "--split belongs to another scheme"),
+    (["--scheme", "co-hw", "--split", "real"], "not clear how to divide"),
 ])  # fmt: skip
 def test_usage(options: list[str], message: str) -> None:
     assert message in refused(2, *arguments("fourierTransform"), *options)
+
+
+@pytest.mark.parametrize(("scheme", "split", "message"), [
+    ("co-hw", "other=1", "no such shared variable; found other=1; expected one of _ZZ3FFTE8pointers_$_0, "),
+    ("co-vtb", "real=3/2", "an index is outside of a shared variable; found real=3/2; expected 0 to 2"),
+])  # fmt: skip
+def test_wrong_splits(scheme: str, split: str, message: str) -> None:
+    answer = call(*arguments("fourierTransform"), "--scheme", scheme, "--split", split)
+    assert (answer.code, answer.out) == (2, "")
+    assert message in answer.err
 
 
 def test_a_launch_is_needed() -> None:
