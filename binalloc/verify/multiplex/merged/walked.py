@@ -75,7 +75,9 @@ class Walked:
             self.kinds[n] = Flow.BARRIER
         stops = {n for n, word in enumerate(self.words) if word is not None and word.barrier is not None}
         stops |= nodes.barriers
-        self.graph = Graph(nodes.after, stops | set(nodes.points.values()), nodes.entry)
+        behind = {to for n, kind in enumerate(self.kinds) if kind == Flow.BRANCH for to in nodes.after[n]}
+        # a block ends with its branch, also where threads may go one way alone
+        self.graph = Graph(nodes.after, stops | behind | set(nodes.points.values()), nodes.entry)
         number = self.graph.number
         self.barriers = sum(1 << number[n] for n in stops if n in number)
         points = {b: nodes.points[chain[-1]] for b, chain in enumerate(self.graph.words) if chain[-1] in nodes.points}
