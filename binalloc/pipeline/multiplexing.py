@@ -1,8 +1,8 @@
 """This module multiplexes a kernel's shared memory, and measures what that gives on the emulator.
 
 Needs a laid-out module, and a request with a launch. Leaves a comparison: the original as `baseline` makes it, and each
-version that was asked for, with the same scheduling pass. Its results are compared with the original's. A version of HW
-is proven, of the bytes that would be written; there is no proof of merged blocks yet.
+version that was asked for, with the same scheduling pass. Its results are compared with the original's, and it is
+proven, of the bytes that would be written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from binalloc.pipeline.steps.version import Version
 
 if TYPE_CHECKING:
     from binalloc.launch.types import Launch
+    from binalloc.transform.multiplex.merge import Merge
     from binalloc.transform.multiplex.parts import Parts
+    from binalloc.verify.report import CheckReport
 
 VTB, HW = "vtb", "hw"
 """How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC."""
@@ -48,7 +50,7 @@ class Tried:
     refused: Refused | None = None
     same: bool | None = None  #: whether it left the same results as the original
     regions: int = 0  #: access regions of the kernel
-    unproven: str = ""  #: what the checker could not prove, or why it was not asked; "" if there is a proof
+    unproven: str = ""  #: what the checker could not prove; "" if there is a proof
 
 
 @dataclass(frozen=True)
@@ -102,15 +104,13 @@ def recorded(version: Version, wanted: Wanted, request: Request, source: bytes) 
 def _tried(module: Module, request: Request, original: Version, wanted: Wanted) -> Tried:
     """Return one version with its run."""
     assert request.launch is not None
-    made, launch, regions, parts = _built(module, request, wanted)
+    built = _built(module, request, wanted)
     options = replace(request.options, over=wanted.over)
-    own = Request(request.kernel, request.machine, launch, options=options, progress=request.progress)
-    version = _read_back(replace(baseline(made, own), name=wanted.scheme))
-    unproven = "there is no checker of merged blocks yet"
-    if parts is not None:
-        unproven = _prove(module, made, version, own, parts)
+    own = Request(request.kernel, request.machine, built.launch, options=options, progress=request.progress)
+    version = _read_back(replace(baseline(built.module, own), name=wanted.scheme))
+    unproven = _prove(module, built, version, own)
     version = measure(version, own)
-    return Tried(wanted, version, None, same_results(request, original, version), regions, unproven)
+    return Tried(wanted, version, None, same_results(request, original, version), built.regions, unproven)
 
 
 def _read_back(version: Version) -> Version:
@@ -120,27 +120,47 @@ def _read_back(version: Version) -> Version:
     return replace(version, module=module, functions=[module.function(fn.name) for fn in version.functions])
 
 
-def _prove(module: Module, made: Module, version: Version, request: Request, parts: Parts) -> str:
-    """Return what could not be proven of a version whose blocks get memory as they run, "" for nothing.
+@dataclass(frozen=True)
+class _Built:
+    """What a scheme has made of a module, before it is scheduled. One of `parts` and `merge` is there."""
+
+    module: Module
+    launch: Launch
+    regions: int  #: access regions of the kernel
+    parts: Parts | None = None  #: of HW: the parts of shared memory
+    merge: Merge | None = None  #: of VTB: how blocks were merged
+
+
+def _prove(module: Module, built: _Built, version: Version, request: Request) -> str:
+    """Return what could not be proven of a version, "" for nothing.
 
     Where it had to be allocated anew, that is one proof, and what it was made of another.
     """
-    from binalloc.verify.multiplex.check import check_public
-    from binalloc.verify.multiplex.division import Division
-
-    assert request.launch is not None
-    division = Division(parts.low, parts.first, parts.high, parts.moved)
     new = version.module
     if version.allocated:
-        require_proof(made, new, request)
-        new = made
-    report = check_public(module, new, request.kernel, request.launch.block, division)
+        require_proof(built.module, new, request)
+        new = built.module
+    report = _checked(module, new, built, request.kernel)
     require_no_hazard(version.module, request.machine)
     return "" if report.ok else str(report.errors[0])
 
 
-def _built(module: Module, request: Request, wanted: Wanted) -> tuple[Module, Launch, int, Parts | None]:
-    """Return a version's module, its launch, the number of access regions, and of HW the parts of shared memory."""
+def _checked(module: Module, new: Module, built: _Built, kernel: str) -> CheckReport:
+    """Return what the scheme's checker says of a module."""
+    from binalloc.verify.multiplex.check import check_public
+    from binalloc.verify.multiplex.division import Division
+    from binalloc.verify.multiplex.merged.check import check_merged
+
+    parts, merge = built.parts, built.merge
+    if merge is not None:
+        return check_merged(module, new, kernel, merge.block, merge.count, merge.axis)
+    assert parts is not None
+    division = Division(parts.low, parts.first, parts.high, parts.moved)
+    return check_public(module, new, kernel, built.launch.block, division)
+
+
+def _built(module: Module, request: Request, wanted: Wanted) -> _Built:
+    """Return what a scheme makes of a module."""
     from binalloc.transform.multiplex.public import get_as_they_run
     from binalloc.transform.multiplex.turns import take_turns
 
@@ -154,8 +174,8 @@ def _built(module: Module, request: Request, wanted: Wanted) -> tuple[Module, La
                       place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
     if wanted.scheme == HW:
         public = get_as_they_run(module, request.kernel, launch.block)
-        return public.module, launch, len(public.regions), public.parts
+        return _Built(public.module, launch, len(public.regions), parts=public.parts)
     assert wanted.merge is not None
     axis = max(range(3), key=lambda k: launch.grid[k])
     merged = take_turns(module, request.kernel, launch.block, wanted.merge, axis)
-    return merged.module, merged.merge.launch(launch), len(merged.regions), None
+    return _Built(merged.module, merged.merge.launch(launch), len(merged.regions), merge=merged.merge)

@@ -43,8 +43,8 @@ def multiplex(
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
     The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Versions and the original are emulated, and their
-    results compared. -o needs --scheme hw: only such code is proven, and nothing else is written. It has instructions
-    that no GPU has.
+    results compared. -o writes one version, if it is proven: of --scheme hw, which has instructions that no GPU has, or
+    of --scheme vtb with --merge. That one needs another launch: a smaller grid, and one more parameter.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.multiplexing import multiplex_kernel, wanted_versions
@@ -94,8 +94,9 @@ def _written(done: Multiplexing, request: Request, output: str | None, data: byt
 
 def _require_consistent(scheme: str | None, merge: int | None, options: RunOptions, output: str | None) -> None:
     """Refuse an option of another scheme."""
-    if output is not None and scheme != "hw":
-        raise UsageError("only proven code is written, and only `hw` has a proof", found="-o", expected="--scheme hw")
+    if output is not None and scheme != "hw" and (scheme is None or merge is None):
+        raise UsageError("one version alone is written", found="-o",
+                         expected="--scheme hw, or --scheme vtb with --merge")  # fmt: skip
     if merge is not None and scheme == "hw":
         raise UsageError("--merge belongs to another scheme", found="--scheme hw", expected="--scheme vtb")
     if options.over is not None and scheme == "vtb":
