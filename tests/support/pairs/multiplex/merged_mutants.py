@@ -143,12 +143,15 @@ def stored_by_all(words: Items, original: Function) -> Iterator[Items]:
 
 def stores_left_to_one(words: Items, original: Function) -> Iterator[Items]:
     """A store of each virtual block that only one does."""
-    guards = [x.instr for x in words if x.origin >= 0 and x.instr.guarded and not original.instrs[x.origin].guarded]
+    guarded = [n for n, x in enumerate(words) if x.origin >= 0 and x.instr.guarded > original.instrs[x.origin].guarded]
+    tests = [words[n - 1].instr for n in guarded if words[n - 1].origin < 0]
     for n, item in enumerate(words):
         memory = view(item.instr).memory
         stores = memory is not None and memory.space == Space.SHARED and memory.access == Access.STORE
-        if stores and not item.instr.guarded and guards:
-            yield changed(words, n, item.instr.replace(guard=(guards[0].guard, guards[0].guard_neg)))
+        if stores and not item.instr.guarded and tests:
+            guard = words[guarded[0]].instr
+            mine = changed(words, n, item.instr.replace(guard=(guard.guard, guard.guard_neg)))
+            yield inserted(mine, n, [tests[0]])
 
 
 def other_word(words: Items, original: Function) -> Iterator[Items]:
