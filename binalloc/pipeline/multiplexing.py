@@ -1,8 +1,8 @@
 """This module multiplexes a kernel's shared memory, and measures what that gives on the emulator.
 
 Needs a laid-out module, and a request with a launch. Leaves a comparison: the original as `baseline` makes it, and each
-version that was asked for, with the same scheduling pass. Its results are compared with the original's. A version of HW
-is proven, of the bytes that would be written; there is no proof of merged blocks yet.
+version that was asked for, with the same scheduling pass. Its results are compared with the original's, and it is
+proven, of the bytes that would be written.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from binalloc.pipeline.steps.version import Version
 
 if TYPE_CHECKING:
     from binalloc.launch.types import Launch
+    from binalloc.transform.multiplex.merge import Merge
     from binalloc.transform.multiplex.parts import Parts
     from binalloc.transform.multiplex.split import Split
+    from binalloc.verify.report import CheckReport
 
 VTB, HW, CO_VTB, CO_HW = "vtb", "hw", "co-vtb", "co-hw"
 """How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC. In the
@@ -52,6 +54,7 @@ class Built:
     launch: Launch
     regions: int  #: access regions of the kernel
     parts: Parts | None = None  #: of HW and CO-HW: the parts of shared memory
+    merge: Merge | None = None  #: of VTB and CO-VTB: how blocks were merged
     private: int | None = None  #: bytes that each block, or virtual block, has to itself; None for VTB
     public: int | None = None  #: bytes that they use in turns; None for VTB
     variables: tuple[DividedVariable, ...] = ()  #: of CO-VTB and CO-HW: those with private bytes
@@ -66,7 +69,7 @@ class Tried:
     refused: Refused | None = None
     same: bool | None = None  #: whether it left the same results as the original
     built: Built | None = None  #: what was built
-    unproven: str = ""  #: what the checker could not prove, or why it was not asked; "" if there is a proof
+    unproven: str = ""  #: what the checker could not prove; "" if there is a proof
 
 
 @dataclass(frozen=True)
@@ -131,9 +134,7 @@ def _tried(module: Module, request: Request, original: Version, wanted: Wanted) 
     options = replace(request.options, over=wanted.over)
     own = Request(request.kernel, request.machine, built.launch, options=options, progress=request.progress)
     version = _read_back(replace(baseline(built.module, own), name=wanted.scheme))
-    unproven = "there is no checker of merged blocks yet"
-    if built.parts is not None:
-        unproven = _prove(module, built.module, version, own, built.parts)
+    unproven = _prove(module, built, version, own)
     version = measure(version, own)
     return Tried(wanted, version, None, same_results(request, original, version), built, unproven)
 
@@ -145,23 +146,35 @@ def _read_back(version: Version) -> Version:
     return replace(version, module=module, functions=[module.function(fn.name) for fn in version.functions])
 
 
-def _prove(module: Module, made: Module, version: Version, request: Request, parts: Parts) -> str:
-    """Return what could not be proven of a version whose blocks get memory as they run, "" for nothing.
+def _prove(module: Module, built: Built, version: Version, request: Request) -> str:
+    """Return what could not be proven of a version, "" for nothing.
 
     Where it had to be allocated anew, that is one proof, and what it was made of another.
     """
-    from binalloc.verify.multiplex.check import check_public
-    from binalloc.verify.multiplex.division import Division
-
-    assert request.launch is not None
-    division = Division(parts.low, parts.first, parts.high, parts.moved)
     new = version.module
     if version.allocated:
-        require_proof(made, new, request)
-        new = made
-    report = check_public(module, new, request.kernel, request.launch.block, division)
+        require_proof(built.module, new, request)
+        new = built.module
+    report = _checked(module, new, built, request.kernel)
     require_no_hazard(version.module, request.machine)
     return "" if report.ok else str(report.errors[0])
+
+
+def _checked(module: Module, new: Module, built: Built, kernel: str) -> CheckReport:
+    """Return what the scheme's checker says of a module."""
+    from binalloc.verify.multiplex.check import check_public
+    from binalloc.verify.multiplex.division import Division
+    from binalloc.verify.multiplex.merged.check import check_merged
+    from binalloc.verify.report import CheckReport, Finding
+
+    parts, merge = built.parts, built.merge
+    if merge is not None and built.private is not None:
+        return CheckReport(False, [Finding("not proven", "there is no checker of private copies yet", kernel)], [], {})
+    if merge is not None:
+        return check_merged(module, new, kernel, merge.block, merge.count, merge.axis)
+    assert parts is not None
+    division = Division(parts.low, parts.first, parts.high, parts.moved)
+    return check_public(module, new, kernel, built.launch.block, division)
 
 
 def _built(module: Module, request: Request, wanted: Wanted) -> Built:
@@ -184,11 +197,13 @@ def _built(module: Module, request: Request, wanted: Wanted) -> Built:
     if wanted.scheme in (HW, CO_HW):
         made = get_as_they_run(module, kernel, launch.block, private)
         parts = made.parts
-        return Built(made.module, launch, len(made.regions), parts, parts.private, parts.public, variables)
+        return Built(
+            made.module, launch, len(made.regions), parts, None, parts.private, parts.public, variables
+        )
     assert wanted.merge is not None
     axis = max(range(3), key=lambda k: launch.grid[k])
     merged = take_turns(module, kernel, launch.block, wanted.merge, axis, private)
-    built = Built(merged.module, merged.merge.launch(launch), len(merged.regions))
+    built = Built(merged.module, merged.merge.launch(launch), len(merged.regions), merge=merged.merge)
     if wanted.scheme == VTB:
         return built
     return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables)

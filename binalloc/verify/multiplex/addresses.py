@@ -19,8 +19,8 @@ from binalloc.isa.interface.sums import Sum
 from binalloc.isa.kinds import CALLS, Flow, Space
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.division import WORDS, Division
+from binalloc.verify.multiplex.kernels.pairing import INSERTED, Pairing
 from binalloc.verify.multiplex.memory import Range
-from binalloc.verify.multiplex.pairing import INSERTED, Pairing
 from binalloc.verify.reading.code import ref_bits
 from binalloc.verify.report import Finding
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
+
 from binalloc.isa.instruction import Function
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.kinds import Flow
@@ -14,16 +16,16 @@ from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.addresses import Addresses
 from binalloc.verify.multiplex.cases import Cases, CaseSetting, candidates, choose
 from binalloc.verify.multiplex.division import Division
-from binalloc.verify.multiplex.graph import Graph, Meetings
-from binalloc.verify.multiplex.living import living
+from binalloc.verify.multiplex.graph import Graph
+from binalloc.verify.multiplex.kernels.pairing import INSERTED, Pairing
+from binalloc.verify.multiplex.living import live_at, living, written_by
 from binalloc.verify.multiplex.memory import Memory, Range
-from binalloc.verify.multiplex.pairing import INSERTED, Pairing
+from binalloc.verify.multiplex.parting import check_parting
 from binalloc.verify.multiplex.spread import Spread
-from binalloc.verify.multiplex.together import region, settle
+from binalloc.verify.multiplex.together import settle
 from binalloc.verify.multiplex.waits import waiting
 from binalloc.verify.multiplex.walk import Again, Assumed, TooLong, Walk
 from binalloc.verify.multiplex.words import Setting, Word
-from binalloc.verify.reading.code import ref_bits
 
 BEYOND = 17  # places behind static memory: an access may begin in it and end behind it; the last is all bytes beyond
 
@@ -47,10 +49,10 @@ class Course:
         points = {at for n in branches if (at := new.fn.reconvergence(n)) is not None}
         self.graph = Graph(pairing.after, stops | points, 0)
         self.barriers = sum(1 << self.graph.number[n] for n in stops if n in self.graph.number)
-        self.live = self._live()
+        self.live = live_at(self.graph, pairing.label, living(old))
         self.setting = Setting(block, set_of(old.instrs[0]).limits)
         self.span = max(old.fn.info.shared_bytes, division.high) + BEYOND
-        self.clobbered = _written(callees)
+        self.clobbered = written_by(callees)
         self.stats: dict[str, int] = {}
         self.walk: Walk | None = None  # the one whose assumptions hold
         self.fixed: set[int] = set()  # heads of loops that it did not follow round by round
@@ -61,7 +63,7 @@ class Course:
         walk, meetings, assumed = settle(self._walk, self.graph, self.barriers, points)
         self.walk, self.fixed = walk, assumed.fixed
         self.stats = {"words": len(self.words), "steps": walk.steps, "threads": self.setting.threads}
-        self._together(walk, meetings)
+        check_parting(self.pairing, self.graph, points, walk, meetings)
         for n, byte in walk.stale.items():
             self.pairing.fail("contents", "may read what an earlier holding period wrote", n, self.pairing.label[n],
                               found=f"byte {byte:#x} of the original's")  # fmt: skip
@@ -71,54 +73,13 @@ class Course:
             self._addresses(walk)
 
     def _walk(self, assumed: Assumed) -> Walk:
-        memory = Memory(self.span, (self.division.first, self.division.high))
+        public = np.zeros(self.span, np.bool_)
+        public[self.division.first : self.division.high] = True
+        memory = Memory(self.span, bool(public.any()))
         walk = Walk(self.graph, self.words, self.kinds, self.live, self.setting, memory, assumed, self.clobbered)
+        walk.others = {n: public for n, kind in enumerate(self.kinds) if kind == Flow.ALLOC}
         walk.watched = frozenset(candidates(self.graph, self.words))
         return walk
-
-    def _live(self) -> list[int]:
-        """Return the places that are read from each new word on."""
-        old, label = living(self.pairing.old), self.pairing.label
-        live = [0] * len(label)
-        for chain in self.graph.words:
-            for k, n in enumerate(chain):
-                m = next((label[x] for x in chain[k:] if label[x] != INSERTED), INSERTED)
-                live[n] = old[m] if m != INSERTED else -1
-        return live
-
-    # -- threads together
-
-    def _together(self, walk: Walk, meetings: Meetings) -> None:
-        """Check that threads that part meet again before a barrier, and lanes of a warp at its reconvergence point."""
-        graph, pairing = self.graph, self.pairing
-        for b, warps in sorted(walk.parted.items()):
-            n = graph.words[b][-1]
-            m, meeting, point = pairing.label[n], meetings.meeting(b), pairing.new.fn.reconvergence(n)
-            if warps and pairing.deeper(n):
-                pairing.fail("stack", "takes more entries of the reconvergence stack than the original", n, m)
-            if meeting is None:
-                continue
-            if meeting == meetings.sink:
-                reached = region(meetings, b) & meetings.barriers
-                found = [graph.words[x][0] for x in range(len(graph.words)) if reached >> x & 1]
-                pairing.fail("together", "threads that part here may come to different barriers", n, m,
-                             found=f"barriers at words {found}")  # fmt: skip
-            elif warps and not self._meet(walk, meetings, b):
-                pairing.fail("together", "lanes that part here may not have met again at a barrier", n, m,
-                             f"reconvergence at word {graph.words[meeting][0]}, say", str(point))  # fmt: skip
-
-    def _meet(self, walk: Walk, meetings: Meetings, b: int) -> bool:
-        """Return whether lanes that part behind block `b` meet at its reconvergence point before every barrier: all
-        ways pass it, and lanes that part once more before it have met again by then."""
-        point = self._point(b)
-        if point is None or meetings.region(b, point) & self.barriers:
-            return False
-        for other, warps in walk.parted.items():
-            if warps and other != b and meetings.region(b, point) >> other & 1:
-                at = self._point(other)
-                if at is None or (at != point and meetings.region(other, at) >> point & 1):
-                    return False
-        return True
 
     def _point(self, b: int) -> int | None:
         """Return the block that the branch at the end of block `b` names as reconvergence point."""
@@ -168,16 +129,5 @@ class Course:
             return walk.reach
 
     def _walk_cases(self, assumed: Assumed, cases: Cases) -> Walk:
-        setting, memory = CaseSetting(self.setting, cases), Memory(self.span, (0, 0))
+        setting, memory = CaseSetting(self.setting, cases), Memory(self.span, follows=False)
         return Walk(self.graph, self.words, self.kinds, self.live, setting, memory, assumed, self.clobbered, cases)
-
-
-def _written(functions: list[Function]) -> int:
-    """Return the places that functions write, as a mask."""
-    mask = 0
-    for fn in functions:
-        for instr in fn.instrs:
-            for ref in set_of(instr).view(instr).defs:
-                for at in ref_bits(ref):
-                    mask |= 1 << at
-    return mask

@@ -6,9 +6,12 @@ Needs a function's code; leaves it unchanged.
 
 from __future__ import annotations
 
+from binalloc.isa.instruction import Function
 from binalloc.isa.interface.places import LOCAL_BASE, PRED_BASE, TRUE
 from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import CALLS, Flow
+from binalloc.isa.sets.table import set_of
+from binalloc.verify.multiplex.graph import Graph
 from binalloc.verify.reading.code import FunctionCode, ref_bits
 
 EVERY = (1 << LOCAL_BASE) - 1
@@ -47,3 +50,25 @@ def _before(code: FunctionCode, n: int, live: list[int]) -> int:
     if view.guard is not None and view.guard[0] != TRUE:
         out |= 1 << (PRED_BASE + view.guard[0])
     return out
+
+
+def live_at(graph: Graph, label: list[int], live: list[int]) -> list[int]:
+    """Return the places that are read from each node of a graph on. label: the word that each node stands for, or a
+    negative number. live: of each word."""
+    found = [0] * len(label)
+    for chain in graph.words:
+        for k, n in enumerate(chain):
+            m = next((label[x] for x in chain[k:] if label[x] >= 0), -1)
+            found[n] = live[m] if m >= 0 else -1
+    return found
+
+
+def written_by(functions: list[Function]) -> int:
+    """Return the places that functions write, as a mask."""
+    mask = 0
+    for fn in functions:
+        for instr in fn.instrs:
+            for ref in set_of(instr).view(instr).defs:
+                for at in ref_bits(ref):
+                    mask |= 1 << at
+    return mask

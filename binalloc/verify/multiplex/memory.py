@@ -15,10 +15,10 @@ Range = tuple[int, int]
 
 
 class Memory:
-    """The memory has `span` places. public: its first public byte, and the byte behind the last one."""
+    """The memory has `span` places. follows: bytes may become stale, so it is followed which ones are overwritten."""
 
-    def __init__(self, span: int, public: Range) -> None:
-        self.span, self.public = span, public
+    def __init__(self, span: int, follows: bool) -> None:
+        self.span, self.follows = span, follows
         self.example = 0  #: a stale byte that the last `reads_stale` found
         self._fills: dict[tuple[int, bytes], Fill] = {}
 
@@ -34,24 +34,23 @@ class Memory:
         if (touched & ~state.written).any():
             state.written = state.written | touched
         exact = surely & address.exact
-        if exact.any() and self.public[0] < self.public[1]:
+        if self.follows and exact.any():
             low = address.low
             fill = self._fills.setdefault((size, low.tobytes()), Fill(low, size))
             before = state.surely.get(fill)
             state.surely[fill] = exact if before is None else before | exact
 
-    def open(self, state: State, present: Mask, allocates: bool) -> None:
-        """Let a barrier open. present: threads that are surely there. allocates: the block gets its public memory."""
+    def open(self, state: State, present: Mask, others: Mask | None) -> None:
+        """Let a barrier open. present: threads that are surely there. others: bytes that others may write before the
+        next barrier opens."""
         if state.surely and state.stale.any():
             stale = state.stale.copy()
             for fill, mask in state.surely.items():
                 stale[self._covered(fill, mask & present)] = False
             state.stale = stale
         state.surely = {}
-        if allocates:
-            state.stale = np.zeros(self.span, np.bool_)
-            first, high = self.public
-            state.stale[first:high] = state.written[first:high]
+        if others is not None:
+            state.stale = state.stale | (state.written & others)
 
     def _covered(self, fill: Fill, mask: Mask) -> Numbers:
         """Return the bytes that the threads of `mask` wrote; the place of all bytes beyond is not among them."""

@@ -75,6 +75,9 @@ class Walk:
         self.cases = cases
         self.before: dict[int, dict[int, Spread]] = {}  # what threads know in front of words in `watched`
         self.watched: frozenset[int] = frozenset()
+        self.others: dict[int, Mask] = {}  # by barrier, bytes that others may write between it and the next one
+        self.begun: Mask | None = None  # bytes that are stale at the start
+        self.fresh: dict[int, Mask] = {}  # by barrier, bytes that are not stale behind it
         self.reach: dict[int, list[Range]] = {}
         self.edges: list[set[int]] = [set() for _ in graph.words]
         self.parted: dict[int, bool] = {}
@@ -91,7 +94,10 @@ class Walk:
 
     def run(self) -> None:
         entry: Key = (self.graph.entry, self._rounds(None, (), self.graph.entry))
-        states: dict[Key, State] = {entry: State(np.ones(self.setting.threads, np.bool_), self.memory.span)}
+        start = State(np.ones(self.setting.threads, np.bool_), self.memory.span)
+        if self.begun is not None:
+            start.written = start.stale = self.begun
+        states: dict[Key, State] = {entry: start}
         joins: dict[Key, int] = {}
         waiting = {entry}
         heap = [(self._turn(entry), entry)]
@@ -162,7 +168,7 @@ class Walk:
         for n in words:
             word = self.words[n]
             if word is None:
-                if self.kinds[n] in (Flow.ALLOC, Flow.FREE):
+                if self.kinds[n] in (Flow.ALLOC, Flow.FREE, Flow.BARRIER):
                     self._barrier(n, state)
                 continue
             if word.view.control == Flow.BRANCH:
@@ -183,7 +189,10 @@ class Walk:
         lost, strewn = self.assumed.lost.get(self.block), self.assumed.strewn.get(self.block)
         if strewn is not None:
             state.written = state.written | strewn
-        self.memory.open(state, state.may if lost is None else state.may & ~lost, self.kinds[n] == Flow.ALLOC)
+        self.memory.open(state, state.may if lost is None else state.may & ~lost, self.others.get(n))
+        if self.memory.follows:
+            fresh = ~state.stale
+            self.fresh[n] = self.fresh[n] & fresh if n in self.fresh else fresh
 
     def _read(self, state: State, place: int) -> Spread:
         found = state.places.get(place)

@@ -13,7 +13,7 @@ from binalloc.isa.interface.view import View, successors
 from binalloc.isa.kinds import CALLS, Flow
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.graph import TooTangled
-from binalloc.verify.multiplex.pairing import used_registers
+from binalloc.verify.multiplex.kernels.pairing import used_registers
 from binalloc.verify.multiplex.walk import TooLong
 from binalloc.verify.reading.code import FunctionCode, Malformed, text
 from binalloc.verify.report import CheckReport, Finding

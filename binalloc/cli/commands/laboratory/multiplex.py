@@ -53,8 +53,9 @@ def multiplex(
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
     The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Versions and the original are emulated, and their
-    results compared. -o needs --scheme hw or co-hw: only such code is proven, and nothing else is written. It has
-    instructions that no GPU has.
+    results compared. -o writes one version, if it is proven: of --scheme hw or co-hw, which have instructions that no
+    GPU has, or of --scheme vtb or co-vtb with --merge. Merged blocks need another launch: a smaller grid, and one more
+    parameter.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.multiplexing import multiplex_kernel, wanted_versions
@@ -110,9 +111,9 @@ def _require_consistent(
     """Refuse an option of another scheme."""
     merged, as_they_run = ("vtb", "co-vtb"), ("hw", "co-hw")
     given = f"--scheme {scheme}" if scheme is not None else "no --scheme"
-    if output is not None and scheme not in as_they_run:
-        raise UsageError("only proven code is written, and only `hw` and `co-hw` have a proof", found="-o",
-                         expected="--scheme hw or --scheme co-hw")  # fmt: skip
+    if output is not None and scheme not in as_they_run and (scheme is None or merge is None):
+        raise UsageError("one version alone is written", found="-o",
+                         expected="--scheme hw or co-hw, or --scheme vtb or co-vtb with --merge")  # fmt: skip
     if merge is not None and scheme in as_they_run:
         raise UsageError("--merge belongs to another scheme", found=given, expected="--scheme vtb or co-vtb")
     if options.over is not None and scheme in merged:

@@ -48,7 +48,7 @@ def proven(original: Module, made: Module, seed: int) -> bool:
 
 def left(module: Module, launch: Launch, **options: object) -> dict[str, np.ndarray] | None:
     """What a launch leaves; None where it stops with a fault, a race, or a read of words that were not written."""
-    given = RunOptions(machine=MACHINE, check=True, race=True, sms=1, max_cycles=1_000_000, **options)  # type: ignore[arg-type]
+    given = RunOptions(machine=MACHINE, check=True, race=True, max_cycles=1_000_000, **{"sms": 1, **options})  # type: ignore[arg-type]
     try:
         return dict(run_launch(schedule(module, MACHINE), "k", launch, given).buffers)
     except BinallocError:

@@ -75,12 +75,12 @@ def moved(words: Items, n: int, to: int) -> Items:
 
 def changed(words: Items, n: int, instr: Instr) -> Items:
     """Return the words with another instruction at one place."""
-    out = _relinked(words, _copied(words))
+    out = relinked(words, _copied(words))
     out[n].instr = instr
     return out
 
 
-def _relinked(before: Items, after: Items) -> Items:
+def relinked(before: Items, after: Items) -> Items:
     """Let links lead to the items that are at their places now."""
     place = {id(item): n for n, item in enumerate(before)}
     for item in after:
@@ -102,7 +102,7 @@ def inserted(words: Items, n: int, instrs: list[Instr]) -> Items:
 # -- kinds of changes
 
 
-def _accesses(words: Items) -> list[int]:
+def accesses(words: Items) -> list[int]:
     return [n for n, x in enumerate(words) if (m := view(x.instr).memory) is not None and m.space == Space.SHARED]
 
 
@@ -121,7 +121,7 @@ def removed_free(words: Items, original: Function) -> Iterator[Items]:
 def later(words: Items, original: Function) -> Iterator[Items]:
     """A barrier behind the next access."""
     for n in _held(words):
-        behind = [k for k in _accesses(words) if k > n]
+        behind = [k for k in accesses(words) if k > n]
         if behind:
             yield moved(words, n, behind[0] + 1)
 
@@ -129,7 +129,7 @@ def later(words: Items, original: Function) -> Iterator[Items]:
 def earlier(words: Items, original: Function) -> Iterator[Items]:
     """A barrier in front of the access before it."""
     for n in _held(words):
-        ahead = [k for k in _accesses(words) if k < n]
+        ahead = [k for k in accesses(words) if k < n]
         if ahead:
             yield moved(words, n, ahead[-1])
 
@@ -155,7 +155,7 @@ def other_register(words: Items, original: Function) -> Iterator[Items]:
 
 
 def off_by_four(words: Items, original: Function) -> Iterator[Items]:
-    for n in _accesses(words):
+    for n in accesses(words):
         memory = view(words[n].instr).memory
         assert memory is not None
         base = None if memory.base is None else memory.base.index
@@ -165,7 +165,7 @@ def off_by_four(words: Items, original: Function) -> Iterator[Items]:
 
 def raw_address(words: Items, original: Function) -> Iterator[Items]:
     """An access at the original's address."""
-    for n in _accesses(words):
+    for n in accesses(words):
         old = original.instrs[words[n].origin]
         if old != words[n].instr:
             yield changed(words, n, old)
@@ -194,7 +194,7 @@ def behind_alloc(words: Items, original: Function) -> Iterator[Items]:
         at = words.index(to)
         if words[at].instr.control in HELD:
             for names in (("target",), ("target", "reconv"), ("reconv",)):
-                out = _relinked(words, _copied(words))
+                out = relinked(words, _copied(words))
                 for name in names:
                     if item.links.get(name) is to:
                         out[n].links[name] = out[at + 1]
@@ -208,7 +208,7 @@ def _copied(words: Items) -> Items:
 def split(words: Items, original: Function) -> Iterator[Items]:
     """A region in two, with another holder in between, in front of an access or a barrier."""
     allocs = _held(words, Flow.ALLOC)
-    for n in [*_accesses(words), *_held(words, Flow.BARRIER)]:
+    for n in [*accesses(words), *_held(words, Flow.BARRIER)]:
         before = [k for k in allocs if k < n]
         if before:
             alloc = words[before[-1]].instr

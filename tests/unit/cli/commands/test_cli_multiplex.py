@@ -9,6 +9,14 @@ import pytest
 from tests.support.kits.cli import call, loom, refused
 from tests.support.paths import sample_file
 
+MERGED_LAUNCH = (
+    ("block = 64", "block = [64, 1, 2]"),
+    ("[sizes.test]\ngrid = 3", "[sizes.test]\ngrid = 2"),
+    ('[reference]\nfile = "fourierTransform_ref.py"\nfunction = "reference"',
+     '[[argument]]\nname = "original_grid"\nkind = "scalar"\ndtype = "u32"\nvalue = 3'),
+)  # fmt: skip
+"""What a launch of two merged blocks of fourierTransform has in place of the original's."""
+
 
 def arguments(name: str, machine: str = "gtx285") -> list[str]:
     launch = str(sample_file(f"{name}.toml"))
@@ -24,7 +32,7 @@ def test_fourier_transform_gains_where_shared_memory_limits_blocks() -> None:
     assert all(s["same_results"] for s in schemes)
     assert all(s["regions"] == 4 for s in schemes)
     assert [s["shared_bytes"] for s in schemes] == [8736, 8736, 48]
-    assert [s["proven"] for s in schemes] == [False, False, True]
+    assert [s["proven"] for s in schemes] == [True, True, True]
     assert 1 < schemes[0]["speedup"] < schemes[1]["speedup"] < schemes[2]["speedup"]
 
 
@@ -48,14 +56,32 @@ def test_a_proven_version_is_written_and_runs(tmp_path: Path) -> None:
     assert "BAR.ALLOC" in call("disasm", made).out
 
 
-def test_without_a_proof_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proven_version_of_merged_blocks_is_written_and_runs(tmp_path: Path) -> None:
+    made, launch = str(tmp_path / "fft.loom"), tmp_path / "fft.toml"
+    scheme = ("--scheme", "vtb", "--merge", "2")
+    found = call(*arguments("fourierTransform"), *scheme, "-o", made, "--json").json
+    assert found["output"] == made
+    text = sample_file("fourierTransform.toml").read_text()
+    for before, after in MERGED_LAUNCH:
+        assert before in text
+        text = text.replace(before, after)
+    launch.write_text(text)
+    run = call("run", made, "--launch", str(launch), "--size", "test", "--check", "--race", "--json").json
+    assert run["cycles"] == found["schemes"][0]["cycles"]
+
+
+@pytest.mark.parametrize("scheme", [("hw",), ("vtb", "--merge", "2")])
+def test_without_a_proof_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: tuple[str, ...]
+) -> None:
     from binalloc.pipeline import multiplexing
 
     monkeypatch.setattr(multiplexing, "_prove", lambda *_: "something")
     made = tmp_path / "fft.loom"
-    answer = call(*arguments("fourierTransform"), "--scheme", "hw", "-o", str(made))
+    answer = call(*arguments("fourierTransform"), "--scheme", *scheme, "-o", str(made))
     assert answer.code == 1
-    assert "No proof of hw: something" in answer.out
+    assert f"No proof of {scheme[0]}" in answer.out
+    assert ": something\n" in answer.out
     assert "without a proof, and the same results, nothing is written" in answer.err
     assert not made.exists()
 
@@ -113,13 +139,14 @@ def test_the_best_cut_is_chosen() -> None:
     (["--merge", "1"], "--merge"),
     (["--merge", "9"], "--merge"),
     (["--scheme", "other"], "--scheme"),
-    (["--scheme", "vtb", "-o", "x.loom"], "only proven code is written"),
-    (["-o", "x.loom"], "only proven code is written"),
+    (["--scheme", "vtb", "-o", "x.loom"], "one version alone is written"),
+    (["--merge", "2", "-o", "x.loom"], "one version alone is written"),
+    (["-o", "x.loom"], "one version alone is written"),
     (["--scheme", "hw", "--merge", "2"], "--merge belongs to another scheme"),
     (["--scheme", "vtb", "--over", "2"], "--over belongs to another scheme"),
     (["--scheme", "co-hw", "--merge", "2"], "--merge belongs to another scheme"),
     (["--scheme", "co-vtb", "--over", "2"], "--over belongs to another scheme"),
-    (["--scheme", "co-vtb", "-o", "x.loom"], "only proven code is written"),
+    (["--scheme", "co-vtb", "-o", "x.loom"], "one version alone is written"),
     (["--scheme", "vtb", "--split", "real=1"], "--split belongs to another scheme"),
     (["--scheme", "hw", "--split", "real=1"], "--split belongs to another scheme"),
     (["--split", "real=1"], "--split belongs to another scheme"),

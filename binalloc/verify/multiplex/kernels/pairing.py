@@ -8,6 +8,8 @@ through an inserted barrier.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from binalloc.isa.instruction import NO_REGISTER, Function, Instr
 from binalloc.isa.interface.places import PRED_BASE, REG
 from binalloc.isa.interface.view import View, successors
@@ -21,9 +23,9 @@ INSERTED = -1
 HELD = (Flow.ALLOC, Flow.FREE)
 
 
-class Pairing:
-    """A pairing relates two kernels. after: successors of each new word within the kernel, jumps last; only words that
-    the kernel may come to have any. label: the original word that each new word stands for, or `INSERTED`."""
+class Pairs:
+    """Pairs relate words of two kernels. after: successors of each new word within the kernel, jumps last; only words
+    that the kernel may come to have any. label: the original word that each new word stands for, or `INSERTED`."""
 
     def __init__(self, old: FunctionCode, new: FunctionCode, index: list[int], untouched: set[int]) -> None:
         """untouched: registers that the original's call graph never uses."""
@@ -32,7 +34,71 @@ class Pairing:
         self.findings: dict[Finding, None] = {}
         self.after: list[tuple[int, ...]] = [()] * len(new)
         self.removed: set[int] = set(range(len(old))) - set(index)
-        self._points: dict[int, int] = {}  # reconvergence points, original by new ones
+        self.points: dict[int, int] = {}  #: reconvergence points, the original's by new ones
+
+    def fail(self, kind: str, message: str, n: int, m: int = -1, expected: str = "", found: str = "") -> None:
+        self.findings[self.finding(kind, message, n, m, expected, found)] = None
+
+    def finding(self, kind: str, message: str, n: int, m: int = -1, expected: str = "", found: str = "") -> Finding:
+        """Return a finding at new word `n`, which stands for original word `m`, if any."""
+        old = self.old.name if m >= 0 else ""
+        word = text(self.new.fn, n)
+        return Finding(kind, message, self.new.name, n, old, m, word, expected=expected, found=found)
+
+    def same(self, instr: Instr, m: int) -> bool:
+        """Return whether an instruction is that at original word `m`, but for links."""
+        old = self.old.instrs[m]
+        isa = set_of(old)
+        if set_of(instr) is not isa:
+            return False
+        if isa.links(instr) and isa.links(old):
+            instr = isa.relink(instr, isa.links(old))
+        return isa.alike(instr, old)
+
+    def skip(self, m: int) -> list[int]:
+        """Return the barriers at original word `m` and behind it that the new kernel lacks, one after the other."""
+        found = []
+        while m in self.removed and self._plain_barrier(m):
+            found.append(m)
+            m += 1
+        return found
+
+    def _plain_barrier(self, m: int) -> bool:
+        barrier, view = set_of(self.old.instrs[m]).barrier(self.old.instrs[m]), self.old.views[m]
+        return barrier is not None and barrier.plain and view.control == Flow.BARRIER and view.guard is None
+
+    def point(self, n: int, m: int) -> None:
+        """Note the reconvergence points of a pair of branches."""
+        new, old = self.new.fn.reconvergence(n), self.old.fn.reconvergence(m)
+        if (new is None) != (old is None):
+            self.fail("reconvergence", "only one of the branches may diverge", n, m)
+        elif new is not None and old is not None and self.points.setdefault(new, old) != old:
+            self.fail("reconvergence", "one reconvergence point stands for two of the original", n, m)
+
+    def deeper(self, n: int) -> bool:
+        """Return whether lanes that part at a branch take an entry of the stack, as their way does not begin at the
+        reconvergence point, where those of the original just wait."""
+        m = self.label[n]
+        new, old = self.new.fn.reconvergence(n), self.old.fn.reconvergence(m)
+        ways = ((self.new.fn.target(n), self.old.fn.target(m)), (n + 1, m + 1))
+        return any(was == old and to != new for to, was in ways)
+
+    def reconvergence(self, ways: Iterable[tuple[list[int], list[int], int]]) -> None:
+        """Check that on every way both programs pass the same reconvergence points in the same order. ways: the new
+        words, the original's, and the new word in front."""
+        points = set(self.points.values())
+        if len(points) != len(self.points):
+            self.fail("reconvergence", "two reconvergence points stand for one of the original", 0)
+        for new, old, source in ways:
+            if [self.points[n] for n in new if n in self.points] != [m for m in old if m in points]:
+                self.fail("reconvergence", "threads do not meet again where the original's do", source, old[-1])
+
+
+class Pairing(Pairs):
+    """A pairing relates two kernels that take the same ways."""
+
+    def __init__(self, old: FunctionCode, new: FunctionCode, index: list[int], untouched: set[int]) -> None:
+        super().__init__(old, new, index, untouched)
         self._ways: list[tuple[list[int], list[int], int]] = []
         self._inserted: dict[int, int] = {}  # inserted words with the original word in front of which they are
 
@@ -53,20 +119,11 @@ class Pairing:
             ways = [(n + 1, m + 1)] * falls
             if jumps and view.control == Flow.BRANCH:
                 ways.append((self.new.fn.target(n), self.old.fn.target(m)))
-                self._point(n, m)
+                self.point(n, m)
             self.after[n] = tuple(to for to, _ in ways)
             work += [self._come(to, at, n) for to, at in ways]
-        self._reconvergence()
+        self.reconvergence(self._ways)
         self._check_inserted()
-
-    def fail(self, kind: str, message: str, n: int, m: int = -1, expected: str = "", found: str = "") -> None:
-        self.findings[self.finding(kind, message, n, m, expected, found)] = None
-
-    def finding(self, kind: str, message: str, n: int, m: int = -1, expected: str = "", found: str = "") -> Finding:
-        """Return a finding at new word `n`, which stands for original word `m`, if any."""
-        old = self.old.name if m >= 0 else ""
-        word = text(self.new.fn, n)
-        return Finding(kind, message, self.new.name, n, old, m, word, expected=expected, found=found)
 
     # -- ways
 
@@ -82,10 +139,8 @@ class Pairing:
             to = self.new.fn.target(n) if self.new.jump(n) else n + 1
             self.after[n] = (to,)
             n = to
-        skipped = []
-        while m in self.removed and self._plain_barrier(m):
-            skipped.append(m)
-            m += 1
+        skipped = self.skip(m)
+        m += len(skipped)
         if not (0 <= n < len(self.new) and 0 <= m < len(self.old)) or self.label[n] != m:
             found = self.label[n] if 0 <= n < len(self.new) else INSERTED
             self.fail("order", "comes to another word than the original", source, first,
@@ -98,35 +153,6 @@ class Pairing:
         self._ways.append(([*passed, n], [*skipped, m], source))
         return n
 
-    def _plain_barrier(self, m: int) -> bool:
-        barrier, view = set_of(self.old.instrs[m]).barrier(self.old.instrs[m]), self.old.views[m]
-        return barrier is not None and barrier.plain and view.control == Flow.BARRIER and view.guard is None
-
-    def _point(self, n: int, m: int) -> None:
-        """Note the reconvergence points of a pair of branches."""
-        new, old = self.new.fn.reconvergence(n), self.old.fn.reconvergence(m)
-        if (new is None) != (old is None):
-            self.fail("reconvergence", "only one of the branches may diverge", n, m)
-        elif new is not None and old is not None and self._points.setdefault(new, old) != old:
-            self.fail("reconvergence", "one reconvergence point stands for two of the original", n, m)
-
-    def deeper(self, n: int) -> bool:
-        """Return whether lanes that part at a branch take an entry of the stack, as their way does not begin at the
-        reconvergence point, where those of the original just wait."""
-        m = self.label[n]
-        new, old = self.new.fn.reconvergence(n), self.old.fn.reconvergence(m)
-        ways = ((self.new.fn.target(n), self.old.fn.target(m)), (n + 1, m + 1))
-        return any(was == old and to != new for to, was in ways)
-
-    def _reconvergence(self) -> None:
-        """Check that on every way both programs pass the same reconvergence points in the same order."""
-        points = set(self._points.values())
-        if len(points) != len(self._points):
-            self.fail("reconvergence", "two reconvergence points stand for one of the original", 0)
-        for new, old, source in self._ways:
-            if [self._points[n] for n in new if n in self._points] != [m for m in old if m in points]:
-                self.fail("reconvergence", "threads do not meet again where the original's do", source, old[-1])
-
     # -- words
 
     def _compare(self, n: int, m: int) -> None:
@@ -138,9 +164,7 @@ class Pairing:
             memory, was = self.new.views[n].memory, self.old.views[m].memory
             if memory is not None and was is not None and memory.space == was.space == Space.SHARED:
                 as_old = isa.readdress(new, None if was.base is None else was.base.index, was.offset)
-            if isa.links(new) and isa.links(old):
-                as_old = isa.relink(new, isa.links(old))
-        if set_of(new) is not isa or not isa.alike(as_old, old):
+        if not self.same(as_old, m):
             self.fail("instruction", "not the original's instruction", n, m, text(self.old.fn, m), text(self.new.fn, n))
 
     def _check_inserted(self) -> None:

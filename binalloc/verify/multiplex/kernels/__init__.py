@@ -1,0 +1,1 @@
+"""Two kernels side by side: their records, and their words in pairs."""

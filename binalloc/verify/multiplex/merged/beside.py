@@ -1,0 +1,86 @@
+"""Two virtual blocks of a merged block are put side by side here: which segments may run at the same time?
+
+Needs their segments; leaves the pairs of segments. Both come to each barrier of the merged block, or have ended. They
+go the same way at each turning whose condition is the same in both. One may come to a turning earlier than the other,
+in its turn: what it has decided is remembered until the other comes there. Where a condition differs, or the turnings
+are not known, nothing is assumed any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from binalloc.verify.multiplex.merged.virtual import Place, Turnings, VirtualBlock
+
+MOST_AHEAD = 32  # turnings by which one may be ahead of the other; chosen by hand, it bounds the time
+MOST_PAIRS = 100_000  # likewise
+
+
+class TooMany(Exception):
+    """`TooMany` is raised where virtual blocks meet in too many ways."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment of two virtual blocks. first, second: the places at which their segments began."""
+
+    first: Place
+    second: Place
+    ended: tuple[bool, bool] = (False, False)  #: whether each has ended in that segment
+    #: turnings that the first one, and the second one, has taken and the other has not; None where nothing is assumed
+    ahead: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | None = ((), ())
+
+
+def moments(one: VirtualBlock, other: VirtualBlock, differing: set[int]) -> Iterator[Moment]:
+    """Yield all moments. differing: nodes of turnings whose condition may differ."""
+    begin = Moment(one.entry, other.entry)
+    seen, work = {begin}, [begin]
+    while work:
+        moment = work.pop()
+        yield moment
+        for new in _next(moment, one, other, differing):
+            if new not in seen:
+                seen.add(new)
+                work.append(new)
+        if len(seen) > MOST_PAIRS:
+            raise TooMany
+
+
+def _next(moment: Moment, one: VirtualBlock, other: VirtualBlock, differing: set[int]) -> Iterator[Moment]:
+    sides = (moment.first, moment.second)
+    ways = [
+        {(None, None)} if moment.ended[k] else virtual.segments[sides[k]].after
+        for k, virtual in enumerate((one, other))
+    ]
+    for turned, to in ways[0]:
+        for turned2, to2 in ways[1]:
+            if to is None and to2 is None:
+                continue
+            ended = to is None, to2 is None
+            first, second = moment.first if to is None else to, moment.second if to2 is None else to2
+            ahead = _joined(moment, turned, turned2, differing)
+            if any(ended) or ahead is None:
+                yield Moment(first, second, ended, None)
+            elif ahead != "no":
+                assert not isinstance(ahead, str)
+                yield Moment(first, second, ended, ahead)
+
+
+def _joined(
+    moment: Moment, turned: Turnings, turned2: Turnings, differing: set[int]
+) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | str | None:
+    """Return by what each is ahead when both have gone on: "no" where they cannot go so, None where nothing is known.
+    """
+    if moment.ahead is None or turned is None or turned2 is None:
+        return None
+    mine, theirs = (*moment.ahead[0], *turned), (*moment.ahead[1], *turned2)
+    for a, b in zip(mine, theirs, strict=False):
+        if a[0] != b[0] or (a != b and a[0] in differing):
+            return None
+        if a != b:
+            return "no"
+    count = min(len(mine), len(theirs))
+    if max(len(mine), len(theirs)) - count > MOST_AHEAD:
+        return None
+    return mine[count:], theirs[count:]

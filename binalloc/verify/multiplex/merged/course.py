@@ -1,0 +1,177 @@
+"""What the virtual blocks of a merged block do to shared memory, and at barriers, is proven here.
+
+Needs a pairing without findings; leaves findings in it. The outline is walked twice: first for addresses, for branches,
+and for whether threads are together; then with the bytes that other virtual blocks may write between two barriers.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from binalloc.isa.kinds import Access, Flow
+from binalloc.verify.multiplex.graph import Meetings
+from binalloc.verify.multiplex.merged.beside import Moment, moments
+from binalloc.verify.multiplex.merged.outline import Outline
+from binalloc.verify.multiplex.merged.pairing import MergedPairing
+from binalloc.verify.multiplex.merged.scope import Scope
+from binalloc.verify.multiplex.merged.virtual import Seen, VirtualBlock
+from binalloc.verify.multiplex.merged.walked import Nodes, Original, Walked
+from binalloc.verify.multiplex.parting import check_parting
+from binalloc.verify.multiplex.spread import Mask
+from binalloc.verify.multiplex.waits import waiting
+from binalloc.verify.multiplex.walk import Again, Assumed, TooLong, Walk
+
+
+class MergedCourse:
+    """The course of a merged block."""
+
+    def __init__(self, pairing: MergedPairing, original: Original, block_number: str) -> None:
+        """block_number: the special register with a block's number along the axis of the merge."""
+        self.pairing, self.original, self.block_number = pairing, original, block_number
+        self.outline = Outline(pairing)
+        points = {}
+        for n, view in enumerate(pairing.new.views):
+            point = pairing.new.fn.reconvergence(n) if view.control == Flow.BRANCH else None
+            if point is not None and pairing.label[n] >= 0:
+                points[n] = point
+        outline = self.outline
+        self.walked = Walked(original, Nodes(outline.after, outline.label, outline.barriers, points, outline.entry))
+        self.span = original.span
+        self.stats: dict[str, int] = {}
+
+    def run(self) -> None:
+        if self.pairing.findings:
+            return
+        walked, graph = self.walked, self.walked.graph
+        walk, meetings, assumed = walked.settled()
+        check_parting(self.pairing, graph, walked.points, walk, meetings)
+        for n in waiting(graph, walked.words, assumed.fixed, self.original.clobbered):
+            self._fail("waits", "a loop may wait for another thread", n)
+        seen = self._seen(walk, meetings)
+        virtuals = [VirtualBlock(course, self.outline, walked.words, seen) for course in self.pairing.courses]
+        for virtual in virtuals:
+            for place in virtual.missed():
+                self._fail("barrier", "nothing takes the place of a barrier of the original", place.node)
+        stores = {key[0] for course in self.pairing.courses for key in course.idle}
+        common = self._bytes(stores, seen)
+        loads = {n for n, word in enumerate(walked.words) if n in seen.accessed and word is not None
+                 and word.view.memory is not None and word.view.memory.access == Access.LOAD
+                 and not (seen.accessed[n] & ~common).any()}  # fmt: skip
+        scope = Scope(graph, walked.words, walk, meetings, loads, self.block_number, self.original.clobbered)
+        self._common(stores, common, seen, scope)
+        differing = {graph.words[b][-1] for b in scope.branches}
+        self._beside(virtuals, differing, common, assumed)
+        self.stats = {"words": len(self.pairing.label), "steps": assumed.steps, "threads": walked.setting.threads}
+
+    def _fail(self, kind: str, message: str, n: int, found: str = "") -> None:
+        """Note a finding at a node of the outline."""
+        word = min(n, len(self.pairing.label) - 1)
+        self.pairing.fail(kind, message, word, self.outline.label[n], found=found)
+
+    def _seen(self, walk: Walk, meetings: Meetings) -> Seen:
+        accessed = {}
+        for n, ranges in walk.reach.items():
+            word = self.walked.words[n]
+            assert word is not None
+            assert word.view.memory is not None
+            accessed[n] = walk.memory.bytes(ranges, word.view.memory.size)
+        turnings = {
+            self.walked.graph.words[b][-1]
+            for b, out in enumerate(walk.edges)
+            if len(out) > 1 and meetings.meeting(b) == meetings.sink
+        }
+        return Seen(self.walked.feasible(walk), accessed, turnings, self.span)
+
+    # -- bytes that virtual blocks have in common
+
+    def _bytes(self, nodes: set[int], seen: Seen) -> Mask:
+        found: Mask = np.zeros(self.span, np.bool_)
+        for n in nodes & seen.accessed.keys():
+            found = found | seen.accessed[n]
+        return found
+
+    def _common(self, stores: set[int], common: Mask, seen: Seen, scope: Scope) -> None:
+        """Check the stores that one virtual block does for all: once, of what is the same in all of them, and nothing
+        else may write these bytes. stores: their nodes. common: what they write."""
+        touched: Mask = np.zeros(self.span, np.bool_)
+        home = {n: b for b, chain in enumerate(self.walked.graph.words) for n in chain}
+        for n in sorted(stores):
+            word = self.walked.words[n]
+            for course in self.pairing.courses:
+                there = [key for key in course.out if key is not None and key[0] == n]
+                if any((key in course.idle) == (course.virtual == 0) for key in there):
+                    self._fail("common", "not the first virtual block alone stores for all", n)
+            if n not in seen.accessed or n not in home or word is None:
+                continue
+            if self.walked.graph.chains[home[n]]:
+                self._fail("common", "a store for all virtual blocks is in a loop", n)
+            if (touched & seen.accessed[n]).any():
+                self._fail("common", "two stores for all virtual blocks write one byte", n)
+            if not all(scope.same(n, at) for at in word.uses):
+                self._fail("common", "virtual blocks may store different values", n)
+            touched = touched | seen.accessed[n]
+        for n, mask in seen.accessed.items():
+            word = self.walked.words[n]
+            assert word is not None
+            assert word.view.memory is not None
+            if n not in stores and word.view.memory.access != Access.LOAD and (mask & common).any():
+                self._fail("common", "may write what the first virtual block stores for all", n)
+
+    # -- virtual blocks side by side
+
+    def _beside(self, virtuals: list[VirtualBlock], differing: set[int], common: Mask, assumed: Assumed) -> None:
+        """Check that virtual blocks leave each other's bytes alone."""
+        others: dict[int, Mask] = {}
+        with_first: list[tuple[VirtualBlock, Moment]] = []
+        for one, other in combinations(virtuals, 2):
+            for moment in moments(one, other, differing):
+                if one.number == 0:
+                    with_first.append((other, moment))
+                if not any(moment.ended):
+                    self._race(one, other, moment, others)
+        for mask in others.values():
+            mask &= ~common
+        walk = self._contents(others, common, assumed)
+        for n, byte in walk.stale.items():
+            self._fail("contents", "may read what another virtual block wrote", n, f"byte {byte:#x}")
+        if common.any():
+            self._stored_before(virtuals[0], with_first, common, walk)
+
+    def _race(self, one: VirtualBlock, other: VirtualBlock, moment: Moment, others: dict[int, Mask]) -> None:
+        a, b = one.segments[moment.first], other.segments[moment.second]
+        both = (a.writes & (b.reads | b.writes)) | (a.reads & b.writes)
+        if both.any():
+            at = f"byte {int(np.flatnonzero(both)[0]):#x}, virtual blocks {one.number} and {other.number}"
+            self._fail("race", "virtual blocks may access one byte at a time behind this", max(a.first.node, 0), at)
+        for segment, theirs in ((a, b), (b, a)):
+            node = segment.first.node
+            if node >= 0 and theirs.writes.any():
+                others[node] = others.get(node, False) | theirs.writes
+
+    def _contents(self, others: dict[int, Mask], common: Mask, assumed: Assumed) -> Walk:
+        """Return a walk of the outline that knows what others write."""
+        walk = self.walked.walk(assumed, follows=True)
+        walk.others, walk.begun = others, common
+        try:
+            walk.run()
+        except Again as error:  # its assumptions hold, so it takes the same ways as before
+            raise TooLong from error
+        return walk
+
+    def _stored_before(self, first: VirtualBlock, moments_of: list[tuple[VirtualBlock, Moment]], common: Mask,
+                       walk: Walk) -> None:  # fmt: skip
+        """Check that the first virtual block has stored what another one reads, and that a barrier lies between."""
+        for other, moment in moments_of:
+            if moment.ended[1]:
+                continue
+            segment = other.segments[moment.second]
+            needed = segment.reads & common
+            ready = walk.fresh.get(moment.first.node)
+            missing = needed if ready is None else needed & ~ready
+            if missing.any():
+                at = f"byte {int(np.flatnonzero(missing)[0]):#x}, virtual block {other.number}"
+                self._fail("common", "reads what the first virtual block may not have stored yet, behind this",
+                           max(segment.first.node, 0), at)  # fmt: skip
+                return

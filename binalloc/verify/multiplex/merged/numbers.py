@@ -1,0 +1,204 @@
+"""Numbers that inserted words of a merged kernel compute: what they are in each thread of one virtual block.
+
+Needs the block's size and the number of the virtual block. A number may depend on two things that a launch decides: the
+merged block's number along the axis of the merge, and the extent of the original's grid. Everything else is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from binalloc.isa.interface.formulas import Act, Formula, Order
+from binalloc.isa.interface.instruction_set import SetLimits
+from binalloc.isa.interface.places import LANES, PRED_BASE, TRUE
+from binalloc.isa.interface.sums import Sum
+from binalloc.isa.interface.view import Guard
+from binalloc.verify.multiplex.spread import LAST, Mask, Numbers, Spread, known, logic, opposite
+from binalloc.verify.multiplex.words import Setting, Word
+
+Three = tuple[int, int, int]
+IN_GRID = 3  # places and sizes of axes from this one on are those of the grid
+
+
+@dataclass(frozen=True)
+class Merge:
+    """A merge says how blocks of the original became one."""
+
+    count: int  #: virtual blocks of a merged block
+    block: Three  #: threads of the original's block along x, y and z
+    axis: int  #: of the grid, along which neighbours were merged: 0, 1 or 2
+    extent: int  #: byte of the parameters with the extent of the original's grid along it
+
+    @property
+    def threads(self) -> int:
+        """Return the threads of a virtual block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number is a word of each thread, modulo the words' range: `at`, plus multiples of what the launch decides."""
+
+    at: bytes  #: as an array of 64-bit integers
+    block: int = 0  #: how many times the merged block's number along the axis
+    extent: int = 0  #: how many times the extent of the original's grid
+
+    @property
+    def array(self) -> Numbers:
+        return np.frombuffer(self.at, np.int64)
+
+    @property
+    def exact(self) -> bool:
+        return not self.block and not self.extent
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A predicate is decided where it is known in each thread."""
+
+    at: bytes  #: as an array of truth values
+
+    @property
+    def array(self) -> Mask:
+        return np.frombuffer(self.at, np.bool_)
+
+    @property
+    def all(self) -> bool:
+        return bool(self.array.all())
+
+    @property
+    def none(self) -> bool:
+        return not self.array.any()
+
+
+Known = dict[int, "Number | Decided"]
+"""What is known of places."""
+
+
+def number(values: Numbers, block: int = 0, extent: int = 0) -> Number:
+    return Number((values & LAST).astype(np.int64).tobytes(), block & LAST, extent & LAST)
+
+
+class Machine:
+    """The machine executes inserted words in the threads of virtual block `virtual`. goes_on: whether its number is
+    within the original's grid."""
+
+    def __init__(self, merge: Merge, limits: SetLimits, virtual: int, goes_on: bool = True) -> None:
+        self.merge, self.limits, self.goes_on, self.virtual = merge, limits, goes_on, virtual
+        self.setting = Setting(merge.block, limits)
+        threads, z = merge.threads, merge.block[2]
+        special, warps = self.setting.special, threads // LANES
+        names = {k: name for name, k in limits.places.items()}
+        sizes = {k: name for name, k in limits.sizes.items()}
+        every = np.full(threads, 1, np.int64)
+        self.block_number = names[IN_GRID + merge.axis]
+        self.expected: dict[str, Number] = {
+            names[2]: number(special[names[2]].low),
+            sizes[2]: number(every * z),
+            limits.warp: number(special[limits.warp].low),
+            limits.warps: number(every * warps),
+            names[IN_GRID + merge.axis]: number(every * virtual, block=merge.count),
+            sizes[IN_GRID + merge.axis]: number(every * 0, extent=1),
+        }  #: what the original reads from special registers that have other values in the merged kernel
+        special[names[2]] = known(special[names[2]].low + virtual * z)
+        special[sizes[2]] = known(every * (z * merge.count))
+        special[limits.warp] = known(special[limits.warp].low + virtual * warps)
+        special[limits.warps] = known(every * (warps * merge.count))
+
+    def truth(self, guard: Guard | None, values: Known) -> Decided | None:
+        """Return whether a guard holds, None where that is not known."""
+        if guard is None or guard[0] == TRUE:
+            return Decided(np.full(self.merge.threads, guard is None or not guard[1]).tobytes())
+        value = values.get(PRED_BASE + guard[0])
+        if not isinstance(value, Decided):
+            return None
+        return Decided((~value.array).tobytes()) if guard[1] else value
+
+    def execute(self, word: Word, values: Known) -> None:
+        """Execute an inserted word that is pure: change what is known of places."""
+        truth = self.truth(word.view.guard, values)
+        found = dict(self._results(word, values)) if truth is not None else {}
+        for place in word.defs:
+            new, old = found.get(place), values.get(place)
+            if truth is not None and not truth.all:
+                new = old if truth.none else _chosen(truth.array, new, old)
+            if new is None:
+                values.pop(place, None)
+            else:
+                values[place] = new
+
+    def _results(self, word: Word, values: Known) -> Iterator[tuple[int, Number | Decided]]:
+        def read(at: int) -> Spread:
+            value = values.get(at)
+            if isinstance(value, Decided):
+                array = value.array.astype(np.int64)
+                return Spread(array, array, False)
+            if isinstance(value, Number) and value.exact:
+                return Spread(value.array, value.array, False)
+            return self.setting.either if at >= PRED_BASE else self.setting.different
+
+        for k, (place, spread) in enumerate(zip(word.defs, word.results(self.setting, read), strict=True)):
+            if place < PRED_BASE:
+                value = number(spread.low) if spread.exact.all() else None
+                if value is None and k in word.sums:
+                    value = self._sum(word.sums[k], word, values)
+                if value is not None:
+                    yield place, value
+                continue
+            if not spread.exact.all() and k in word.formulas:
+                spread = self._compared(word.formulas[k], word, values, read) or spread
+            if spread.exact.all():
+                yield place, Decided((spread.low == 1).tobytes())
+
+    def _sum(self, s: Sum, word: Word, values: Known) -> Number | None:
+        """Return a sum with what the launch decides."""
+        at = np.full(self.merge.threads, s.constant, np.int64)
+        block = extent = 0
+        for use, factor in s.uses:
+            value = values.get(word.uses[use])
+            if not isinstance(value, Number):
+                return None
+            at = (at + value.array * (factor & LAST) % (LAST + 1)) & LAST if factor != 1 else at + value.array
+            block, extent = block + value.block * factor, extent + value.extent * factor
+        for bank, offset, factor in s.reads:
+            if bank != 0 or offset != self.merge.extent:
+                return None
+            extent += factor
+        for name in s.special:
+            if name == self.block_number:
+                block += 1
+            elif name in self.setting.special:
+                at = at + self.setting.special[name].low
+            else:
+                return None
+        return number(at, block, extent)
+
+    def _compared(self, f: Formula, word: Word, values: Known, read: object) -> Spread | None:
+        """Return the truth of a comparison of the virtual block's number with the extent of the grid."""
+        if f.act != Act.COMPARE or f.signed:
+            return None
+        one, other = (self._sum(s, word, values) for s in f.words)
+        mine = number(np.full(self.merge.threads, self.virtual, np.int64), block=self.merge.count)
+        limit = number(np.zeros(self.merge.threads, np.int64), extent=1)
+        if (one, other, f.order) in ((mine, limit, Order.LESS), (limit, mine, Order.GREATER)):
+            holds = self.goes_on
+        elif (one, other, f.order) in ((mine, limit, Order.GREATER_EQUAL), (limit, mine, Order.LESS_EQUAL)):
+            holds = not self.goes_on
+        else:
+            return None
+        assert callable(read)
+        truth = f.truths[0]
+        value: Spread = self.setting.always if truth.use is None else read(word.uses[truth.use])
+        compared = self.setting.always if holds else opposite(self.setting.always)
+        return logic([compared, opposite(value) if truth.negated else value], f.table, same=False)
+
+
+def _chosen(truth: Mask, yes: Number | Decided | None, no: Number | Decided | None) -> Number | Decided | None:
+    if isinstance(yes, Number) and isinstance(no, Number) and (yes.block, yes.extent) == (no.block, no.extent):
+        return number(np.where(truth, yes.array, no.array), yes.block, yes.extent)
+    if isinstance(yes, Decided) and isinstance(no, Decided):
+        return Decided(np.where(truth, yes.array, no.array).tobytes())
+    return None

@@ -1,0 +1,104 @@
+"""The multiplex paper's ten kernels, merged by two and four blocks, are proven; small damage is found."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from binalloc.emulator.runs.options import RunOptions
+from binalloc.emulator.runs.run import run_launch
+from binalloc.errors import BinallocError
+from binalloc.isa.instruction import Module, Origin
+from binalloc.launch.file import load_launch
+from binalloc.launch.types import Launch
+from binalloc.transform.multiplex.turns import Merged, take_turns
+from binalloc.transform.schedule.schedule import schedule
+from binalloc.verify.multiplex.merged.check import check_merged
+from binalloc.verify.report import CheckReport
+from tests.support.pairs.multiplex.merged_mutants import KINDS
+from tests.support.pairs.multiplex.public_mutants import items, put
+from tests.support.paths import sample_file
+from tests.unit.verify.multiplex.test_public_samples import MACHINE, NAMES, sample
+
+
+@cache
+def merged(name: str, count: int) -> tuple[Module, Launch, Merged]:
+    module, launch, _ = sample(name)
+    axis = max(range(3), key=lambda k: launch.grid[k])
+    return module, launch, take_turns(module, launch.kernel, launch.block, count, axis)
+
+
+def judged(name: str, count: int, made: Module | None = None) -> CheckReport:
+    module, launch, right = merged(name, count)
+    merge = right.merge
+    return check_merged(module, made or right.module, launch.kernel, merge.block, merge.count, merge.axis)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("name", NAMES)
+def test_merged_kernel_is_proven(name: str, count: int) -> None:
+    report = judged(name, count)
+    assert report.ok, str(report)
+
+
+def left(module: Module, launch: Launch) -> dict[str, np.ndarray] | None:
+    """What a launch leaves; None where it stops."""
+    options = RunOptions(machine=MACHINE, check=True, race=True, sms=1, max_cycles=2_000_000)
+    try:
+        return dict(run_launch(schedule(module, MACHINE), launch.kernel, launch, options).buffers)
+    except BinallocError:
+        return None
+
+
+@pytest.mark.parametrize("name", ["reduction", "transpose"])
+def test_mutants_of_merged_kernels_are_rejected_or_run_alike(name: str) -> None:
+    module, _, made = merged(name, 2)
+    launch = load_launch(sample_file(f"{name}.toml"), "test")
+    words = items(made.module.function(launch.kernel))
+    expected, rejected = left(module, launch), 0
+    assert expected is not None
+    for kind, change in KINDS.items():
+        for mutant in islice(change(words, module.function(launch.kernel)), 3):
+            wrong = put(made.module, launch.kernel, mutant)
+            if not judged(name, 2, wrong).ok:
+                rejected += 1
+                continue
+            found = left(wrong, made.merge.launch(launch))
+            assert found is not None, kind
+            assert all(np.array_equal(expected[k], found[k]) for k in expected), kind
+    assert rejected > len(KINDS)
+
+
+@pytest.mark.parametrize("change", ["count", "axis", "block"])
+def test_another_merge_is_not_proven(change: str) -> None:
+    module, launch, made = merged("transpose", 2)
+    count, axis, block = made.merge.count, made.merge.axis, made.merge.block
+    given = {"count": (block, 4, axis), "axis": (block, count, 1), "block": ((64, 4, 1), count, axis)}[change]
+    assert not check_merged(module, made.module, launch.kernel, *given).ok
+
+
+@pytest.mark.parametrize("index", [[], [-1], [10_000], [0, 0]])
+def test_hostile_map_of_merged_blocks_is_refused(index: list[int]) -> None:
+    _, launch, made = merged("reduction", 2)
+    fn = made.module.function(launch.kernel)
+    before, fn.origin = fn.origin, Origin(launch.kernel, index * (len(fn.instrs) if len(index) == 1 else 1))
+    try:
+        assert not judged("reduction", 2).ok
+    finally:
+        fn.origin = before
+
+
+def test_finding_names_the_virtual_blocks() -> None:
+    module, launch, made = merged("matrixMultiply", 2)
+    words = items(made.module.function(launch.kernel))
+    reports = [
+        judged("matrixMultiply", 2, put(made.module, launch.kernel, mutant))
+        for mutant in KINDS["no_barrier"](words, module.function(launch.kernel))
+    ]
+    races = [error for report in reports for error in report.errors if error.kind == "race"]
+    assert races
+    assert all("virtual blocks 0 and 1" in error.found for error in races)
+    assert all(error.function == launch.kernel for error in races)
