@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from binalloc.pipeline.multiplexing import Built, Multiplexing, Tried
+from binalloc.pipeline.multiplex.build import Built
+from binalloc.pipeline.multiplex.multiplexing import SHORTER, Multiplexing, Tried
 from binalloc.printable import count
 from binalloc.report.table import table
 
@@ -18,6 +19,7 @@ def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJs
     assert original.cycles is not None
     out: MultiplexingJson = {
         "original": {
+            "version": original.name,
             "registers": original.registers,
             "shared_bytes": original.shared_bytes,
             "blocks_per_sm": original.blocks_per_sm,
@@ -27,6 +29,8 @@ def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJs
         "schemes": [_scheme(found, each) for each in found.tried],
         "output": output,
     }
+    if found.shorter is not None:
+        out["shorter"] = _scheme(found, found.shorter)
     if found.share is not None:
         out["region_share"] = round(found.share, 4)
     return out
@@ -38,11 +42,14 @@ def _scheme(found: Multiplexing, tried: Tried) -> SchemeJson:
         "scheme": wanted.scheme,
         "merge": wanted.merge,
         "over": wanted.over,
+        "shorter_regions": wanted.shorter,
         "refused": None if tried.refused is None else str(tried.refused),
     }
     if version is not None and version.cycles is not None and speedup is not None:
         out["registers"] = version.registers
+        out["slots"] = version.slots
         out["shared_bytes"] = version.shared_bytes
+        out["blocks_per_sm"] = version.blocks_per_sm
         if tried.built is not None:
             _add_division(out, tried.built)
         out["cycles"] = version.cycles
@@ -65,22 +72,28 @@ def _add_division(out: SchemeJson, built: Built) -> None:
 def render_multiplexing(found: MultiplexJson) -> str:
     """Return a comparison as text; its first line is the answer."""
     ran = [each for each in found["schemes"] if "speedup" in each]
+    alone = found.get("shorter")
     original, limits = found["original"], " and ".join(found["original"]["limits"])
     out = f"{found['kernel']}: {_answer(found, ran)}\n"
-    out += f"The original has {count(original['blocks_per_sm'], 'block')} per SM, limited by {limits}: "
+    how = "" if original["version"] == "the original" else f" ({original['version']})"
+    out += f"The original{how} has {count(original['blocks_per_sm'], 'block')} per SM, limited by {limits}: "
     out += f"{original['cycles']:,} cycles.\n\n"
     if "region_share" in found:
         out = out.rstrip("\n") + f"\nIts shared memory is in use for {found['region_share']:.1%} of a block's life.\n\n"
     if ran:
-        rows = [_row(each) for each in ran]
-        out += table(["version", "speedup", "cycles", "registers", "bytes", "results", "proof"], rows, left=1) + "\n"
+        rows = [_row(each) for each in [*([alone] if alone is not None and "speedup" in alone else []), *ran]]
+        head = ["version", "speedup", "cycles", "registers", "slots", "bytes", "blocks", "results", "proof"]
+        out += table(head, rows, left=1) + "\n"
     for each in ran:
         if "divided" in each:
             out += f"{_named(each)}: {_division(each)}\n"
-    for each in found["schemes"]:
+    every = [*([alone] if alone is not None else []), *found["schemes"]]
+    for each in every:
         if each["refused"] is not None:
             out += f"No {_named(each)}: {each['refused']}\n"
-    for each in ran:
+    for each in every:
+        if "unproven" not in each:
+            continue
         if each["unproven"] is not None:
             out += f"No proof of {_named(each)}: {each['unproven']}\n"
     return out + ("" if found["output"] else "No file was written (-o FILE).\n")
@@ -95,9 +108,14 @@ def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
 
 
 def _named(each: SchemeJson) -> str:
+    if each["scheme"] == SHORTER:
+        return "shorter regions alone"
+    name = each["scheme"]
     if each["merge"] is not None:
-        return f"{each['scheme']} of {each['merge']}"
-    return each["scheme"] if each["over"] is None else f"{each['scheme']} with {each['over']} more"
+        name += f" of {each['merge']}"
+    elif each["over"] is not None:
+        name += f" with {each['over']} more"
+    return name + (", shorter regions" if each["shorter_regions"] else "")
 
 
 def _division(each: SchemeJson) -> str:
@@ -113,6 +131,5 @@ def _division(each: SchemeJson) -> str:
 
 def _row(each: SchemeJson) -> tuple[object, ...]:
     same = {True: "the same", False: "DIFFERENT", None: "not compared"}[each["same_results"]]
-    return _named(each), f"{each['speedup']:.3f}", each["cycles"], each["registers"], each["shared_bytes"], same, (
-        "proven" if each["proven"] else "none"
-    )
+    figures = each["cycles"], each["registers"], each["slots"], each["shared_bytes"], each["blocks_per_sm"]
+    return _named(each), f"{each['speedup']:.3f}", *figures, same, "proven" if each["proven"] else "none"

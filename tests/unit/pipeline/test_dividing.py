@@ -12,7 +12,7 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.dividing import divided_variables, private_of
+from binalloc.pipeline.multiplex.dividing import divided_variables, private_of
 from binalloc.pipeline.request import Request
 from binalloc.transform.multiplex.turns import take_turns
 from tests.support.paths import sample_file

@@ -17,7 +17,7 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
-    from binalloc.pipeline.multiplexing import Multiplexing
+    from binalloc.pipeline.multiplex.multiplexing import Multiplexing
     from binalloc.pipeline.request import Request
     from binalloc.report.shapes.commands.multiplex import MultiplexJson
 
@@ -42,29 +42,35 @@ _MOST = 8  # virtual blocks of a merged block
     help="Of co-vtb and co-hw: rows of a shared variable in front of INDEX are private, the others public. "
     "NAME=INDEX/COUNT: of COUNT equal parts. May be repeated.  [default: the best cut that fits]",
 )
+@click.option(
+    "--regions",
+    type=click.Choice(["as-is", "shorter"]),
+    help="Access regions as they are, or made shorter first, for registers and code.  [default: both]",
+)
 @click.option("--share", is_flag=True, help="Measure for which part of a block's life its shared memory is in use.")
 @run_options("over")
 @output_option
 @json_option
 def multiplex(
-    source: GivenSource, scheme: str | None, merge: int | None, splits: tuple[str, ...], share: bool,
-    options: RunOptions, output: str | None, as_json: bool,
+    source: GivenSource, scheme: str | None, merge: int | None, splits: tuple[str, ...],
+    regions: str | None, share: bool, options: RunOptions, output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
     The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Versions and the original are emulated, and their
-    results compared. -o writes one version, if it is proven: of --scheme hw or co-hw, which have instructions that no
-    GPU has, or of --scheme vtb or co-vtb with --merge. Merged blocks need another launch: a smaller grid, and one more
-    parameter.
+    results compared. -o writes one version, if it is proven, with regions as they are or shorter, whichever is faster:
+    of --scheme hw or co-hw, which have instructions that no GPU has, or of --scheme vtb or co-vtb with --merge. Merged
+    blocks need another launch: a smaller grid, and one more parameter.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
-    from binalloc.pipeline.multiplexing import multiplex_kernel, wanted_versions
+    from binalloc.pipeline.multiplex.multiplexing import multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.multiplex import multiplexing_json, render_multiplexing
     from binalloc.transform.multiplex.split import Split
 
     _require_consistent(scheme, merge, splits, options, output)
-    wanted = list(wanted_versions(scheme, merge, options.over, [Split.parse(text) for text in splits]))
+    shorter = None if regions is None else regions == "shorter"
+    wanted = list(wanted_versions(scheme, merge, options.over, [Split.parse(text) for text in splits], shorter))
     check_output(output, as_json)
     not_over(output, source.file, source.launch, source.machine)
     loaded = source.required()
@@ -94,14 +100,14 @@ def multiplex(
 
 
 def _written(done: Multiplexing, request: Request, output: str | None, data: bytes) -> str | None:
-    """Write the proven version, and return the file; None if nothing was to be written, or may be."""
+    """Write the fastest proven version, and return the file; None if nothing was to be written, or may be."""
     from binalloc.isa.sets.files import write_module
-    from binalloc.pipeline.multiplexing import recorded
+    from binalloc.pipeline.multiplex.multiplexing import recorded
 
-    (*_, last) = done.tried
-    if output is None or last.version is None or last.unproven or not last.same:
+    best = done.best
+    if output is None or best is None or best.version is None:
         return None
-    write_output(output, write_module(recorded(last.version, last.wanted, request, data)))
+    write_output(output, write_module(recorded(best.version, best.wanted, request, data)))
     return output
 
 

@@ -21,16 +21,24 @@ class DividedVariableJson(TypedDict):
 class SchemeJson(TypedDict):
     """This object is one version of a kernel whose shared memory is multiplexed."""
 
-    scheme: Annotated[str, says("`vtb`, `hw`, `co-vtb` or `co-hw`")]
+    scheme: Annotated[str, says("`vtb`, `hw`, `co-vtb` or `co-hw`; `shorter` for shorter access regions alone")]
     merge: Annotated[int | None, says("blocks that are merged into one; null for `hw` and `co-hw`")]
     over: Annotated[
         int | None, says("most blocks an SM beyond those of static memory; null for no limit, and if blocks are merged")
     ]
+    shorter_regions: Annotated[bool, says("whether access regions were made shorter first")]
     refused: Annotated[str | None, says("why there is no such version; null if there is one")]
     regions: NotRequired[Annotated[int, says("access regions of the kernel; left out if it was refused, as below")]]
     registers: NotRequired[Annotated[int, says("registers per thread")]]
+    slots: NotRequired[Annotated[int, says("slots per thread")]]
     shared_bytes: NotRequired[
         Annotated[int, says("bytes of shared memory that a block, or merged block, has from its start to its end")]
+    ]
+    blocks_per_sm: NotRequired[
+        Annotated[
+            int,
+            says("resident blocks, or merged blocks, per SM; of `hw` and `co-hw` as far as their private bytes go"),
+        ]
     ]
     private_bytes: NotRequired[
         Annotated[
@@ -53,8 +61,9 @@ class SchemeJson(TypedDict):
 
 
 class MultiplexedOriginalJson(TypedDict):
-    """This object is the kernel as it is."""
+    """This object is the kernel as it is, in the fastest way to run it that was found."""
 
+    version: Annotated[str, says("the original as it came, in another order, or allocated anew")]
     registers: Annotated[int, says("registers per thread")]
     shared_bytes: Annotated[int, says("bytes of shared memory of a block")]
     blocks_per_sm: Annotated[int, says("resident blocks per SM")]
@@ -74,6 +83,9 @@ class MultiplexingJson(TypedDict):
                 "out without `--share`"
             ),
         ]
+    ]
+    shorter: NotRequired[
+        Annotated[SchemeJson, says("shorter access regions alone, without any scheme; left out if none were asked for")]
     ]
     schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
     output: Annotated[str | None, says("file that the version was written to; null if none was written")]

@@ -74,7 +74,7 @@ def test_a_proven_version_of_merged_blocks_is_written_and_runs(tmp_path: Path) -
 def test_without_a_proof_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: tuple[str, ...]
 ) -> None:
-    from binalloc.pipeline import multiplexing
+    from binalloc.pipeline.multiplex import multiplexing
 
     monkeypatch.setattr(multiplexing, "_prove", lambda *_: "something")
     made = tmp_path / "fft.loom"

@@ -5,13 +5,23 @@ Needs a laid-out module and a request with a launch; leaves the module with the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from binalloc.isa.instruction import Module
 from binalloc.pipeline.request import Request
 from binalloc.pipeline.steps.proof import require_proof
 
 
-def shorter_regions(module: Module, request: Request) -> tuple[Module, str]:
-    """Return the module with shorter access regions, and what could not be proven of it, "" for nothing.
+@dataclass(frozen=True)
+class Shorter:
+    """A module has shorter access regions."""
+
+    module: Module
+    unproven: str  #: what could not be proven of it, "" for nothing
+
+
+def shorter_regions(module: Module, request: Request) -> Shorter:
+    """Return the module with a kernel's access regions shorter.
 
     Raises Refused if the kernel cannot be rewritten, or its values do not find registers.
     """
@@ -32,4 +42,4 @@ def shorter_regions(module: Module, request: Request) -> tuple[Module, str]:
         else:
             require_proof(module, step.module, request)
         module = step.module
-    return module, unproven
+    return Shorter(module, unproven)

@@ -1,0 +1,102 @@
+"""This module builds a kernel's version of a scheme, before it is allocated and scheduled.
+
+Needs a laid-out module, and a request with a launch; leaves another module and its launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Module
+from binalloc.pipeline.multiplex.dividing import DividedVariable, divided_variables, private_of
+from binalloc.pipeline.request import Request
+
+if TYPE_CHECKING:
+    from binalloc.launch.types import Launch
+    from binalloc.transform.multiplex.merge import Merge
+    from binalloc.transform.multiplex.parts import Parts
+    from binalloc.transform.multiplex.split import Split
+    from binalloc.verify.report import CheckReport
+
+VTB, HW, CO_VTB, CO_HW = "vtb", "hw", "co-vtb", "co-hw"
+"""How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC. In the
+collaborative ones each block, or virtual block, keeps a private part."""
+AS_THEY_RUN = (HW, CO_HW)
+"""The schemes whose instructions no GPU has."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A wanted version names a scheme and its number."""
+
+    scheme: str
+    merge: int | None = None  #: of VTB and CO-VTB: blocks that are merged into one
+    over: int | None = None  #: of HW and CO-HW: most blocks beyond those of static memory; None: no limit
+    #: of CO-VTB and CO-HW: what is private; empty: the cut that the model chooses
+    splits: tuple[Split, ...] = ()
+    shorter: bool = False  #: access regions are made shorter first
+
+
+@dataclass(frozen=True)
+class Built:
+    """A built version has its module and launch, and how shared memory was divided."""
+
+    module: Module
+    launch: Launch
+    regions: int  #: access regions of the kernel
+    parts: Parts | None = None  #: of HW and CO-HW: the parts of shared memory
+    merge: Merge | None = None  #: of VTB and CO-VTB: how blocks were merged
+    private: int | None = None  #: bytes that each block, or virtual block, has to itself; None for VTB
+    public: int | None = None  #: bytes that they use in turns; None for VTB
+    variables: tuple[DividedVariable, ...] = ()  #: of CO-VTB and CO-HW: those with private bytes
+
+
+def build(module: Module, request: Request, wanted: Wanted) -> Built:
+    """Return a version, not yet scheduled or allocated."""
+    from binalloc.transform.multiplex.public import get_as_they_run
+    from binalloc.transform.multiplex.turns import take_turns
+
+    assert request.launch is not None
+    launch, kernel = request.launch, request.kernel
+    if launch.dynamic_shared:
+        raise Refused("the launch adds dynamic shared memory", place=request.kernel,
+                      found=f"{launch.dynamic_shared:,} bytes", expected="static shared memory alone")  # fmt: skip
+    if launch.cooperative:
+        raise Refused("the launch is cooperative: a block with memory might wait for one that waits for it",
+                      place=request.kernel, found="a cooperative launch", expected="independent blocks")  # fmt: skip
+    private = 0
+    if wanted.scheme in (CO_VTB, CO_HW):
+        private = private_of(module, request, wanted.splits, wanted.merge, wanted.over)
+    variables = divided_variables(module.function(kernel), private)
+    if wanted.scheme in (HW, CO_HW):
+        made = get_as_they_run(module, kernel, launch.block, private)
+        parts = made.parts
+        return Built(
+            made.module, launch, len(made.regions), parts, None, parts.private, parts.public, variables
+        )
+    assert wanted.merge is not None
+    axis = max(range(3), key=lambda k: launch.grid[k])
+    merged = take_turns(module, kernel, launch.block, wanted.merge, axis, private)
+    built = Built(merged.module, merged.merge.launch(launch), len(merged.regions), merge=merged.merge)
+    if wanted.scheme == VTB:
+        return built
+    return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables)
+
+
+def checked(module: Module, new: Module, built: Built, kernel: str) -> CheckReport:
+    """Return what the scheme's checker says of a module."""
+    from binalloc.verify.multiplex.check import check_public
+    from binalloc.verify.multiplex.division import Division
+    from binalloc.verify.multiplex.merged.check import check_merged
+    from binalloc.verify.report import CheckReport, Finding
+
+    parts, merge = built.parts, built.merge
+    if merge is not None and built.private is not None:
+        return CheckReport(False, [Finding("not proven", "there is no checker of private copies yet", kernel)], [], {})
+    if merge is not None:
+        return check_merged(module, new, kernel, merge.block, merge.count, merge.axis)
+    assert parts is not None
+    division = Division(parts.low, parts.first, parts.high, parts.moved)
+    return check_public(module, new, kernel, built.launch.block, division)

@@ -1,0 +1,75 @@
+"""This module finds the best number of resident blocks for a kernel whose blocks need few bytes of shared memory.
+
+Needs a laid-out module, and a request with a launch. The first version has as few registers as the code's order takes;
+further ones are ordered for latency, and let more and more blocks be resident, which may take spill code. A number of
+blocks that is not faster than the one before ends the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Module
+from binalloc.isa.sets.table import set_of
+from binalloc.models.machines.budget import levels
+from binalloc.pipeline.original import baseline
+from binalloc.pipeline.request import Request
+from binalloc.pipeline.steps.build import build_unproven
+from binalloc.pipeline.steps.kernels import kernel_use
+from binalloc.pipeline.steps.measure import measure
+from binalloc.pipeline.steps.version import Version, make_version
+from binalloc.transform.allocators.table import BASELINE
+from binalloc.transform.schedule.schedule import schedule
+
+
+def fastest(module: Module, request: Request, name: str, *, slots: bool) -> Version:
+    """Return the fastest version that was run; it is not proven yet. name: of the versions, for messages. slots: values
+    may get slots in shared memory. Raises Refused if not even one block fits."""
+    best: Version | None = None
+    for level in _levels(module, request, slots):
+        ran = [measure(replace(version, name=name), request) for version in level]
+        fast = min(ran, key=lambda version: version.cycles or 0)
+        if best is not None and (fast.cycles or 0) >= (best.cycles or 0):
+            break
+        best = fast
+    assert best is not None
+    return best
+
+
+def _levels(module: Module, request: Request, slots: bool) -> Iterator[list[Version]]:
+    """Yield versions with more and more resident blocks, those with equally many together."""
+    use = kernel_use(module.function(request.kernel), request.launch)
+    first = _in_registers(module, request)
+    held = 0 if first is None else first.blocks_per_sm
+    level = [] if first is None else [first]
+    for budget in levels(request.machine, use):
+        if budget.blocks < max(held, 1):
+            continue
+        try:
+            version = build_unproven(module, request, budget.registers, budget.slots if slots else 0)
+        except Refused:
+            continue
+        if version.blocks_per_sm > held and level:
+            yield level
+            level = []
+        if version.blocks_per_sm >= held:
+            held = version.blocks_per_sm
+            level.append(version)
+    yield level or [baseline(module, request)]
+
+
+def _in_registers(module: Module, request: Request) -> Version | None:
+    """Return the version with as few registers as hold all values; None if no block of it fits on an SM."""
+    from binalloc.transform.shorten.arrange import in_fewest_registers
+
+    try:
+        made = schedule(in_fewest_registers(module, request.kernel), request.machine)
+        version = make_version(made, request, request.prepared.graph(module, request.kernel).functions)
+    except Refused:
+        return None
+    isa = set_of(made)
+    again = isa.read(isa.write(made), made.path)
+    functions = [again.function(fn.name) for fn in version.functions]
+    return replace(version, module=again, functions=functions, allocated=BASELINE)

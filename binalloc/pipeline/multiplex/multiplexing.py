@@ -1,0 +1,164 @@
+"""This module multiplexes a kernel's shared memory, and measures what that gives on the emulator.
+
+Needs a laid-out module, and a request with a launch. Leaves a comparison of versions with the original, both at the
+number of resident blocks that suits them best (`fit`). Results are compared with the original's. A version is proven
+step by step, of the bytes that would be written: shorter access regions, the scheme, registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Module
+from binalloc.pipeline.multiplex.build import AS_THEY_RUN, CO_HW, CO_VTB, HW, VTB, Built, Wanted, build, checked
+from binalloc.pipeline.multiplex.fit import fastest
+from binalloc.pipeline.multiplex.share import region_share
+from binalloc.pipeline.multiplex.shorter import Shorter, shorter_regions
+from binalloc.pipeline.original import baseline, run_original
+from binalloc.pipeline.request import Preparations, Request
+from binalloc.pipeline.steps.measure import same_results
+from binalloc.pipeline.steps.proof import require_no_hazard, require_proof
+from binalloc.pipeline.steps.record import made_of
+from binalloc.pipeline.steps.version import Version
+
+if TYPE_CHECKING:
+    from binalloc.transform.multiplex.split import Split
+
+SHORTER = "shorter"
+"""Stands for no scheme at all: access regions are shorter."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A tried version was built and run, or refused."""
+
+    wanted: Wanted
+    version: Version | None = None
+    refused: Refused | None = None
+    same: bool | None = None  #: whether it left the same results as the original
+    built: Built | None = None  #: what was built; None for shorter regions alone
+    unproven: str = ""  #: what the checkers could not prove; "" if there is a proof
+
+
+@dataclass(frozen=True)
+class Multiplexing:
+    """A multiplexing is a kernel with its versions."""
+
+    original: Version  #: the fastest way to run the kernel that was found, as it came or with other registers
+    tried: list[Tried]
+    shorter: Tried | None = None  #: shorter access regions alone, if they were asked for
+    share: float | None = None  #: share of a block's life in access regions (`share`), if it was asked for
+
+    def speedup(self, tried: Tried) -> float | None:
+        """Return the original's cycles over a version's; None where there is no run."""
+        if tried.version is None or not tried.version.cycles or self.original.cycles is None:
+            return None
+        return self.original.cycles / tried.version.cycles
+
+    @property
+    def best(self) -> Tried | None:
+        """Return the fastest version of a scheme that may be written: proven, and with the same results."""
+        good = [t for t in self.tried if t.version is not None and not t.unproven and t.same]
+        return max(good, key=lambda t: self.speedup(t) or 0, default=None)
+
+
+def wanted_versions(
+    scheme: str | None, merge: int | None, over: int | None, splits: Sequence[Split] = (), shorter: bool | None = None
+) -> Iterator[Wanted]:
+    """Yield the versions that options ask for: VTB of two and four blocks, CO-VTB of two, and no limit, where they do
+    not say. The collaborative ones are built only if the scheme is named. shorter: with shorter access regions, or as
+    they are; None: both."""
+    for short in (False, True) if shorter is None else (shorter,):
+        if scheme in (None, VTB):
+            yield from (Wanted(VTB, merge=n, shorter=short) for n in ((merge,) if merge is not None else (2, 4)))
+        if scheme in (None, HW):
+            yield Wanted(HW, over=over, shorter=short)
+        if scheme == CO_VTB:
+            yield Wanted(CO_VTB, merge=2 if merge is None else merge, splits=tuple(splits), shorter=short)
+        if scheme == CO_HW:
+            yield Wanted(CO_HW, over=over, splits=tuple(splits), shorter=short)
+
+
+def multiplex_kernel(
+    module: Module, request: Request, versions: Sequence[Wanted], share: bool = False
+) -> Multiplexing:
+    """Return a kernel with the wanted versions, all measured. share: measure the share of access regions, too.
+
+    Raises KernelFault and LimitHit of the original's run, and of a version's. What cannot be built, or does not fit on
+    an SM, is noted with its reason.
+    """
+    assert request.launch is not None
+    original = _original(module, request)
+    shorter: Shorter | Refused | None = None
+    if any(wanted.shorter for wanted in versions):
+        try:
+            shorter = shorter_regions(module, request)
+        except Refused as error:
+            shorter = error
+    alone = None if shorter is None else _noted(original, request, Wanted(SHORTER, shorter=True), module, shorter)
+    tried = [_noted(original, request, wanted, module, shorter) for wanted in versions]
+    return Multiplexing(original, tried, alone, region_share(module, request) if share else None)
+
+
+def recorded(version: Version, wanted: Wanted, request: Request, source: bytes) -> Module:
+    """Return a version's module with a record of what it was made of and how. source: bytes of the input."""
+    how = {"multiplexed": wanted.scheme, "merge": wanted.merge, "shorter_regions": wanted.shorter}
+    return replace(version.module, provenance=[*version.module.provenance, made_of(source, request) | how])
+
+
+def _original(module: Module, request: Request) -> Version:
+    """Return the fastest way to run the kernel without other access to shared memory: as it came, in another order, or
+    with other registers."""
+    original = run_original(module, request, baseline(module, request)).base
+    try:
+        other = fastest(module, replace(request, prepared=Preparations()), "the original, allocated anew", slots=True)
+        if (other.cycles or 0) < (original.cycles or 0) and same_results(request, original, other) is not False:
+            require_proof(module, other.module, request)
+            return other
+    except Refused:
+        pass
+    return original
+
+
+def _noted(
+    original: Version, request: Request, wanted: Wanted, module: Module, shorter: Shorter | Refused | None
+) -> Tried:
+    """Return one version with its run, or why there is none."""
+    try:
+        return _tried(original, request, wanted, module, shorter if wanted.shorter else None)
+    except Refused as error:
+        return Tried(wanted, refused=error)
+
+
+def _tried(
+    original: Version, request: Request, wanted: Wanted, module: Module, shorter: Shorter | Refused | None
+) -> Tried:
+    """Return one version with its run. shorter: the module with shorter access regions, where they are wanted."""
+    assert request.launch is not None
+    unproven = ""
+    if isinstance(shorter, Refused):
+        raise shorter
+    if shorter is not None:
+        module, unproven = shorter.module, shorter.unproven
+    built = None if wanted.scheme == SHORTER else build(module, request, wanted)
+    made, launch = (module, request.launch) if built is None else (built.module, built.launch)
+    options = replace(request.options, over=wanted.over)
+    own = Request(
+        request.kernel, request.machine, launch, options=options, progress=request.progress,
+        allocator=request.allocator,
+    )  # fmt: skip
+    version = fastest(made, own, wanted.scheme, slots=wanted.scheme not in AS_THEY_RUN)
+    require_proof(made, version.module, own)
+    require_no_hazard(version.module, request.machine)
+    if built is not None:
+        unproven = unproven or unproven_step(module, built, request.kernel)
+    return Tried(wanted, version, None, same_results(request, original, version), built, unproven)
+
+
+def unproven_step(module: Module, built: Built, kernel: str) -> str:
+    """Return what could not be proven of a scheme's step, "" for nothing."""
+    report = checked(module, built.module, built, kernel)
+    return "" if report.ok else str(report.errors[0])
