@@ -84,7 +84,7 @@ def with_one_copy(memory: SharedMemory, private: int) -> SharedMemory:
         if access.place in memory.common.stores:
             seen = memory.program.kernel.cfg.views[access.place.word]
             guarded |= access.may if seen.guard is not None else 0
-    common = memory.common.only(memory.common.settled & ~guarded & ~private)
+    common = memory.common.only(memory.common.settled & ~guarded)
     return with_private(replace(memory, common=common), private and private | memory.common.bytes & ~common.bytes)
 
 

@@ -94,3 +94,35 @@ def test_other_limits_say_how_many_blocks_are_enough() -> None:
 
 def replace_launch(request: Request, launch: Launch) -> Request:
     return Request(request.kernel, request.machine, launch)
+
+
+ANY = """.kernel k
+.param out, 8
+.shared one {} 4
+.shared two {} 4
+    LDG.32 R3, [R8]
+    LOP3 R3, R3, {:#x}, RZ, 0xc0
+    STS.32 [R3], R3
+    BAR.SYNC 0
+    LDG.32 R4, [R8]
+    ISETP.LT.AND P0, PT, R4, 0x5, PT
+    {} LDS.32 R5, [R3]
+    STG.32 [R8], R5
+    EXIT
+.end
+"""
+
+
+def test_among_equals_more_bytes_are_private() -> None:
+    """80 of the first variable fit twice, or all 72 of the second; all accesses may be anywhere."""
+    module, request = program(ANY.format(16_384 - 80 - 72, 72, 0xFFFFFFFF, "")), accessing(0)[1]
+    assert private_of(module, request, (), 2, None) == (1 << 80) - 1
+
+
+def test_no_cut_is_chosen_that_would_be_refused() -> None:
+    """Eight copies of 1,460 bytes fit, but an access under a guard may be to both parts then."""
+    request = accessing(0)[1]
+    assert private_of(program(ANY.format(6140, 4, 0x7FC, "")), request, (), 8, None) > 0
+    with pytest.raises(Refused) as error:
+        private_of(program(ANY.format(6140, 4, 0x7FC, "@P0")), request, (), 8, None)
+    assert error.value.message == "no part of shared memory can be private"

@@ -233,3 +233,56 @@ def test_bytes_between_private_ones_in_front_and_behind_are_public() -> None:
     ]  # fmt: skip
     parts = get_as_they_run(module, "k", (64, 1, 1), outer).parts
     assert (parts.first, parts.high, parts.private) == (256, 512, 512)
+
+
+def test_copies_keep_the_alignment_of_the_widest_access() -> None:
+    made = take_turns(program(TWO.format("LDS.32 R5, [R3+0x100]")), "k", (64, 1, 1), 3, private=(1 << 132) - 1)
+    assert (made.copies.ranges, made.copies.size) == ([(0, 132)], 768 + 2 * 144)
+
+
+COMMON = """.kernel k
+.param out, 8
+.param a, 4
+.shared words 1024 4
+    S2R R0, SR_TID.X
+    S2R R2, SR_CTAID.X
+    SHF.L.U32 R1, R0, 0x2, RZ
+    MOV R10, c[0][out]
+    MOV R11, c[0][out+0x4]
+    IMAD R12, R2, 0x40, R0
+    IMAD.WIDE R10, R12, 0x4, R10
+    MOV R14, c[0][a]
+    ISETP.EQ.AND P0, PT, R0, 0x0, PT
+{store}
+    BAR.SYNC 0
+    LDS.32 R5, [0x100]
+    STS.32 [R1], R12
+    STS.32 [R1+0x104], R12
+    STS.32 [R1+0x300], R12
+    BAR.SYNC 0
+    LOP3 R6, R1, 0x80, RZ, 0x3c
+    LDS.32 R7, [R6]
+    LDS.32 R8, [R6+0x104]
+    LDS.32 R9, [R6+0x300]
+    IADD3 R5, R5, R7, R8
+    IADD3 R5, R5, R9, RZ
+    STG.32 [R10], R5
+    EXIT
+.end
+"""
+"""A word at 0x100 is common; it lies between words of each block's own."""
+STORE = "    STS.32 [0x100], R14"
+
+
+@pytest.mark.parametrize("store", [f"@P0 {STORE}", f"    @!P0 BRA on, on\n{STORE}\non:"])
+@pytest.mark.parametrize("outer", [[(0, 256), (260, 516)], [(0, 516)], [(0, 256)], [(0, 1024)]])
+def test_common_bytes_among_private_ones_have_copies_too(store: str, outer: list[tuple[int, int]]) -> None:
+    module, kept = program(COMMON.format(store=store)), sum((1 << end) - (1 << first) for first, end in outer)
+    launch = Launch("k", (5, 1, 1), (64, 1, 1), 0, (
+        Argument("out", "buffer", "u32", (320,)), Argument("a", "scalar", "u32", value=1000),
+    ))  # fmt: skip
+    given = RunOptions(machine=T4, check=True, race=True, sms=1)
+    expected = run_launch(schedule(module, T4), "k", launch, given).buffers["out"]
+    made = take_turns(module, "k", launch.block, 2, private=kept)
+    found = run_launch(schedule(made.module, T4), "k", made.merge.launch(launch), given).buffers["out"]
+    assert np.array_equal(expected, found)
