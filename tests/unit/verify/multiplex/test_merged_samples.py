@@ -37,11 +37,19 @@ def judged(name: str, count: int, made: Module | None = None) -> CheckReport:
     return check_merged(module, made or right.module, launch.kernel, merge.block, merge.count, merge.axis)
 
 
+ENDING = ("marchingCubes", "transpose")
+"""Kernels in which warps may end right behind accesses to shared memory, in a region: by ISA.md's memory model no
+barrier orders these accesses and those of the virtual block whose turn is next."""
+
+
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("name", NAMES)
 def test_merged_kernel_is_proven(name: str, count: int) -> None:
     report = judged(name, count)
-    assert report.ok, str(report)
+    if name in ENDING:
+        assert {error.kind for error in report.errors} == {"ended"}, str(report)
+    else:
+        assert report.ok, str(report)
 
 
 def left(module: Module, launch: Launch) -> dict[str, np.ndarray] | None:
@@ -53,7 +61,7 @@ def left(module: Module, launch: Launch) -> dict[str, np.ndarray] | None:
         return None
 
 
-@pytest.mark.parametrize("name", ["reduction", "transpose"])
+@pytest.mark.parametrize("name", ["reduction", "matrixMultiply"])
 def test_mutants_of_merged_kernels_are_rejected_or_run_alike(name: str) -> None:
     module, _, made = merged(name, 2)
     launch = load_launch(sample_file(f"{name}.toml"), "test")
@@ -74,9 +82,9 @@ def test_mutants_of_merged_kernels_are_rejected_or_run_alike(name: str) -> None:
 
 @pytest.mark.parametrize("change", ["count", "axis", "block"])
 def test_another_merge_is_not_proven(change: str) -> None:
-    module, launch, made = merged("transpose", 2)
+    module, launch, made = merged("matrixMultiply", 2)
     count, axis, block = made.merge.count, made.merge.axis, made.merge.block
-    given = {"count": (block, 4, axis), "axis": (block, count, 1), "block": ((64, 4, 1), count, axis)}[change]
+    given = {"count": (block, 4, axis), "axis": (block, count, 0), "block": ((32, 16, 1), count, axis)}[change]
     assert not check_merged(module, made.module, launch.kernel, *given).ok
 
 
