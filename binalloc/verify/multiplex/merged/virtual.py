@@ -26,6 +26,16 @@ Turnings = tuple[Turning, ...] | None
 """Turnings one after the other; None where they are not known."""
 
 
+class AddressMap:
+    """The address map says where a virtual block has the bytes that the original has at some addresses: at the same
+    ones, whichever virtual block it is. Copies of private bytes would be a map of another kind."""
+
+    def moved(self, virtual: int, touched: Mask) -> Mask:
+        """Return the bytes of the merged block that stand for bytes of the original's."""
+        assert virtual >= 0
+        return touched
+
+
 @dataclass(eq=False)
 class Place:
     """A place is a pair of the course, a barrier between two of them, or a barrier that is missing there."""
@@ -66,7 +76,7 @@ class VirtualBlock:
     """A virtual block has segments, by the places at which they begin."""
 
     def __init__(self, course: Course, outline: Outline, words: list[Word | None], seen: Seen) -> None:
-        self.number, self.words, self.seen = course.virtual, words, seen
+        self.number, self.words, self.seen, self.map = course.virtual, words, seen, AddressMap()
         self.entry = Place(-1, barrier=True)
         self.places: dict[Key, Place] = {}
         self._build(course, outline)
@@ -144,7 +154,7 @@ class VirtualBlock:
         touched = self.seen.accessed.get(place.node)
         if word is None or word.view.memory is None or touched is None:
             return none, none
-        access = word.view.memory.access
+        touched, access = self.map.moved(self.number, touched), word.view.memory.access
         writes = access != Access.LOAD and not place.idle
         return (none if access == Access.STORE else touched), (touched if writes else none)
 

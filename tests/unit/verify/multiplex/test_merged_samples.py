@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -110,3 +111,15 @@ def test_finding_names_the_virtual_blocks() -> None:
     assert races
     assert all("virtual blocks 0 and 1" in error.found for error in races)
     assert all(error.function == launch.kernel for error in races)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("params", []), ("shared_bytes", 4), ("max_threads", 64), ("block", (128, 1, 1)), ("registers", 1)],
+)
+def test_record_of_merged_blocks_must_fit(field: str, value: object) -> None:
+    _, launch, made = merged("reduction", 2)
+    fn = made.module.function(launch.kernel)
+    wrong = replace(fn, info=replace(fn.info, **{field: value}))
+    report = judged("reduction", 2, replace(made.module, functions=[wrong]))
+    assert "resources" in {error.kind for error in report.errors}
