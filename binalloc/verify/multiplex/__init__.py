@@ -1,1 +1,1 @@
-"""This package proves that blocks which get shared memory as they run do what they did with static shared memory."""
+"""This package proves that blocks which use shared memory in turns, as they run or merged, do what they did."""

@@ -5,14 +5,14 @@
 **What is proven**, for every launch with blocks of that size: where the original's run ends well, the new kernel's
 does, with the same results.
 
-- *Lockstep* (`pairing.py`). Thread by thread, the new kernel executes the original's words, with the same operands,
-  guards, branches and reconvergence points. In between it has inserted words that write nothing that the original
-  needs, and barriers BAR.ALLOC and BAR.FREE, some of which take the place of one of the original's.
+- *Lockstep* (`kernels/pairing.py`). Thread by thread, the new kernel executes the original's words, with the same
+  operands, guards, branches and reconvergence points. In between it has inserted words that write nothing that the
+  original needs, and barriers BAR.ALLOC and BAR.FREE, some of which take the place of one of the original's.
 - *Addresses* (`addresses.py`). Each access to shared memory goes to where the division says, in every thread, and to
   the public part only while the block holds it.
-- *Together* (`walk.py`, `together.py`). Every barrier is executed by all threads of the block that have not ended, in
-  the same order, and by whole warps: branches that come to different barriers are taken by all threads alike, and lanes
-  that part have met again.
+- *Together* (`walk.py`, `together.py`, `parting.py`). Every barrier is executed by all threads of the block that have
+  not ended, in the same order, and by whole warps: branches that come to different barriers are taken by all threads
+  alike, and lanes that part have met again.
 - *Contents* (`walk.py`, `memory.py`). No thread reads a public byte that an earlier holding period of its block may
   have written, unless the block, ordered by a barrier, or the thread itself has surely overwritten it since.
 - *No new deadlock* (`waits.py`). No loop of the original waits for what another thread writes: the other thread might

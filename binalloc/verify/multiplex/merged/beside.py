@@ -27,7 +27,8 @@ class Moment:
 
     first: Place
     second: Place
-    ended: tuple[bool, bool] = (False, False)  #: whether each has ended in that segment
+    #: whether each has ended in that segment, or threads of it: their accesses may be at any time since
+    ended: tuple[bool, bool] = (False, False)
     #: turnings that the first one, and the second one, has taken and the other has not; None where nothing is assumed
     ahead: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]] | None = ((), ())
 
@@ -50,7 +51,7 @@ def moments(one: VirtualBlock, other: VirtualBlock, differing: set[int]) -> Iter
 def _next(moment: Moment, one: VirtualBlock, other: VirtualBlock, differing: set[int]) -> Iterator[Moment]:
     sides = (moment.first, moment.second)
     ways = [
-        {(None, None)} if moment.ended[k] else virtual.segments[sides[k]].after
+        {((), None)} if moment.ended[k] else virtual.segments[sides[k]].after
         for k, virtual in enumerate((one, other))
     ]
     for turned, to in ways[0]:
@@ -60,10 +61,7 @@ def _next(moment: Moment, one: VirtualBlock, other: VirtualBlock, differing: set
             ended = to is None, to2 is None
             first, second = moment.first if to is None else to, moment.second if to2 is None else to2
             ahead = _joined(moment, turned, turned2, differing)
-            if any(ended) or ahead is None:
-                yield Moment(first, second, ended, None)
-            elif ahead != "no":
-                assert not isinstance(ahead, str)
+            if not isinstance(ahead, str):
                 yield Moment(first, second, ended, ahead)
 
 

@@ -17,7 +17,9 @@ the extent of the original's grid there.
   ended, in the same order.
 - *Side by side* (`virtual.py`, `beside.py`). Of two virtual blocks, met at their barriers, none writes a byte between
   two barriers that the other accesses there. They may come to different numbers of barriers, too: that is a matter of
-  what they access then, as threads that have ended are not waited for.
+  what they access then, as threads that have ended are not waited for. What threads access between their last barrier
+  and their end no later barrier orders (ISA.md, "Memory model"), so no other virtual block may access it from then on,
+  if one of the two writes.
 - *Contents* (`course.py`). No thread reads a byte that its virtual block has written if another one may have written it
   since.
 - *Common bytes* (`course.py`, `scope.py`). What one virtual block stores for all is the same in all, and is stored,

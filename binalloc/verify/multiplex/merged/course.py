@@ -61,7 +61,7 @@ class MergedCourse:
                  and not (seen.accessed[n] & ~common).any()}  # fmt: skip
         scope = Scope(graph, walked.words, walk, meetings, loads, self.block_number, self.original.clobbered)
         self._common(stores, common, seen, scope)
-        differing = {graph.words[b][-1] for b in scope.branches}
+        differing = {graph.words[b][-1] for b in scope.branches} | {n for n in seen.ends if scope.differs(n)}
         self._beside(virtuals, differing, common, assumed)
         self.stats = {"words": len(self.pairing.label), "steps": assumed.steps, "threads": walked.setting.threads}
 
@@ -82,7 +82,9 @@ class MergedCourse:
             for b, out in enumerate(walk.edges)
             if len(out) > 1 and meetings.meeting(b) == meetings.sink
         }
-        return Seen(self.walked.feasible(walk), accessed, turnings, self.span)
+        ends = {n for n, word in enumerate(self.walked.words) if word is not None and word.view.control == Flow.EXIT
+                and word.view.guard is not None and n not in walk.ends}  # fmt: skip
+        return Seen(self.walked.feasible(walk), accessed, turnings, ends, self.span)
 
     # -- bytes that virtual blocks have in common
 
@@ -129,8 +131,7 @@ class MergedCourse:
             for moment in moments(one, other, differing):
                 if one.number == 0:
                     with_first.append((other, moment))
-                if not any(moment.ended):
-                    self._race(one, other, moment, others)
+                self._race(one, other, moment, others)
         for mask in others.values():
             mask &= ~common
         walk = self._contents(others, common, assumed)
@@ -141,14 +142,21 @@ class MergedCourse:
 
     def _race(self, one: VirtualBlock, other: VirtualBlock, moment: Moment, others: dict[int, Mask]) -> None:
         a, b = one.segments[moment.first], other.segments[moment.second]
-        both = (a.writes & (b.reads | b.writes)) | (a.reads & b.writes)
+        (reads, writes), (reads2, writes2) = (
+            (segment.last_reads, segment.last_writes) if ended else (segment.reads, segment.writes)
+            for segment, ended in zip((a, b), moment.ended, strict=True)
+        )
+        both = (writes & (reads2 | writes2)) | (reads & writes2)
         if both.any():
             at = f"byte {int(np.flatnonzero(both)[0]):#x}, virtual blocks {one.number} and {other.number}"
-            self._fail("race", "virtual blocks may access one byte at a time behind this", max(a.first.node, 0), at)
-        for segment, theirs in ((a, b), (b, a)):
+            kind, message = "race", "virtual blocks may access one byte at a time behind this"
+            if any(moment.ended):
+                kind, message = "ended", "no barrier orders accesses behind this, by threads that end, and another's"
+            self._fail(kind, message, max((b if moment.ended[1] else a).first.node, 0), at)
+        for segment, theirs in ((a, writes2), (b, writes)):
             node = segment.first.node
-            if node >= 0 and theirs.writes.any():
-                others[node] = others.get(node, False) | theirs.writes
+            if node >= 0 and theirs.any() and not any(moment.ended):
+                others[node] = others.get(node, False) | theirs
 
     def _contents(self, others: dict[int, Mask], common: Mask, assumed: Assumed) -> Walk:
         """Return a walk of the outline that knows what others write."""

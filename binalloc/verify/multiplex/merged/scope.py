@@ -30,7 +30,7 @@ class Scope:
         self._apart = 0
         while True:
             self._flow()
-            branches = {b for b, out in enumerate(walk.edges) if len(out) > 1 and self._differs(b)}
+            branches = {b for b, out in enumerate(walk.edges) if len(out) > 1 and self.differs(graph.words[b][-1])}
             if branches <= self.branches:
                 break
             self.branches |= branches
@@ -43,8 +43,8 @@ class Scope:
         """Return whether a place is the same in all virtual blocks in front of a node."""
         return n in self.before and not self.before[n] >> place & 1
 
-    def _differs(self, b: int) -> bool:
-        n = self.graph.words[b][-1]
+    def differs(self, n: int) -> bool:
+        """Return whether the guard of a node may differ."""
         word = self.words[n]
         guard = None if word is None else word.view.guard
         return guard is not None and guard[0] != TRUE and not self.same(n, PRED_BASE + guard[0])

@@ -19,10 +19,21 @@ from binalloc.verify.multiplex.spread import Mask
 from binalloc.verify.multiplex.words import Word
 
 MOST_TURNINGS = 8  # in one segment; chosen by hand, more are in loops that pass turnings and no barrier
+END = -1
 Turning = tuple[int, int]
-"""A node with a branch, and the node to which it leads."""
+"""A node with a branch or an end, and the node to which it leads, or `END`."""
 Turnings = tuple[Turning, ...] | None
 """Turnings one after the other; None where they are not known."""
+
+
+class AddressMap:
+    """The address map says where a virtual block has the bytes that the original has at some addresses: at the same
+    ones, whichever virtual block it is. Copies of private bytes would be a map of another kind."""
+
+    def moved(self, virtual: int, touched: Mask) -> Mask:
+        """Return the bytes of the merged block that stand for bytes of the original's."""
+        assert virtual >= 0
+        return touched
 
 
 @dataclass(eq=False)
@@ -40,21 +51,24 @@ class Place:
 @dataclass(eq=False)
 class Segment:
     """A segment begins with a barrier, or at the kernel's entry. after: ends, with the turnings on the way there. An
-    end is the place of a barrier, or None where the block may have ended."""
+    end is the place of a barrier, or None where threads may have ended."""
 
     first: Place
     reads: Mask
     writes: Mask
+    last_reads: Mask  #: by threads that may end in it: a barrier orders no accesses of warps that have ended
+    last_writes: Mask
     after: set[tuple[Turnings, Place | None]] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a walk of the outline has seen. accessed: by node, the bytes that a shared access may touch."""
+    """What a walk of the outline has seen."""
 
-    feasible: dict[int, set[int]]
-    accessed: dict[int, Mask]
-    turnings: set[int]
+    feasible: dict[int, set[int]]  #: by node, the nodes that may come next
+    accessed: dict[int, Mask]  #: by node, the bytes that a shared access may touch
+    turnings: set[int]  #: nodes
+    ends: set[int]  #: nodes at which all threads of a block end, or none: they are turnings, too
     span: int
 
 
@@ -62,7 +76,7 @@ class VirtualBlock:
     """A virtual block has segments, by the places at which they begin."""
 
     def __init__(self, course: Course, outline: Outline, words: list[Word | None], seen: Seen) -> None:
-        self.number, self.words, self.seen = course.virtual, words, seen
+        self.number, self.words, self.seen, self.map = course.virtual, words, seen, AddressMap()
         self.entry = Place(-1, barrier=True)
         self.places: dict[Key, Place] = {}
         self._build(course, outline)
@@ -96,8 +110,8 @@ class VirtualBlock:
                 _linked(at, self.places[to])
 
     def _segment(self, first: Place) -> Segment:
-        span = self.seen.span
-        segment = Segment(first, np.zeros(span, np.bool_), np.zeros(span, np.bool_))
+        none: Mask = np.zeros(self.seen.span, np.bool_)
+        segment = Segment(first, none, none, none, none)
         work: list[tuple[Place, Turnings]] = [(to, ()) for to in first.out]
         done: set[tuple[Place, Turnings]] = set()
         while work:
@@ -110,17 +124,28 @@ class VirtualBlock:
                 continue
             read, written = self.accesses(place)
             segment.reads, segment.writes = segment.reads | read, segment.writes | written
-            word = None if place.missing else self.words[place.node]
-            if word is not None and word.view.control == Flow.EXIT:
-                segment.after.add((None, None))
+            if self._ends(place):
+                whole = not place.out or place.node in self.seen.ends
+                segment.after.add((self._turned(turnings, place, END) if whole else None, None))
             for to in place.out:
-                work.append((to, self._turned(turnings, place, to)))
+                work.append((to, self._turned(turnings, place, to.node)))
+        places = {place for place, _ in done}
+        ending = _reached([p for p in places if self._ends(p)], lambda p: p.before)
+        for place in places.intersection(ending):
+            read, written = self.accesses(place)
+            segment.last_reads, segment.last_writes = segment.last_reads | read, segment.last_writes | written
         return segment
 
-    def _turned(self, turnings: Turnings, place: Place, to: Place) -> Turnings:
-        if place.missing or place.node not in self.seen.turnings or turnings is None:
+    def _ends(self, place: Place) -> bool:
+        word = None if place.missing or place.barrier else self.words[place.node]
+        return word is not None and word.view.control == Flow.EXIT
+
+    def _turned(self, turnings: Turnings, place: Place, to: int) -> Turnings:
+        """Return the turnings with one more, if there is one at a place. to: the node that comes next, or `END`."""
+        turning = place.node in self.seen.turnings or place.node in self.seen.ends
+        if place.missing or not turning or turnings is None:
             return turnings
-        return (*turnings, (place.node, to.node)) if len(turnings) < MOST_TURNINGS else None
+        return (*turnings, (place.node, to)) if len(turnings) < MOST_TURNINGS else None
 
     def accesses(self, place: Place) -> tuple[Mask, Mask]:
         """Return the bytes that threads may read and write at a place."""
@@ -129,7 +154,7 @@ class VirtualBlock:
         touched = self.seen.accessed.get(place.node)
         if word is None or word.view.memory is None or touched is None:
             return none, none
-        access = word.view.memory.access
+        touched, access = self.map.moved(self.number, touched), word.view.memory.access
         writes = access != Access.LOAD and not place.idle
         return (none if access == Access.STORE else touched), (touched if writes else none)
 

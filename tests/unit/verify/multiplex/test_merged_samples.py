@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -37,11 +38,19 @@ def judged(name: str, count: int, made: Module | None = None) -> CheckReport:
     return check_merged(module, made or right.module, launch.kernel, merge.block, merge.count, merge.axis)
 
 
+ENDING = ("marchingCubes", "transpose")
+"""Kernels in which warps may end right behind accesses to shared memory, in a region: by ISA.md's memory model no
+barrier orders these accesses and those of the virtual block whose turn is next."""
+
+
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("name", NAMES)
 def test_merged_kernel_is_proven(name: str, count: int) -> None:
     report = judged(name, count)
-    assert report.ok, str(report)
+    if name in ENDING:
+        assert {error.kind for error in report.errors} == {"ended"}, str(report)
+    else:
+        assert report.ok, str(report)
 
 
 def left(module: Module, launch: Launch) -> dict[str, np.ndarray] | None:
@@ -53,7 +62,7 @@ def left(module: Module, launch: Launch) -> dict[str, np.ndarray] | None:
         return None
 
 
-@pytest.mark.parametrize("name", ["reduction", "transpose"])
+@pytest.mark.parametrize("name", ["reduction", "matrixMultiply"])
 def test_mutants_of_merged_kernels_are_rejected_or_run_alike(name: str) -> None:
     module, _, made = merged(name, 2)
     launch = load_launch(sample_file(f"{name}.toml"), "test")
@@ -74,9 +83,9 @@ def test_mutants_of_merged_kernels_are_rejected_or_run_alike(name: str) -> None:
 
 @pytest.mark.parametrize("change", ["count", "axis", "block"])
 def test_another_merge_is_not_proven(change: str) -> None:
-    module, launch, made = merged("transpose", 2)
+    module, launch, made = merged("matrixMultiply", 2)
     count, axis, block = made.merge.count, made.merge.axis, made.merge.block
-    given = {"count": (block, 4, axis), "axis": (block, count, 1), "block": ((64, 4, 1), count, axis)}[change]
+    given = {"count": (block, 4, axis), "axis": (block, count, 0), "block": ((32, 16, 1), count, axis)}[change]
     assert not check_merged(module, made.module, launch.kernel, *given).ok
 
 
@@ -102,3 +111,15 @@ def test_finding_names_the_virtual_blocks() -> None:
     assert races
     assert all("virtual blocks 0 and 1" in error.found for error in races)
     assert all(error.function == launch.kernel for error in races)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("params", []), ("shared_bytes", 4), ("max_threads", 64), ("block", (128, 1, 1)), ("registers", 1)],
+)
+def test_record_of_merged_blocks_must_fit(field: str, value: object) -> None:
+    _, launch, made = merged("reduction", 2)
+    fn = made.module.function(launch.kernel)
+    wrong = replace(fn, info=replace(fn.info, **{field: value}))
+    report = judged("reduction", 2, replace(made.module, functions=[wrong]))
+    assert "resources" in {error.kind for error in report.errors}

@@ -314,3 +314,21 @@ def test_one_virtual_block_stores_for_all(before: str, after: str, kind: str) ->
         staged, kind = staged.replace("    BAR.SYNC", "    Y:\nBAR.SYNC"), "contents"
     found = kinds(judge(staged + EXCHANGE))
     assert kind in found if kind else not found
+
+
+# -- threads that end
+
+
+@pytest.mark.parametrize(
+    ("guard", "ok"),
+    [
+        ("@P2", False),  # its own block may end, and the other one goes on, with no barrier between their accesses
+        ("@P1", False),  # a warp ends
+        ("@P3", True),  # all blocks, or none
+    ],
+)
+def test_no_barrier_orders_accesses_of_threads_that_end(guard: str, ok: bool) -> None:
+    ends = f"MOV R10, c[0][0x8]\nISETP.LT.AND P3, PT, R10, 0x5, PT\n{turns('STS.32 [R1], R2')}\n{guard} EXIT\n"
+    text = ends + "BAR.SYNC 0\n" + turns("STS.32 [R1], R0\nLDS.32 R6, [R1]", "2") + "\nEXIT\n"
+    assert kinds(judge(text)) == (set() if ok else {"ended"})
+    assert judge(text.replace("-| @P6 BAR.SYNC 0", "-| BAR.SYNC 0", 1)).ok
