@@ -1,0 +1,82 @@
+"""Threads that would end within an access region end behind it here.
+
+Needs a laid-out module; leaves another. A barrier orders no accesses of warps that have ended (ISA.md, "Memory model").
+So before another virtual block uses the same words, all threads have to come to a barrier behind theirs. A guarded EXIT
+in a region that lasts to the end of the kernel becomes a branch to the EXIT there, where its lanes wait for the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from binalloc.analysis.flow.cfg import BlockNumber
+from binalloc.analysis.program import analyse
+from binalloc.analysis.shared.division import reached
+from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
+from binalloc.analysis.shared.pieces import apart
+from binalloc.analysis.shared.regions import Region, access_regions
+from binalloc.isa.instruction import Module, Origin
+from binalloc.isa.kinds import CALLS, Flow
+from binalloc.isa.sets.table import set_of
+
+
+def with_late_exits(module: Module, kernel: str, block: Three) -> Module:
+    """Return the module with guarded ends of threads behind a kernel's access regions, where nothing between them waits
+    for other threads; the module itself if there are none."""
+    given = module
+    while True:
+        later = _later(module, kernel, block)
+        if later is None:
+            break
+        module = later
+    if module is given:
+        return given
+    fn = module.function(kernel)
+    made = replace(fn, origin=Origin(kernel, list(range(len(fn.instrs)))))
+    return replace(module, functions=[made if each is fn else each for each in module.functions])
+
+
+def _later(module: Module, kernel: str, block: Three) -> Module | None:
+    """Return the module with the last of the ends moved; None if there are none. Others may be moved then."""
+    memory = shared_memory(analyse(module, kernel), block)
+    fn = memory.program.kernel.fn
+    instrs = list(fn.instrs)
+    for region in access_regions(memory):
+        for word, end in _exits(memory, region):
+            instr = instrs[word]
+            build = set_of(instr).build
+            branch = build.branch(guard=(instr.guard, instr.guard_neg), target=0, reconvergence=0)
+            instrs[word] = set_of(instr).relink(branch, dict.fromkeys(set_of(branch).links(branch), end - word - 1))
+    if instrs == fn.instrs:
+        return None
+    made = replace(fn, instrs=instrs)
+    return replace(module, functions=[made if each is fn else each for each in module.functions])
+
+
+def _exits(memory: SharedMemory, region: Region) -> list[tuple[int, int]]:
+    """Return the words of a region at which threads may end, each with the end of the kernel behind the region."""
+    kernel = memory.program.kernel
+    cfg, ends, parted = kernel.cfg, kernel.post_dominators(), apart(memory)
+    found = []
+    for bound in region.ends:
+        last = cfg.views[bound.word]
+        if bound.source is not None or last.control != Flow.EXIT or last.guard is not None:
+            continue
+        target = cfg.block_of[bound.word]
+        for start, end in region.spans:
+            for word in range(start, end):
+                seen, at = cfg.views[word], cfg.block_of[word]
+                if seen.control != Flow.EXIT or seen.guard is None or at in parted or not cfg.reachable(word):
+                    continue
+                if cfg.blocks[target].start == bound.word and ends.dominates(target, cfg.fall[at]):
+                    between = reached(cfg.succs, [cfg.fall[at]], target)
+                    if not any(_waits(memory, BlockNumber(b)) for b in between):
+                        found.append((word, bound.word))
+    return found
+
+
+def _waits(memory: SharedMemory, block: BlockNumber) -> bool:
+    """Return whether lanes wait for others in a basic block, or exchange words with them."""
+    cfg = memory.program.kernel.cfg
+    views = cfg.views[cfg.blocks[block].start : cfg.blocks[block].end]
+    return any(seen.convergent or seen.control in CALLS for seen in views)
