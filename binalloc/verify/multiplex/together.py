@@ -8,7 +8,7 @@ they all pass the next barrier.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -22,11 +22,12 @@ WALKS = 60
 
 
 def settle(
-    make: Callable[[Assumed], Walk], graph: Graph, barriers: int, points: dict[int, int]
+    make: Callable[[Assumed], Walk], graph: Graph, barriers: int, points: dict[int, int], fixed: Iterable[int] = ()
 ) -> tuple[Walk, Meetings, Assumed]:
     """Return the first walk whose assumptions hold. barriers: mask of the blocks that begin with one. points: by the
-    block of a branch, the block at which its lanes meet again."""
-    assumed = Assumed()
+    block of a branch, the block at which its lanes meet again. fixed: heads of loops that are not to be followed round
+    by round."""
+    assumed = Assumed(fixed=set(fixed))
     for _ in range(WALKS):
         walk = make(assumed)
         try:

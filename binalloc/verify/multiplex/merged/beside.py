@@ -61,8 +61,11 @@ def _next(moment: Moment, one: VirtualBlock, other: VirtualBlock, differing: set
             ended = to is None, to2 is None
             first, second = moment.first if to is None else to, moment.second if to2 is None else to2
             ahead = _joined(moment, turned, turned2, differing)
-            if not isinstance(ahead, str):
-                yield Moment(first, second, ended, ahead)
+            if isinstance(ahead, str):
+                continue
+            if ahead is not None and any(ended) and not ahead[0 if to is None else 1]:
+                ahead = (), ()  # one has ended, and the other has taken all of its turnings
+            yield Moment(first, second, ended, ahead)
 
 
 def _joined(

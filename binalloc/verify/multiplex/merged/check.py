@@ -98,7 +98,8 @@ class _Proof(Proof):
             return
         original = Original(given.old, self.block, limits, written_by(given.callees))
         graph = Walked(original, original_nodes(original))
-        feasible = graph.feasible(graph.settled()[0])
+        walk, _, assumed = graph.settled()
+        feasible = graph.feasible(walk)
         pairing = MergedPairing(given.old, given.new, given.index, given.untouched, feasible)
         self.pairing = pairing
         machines = [Machine(merge, limits, v) for v in range(self.count)]
@@ -109,7 +110,7 @@ class _Proof(Proof):
         if not pairing.findings:
             course = MergedCourse(pairing, original, machines[0].block_number)
             try:
-                course.run()
+                course.run(graph.loops(assumed))
             except TooMany:
                 self.fail("limit", "virtual blocks meet in too many ways")
             self.stats = course.stats

@@ -41,11 +41,12 @@ class MergedCourse:
         self.span = original.span
         self.stats: dict[str, int] = {}
 
-    def run(self) -> None:
+    def run(self, fixed: set[int]) -> None:
+        """fixed: the original's words at which loops begin that are not to be followed round by round."""
         if self.pairing.findings:
             return
         walked, graph = self.walked, self.walked.graph
-        walk, meetings, assumed = walked.settled()
+        walk, meetings, assumed = walked.settled(fixed)
         check_parting(self.pairing, graph, walked.points, walk, meetings)
         for n in waiting(graph, walked.words, assumed.fixed, self.original.clobbered):
             self._fail("waits", "a loop may wait for another thread", n)

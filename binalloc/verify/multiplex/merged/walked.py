@@ -5,6 +5,7 @@ Needs the graph's nodes and edges; leaves walks of it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -67,7 +68,7 @@ class Walked:
     """A graph, as walks need it."""
 
     def __init__(self, original: Original, nodes: Nodes) -> None:
-        self.original = original
+        self.original, self.label = original, nodes.label
         words = [Word(instr) for instr in original.code.instrs]
         self.words = [words[m] if m >= 0 else None for m in nodes.label]
         self.kinds = [Flow.NONE if w is None else w.view.control for w in self.words]
@@ -85,9 +86,19 @@ class Walked:
         self.live = live_at(self.graph, nodes.label, living(original.code))
         self.setting = Setting(original.block, original.limits)
 
-    def settled(self) -> tuple[Walk, Meetings, Assumed]:
-        """Return a walk whose assumptions hold, without a look at the contents of shared memory."""
-        return settle(lambda assumed: self.walk(assumed, follows=False), self.graph, self.barriers, self.points)
+    def settled(self, fixed: Collection[int] = ()) -> tuple[Walk, Meetings, Assumed]:
+        """Return a walk whose assumptions hold, without a look at the contents of shared memory. fixed: the original's
+        words at which loops begin that are not to be followed round by round."""
+        heads = [head for head in self.graph.loops if self._begins(head) in fixed]
+        return settle(lambda assumed: self.walk(assumed, follows=False), self.graph, self.barriers, self.points, heads)
+
+    def loops(self, assumed: Assumed) -> set[int]:
+        """Return the original's words at which loops begin that were not followed round by round."""
+        return {self._begins(head) for head in assumed.fixed}
+
+    def _begins(self, block: int) -> int:
+        """Return the first word of the original in a block, a negative number where there is none."""
+        return next((self.label[n] for n in self.graph.words[block] if self.label[n] >= 0), -1)
 
     def walk(self, assumed: Assumed, *, follows: bool) -> Walk:
         memory = Memory(self.original.span, follows)
