@@ -46,6 +46,7 @@ class Built:
     module: Module
     launch: Launch
     regions: int  #: access regions of the kernel
+    later: Module | None = None  #: of VTB and CO-VTB: what was merged, with threads that end behind access regions
     parts: Parts | None = None  #: of HW and CO-HW: the parts of shared memory
     merge: Merge | None = None  #: of VTB and CO-VTB: how blocks were merged
     private: int | None = None  #: bytes that each block, or virtual block, has to itself; None for VTB
@@ -55,6 +56,7 @@ class Built:
 
 def build(module: Module, request: Request, wanted: Wanted) -> Built:
     """Return a version, not yet scheduled or allocated."""
+    from binalloc.transform.multiplex.late_exits import with_late_exits
     from binalloc.transform.multiplex.public import get_as_they_run
     from binalloc.transform.multiplex.turns import take_turns
 
@@ -74,12 +76,13 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
         made = get_as_they_run(module, kernel, launch.block, private)
         parts = made.parts
         return Built(
-            made.module, launch, len(made.regions), parts, None, parts.private, parts.public, variables
+            made.module, launch, len(made.regions), None, parts, None, parts.private, parts.public, variables
         )
     assert wanted.merge is not None
     axis = max(range(3), key=lambda k: launch.grid[k])
-    merged = take_turns(module, kernel, launch.block, wanted.merge, axis, private)
-    built = Built(merged.module, merged.merge.launch(launch), len(merged.regions), merge=merged.merge)
+    later = with_late_exits(module, kernel, launch.block)
+    merged = take_turns(later, kernel, launch.block, wanted.merge, axis, private)
+    built = Built(merged.module, merged.merge.launch(launch), len(merged.regions), later, merge=merged.merge)
     if wanted.scheme == VTB:
         return built
     return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables)
@@ -91,11 +94,17 @@ def checked(module: Module, new: Module, built: Built, kernel: str) -> CheckRepo
     from binalloc.verify.multiplex.division import Division
     from binalloc.verify.multiplex.merged.check import check_merged
     from binalloc.verify.report import CheckReport, Finding
+    from binalloc.verify.shorten.exits import check_late_exits
 
     parts, merge = built.parts, built.merge
     if merge is not None and built.private is not None:
         return CheckReport(False, [Finding("not proven", "there is no checker of private copies yet", kernel)], [], {})
     if merge is not None:
+        if built.later is not None and built.later is not module:
+            report = check_late_exits(module, built.later, kernel)
+            if not report.ok:
+                return report
+            module = built.later
         return check_merged(module, new, kernel, merge.block, merge.count, merge.axis)
     assert parts is not None
     division = Division(parts.low, parts.first, parts.high, parts.moved)
