@@ -28,25 +28,44 @@ def test_fourier_transform_gains_where_shared_memory_limits_blocks() -> None:
     assert (found["kernel"], found["machine"], found["output"]) == ("FFT", "gtx285", None)
     assert (found["original"]["blocks_per_sm"], found["original"]["limits"]) == (1, ["shared"])
     schemes = found["schemes"]
-    assert [(s["scheme"], s["merge"]) for s in schemes] == [("vtb", 2), ("vtb", 4), ("hw", None)]
-    assert all(s["same_results"] for s in schemes)
+    kinds = [("vtb", 2), ("vtb", 4), ("hw", None)]
+    named = [(s["scheme"], s["merge"], s["shorter_regions"]) for s in schemes]
+    assert named == [(*kind, shorter) for shorter in (False, True) for kind in kinds]
+    assert all(s["same_results"] and s["proven"] for s in (*schemes, found["shorter"]))
     assert all(s["regions"] == 4 for s in schemes)
-    assert [s["shared_bytes"] for s in schemes] == [8736, 8736, 48]
-    assert [s["proven"] for s in schemes] == [True, True, True]
+    assert [s["shared_bytes"] for s in schemes] == [8736, 8736, 48] * 2
     assert 1 < schemes[0]["speedup"] < schemes[1]["speedup"] < schemes[2]["speedup"]
+
+
+def test_shorter_regions_alone_are_reported_apart() -> None:
+    found = call(*arguments("convolution"), "--scheme", "vtb", "--merge", "4", "--regions", "shorter", "--json").json
+    (scheme,), alone = found["schemes"], found["shorter"]
+    assert (alone["scheme"], alone["merge"], alone["over"]) == ("shorter", None, None)
+    assert alone["proven"]
+    assert alone["same_results"]
+    assert alone["speedup"] < 1.1 < 1.5 < scheme["speedup"]
+    assert "shorter" not in call(*arguments("convolution"), "--scheme", "hw", "--regions", "as-is", "--json").json
 
 
 def test_the_report_begins_with_its_answer() -> None:
     out = call(*arguments("fourierTransform"), "--scheme", "hw", "--over", "1").out
-    assert out.startswith("FFT: hw with 1 more is 1.")
-    assert "The original has 1 block per SM, limited by shared: " in out
+    assert out.startswith("FFT: hw with 1 more")
+    assert "has 1 block per SM, limited by shared: " in out
     assert "vtb" not in out
     assert out.endswith("No file was written (-o FILE).\n")
 
 
-def test_a_proven_version_is_written_and_runs(tmp_path: Path) -> None:
+def test_the_original_has_the_same_chances() -> None:
+    """Speedups are over the fastest of the input, another order of it, and other numbers of registers."""
+    out = call(*arguments("scalarProducts"), "--scheme", "hw", "--regions", "as-is").out
+    assert "The original (the original, in another order) has " in out
+
+
+@pytest.mark.parametrize("regions", ["as-is", "shorter"])
+def test_a_proven_version_is_written_and_runs(tmp_path: Path, regions: str) -> None:
     made = str(tmp_path / "fft.loom")
-    found = call(*arguments("fourierTransform"), "--scheme", "hw", "-o", made, "--json").json
+    options = ("--scheme", "hw", "--regions", regions)
+    found = call(*arguments("fourierTransform"), *options, "-o", made, "--json").json
     assert found["output"] == made
     (scheme,) = found["schemes"]
     launch = str(sample_file("fourierTransform.toml"))
@@ -56,7 +75,7 @@ def test_a_proven_version_is_written_and_runs(tmp_path: Path) -> None:
     assert "BAR.ALLOC" in call("disasm", made).out
 
 
-def test_a_proven_version_of_merged_blocks_is_written_and_runs(tmp_path: Path) -> None:
+def test_the_faster_of_two_proven_versions_is_written(tmp_path: Path) -> None:
     made, launch = str(tmp_path / "fft.loom"), tmp_path / "fft.toml"
     scheme = ("--scheme", "vtb", "--merge", "2")
     found = call(*arguments("fourierTransform"), *scheme, "-o", made, "--json").json
@@ -67,7 +86,7 @@ def test_a_proven_version_of_merged_blocks_is_written_and_runs(tmp_path: Path) -
         text = text.replace(before, after)
     launch.write_text(text)
     run = call("run", made, "--launch", str(launch), "--size", "test", "--check", "--race", "--json").json
-    assert run["cycles"] == found["schemes"][0]["cycles"]
+    assert run["cycles"] == min(s["cycles"] for s in found["schemes"])
 
 
 @pytest.mark.parametrize("scheme", [("hw",), ("vtb", "--merge", "2")])
@@ -76,7 +95,7 @@ def test_without_a_proof_nothing_is_written(
 ) -> None:
     from binalloc.pipeline.multiplex import multiplexing
 
-    monkeypatch.setattr(multiplexing, "_prove", lambda *_: "something")
+    monkeypatch.setattr(multiplexing, "unproven_step", lambda *_: "something")
     made = tmp_path / "fft.loom"
     answer = call(*arguments("fourierTransform"), "--scheme", *scheme, "-o", str(made))
     assert answer.code == 1
@@ -84,6 +103,20 @@ def test_without_a_proof_nothing_is_written(
     assert ": something\n" in answer.out
     assert "without a proof, and the same results, nothing is written" in answer.err
     assert not made.exists()
+
+
+def test_a_kernel_whose_regions_cannot_be_shorter_is_multiplexed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from binalloc.errors import Refused
+    from binalloc.pipeline.multiplex import multiplexing
+
+    def refuse(*_: object) -> None:
+        raise Refused("too many registers", found="many", expected="few")
+
+    monkeypatch.setattr(multiplexing, "shorter_regions", refuse)
+    out = call(*arguments("fourierTransform"), "--scheme", "hw").out
+    assert out.startswith("FFT: hw is ")
+    assert "No shorter regions alone: too many registers; found many; expected few\n" in out
+    assert "No hw, shorter regions: too many registers; found many; expected few\n" in out
 
 
 def test_shared_memory_is_in_use_for_a_part_of_a_blocks_life() -> None:
@@ -102,7 +135,7 @@ def test_what_does_not_fit_is_said() -> None:
 
 def test_marching_cubes_has_a_private_part_of_16_rows(tmp_path: Path) -> None:
     made = str(tmp_path / "mc.loom")
-    options = ("--scheme", "co-hw", "--split", "vertices=16")
+    options = ("--scheme", "co-hw", "--split", "vertices=16", "--regions", "as-is")
     found = call(*arguments("marchingCubes"), *options, "-o", made, "--json").json
     (scheme,) = found["schemes"]
     assert (scheme["scheme"], scheme["merge"], scheme["regions"]) == ("co-hw", None, 1)
@@ -115,7 +148,7 @@ def test_marching_cubes_has_a_private_part_of_16_rows(tmp_path: Path) -> None:
 
 
 def test_merged_blocks_have_private_copies() -> None:
-    options = ("--scheme", "co-vtb", "--split", "counters=31/32")
+    options = ("--scheme", "co-vtb", "--split", "counters=31/32", "--regions", "as-is")
     found = call(*arguments("histogram"), *options, "--json").json
     (scheme,) = found["schemes"]
     assert (scheme["merge"], scheme["private_bytes"], scheme["public_bytes"]) == (2, 7936, 256)
@@ -129,14 +162,15 @@ def test_merged_blocks_have_private_copies() -> None:
 
 
 def test_the_best_cut_is_chosen() -> None:
-    (scheme,) = call(*arguments("histogram"), "--scheme", "co-vtb", "--json").json["schemes"]
+    (scheme,) = call(*arguments("histogram"), "--scheme", "co-vtb", "--regions", "as-is", "--json").json["schemes"]
     assert (scheme["shared_bytes"], scheme["same_results"]) == (16_384, True)
-    (scheme,) = call(*arguments("slidingMD5"), "--scheme", "co-hw", "--json").json["schemes"]
+    (scheme,) = call(*arguments("slidingMD5"), "--scheme", "co-hw", "--regions", "as-is", "--json").json["schemes"]
     assert "no part of shared memory can be private" in scheme["refused"]
 
 
 @pytest.mark.parametrize(("options", "message"), [
     (["--merge", "1"], "--merge"),
+    (["--regions", "long"], "--regions"),
     (["--merge", "9"], "--merge"),
     (["--scheme", "other"], "--scheme"),
     (["--scheme", "vtb", "-o", "x.loom"], "one version alone is written"),
