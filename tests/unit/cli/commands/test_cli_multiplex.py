@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.kits.cli import call, loom, refused
 from tests.support.paths import sample_file
-
-MERGED_LAUNCH = (
-    ("block = 64", "block = [64, 1, 2]"),
-    ("[sizes.test]\ngrid = 3", "[sizes.test]\ngrid = 2"),
-    ('[reference]\nfile = "fourierTransform_ref.py"\nfunction = "reference"',
-     '[[argument]]\nname = "original_grid"\nkind = "scalar"\ndtype = "u32"\nvalue = 3'),
-)  # fmt: skip
-"""What a launch of two merged blocks of fourierTransform has in place of the original's."""
 
 
 def arguments(name: str, machine: str = "gtx285") -> list[str]:
@@ -75,18 +68,71 @@ def test_a_proven_version_is_written_and_runs(tmp_path: Path, regions: str) -> N
     assert "BAR.ALLOC" in call("disasm", made).out
 
 
-def test_the_faster_of_two_proven_versions_is_written(tmp_path: Path) -> None:
-    made, launch = str(tmp_path / "fft.loom"), tmp_path / "fft.toml"
-    scheme = ("--scheme", "vtb", "--merge", "2")
-    found = call(*arguments("fourierTransform"), *scheme, "-o", made, "--json").json
+@pytest.fixture(scope="module")
+def merged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
+    """A written binary of merged blocks, and what the command printed."""
+    made = str(tmp_path_factory.mktemp("merged") / "fft.loom")
+    return made, call(*arguments("fourierTransform"), "--scheme", "vtb", "--merge", "2", "-o", made, "--json").json
+
+
+LAUNCH = ("--launch", str(sample_file("fourierTransform.toml")), "--size", "test")
+
+
+def test_the_faster_of_two_proven_versions_is_written_and_runs_with_the_originals_launch(
+    merged: tuple[str, Any],
+) -> None:
+    made, found = merged
     assert found["output"] == made
-    text = sample_file("fourierTransform.toml").read_text()
-    for before, after in MERGED_LAUNCH:
-        assert before in text
-        text = text.replace(before, after)
-    launch.write_text(text)
-    run = call("run", made, "--launch", str(launch), "--size", "test", "--check", "--race", "--json").json
+    run = call("run", made, *LAUNCH, "--check", "--race", "--reference", "--json").json
     assert run["cycles"] == min(s["cycles"] for s in found["schemes"])
+    assert run["reference"] == "same"
+
+
+def test_merged_blocks_are_compared_with_the_originals(merged: tuple[str, Any]) -> None:
+    """`verify` runs both; its symbolic checker does not know merged blocks."""
+    answer = call("verify", str(sample_file("fourierTransform.ptx")), merged[0], *LAUNCH, "--machine", "gtx285")
+    assert answer.code == 1
+    assert "symbolic check FAILED" in answer.out
+    assert "shared memory of 'FFT' is multiplexed: `multiplex` proves that, step by step, before" in answer.out
+    assert "emulated results same" in answer.out
+
+
+def test_other_commands_adapt_the_launch(merged: tuple[str, Any]) -> None:
+    assert call("recommend", merged[0], *LAUNCH, "--machine", "gtx285", "--policy", "model").code == 0
+    assert call("rewrite", merged[0], *LAUNCH, "--machine", "gtx285", "--registers", "40").code == 0
+
+
+@pytest.mark.parametrize(("record", "message"), [
+    ({"count": 2}, "the record does not say how blocks were merged; found {'count': 2}"),
+    ({"count": 2, "block": [64, 1, 1], "axis": 3}, "the record does not say how blocks were merged"),
+    ({"count": 200, "block": [64, 1, 1], "axis": 0}, "the record does not say how blocks were merged"),
+    ("two", "the record does not say how blocks were merged; found two"),
+])  # fmt: skip
+def test_a_record_that_contradicts_is_refused(
+    merged: tuple[str, Any], tmp_path: Path, record: object, message: str
+) -> None:
+    from binalloc.isa.sets.files import load, write_module
+
+    module = load(merged[0])
+    module.provenance = [*module.provenance, {"kernel": "FFT", "merged": record}]
+    made = tmp_path / "wrong.loom"
+    made.write_bytes(write_module(module))
+    assert message in refused(3, "run", str(made), *LAUNCH)
+
+
+def test_a_record_without_the_parameter_is_refused(tmp_path: Path) -> None:
+    from binalloc.isa.sets.files import load, write_module
+
+    given = str(tmp_path / "given.loom")
+    call("import-ptx", str(sample_file("fourierTransform.ptx")), "-o", given, "--machine", "gtx285")
+    module = load(given)
+    how = {"count": 2, "block": [64, 1, 1], "axis": 0}
+    module.provenance = [*module.provenance, {"kernel": "FFT", "merged": how}]
+    made = tmp_path / "wrong.loom"
+    made.write_bytes(write_module(module))
+    said = refused(3, "run", str(made), *LAUNCH)
+    assert "the record says that blocks were merged, but the kernel lacks a parameter" in said
+    assert "expected original_grid, 4 bytes, as the last one" in said
 
 
 @pytest.mark.parametrize("scheme", [("hw",), ("vtb", "--merge", "2")])
