@@ -69,7 +69,7 @@ SAME_STRING = {
     ("report/sweep.py", "cache"): "a key of the page",
     ("launch/textures.py", "u32"): "an element type",
     ("launch/sampling.py", "wrap"): "a texture's address mode",
-    ("launch/dtypes.py", "u32"): "an element type",
+    ("launch/numbers/dtypes.py", "u32"): "an element type",
     **dict.fromkeys(
         ((f"launch/contents/{name}.py", "rb") for name in ("archives", "images", "npy")), "a mode of open"
     ),
