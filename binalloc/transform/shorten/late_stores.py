@@ -14,7 +14,7 @@ import numpy as np
 
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.program import analyse
-from binalloc.analysis.ranges.value import Value
+from binalloc.analysis.ranges.value import WORDS, Value
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
 from binalloc.analysis.shared.pieces import plain_store
@@ -217,4 +217,4 @@ class _LateStores:
 
 def _signed(word: int) -> int:
     """Return a word as a signed number."""
-    return word - (1 << 32) if word >> 31 & 1 else word
+    return word - WORDS if word >= WORDS // 2 else word

@@ -26,12 +26,12 @@ from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.isa.sets.table import set_of
 from binalloc.isa.source_facts import LOOM
+from binalloc.verify.multiplex.spread import RANGE
 from binalloc.verify.report import CheckReport
 from binalloc.verify.shorten.groups import Groups, joined
 from binalloc.verify.shorten.sides import INSERTED, Sides, proven, ways
 from binalloc.verify.stacks import MatchedWay, StacksDiffer, compare_all
 
-_WORDS = 1 << 32
 _VISITS = 64
 """Most visits of a pair of words for each word of the kernel. Chosen by hand: it bounds the time on hostile code."""
 
@@ -160,7 +160,7 @@ class _Lockstep:
             return
         base = NOTHING if memory.base is None else self._sum(memory.base.index, state)
         state.pending, state.groups = (*state.pending, m), groups
-        state.sums[m, "address"] = base[0], (base[1] + memory.offset) % _WORDS
+        state.sums[m, "address"] = base[0], (base[1] + memory.offset) % RANGE
         for k, register in enumerate(_data(view)):
             state.sums[m, k] = self._sum(register, state)
         self._go(pair, (n, m + 1), state)
@@ -174,7 +174,7 @@ class _Lockstep:
             self.sides.fail("late", "not the store that is due", n, store)
             return
         base = NOTHING if memory.base is None else self._sum(memory.base.index, state)
-        if (base[0], (base[1] + memory.offset) % _WORDS) != state.sums[store, "address"]:
+        if (base[0], (base[1] + memory.offset) % RANGE) != state.sums[store, "address"]:
             self.sides.fail("late", "a late store may go to another address", n, store)
         for k, register in enumerate(_data(view)):
             if self._sum(register, state) != state.sums[store, k]:
@@ -244,8 +244,8 @@ class _Lockstep:
         for (unknowns, added), factor in parts:
             number += added * factor
             for unknown, times in unknowns:
-                factors[unknown] = (factors.get(unknown, 0) + times * factor) % _WORDS
-        return tuple(sorted((u, times) for u, times in factors.items() if times)), number % _WORDS
+                factors[unknown] = (factors.get(unknown, 0) + times * factor) % RANGE
+        return tuple(sorted((u, times) for u, times in factors.items() if times)), number % RANGE
 
     # -- ways
 
@@ -335,13 +335,13 @@ class _Lockstep:
             if not any(again) and all(other == first for other in held):
                 found[slot] = first
                 continue
-            key = tuple((x[0], old, (x[1] - first[1]) % _WORDS) for x, old in zip(held, again, strict=True))
+            key = tuple((x[0], old, (x[1] - first[1]) % RANGE) for x, old in zip(held, again, strict=True))
             if key not in classes:
                 meeting = self._unknown("meet", pair, slot)
                 self.met[meeting[0][0][0]] = pair
                 classes[key] = meeting, first[1]
             (unknowns, _), there = classes[key]
-            found[slot] = unknowns, (first[1] - there) % _WORDS
+            found[slot] = unknowns, (first[1] - there) % RANGE
         return found
 
 

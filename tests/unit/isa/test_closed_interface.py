@@ -57,7 +57,7 @@ SAME_STRING = {
     ("report/runs/annotate.py", "spill"): "a key of the page",
     ("pipeline/sweeping/tasks.py", "spill"): "a counter's name",
     ("report/runs/program.py", "x"): "between the sides of a grid",
-    ("transform/multiplex/merge.py", "u32"): "a type of launch files",
+    ("launch/merged.py", "u32"): "a type of launch files",
     ("pipeline/block.py", "x"): "between the sides of a block",
     **dict.fromkeys((("pipeline/bound.py", name) for name in ("FFMA", "DFMA", "IMAD", "MUFU")), "units, for readers"),
     ("pipeline/bound.py", "bar"): "a class of units",
