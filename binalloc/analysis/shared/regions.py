@@ -146,17 +146,23 @@ def _region(found: Pieces, free: list[bool], group: list[int]) -> Region:
 
 
 def _bounds(found: Pieces, steps: set[Step]) -> list[Bound]:
-    """Return the bounds at some steps from piece to piece, in order of words. Where a step is taken in any case, its
-    bound is in front of the block's last word, or in front of the next block's first."""
+    """Return the bounds at some steps from piece to piece, in order of words. Where all steps to a piece are taken, its
+    bound is in front of the next block's first word. Else, where all steps from a piece are, and none has its bound
+    there, it is in front of the block's last word."""
     bounds, cfg = set(), found.cfg
+
+    def at_begin(before: int, behind: int) -> bool:
+        one, other = found.all[before], found.all[behind]
+        return (behind == before + 1 and one.block == other.block) or all((p, behind) in steps for p in other.preds)
+
     for before, behind in steps:
         one, other = found.all[before], found.all[behind]
         if other.start == cfg.blocks[other.block].end:  # behind the last word of a block that falls through
             alone = len(cfg.preds[cfg.block_of[other.start]]) == 1
             bounds.add(Bound(other.start, None if alone else other.block))
-        elif (behind == before + 1 and one.block == other.block) or all((p, behind) in steps for p in other.preds):
+        elif at_begin(before, behind):
             bounds.add(Bound(other.start, None))
-        elif one.end > one.start and all((before, s) in steps for s in one.succs):
+        elif one.end > one.start and all((before, s) in steps and not at_begin(before, s) for s in one.succs):
             bounds.add(Bound(one.end - 1, None))
         else:
             bounds.add(Bound(other.start, one.block))

@@ -148,3 +148,19 @@ def test_bounds_are_where_all_threads_come() -> None:
     (region,) = regions("@P2 BRA on, on\nSTS.32 [R1], R0\nEXIT\non:")
     assert region.exits
     assert (region.begins[0].word, region.ends) == (FIRST, [])
+    # a loop that blocks leave in two places: on the way back it ends, too, but not twice on the way out
+    (region,) = regions("""MOV R5, 0x0
+head:
+BAR.SYNC 0
+NOP
+STS.32 [R1], R0
+@P1 BRA on, on
+BAR.SYNC 0
+LDS.32 R6, [R1]
+IADD3 R5, R5, 0x1, RZ
+ISETP.LT.AND P3, PT, R5, R3, PT
+@P3 BRA head, on
+on:
+NOP""")
+    assert [(b.word - FIRST, b.source is None) for b in region.begins] == [(3, True)]
+    assert [(b.word - FIRST, b.source is None) for b in region.ends] == [(1, False), (10, True)]
