@@ -5,6 +5,7 @@ Needs a laid-out module, and a request with a launch; leaves another module and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,10 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
             made.module, launch, len(made.regions), None, parts, None, parts.private, parts.public, variables
         )
     assert wanted.merge is not None
+    threads, most = math.prod(launch.block) * wanted.merge, request.machine.limits.threads_per_block
+    if threads > most:
+        raise Refused("a merged block has more threads than a block of the machine can have", place=kernel,
+                      found=f"{threads:,} threads", expected=f"at most {most:,}")  # fmt: skip
     axis = max(range(3), key=lambda k: launch.grid[k])
     later = with_late_exits(module, kernel, launch.block)
     merged = take_turns(later, kernel, launch.block, wanted.merge, axis, private)

@@ -59,6 +59,9 @@ def private_of(
 
     assert request.launch is not None
     memory = shared_memory(analyse(module, request.kernel), request.launch.block)
+    if not memory.reach.accesses:
+        raise Refused("no part of shared memory can be private", place=request.kernel,
+                      found="no access to shared memory", expected="at least one")  # fmt: skip
     if splits:
         return private_bytes(memory, splits)
     if merge is not None:

@@ -254,3 +254,39 @@ def test_kernels_without_shared_memory_are_refused() -> None:
     found = call("multiplex", loom("nbody"), "--launch", loom("nbody").replace(".loom", ".toml"), "--size", "test",
                  "--json").json  # fmt: skip
     assert all("refused" in s for s in found["schemes"])
+
+
+@pytest.mark.parametrize("scheme", ["co-vtb", "co-hw"])
+def test_kernels_without_shared_memory_keep_no_part_of_it(scheme: str) -> None:
+    found = call("multiplex", loom("nbody"), "--launch", loom("nbody").replace(".loom", ".toml"), "--size", "test",
+                 "--scheme", scheme, "--json").json  # fmt: skip
+    assert [s["refused"] for s in found["schemes"]] != []
+    assert all("no access to shared memory" in s["refused"] for s in found["schemes"])
+
+
+def test_blocks_that_would_be_too_large_are_not_merged(tmp_path: Path) -> None:
+    """Two blocks of 512 threads make one, four do not. The other versions are tried."""
+    kernel, launch = tmp_path / "k.lasm", tmp_path / "k.toml"
+    kernel.write_text(""".kernel k
+.param out, 8
+.shared_bytes 2048
+    S2R R0, SR_TID.X
+    MOV R2, c[0][out]
+    MOV R3, c[0][out+0x4]
+    IMAD.WIDE R2, R0, 0x4, R2
+    SHF.L.U32 R1, R0, 0x2, RZ
+    STS.32 [R1], R0
+    BAR.SYNC 0
+    LDS.32 R4, [R1]
+    STG.32 [R2], R4
+    EXIT
+.end
+""")
+    buffer = '[[argument]]\nname = "out"\nkind = "buffer"\ndtype = "u32"\nshape = [512]\ninit = "zeros"\n'
+    launch.write_text(f'kernel = "k"\ngrid = 4\nblock = 512\n{buffer}')
+    made = str(tmp_path / "k.loom")
+    call("asm", str(kernel), "-o", made)
+    found = call("multiplex", made, "--launch", str(launch), "--machine", "t4", "--regions", "as-is", "--json").json
+    refused = {(s["scheme"], s["merge"]): s["refused"] for s in found["schemes"]}
+    assert "more threads than a block of the machine can have" in refused["vtb", 4]
+    assert (refused["vtb", 2], refused["hw", None]) == (None, None)
