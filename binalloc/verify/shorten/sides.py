@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from binalloc.isa.instruction import Function, Module
 from binalloc.isa.interface.view import View, successors
-from binalloc.isa.kinds import Flow
+from binalloc.isa.kinds import CALLS, Flow
 from binalloc.isa.sets.table import set_of
+from binalloc.verify.depth import pushes
 from binalloc.verify.multiplex.kernels.pairing import INSERTED as INSERTED
 from binalloc.verify.multiplex.kernels.proof import Given, Proof
 from binalloc.verify.reading.code import FunctionCode, text
@@ -47,6 +48,14 @@ class Sides:
             new = isa.relink(new, isa.links(old))
         return isa.alike(new, old)
 
+    def require_no_deeper(self) -> None:
+        """Check that no branch takes more entries of the reconvergence stack than the original's. Up to one call deep
+        the stack suffices in any case (`depth.py`), and late exits have no calls behind them."""
+        for n, m in enumerate(self.label):
+            branches = m != INSERTED and self.old.views[m].control == self.new.views[n].control == Flow.BRANCH
+            if branches and pushes(self.new, n) > pushes(self.old, m):
+                self.fail("stack", "takes more entries of the reconvergence stack than the original", n, m)
+
 
 def ways(view: View) -> tuple[bool, bool]:
     """Return whether a word lets threads go on behind it, and whether it jumps within the kernel."""
@@ -77,4 +86,6 @@ class _Step(Proof):
             return
         sides = Sides(self.kernel, given.old, given.new, given.index, given.untouched)
         self.step(sides)
+        if any(instr.control in CALLS for fn in given.callees for instr in fn.instrs):
+            sides.require_no_deeper()
         self.findings.update(sides.findings)

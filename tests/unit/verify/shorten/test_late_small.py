@@ -281,3 +281,30 @@ kay:
     """
     assert not proof(original, made, LOOM).ok
     assert [error.kind for error in proof(original, made, PTX).errors] == ["reconvergence"]
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_no_more_entries_of_the_stack_are_taken_where_calls_are_deep(deep: bool) -> None:
+    """A jump in front of the place where lanes meet makes an entry of lanes that waited there in the original. Without
+    calls in calls there are always enough: 32 lanes part 31 times at most."""
+    functions = f""".end
+.func f
+    {"CALL g" if deep else "NOP"}
+    RET
+.end
+.func g
+    RET
+"""
+    original = text(numbered("@P0 BRA on, on\nIADD3 R8, R8, 0x1, RZ\non:\nCALL f\nLDS.32 R4, [R1]"))
+    made = text("""
+    12| @P0 BRA by, on
+    13| IADD3 R8, R8, 0x1, RZ
+    -| BRA on
+by:
+    -| BRA on
+on:
+    14| CALL f
+    15| LDS.32 R4, [R1]
+    """).replace("40|", "16|").replace("41|", "17|")
+    report = check_late_stores(program(original + functions), program(made + functions), "k")
+    assert [error.kind for error in report.errors] == ["stack"] * deep
