@@ -105,13 +105,21 @@ def multiplex_kernel(
 
 
 def recorded(tried: Tried, request: Request, source: bytes) -> Module:
-    """Return a version's module with a record of what it was made of and how. source: bytes of the input."""
+    """Return a version's module with a record of what it was made of and how, and with the size of its blocks as the
+    required one: for others there is no proof. source: bytes of the input."""
+    assert request.launch is not None
     version, wanted = tried.version, tried.wanted
     assert version is not None
     how: dict[str, object] = {MULTIPLEXED: wanted.scheme, "shorter_regions": wanted.shorter}
     if tried.built is not None and tried.built.merge is not None:
         how[MERGED] = tried.built.merge.record()
-    return replace(version.module, provenance=[*version.module.provenance, made_of(source, request) | how])
+    block = (request.launch if tried.built is None else tried.built.launch).block
+    functions = [
+        replace(fn, info=replace(fn.info, block=block)) if fn.name == request.kernel else fn
+        for fn in version.module.functions
+    ]
+    provenance = [*version.module.provenance, made_of(source, request) | how]
+    return replace(version.module, functions=functions, provenance=provenance)
 
 
 def _original(module: Module, request: Request) -> Version:

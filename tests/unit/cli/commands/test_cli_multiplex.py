@@ -66,6 +66,9 @@ def test_a_proven_version_is_written_and_runs(tmp_path: Path, regions: str) -> N
     assert run["cycles"] == scheme["cycles"]
     assert run["stats"]["shared_allocations"] > 0
     assert "BAR.ALLOC" in call("disasm", made).out
+    other = tmp_path / "fft.toml"
+    other.write_text(sample_file("fourierTransform.toml").read_text().replace("block = 64", "block = 128"))
+    assert "the block contradicts" in call("run", made, "--launch", str(other), "--size", "test").err
 
 
 @pytest.fixture(scope="module")
