@@ -239,7 +239,7 @@ def _reproduce(m: Making) -> list[str]:
 
 def _multiplex(m: Making) -> list[str]:
     out = ["multiplex", m.file("loom", "x.loom"), *m.launch(0.97), *m.machine(0.2), *m.output(0.3)]
-    out += m.maybe(0.6, "--scheme", m.rng.choice((*["vtb", "hw", "co-vtb", "co-hw"] * 3, STRINGS[0])))
+    out += m.maybe(0.6, "--scheme", m.rng.choice((*["vtb", "hw", "co-vtb", "co-hw", "auto"] * 3, STRINGS[0])))
     out += m.maybe(0.2, "--split", m.rng.choice(("tile=1", "tile=1/2", "x=0/0", "=", *STRINGS)))
     return out + m.maybe(0.3, "--merge", m.rng.choice(("2", "3", "8", "1", m.integer())))
 

@@ -143,6 +143,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
              str(sample_file("histogram.toml")), "--scheme", "co-hw", "--split", "counters=1/2"],
             ["multiplex", str(sample_file("slidingMD5.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
              str(sample_file("slidingMD5.toml")), "--share"],
+            ["multiplex", str(sample_file("reduction.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
+             str(sample_file("reduction.toml")), "--scheme", "auto", "--regions", "as-is", "--today"],
         ],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
         "import-ptx": [["import-ptx", str(t / "bounded.ptx"), "-o", str(t / "bounded.loom")],

@@ -60,6 +60,18 @@ class SchemeJson(TypedDict):
     unproven: NotRequired[Annotated[str | None, says("why it is not proven; null if it is")]]
 
 
+class ChosenVersionJson(TypedDict):
+    """This object is the fastest version that is proven and leaves the original's results."""
+
+    scheme: Annotated[
+        str, says("its scheme; `shorter` for shorter access regions alone; `original` where no version is faster")
+    ]
+    merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
+    over: Annotated[int | None, says("most blocks an SM beyond those of static memory; null for no limit")]
+    shorter_regions: Annotated[bool, says("whether access regions were made shorter")]
+    speedup: Annotated[float, says("its emulated speedup; 1 for the original")]
+
+
 class MultiplexedOriginalJson(TypedDict):
     """This object is the kernel as it is, in the fastest way to run it that was found."""
 
@@ -88,6 +100,7 @@ class MultiplexingJson(TypedDict):
         Annotated[SchemeJson, says("shorter access regions alone, without any scheme; left out if none were asked for")]
     ]
     schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
+    chosen: NotRequired[Annotated[ChosenVersionJson, says("the choice of `--scheme auto`; left out for other schemes")]]
     output: Annotated[str | None, says("file that the version was written to; null if none was written")]
 
 
