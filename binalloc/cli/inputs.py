@@ -58,12 +58,13 @@ def optional_launch(launch: str | None, size: str | None) -> Launch | None:
     return None
 
 
-def require_launch_fits(launch: Launch | None, module: Module, kernel: str) -> None:
-    """Raise an error if there is a launch and it does not fit the kernel."""
-    if launch is not None:
-        from binalloc.launch.file import check_against
+def fitting_launch(launch: Launch | None, module: Module, kernel: str) -> Launch | None:
+    """Return the launch, if there is one, as the kernel needs it. Raise an error if it does not fit."""
+    if launch is None:
+        return launch
+    from binalloc.launch.merged import fitting
 
-        check_against(launch, module.function(kernel).info, module.path)
+    return fitting(launch, module, kernel)
 
 
 def require_something_to_run(launch: str | None, emulate: bool | None) -> None:

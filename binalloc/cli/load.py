@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from binalloc.cli.files import decoded, read_file, shown
-from binalloc.cli.inputs import machine_from, machine_model, machine_of, require_launch_fits
+from binalloc.cli.inputs import machine_from, machine_model, machine_of
 from binalloc.cli.terminal import note
 from binalloc.errors import MalformedInput, UsageError
 
@@ -150,6 +150,7 @@ def subjects_of(
     the launches that `launch-skeleton` would suggest with blocks of `block`. Raise an error if any of them is bad, and
     if the launch does not fit a kernel.
     """
+    from binalloc.launch.merged import fitting
     from binalloc.pipeline.block import require_block
     from binalloc.pipeline.skeleton.make import suggested_launch
     from binalloc.pipeline.steps.kernels import find_kernel
@@ -163,7 +164,7 @@ def subjects_of(
     for kernel in names:
         require_block(block, module.function(kernel).info, launch, module.path)
         launches[kernel] = suggested_launch(module, kernel, model, block) if launch is None else launch
-        require_launch_fits(launches[kernel], module, kernel)
+        launches[kernel] = fitting(launches[kernel], module, kernel)
         if launch is None:
             note(f"{shown(file)}: {kernel} is launched as `binalloc launch-skeleton` suggests")
     return module, [Subject(shown(file), binary, kernel, launches[kernel], model) for kernel in names]

@@ -21,10 +21,10 @@ from binalloc.emulator.runs.session import Session
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import Module
 from binalloc.launch.arrays import array_on_device, bind_arrays, handled_launch, parsed, runtime_keys
-from binalloc.launch.dtypes import copied, name_of
 from binalloc.launch.file import check_against
 from binalloc.launch.handled import Entry, SurfaceArray, TextureArray
 from binalloc.launch.linked import Pointer, put_addresses, without_objects
+from binalloc.launch.numbers.dtypes import copied, name_of
 from binalloc.launch.types import Array
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from binalloc.launch.contents.schema import Filled, parse_init
-from binalloc.launch.dtypes import NUMBERS, POINTER_BYTES, kind_of
 from binalloc.launch.elements.cells import CellField, cells
 from binalloc.launch.elements.layout import MAX_AXES, Element, Struct, size_of
 from binalloc.launch.elements.tables import Types, require_apart, struct_types
+from binalloc.launch.numbers.dtypes import NUMBERS, POINTER_BYTES, kind_of
 from binalloc.launch.placing import Target
 from binalloc.launch.textures import (
     SURFACE_DTYPES,

@@ -16,7 +16,6 @@ import numpy as np
 
 from binalloc.errors import MalformedInput, UsageError
 from binalloc.isa.instruction import FunctionInfo
-from binalloc.launch.dtypes import DTYPE_NAMES, copied
 from binalloc.launch.handled import (
     Entry,
     SurfaceArray,
@@ -38,6 +37,7 @@ from binalloc.launch.linked import (
     take_back,
     without_objects,
 )
+from binalloc.launch.numbers.dtypes import DTYPE_NAMES, copied
 from binalloc.launch.scalars import is_scalar, scalar_entry, takes
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import HANDLE_BYTES, POINTER_BYTES, Array, Launch

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from binalloc.errors import UsageError
-from binalloc.launch.dtypes import POINTER, Array, kind_of, plain_bits, shown
 from binalloc.launch.elements.layout import Leaf, packed
+from binalloc.launch.numbers.dtypes import POINTER, Array, kind_of, plain_bits, shown
 from binalloc.launch.types import Argument, ArgumentKind, Compare, CompareMode, Launch
 
 Shown = int | float | complex | str  # a value as messages show it; a pointer is shown with its target

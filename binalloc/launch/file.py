@@ -38,9 +38,9 @@ from binalloc.errors import MalformedInput, UsageError
 from binalloc.files import instead_of_file
 from binalloc.isa.instruction import FunctionInfo
 from binalloc.launch.comparison import Difference, compare, compare_globals, variable_name
-from binalloc.launch.decimals import WrittenFloat
-from binalloc.launch.dtypes import BF16, Array, copied, rounded, shown
 from binalloc.launch.elements.layout import by_offset
+from binalloc.launch.numbers.decimals import WrittenFloat
+from binalloc.launch.numbers.dtypes import BF16, Array, copied, rounded, shown
 from binalloc.launch.schema import parse_launch
 from binalloc.launch.types import Argument, ArgumentKind, Compare, Init, Launch, Reference
 from binalloc.printable import quoted

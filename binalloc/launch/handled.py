@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from binalloc.errors import UsageError
-from binalloc.launch.dtypes import Array, name_of
 from binalloc.launch.linked import require_array
+from binalloc.launch.numbers.dtypes import Array, name_of
 from binalloc.launch.textures import level_shape
 from binalloc.launch.types import MOST_LEVELS, Launch
 

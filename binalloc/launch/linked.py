@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.errors import UsageError
-from binalloc.launch.dtypes import DTYPES, POINTER, POINTER_BYTES, Array
+from binalloc.launch.numbers.dtypes import DTYPES, POINTER, POINTER_BYTES, Array
 from binalloc.launch.scalars import KINDS
 from binalloc.printable import quoted
 

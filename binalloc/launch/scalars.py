@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.launch.dtypes import DTYPE_NAMES, DTYPES, POINTER_BYTES
+from binalloc.launch.numbers.dtypes import DTYPE_NAMES, DTYPES, POINTER_BYTES
 
 KINDS = "biufcV"  # NumPy's kinds of elements that are plain bits: numbers, truth values and structs
 _OF_FLOATS = {4: "f32", 8: "f64"}  # by bytes of a parameter: the type of a Python float that is passed for it

@@ -21,13 +21,13 @@ from binalloc.launch.contents.init import ContentSetting, contents
 from binalloc.launch.contents.init import Distribution as Distribution
 from binalloc.launch.contents.init import Init as Init
 from binalloc.launch.contents.init import InitKind as InitKind
-from binalloc.launch.dtypes import DTYPES as DTYPES
-from binalloc.launch.dtypes import POINTER_BYTES as POINTER_BYTES
-from binalloc.launch.dtypes import Array as Array
-from binalloc.launch.dtypes import Number, copied, rounded, shown
 from binalloc.launch.elements.cells import CellField as CellField
 from binalloc.launch.elements.cells import by_name, put
 from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
+from binalloc.launch.numbers.dtypes import DTYPES as DTYPES
+from binalloc.launch.numbers.dtypes import POINTER_BYTES as POINTER_BYTES
+from binalloc.launch.numbers.dtypes import Array as Array
+from binalloc.launch.numbers.dtypes import Number, copied, rounded, shown
 from binalloc.launch.placing import Target, place_buffers
 from binalloc.launch.sampling import AddressMode as AddressMode
 from binalloc.launch.sampling import TextureFilter as TextureFilter

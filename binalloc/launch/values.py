@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeGuard
 
 from binalloc.isa.interface.names import NAME, NAME_LIMIT
-from binalloc.launch.decimals import WrittenFloat, rounds_once
-from binalloc.launch.dtypes import BF16, DTYPES, PART, Number, kind_of
+from binalloc.launch.numbers.decimals import WrittenFloat, rounds_once
+from binalloc.launch.numbers.dtypes import BF16, DTYPES, PART, Number, kind_of
 from binalloc.printable import quoted
 from binalloc.toml_values import TomlPlace
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from binalloc.cli.inputs import (
+    fitting_launch,
     kernel_of,
     machine_from,
     machine_of,
     optional_launch,
-    require_launch_fits,
     require_machine,
 )
 from binalloc.cli.load import load_or_import
@@ -94,7 +94,7 @@ def compare(
     module, _ = load_or_import(file, machine, named)
     names = [found.name for found in module.kernels()] if named is None else []
     names = names or [find_kernel(module, named).name]
-    require_launch_fits(loaded, module, names[0])
+    loaded = fitting_launch(loaded, module, names[0])
     model = machine_of(module, names[0], machine, runs=False)
     with progress(as_json) as show:
         request = Request(machine=model, launch=loaded, profile=counted, progress=show, **wanted.fields())

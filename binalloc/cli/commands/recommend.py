@@ -10,12 +10,12 @@ import click
 
 from binalloc.cli.files import check_page, write_output
 from binalloc.cli.inputs import (
+    fitting_launch,
     kernel_of,
     machine_from,
     machine_model,
     machine_of,
     optional_launch,
-    require_launch_fits,
     require_machine,
     require_read_paper,
     require_something_to_run,
@@ -94,9 +94,9 @@ def recommend(
             with progress(as_json) as show:
                 module, _ = load_or_import(file, one, named)
                 name = find_kernel(module, named).name
-                require_launch_fits(loaded, module, name)
                 model = machine_of(module, name, one, runs=False)
-                asked = replace(request.with_options(machine=model), kernel=name, progress=show)
+                own = fitting_launch(loaded, module, name)
+                asked = replace(request.with_options(machine=model), kernel=name, progress=show, launch=own)
                 found = recommended(module, asked, certify)
         except Refused as error:
             if one is None or len(machines) == 1:

@@ -9,10 +9,10 @@ import click
 from binalloc.cli.commands.rewrite_program import refuse_for_program, rewrite_a_program
 from binalloc.cli.files import check_output, not_over, write_output
 from binalloc.cli.inputs import (
+    fitting_launch,
     kernel_of,
     machine_from,
     machine_of,
-    require_launch_fits,
     require_machine,
     require_something_to_run,
 )
@@ -66,7 +66,7 @@ def rewrite(source: GivenSource, output: str | None, as_json: bool, wanted: Give
     module, data = load_or_import(source.file, source.machine, named)
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=False)
-    require_launch_fits(loaded, module, name)
+    loaded = fitting_launch(loaded, module, name)
     emulate = loaded is not None if wanted.emulate is None else wanted.emulate
     with progress(as_json) as show:
         request = Request(

@@ -18,8 +18,8 @@ from binalloc.emulator.state.texture_layout import MAX_TEXTURES
 from binalloc.errors import LimitHit, UsageError
 from binalloc.isa.instruction import CONSTANTS_COPY, Module
 from binalloc.isa.runtime import GRID, OWN, WORKSPACE
-from binalloc.launch.dtypes import copied
 from binalloc.launch.file import variable_name
+from binalloc.launch.numbers.dtypes import copied
 from binalloc.launch.placing import BUFFER_ALIGN, BUFFER_GAP, place_buffers
 from binalloc.launch.textures import upper_levels
 from binalloc.launch.types import Argument, Launch

@@ -20,7 +20,7 @@ from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.run import Result, engine_of, find_function, registers_of, resources_of, run_device
 from binalloc.emulator.state.memories import Array
 from binalloc.isa.instruction import Function, Module
-from binalloc.launch.dtypes import copied
+from binalloc.launch.numbers.dtypes import copied
 from binalloc.launch.types import Launch
 
 Shape = tuple[str, int, int, str, int | None]

@@ -15,8 +15,8 @@ import numpy as np
 
 from binalloc.errors import MalformedInput
 from binalloc.launch.contents.npy import read_npy_stream
-from binalloc.launch.dtypes import Array, copied
 from binalloc.launch.elements.layout import Element, numpy_of, size_of
+from binalloc.launch.numbers.dtypes import Array, copied
 from binalloc.printable import quoted
 
 _UNDERSTOOD = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from binalloc.errors import MalformedInput, UsageError
-from binalloc.launch.dtypes import Array
+from binalloc.launch.numbers.dtypes import Array
 from binalloc.printable import quoted
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # by number of channels: Pillow's mode to convert to

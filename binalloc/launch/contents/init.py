@@ -15,9 +15,9 @@ import numpy as np
 from binalloc.errors import MalformedInput
 from binalloc.launch.contents.ranges import held
 from binalloc.launch.contents.read import InputFile, read_input
-from binalloc.launch.dtypes import BF16, PART, POINTER, Array, Number, kind_of, rounded
 from binalloc.launch.elements.cells import CellField, put
 from binalloc.launch.elements.layout import Element, Struct, numpy_of, size_of
+from binalloc.launch.numbers.dtypes import BF16, PART, POINTER, Array, Number, kind_of, rounded
 from binalloc.launch.placing import Target
 
 

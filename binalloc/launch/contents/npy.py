@@ -14,8 +14,8 @@ from typing import IO, Any
 import numpy as np
 
 from binalloc.errors import MalformedInput
-from binalloc.launch.dtypes import BF16, Array, copied, rounded
 from binalloc.launch.elements.layout import Element, Struct, numpy_of
+from binalloc.launch.numbers.dtypes import BF16, Array, copied, rounded
 from binalloc.printable import quoted
 
 _MAGIC = b"\x93NUMPY"  # the beginning of every .npy file

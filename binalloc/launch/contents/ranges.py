@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from binalloc.launch.dtypes import Array, plain_bits, rounded, shown
+from binalloc.launch.numbers.dtypes import Array, plain_bits, rounded, shown
 
 
 def ends(low: float, high: float, dtype: str) -> tuple[Array, Array]:

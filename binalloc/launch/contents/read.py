@@ -17,8 +17,8 @@ from binalloc.launch.contents.archives import read_npz, read_raw
 from binalloc.launch.contents.images import read_png
 from binalloc.launch.contents.npy import read_npy
 from binalloc.launch.contents.text import read_text
-from binalloc.launch.dtypes import Array
 from binalloc.launch.elements.layout import Element, Struct
+from binalloc.launch.numbers.dtypes import Array
 
 
 class FileFormat(StrEnum):

@@ -13,9 +13,9 @@ from typing import Any
 from binalloc.launch.contents.init import Distribution, Init, InitKind
 from binalloc.launch.contents.ranges import has_numbers
 from binalloc.launch.contents.read import FileFormat, InputFile
-from binalloc.launch.dtypes import PART, POINTER, POINTER_BYTES, Number, kind_of
 from binalloc.launch.elements.cells import a_pointer, a_target, cells
 from binalloc.launch.elements.layout import Element, Struct
+from binalloc.launch.numbers.dtypes import PART, POINTER, POINTER_BYTES, Number, kind_of
 from binalloc.launch.placing import Target
 from binalloc.launch.values import At, a_name, a_number, a_path, a_value
 from binalloc.printable import quoted

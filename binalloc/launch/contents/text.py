@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from binalloc.errors import MalformedInput
-from binalloc.launch.decimals import WrittenFloat
-from binalloc.launch.dtypes import Array, Number, kind_of, rounded
+from binalloc.launch.numbers.decimals import WrittenFloat
+from binalloc.launch.numbers.dtypes import Array, Number, kind_of, rounded
 from binalloc.launch.values import At, a_value
 from binalloc.printable import quoted
 

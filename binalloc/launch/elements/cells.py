@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from binalloc.launch.dtypes import DTYPES, POINTER, Array, Number, rounded
 from binalloc.launch.elements.layout import Element, Struct, size_of
+from binalloc.launch.numbers.dtypes import DTYPES, POINTER, Array, Number, rounded
 from binalloc.launch.placing import Target
 from binalloc.launch.values import At, a_name, a_value
 from binalloc.printable import quoted

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from binalloc.launch.dtypes import DTYPE_NAMES, DTYPES, Array, plain_bits
+from binalloc.launch.numbers.dtypes import DTYPE_NAMES, DTYPES, Array, plain_bits
 
 Element: TypeAlias = "str | Struct"  # the type of a buffer's elements: a dtype by its name, or a struct
 MAX_AXES = 32

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from binalloc.launch.dtypes import DTYPES, POINTER
 from binalloc.launch.elements.layout import MAX_AXES, Element, Member, Struct, align_of, size_of
+from binalloc.launch.numbers.dtypes import DTYPES, POINTER
 from binalloc.launch.values import At, a_name
 from binalloc.printable import quoted
 

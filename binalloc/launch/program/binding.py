@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from binalloc.errors import UsageError
 from binalloc.isa.instruction import FunctionInfo, Param
-from binalloc.launch.dtypes import PART, POINTER_BYTES, kind_of, rounded, shown
 from binalloc.launch.file import check_against
+from binalloc.launch.numbers.dtypes import PART, POINTER_BYTES, kind_of, rounded, shown
 from binalloc.launch.program.expressions import Expression, Number, Scope
 from binalloc.launch.program.types import Given, LaunchStep
 from binalloc.launch.schema import BLOCK_LIMITS, GRID_LIMITS, MAX_DYNAMIC_SHARED, MAX_THREADS_PER_BLOCK

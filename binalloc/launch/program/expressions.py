@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from binalloc.errors import BinallocError
-from binalloc.launch.decimals import WrittenFloat
-from binalloc.launch.dtypes import kind_of
 from binalloc.launch.elements.layout import Element
+from binalloc.launch.numbers.decimals import WrittenFloat
+from binalloc.launch.numbers.dtypes import kind_of
 from binalloc.launch.values import At
 from binalloc.printable import quoted
 

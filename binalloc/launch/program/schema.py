@@ -12,9 +12,9 @@ from typing import Any
 
 from binalloc.isa.interface.names import NAME
 from binalloc.launch.arguments import parse_arguments
-from binalloc.launch.dtypes import NUMBERS, POINTER, kind_of
 from binalloc.launch.elements.cells import POINTER_WORDS
 from binalloc.launch.elements.layout import size_of
+from binalloc.launch.numbers.dtypes import NUMBERS, POINTER, kind_of
 from binalloc.launch.program.expressions import (
     FUNCTIONS,
     AllowedNames,

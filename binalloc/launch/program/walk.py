@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from binalloc.errors import BinallocError, LimitHit, UsageError
-from binalloc.launch.dtypes import POINTER, rounded, shown
 from binalloc.launch.elements.layout import inside, size_of
+from binalloc.launch.numbers.dtypes import POINTER, rounded, shown
 from binalloc.launch.program.binding import converted
 from binalloc.launch.program.expressions import Expression, Number, Path, Scope
 from binalloc.launch.program.host import call_host, host_function

@@ -14,8 +14,8 @@ from binalloc.pipeline.multiplex.dividing import DividedVariable, divided_variab
 from binalloc.pipeline.request import Request
 
 if TYPE_CHECKING:
+    from binalloc.launch.merged import Merge
     from binalloc.launch.types import Launch
-    from binalloc.transform.multiplex.merge import Merge
     from binalloc.transform.multiplex.parts import Parts
     from binalloc.transform.multiplex.split import Split
     from binalloc.verify.report import CheckReport

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
+from binalloc.launch.merged import MERGED
 from binalloc.pipeline.multiplex.build import AS_THEY_RUN, CO_HW, CO_VTB, HW, VTB, Built, Wanted, build, checked
 from binalloc.pipeline.multiplex.fit import fastest
 from binalloc.pipeline.multiplex.share import region_share
@@ -21,7 +22,7 @@ from binalloc.pipeline.original import baseline, run_original
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.steps.measure import same_results
 from binalloc.pipeline.steps.proof import require_no_hazard, require_proof
-from binalloc.pipeline.steps.record import made_of
+from binalloc.pipeline.steps.record import MULTIPLEXED, made_of
 from binalloc.pipeline.steps.version import Version
 
 if TYPE_CHECKING:
@@ -119,9 +120,13 @@ def multiplex_kernel(
     return Multiplexing(original, tried, alone, region_share(module, request) if share else None)
 
 
-def recorded(version: Version, wanted: Wanted, request: Request, source: bytes) -> Module:
+def recorded(tried: Tried, request: Request, source: bytes) -> Module:
     """Return a version's module with a record of what it was made of and how. source: bytes of the input."""
-    how = {"multiplexed": wanted.scheme, "merge": wanted.merge, "shorter_regions": wanted.shorter}
+    version, wanted = tried.version, tried.wanted
+    assert version is not None
+    how: dict[str, object] = {MULTIPLEXED: wanted.scheme, "shorter_regions": wanted.shorter}
+    if tried.built is not None and tried.built.merge is not None:
+        how[MERGED] = tried.built.merge.record()
     return replace(version.module, provenance=[*version.module.provenance, made_of(source, request) | how])
 
 

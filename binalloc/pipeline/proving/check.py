@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from binalloc.pipeline.steps.kernels import find_kernel
+from binalloc.pipeline.steps.record import MULTIPLEXED
 from binalloc.printable import quoted
 from binalloc.version import IMPORTER
 
@@ -100,6 +101,10 @@ def _hint(old: Module, new: Module) -> str | None:
     if unmapped:
         text = f"{new.path or 'the rewritten binary'} carries no instruction map of {', '.join(unmapped)}, as "
         hints.append(text + "`binalloc rewrite` writes one: are the two arguments swapped (verify ORIGINAL REWRITTEN)?")
+    turned = sorted({str(r["kernel"]) for r in new.provenance if MULTIPLEXED in r and "kernel" in r})
+    if turned:
+        text = f"shared memory of {quoted(', '.join(turned))} is multiplexed: `multiplex` proves that, step by step, "
+        hints.append(text + "before it writes it")
     return ". ".join(hints) or None
 
 

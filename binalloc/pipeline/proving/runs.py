@@ -84,7 +84,8 @@ def compare_launches(
 ) -> ComparedRuns:
     """Run one launch with both binaries, and compare the results. Raises what `run_launch` raises."""
     from binalloc.emulator.runs.run import run_launch
-    from binalloc.launch.file import check_against, compare, compare_globals, variable_name
+    from binalloc.launch.file import compare, compare_globals, variable_name
+    from binalloc.launch.merged import fitting
     from binalloc.pipeline.steps.measure import run_progress
 
     machine = options.machine
@@ -93,18 +94,18 @@ def compare_launches(
         from binalloc.transform.schedule.schedule import schedule
 
         old = schedule(old, machine)
-    for module in (old, new):
-        check_against(launch, module.function(kernel).info, module.path)
+    launches = [fitting(launch, module, kernel) for module in (old, new)]
     results = []
-    for which, module in (("original", old), ("rewritten", new)):
+    for which, module, own in zip(("original", "rewritten"), (old, new), launches, strict=True):
         with running(f"the {which}"):
             notify = run_progress(f"{kernel}, {which}", progress)
-            results.append(run_launch(module, kernel, launch, replace(options, progress=notify)))
+            results.append(run_launch(module, kernel, own, replace(options, progress=notify)))
     before, after = results
     differences = compare(launch, before.buffers, after.buffers)
     differences += compare_globals(launch, before.globals, after.globals)
     data = before.buffers | {variable_name(name): values for name, values in before.globals.items()}
-    first = _first_store(old, new, kernel, launch, options, differences[0], data) if differences else None
+    traced = bool(differences) and launches == [launch, launch]
+    first = _first_store(old, new, kernel, launch, options, differences[0], data) if traced else None
     found = [str(d) for d in differences] + _printed(before.printed.differs(after.printed))
     return ComparedRuns(machine.name, options.scheduler, rescheduled, found, first, before.cycles, after.cycles)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from binalloc.emulator.host.figures.skew import skewed_cycles
 from binalloc.errors import Interrupted, LimitHit
-from binalloc.launch.file import check_against
+from binalloc.launch.merged import fitting
 from binalloc.pipeline.running.observed import Observation, observed
 from binalloc.pipeline.running.reference import AgainstReference, against_reference, require_reference
 from binalloc.pipeline.steps.kernels import find_kernel
@@ -94,7 +94,7 @@ def run_kernel(
 
     run = run_launch if runner is None else runner
     fn = find_kernel(module, launch.kernel if kernel is None else kernel)
-    check_against(launch, fn.info, module.path)
+    launch = fitting(launch, module, fn.name)
     if reference:
         require_reference(launch, launch.path)
     options = replace(options, progress=run_progress(fn.name, progress))

@@ -6,7 +6,7 @@ from typing import Any
 
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
-from binalloc.launch.dtypes import DTYPES
+from binalloc.launch.numbers.dtypes import DTYPES
 from binalloc.pipeline.skeleton.buffers import buffer_entry, texture_entry
 from binalloc.pipeline.skeleton.parameters.facts import POINTER, KernelFacts, Parameter, ParameterPiece
 from binalloc.pipeline.skeleton.parameters.numbers import Element

@@ -9,7 +9,7 @@ from typing import Any
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Fetch, Number
 from binalloc.isa.kinds import Access
-from binalloc.launch.dtypes import DTYPES, POINTER
+from binalloc.launch.numbers.dtypes import DTYPES, POINTER
 from binalloc.pipeline.skeleton.parameters.facts import ParameterPiece, PointerAccess
 from binalloc.pipeline.skeleton.parameters.numbers import Element
 from binalloc.pipeline.skeleton.parameters.values import ValueGraph

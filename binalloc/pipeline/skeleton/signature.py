@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from binalloc.launch.dtypes import POINTER
+from binalloc.launch.numbers.dtypes import POINTER
 from binalloc.names.demangle import demangle
 
 _PLAIN = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.interface.roles import Number
-from binalloc.launch.dtypes import BF16, DTYPES, kind_of
+from binalloc.launch.numbers.dtypes import BF16, DTYPES, kind_of
 from binalloc.pipeline.skeleton.parameters.values import CodePlace
 
 _FLOATS = {2: "f16", WORD: "f32", 2 * WORD: "f64"}  # by size in bytes

@@ -12,7 +12,8 @@ from binalloc.emulator.runs.options import RunOptions
 from binalloc.emulator.runs.warm import warm_up
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.files import write_module
-from binalloc.launch.file import check_against, load_launch
+from binalloc.launch.file import load_launch
+from binalloc.launch.merged import fitting
 from binalloc.launch.types import Launch
 from binalloc.models.machines.model import Machine
 from binalloc.pipeline.own_machine import own_machine
@@ -62,7 +63,7 @@ def sweep_kernel(
     """
     launch = launch if isinstance(launch, Launch) else load_launch(launch)
     kernel = find_kernel(module, launch.kernel)
-    check_against(launch, kernel.info)
+    launch = fitting(launch, module, kernel.name)
     binary, asked, how = write_module(module), list[Configuration](), RunOptions(**options)
     for one in [None] if machines is None else machines:
         machine = own_machine(module, kernel.name, one, runs=False)

@@ -16,8 +16,11 @@ from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
 from binalloc.analysis.shared.pieces import apart
 from binalloc.analysis.shared.regions import Region, access_regions
 from binalloc.isa.instruction import Module, Origin
-from binalloc.isa.kinds import CALLS, Flow
+from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of
+
+_ALONE = (Flow.NONE, Flow.BRANCH, Flow.EXIT)
+"""Control flow that has nothing to do with other threads."""
 
 
 def with_late_exits(module: Module, kernel: str, block: Three) -> Module:
@@ -68,15 +71,15 @@ def _exits(memory: SharedMemory, region: Region) -> list[tuple[int, int]]:
                 seen, at = cfg.views[word], cfg.block_of[word]
                 if seen.control != Flow.EXIT or seen.guard is None or at in parted or not cfg.reachable(word):
                     continue
-                if cfg.blocks[target].start == bound.word and ends.dominates(target, cfg.fall[at]):
-                    between = reached(cfg.succs, [cfg.fall[at]], target)
+                if ends.dominates(target, cfg.fall[at]):
+                    between = [*reached(cfg.succs, [cfg.fall[at]], target), target]
                     if not any(_waits(memory, BlockNumber(b)) for b in between):
                         found.append((word, bound.word))
     return found
 
 
 def _waits(memory: SharedMemory, block: BlockNumber) -> bool:
-    """Return whether lanes wait for others in a basic block, or exchange words with them."""
+    """Return whether lanes wait for others in a basic block, exchange words with them, or call."""
     cfg = memory.program.kernel.cfg
     views = cfg.views[cfg.blocks[block].start : cfg.blocks[block].end]
-    return any(seen.convergent or seen.control in CALLS for seen in views)
+    return any(seen.convergent or seen.control not in _ALONE for seen in views)

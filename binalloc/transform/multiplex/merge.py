@@ -10,51 +10,19 @@ grid along that axis comes as one more parameter.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from binalloc.analysis.program import ProgramAnalysis
-from binalloc.analysis.shared.memory import Three
 from binalloc.errors import Refused
 from binalloc.isa.instruction import FunctionInfo, Instr, Param
 from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.interface.view import ALWAYS, Guard
-from binalloc.launch.types import Argument, ArgumentKind, Launch
+from binalloc.launch.merged import GRID, Merge
 from binalloc.transform.multiplex.edit import Edit
 
-GRID = "original_grid"
-"""Name of the parameter with the original grid's extent along the axis of the merge."""
 _Z = 2  # the axis along which virtual blocks are stacked
 _GRID = 3  # what the interface adds to the axes of the grid
 _RECIPROCAL_BITS = 16  # with so many, quotients of a thread's index, below 1024, are exact
-
-
-@dataclass(frozen=True)
-class Merge:
-    """A merge says how blocks of the original become one."""
-
-    count: int  #: virtual blocks of a merged block
-    block: Three  #: threads of the original's block along x, y and z
-    axis: int  #: of the grid: 0, 1 or 2
-
-    @property
-    def threads(self) -> int:
-        """Return the threads of a virtual block."""
-        return self.block[0] * self.block[1] * self.block[2]
-
-    @property
-    def merged_block(self) -> Three:
-        x, y, z = self.block
-        return x, y, z * self.count
-
-    def launch(self, original: Launch) -> Launch:
-        """Return the merged kernel's launch that does what a launch of the original does."""
-        sides = list(original.grid)
-        whole = sides[self.axis]
-        sides[self.axis] = -(-whole // self.count)
-        x, y, z = sides
-        extra = Argument(GRID, ArgumentKind.SCALAR, "u32", value=whole)
-        arguments = (*original.arguments, extra)
-        return replace(original, grid=(x, y, z), block=self.merged_block, arguments=arguments)
 
 
 def require_mergeable(program: ProgramAnalysis, merge: Merge) -> None:

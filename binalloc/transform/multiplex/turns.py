@@ -28,11 +28,12 @@ from binalloc.analysis.shared.waiting import waiting_loops
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Module, Origin
 from binalloc.isa.interface.view import ALWAYS
+from binalloc.launch.merged import Merge
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.copies import Copies, copies_of
 from binalloc.transform.multiplex.edit import Edit, Line, in_place
 from binalloc.transform.multiplex.free import free_predicates, unused_register
-from binalloc.transform.multiplex.merge import Merge, Merging, require_mergeable
+from binalloc.transform.multiplex.merge import Merging, require_mergeable
 from binalloc.transform.multiplex.moving import require_known
 from binalloc.transform.multiplex.parts import with_private
 from binalloc.transform.multiplex.public import require_plain

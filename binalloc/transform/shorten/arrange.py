@@ -122,7 +122,8 @@ def _runs(items: Sequence[Item]) -> list[range]:
     """Return the runs of items between barriers and the like, and these by themselves."""
     runs, start = [], 0
     for k, item in enumerate(items):
-        if item.instr is not None and view(item.instr).convergent:
+        seen = view(item.instr) if item.instr is not None else None
+        if seen is not None and (seen.convergent or seen.control):
             runs += [range(start, k), range(k, k + 1)]
             start = k + 1
     return [*runs, range(start, len(items))]

@@ -14,7 +14,7 @@ import numpy as np
 
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.program import analyse
-from binalloc.analysis.ranges.value import Value
+from binalloc.analysis.ranges.value import WORDS, Value
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
 from binalloc.analysis.shared.pieces import plain_store
@@ -23,6 +23,7 @@ from binalloc.isa.instruction import Instr, Module, Origin
 from binalloc.isa.interface.places import REG
 from binalloc.isa.interface.view import Ref, View
 from binalloc.isa.kinds import Access, Flow, Space
+from binalloc.isa.source_facts import LOOM
 from binalloc.transform.multiplex.edit import Edit, Line, in_place
 from binalloc.transform.multiplex.free import unused_register
 
@@ -58,6 +59,7 @@ class _LateStores:
         self.memory, self.program = memory, memory.program
         self.function, self.isa = self.program.kernel, self.program.isa
         self.cfg = self.function.cfg
+        self.lanes = self.program.module.memory_model == LOOM  #: the order of a warp's accesses counts
         self.edit = Edit(self.function.fn)
         self.next = unused_register(self.program)  #: first register that nobody uses
         self.tree, self.ends = self.function.dominators(), self.function.post_dominators()
@@ -99,7 +101,15 @@ class _LateStores:
             words = range(self.cfg.blocks[between].start, self.cfg.blocks[between].end)
             if between == home or any(w in self.moved or self._stops(w) for w in words):
                 return False
-        return True
+        return not self.lanes or self._same_lanes(block, following)
+
+    def _same_lanes(self, block: BlockNumber, following: BlockNumber) -> bool:
+        """Return whether the lanes at the end of a basic block are those at the begin of one behind it: all that part
+        on the way have met again, and no others have come."""
+        between = reached(self.cfg.succs, self.cfg.succs[block], following)
+        points = {branch: point for branch, point in self.cfg.points.items() if self.cfg.reachable(branch)}
+        inside = {branch for branch in points if self.cfg.block_of[branch] in between | {block}}
+        return all((branch in inside) == (point in between | {following}) for branch, point in points.items())
 
     def _along(self, word: int, end: int) -> int:
         """Return the first word of a stretch that no store passes, or its end."""
@@ -207,4 +217,4 @@ class _LateStores:
 
 def _signed(word: int) -> int:
     """Return a word as a signed number."""
-    return word - (1 << 32) if word >> 31 & 1 else word
+    return word - WORDS if word >= WORDS // 2 else word

@@ -16,6 +16,7 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Function, Instr, Module, Origin
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of
+from binalloc.isa.sets.table import view as view_of
 from binalloc.transform.multiplex.edit import in_place, link_of
 
 MOST_WORDS = 8192
@@ -143,7 +144,7 @@ class _Unrolling:
         if instr.control != Flow.BRANCH:
             self._add(instr, end - 1)
             falls = int(cfg.fall[block])
-        elif len(ways) > 1:
+        elif len(ways) == len(cfg.succs[block]) and view_of(instr).guard is not None:
             self._add(instr, end - 1)
             self._link(copy, end - 1)
             falls = int(cfg.fall[block])

@@ -10,7 +10,7 @@ thread accesses shared or generic memory otherwise, has a barrier or fence, call
 
 What registers hold is followed as *sums*: a number plus unknowns times factors, modulo 2^32. Where ways meet, registers
 with the same difference on all of them still have it. The new kernel's own words copy registers, to such as the
-original never uses.
+original never uses. It does nothing alone for ever.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import View
 from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.isa.sets.table import set_of
+from binalloc.isa.source_facts import LOOM
+from binalloc.verify.multiplex.spread import RANGE
 from binalloc.verify.report import CheckReport
+from binalloc.verify.shorten.groups import Groups, joined
 from binalloc.verify.shorten.sides import INSERTED, Sides, proven, ways
+from binalloc.verify.stacks import MatchedWay, StacksDiffer, compare_all
 
-_WORDS = 1 << 32
 _VISITS = 64
 """Most visits of a pair of words for each word of the kernel. Chosen by hand: it bounds the time on hostile code."""
 
@@ -44,7 +47,8 @@ NOTHING: Total = ((), 0)
 
 def check_late_stores(original: Module, made: Module, kernel: str) -> CheckReport:
     """Prove that `made`'s kernel does what `original`'s does. Raises nothing."""
-    return proven(original, made, kernel, lambda sides: _Lockstep(sides).run())
+    lanes = original.memory_model == LOOM
+    return proven(original, made, kernel, lambda sides: _Lockstep(sides, lanes).run())
 
 
 @dataclass
@@ -53,12 +57,14 @@ class _State:
 
     pending: tuple[int, ...]  #: old words of stores that the new kernel still has to do
     sums: dict[Slot, Total]  #: what is known of registers and of the words of pending stores
+    groups: Groups  #: which lanes do pending stores
 
 
 class _Lockstep:
-    """The lockstep of two kernels."""
+    """The lockstep of two kernels. lanes: the order of a warp's accesses counts."""
 
-    def __init__(self, sides: Sides) -> None:
+    def __init__(self, sides: Sides, lanes: bool) -> None:
+        self.lanes = lanes
         self.sides, self.old, self.new, self.label = sides, sides.old, sides.new, sides.label
         self.states: dict[Pair, _State] = {}
         self.incoming: dict[Pair, dict[Pair, _State]] = {}  #: by pair, and where it comes from
@@ -69,9 +75,10 @@ class _Lockstep:
         self.met: dict[int, Pair] = {}  #: by unknown that was named where ways meet, the place
         self.alone: dict[Pair, Pair] = {}  #: steps of one kernel alone
         self.entered: set[Pair] = {(0, 0)}  #: pairs behind steps of both
+        self.after: dict[Pair, list[Pair]] = {}  #: by step of both
 
     def run(self) -> None:
-        self._come(_START, (0, 0), _State((), {}))
+        self._come(_START, (0, 0), _State((), {}, Groups()))
         visits = _VISITS * len(self.new)
         while self.work and not self.sides.findings:
             pair = heappop(self.work)
@@ -81,7 +88,7 @@ class _Lockstep:
                 self.sides.fail("limit", "the proof takes too long", *pair)
                 return
             state = self.states[pair]
-            self._step(pair, _State(state.pending, dict(state.sums)))
+            self._step(pair, _State(state.pending, dict(state.sums), state.groups))
         if not self.sides.findings:
             self._check_points()
 
@@ -111,16 +118,17 @@ class _Lockstep:
             return
         self._define(n, view, state)
         falls, jumps = ways(view)
-        if falls:
-            self.entered.add((n + 1, m + 1))
-            self._come(pair, (n + 1, m + 1), state)
-        if jumps:
-            new, old = self.new.fn.reconvergence(n), self.old.fn.reconvergence(m)
-            if (new is None) != (old is None):
-                self.sides.fail("reconvergence", "only one of the branches may diverge", n, m)
-            elif new is not None and old is not None:
-                self._point(new, old, n)
-            to = self.new.fn.target(n), self.old.fn.target(m)
+        new = self.new.fn.reconvergence(n) if jumps else None
+        point = self.old.fn.reconvergence(m) if jumps else None
+        if (new is None) != (point is None):
+            self.sides.fail("reconvergence", "only one of the branches may diverge", n, m)
+        elif new is not None and point is not None:
+            self._point(new, point, n)
+            if self.lanes and falls:
+                state.groups = state.groups.parted((new, point))
+        targets = [(n + 1, m + 1)] * falls + ([(self.new.fn.target(n), self.old.fn.target(m))] if jumps else [])
+        self.after[pair] = targets
+        for to in targets:
             self.entered.add(to)
             self._come(pair, to, state)
 
@@ -146,9 +154,13 @@ class _Lockstep:
         if m in state.pending:
             self.sides.fail("late", "a store is pending when the original does it again", n, m)
             return
+        groups = state.groups.wait(m)
+        if groups is None:
+            self.sides.fail("late", "a store waits where some lanes have met others in one kernel alone", n, m)
+            return
         base = NOTHING if memory.base is None else self._sum(memory.base.index, state)
-        state.pending = (*state.pending, m)
-        state.sums[m, "address"] = base[0], (base[1] + memory.offset) % _WORDS
+        state.pending, state.groups = (*state.pending, m), groups
+        state.sums[m, "address"] = base[0], (base[1] + memory.offset) % RANGE
         for k, register in enumerate(_data(view)):
             state.sums[m, k] = self._sum(register, state)
         self._go(pair, (n, m + 1), state)
@@ -162,12 +174,16 @@ class _Lockstep:
             self.sides.fail("late", "not the store that is due", n, store)
             return
         base = NOTHING if memory.base is None else self._sum(memory.base.index, state)
-        if (base[0], (base[1] + memory.offset) % _WORDS) != state.sums[store, "address"]:
+        if (base[0], (base[1] + memory.offset) % RANGE) != state.sums[store, "address"]:
             self.sides.fail("late", "a late store may go to another address", n, store)
         for k, register in enumerate(_data(view)):
             if self._sum(register, state) != state.sums[store, k]:
                 self.sides.fail("late", "a late store may store another word", n, store)
-        state.pending = state.pending[1:]
+        groups = state.groups.do(store)
+        if groups is None:
+            self.sides.fail("late", "lanes have parted that do a store together in the original", n, store)
+            return
+        state.pending, state.groups = state.pending[1:], groups
         state.sums = {slot: t for slot, t in state.sums.items() if not (isinstance(slot, tuple) and slot[0] == store)}
         self._go(pair, (n + 1, m), state)
 
@@ -228,8 +244,8 @@ class _Lockstep:
         for (unknowns, added), factor in parts:
             number += added * factor
             for unknown, times in unknowns:
-                factors[unknown] = (factors.get(unknown, 0) + times * factor) % _WORDS
-        return tuple(sorted((u, times) for u, times in factors.items() if times)), number % _WORDS
+                factors[unknown] = (factors.get(unknown, 0) + times * factor) % RANGE
+        return tuple(sorted((u, times) for u, times in factors.items() if times)), number % RANGE
 
     # -- ways
 
@@ -242,14 +258,41 @@ class _Lockstep:
         """Check that lanes meet where the original's do: what one kernel does alone is no matter."""
         if len(set(self.points.values())) != len(self.points):
             self.sides.fail("reconvergence", "two reconvergence points stand for one of the original", 0)
-        for first in sorted(self.entered):
-            passed, pair = [first], first
-            while (pair := self.alone.get(pair, _START)) not in passed and pair != _START:
-                passed.append(pair)
-            new, old = {n for n, _ in passed}, {m for _, m in passed}
-            for at, was in self.points.items():
-                if (at in new) != (was in old):
-                    self.sides.fail("reconvergence", "threads do not meet again where the original's do", at, was)
+            return
+        following = {to: self._alone(to) for to in sorted(self.entered)}
+        found: dict[Pair | None, list[MatchedWay[Pair]]] = {None: [following[0, 0]]}
+        for way in following.values():
+            found[way.target] = [following[at] for at in self.after.get(way.target, ())]
+        if self.sides.findings or all(
+            tuple(self.points[n] for n in way.new) == way.old for way in following.values()
+        ):
+            return
+        try:
+            compare_all(found, self._pushes)
+        except StacksDiffer as e:
+            self.sides.fail("reconvergence", e.message, *e.at)
+
+    def _alone(self, pair: Pair) -> MatchedWay[Pair]:
+        """Return the way from behind a step of both kernels to the next one."""
+        passed = [pair]
+        while (following := self.alone.get(pair, _START)) != _START:
+            if following in passed:
+                self.sides.fail("order", "does nothing of the original's for ever", *pair)
+                break
+            passed.append(following)
+            pair = following
+        new = [n for k, (n, _) in enumerate(passed) if k == 0 or n != passed[k - 1][0]]
+        old = [m for k, (_, m) in enumerate(passed) if k == 0 or m != passed[k - 1][1]]
+        was = set(self.points.values())
+        return MatchedWay(pair, tuple(n for n in new if n in self.points), tuple(m for m in old if m in was))
+
+    def _pushes(self, pair: Pair) -> Pair | None:
+        """Return the points where lanes that part at a pair of words meet again."""
+        n, m = pair
+        if self.new.views[n].control != Flow.BRANCH:
+            return None
+        new, old = self.new.fn.reconvergence(n), self.old.fn.reconvergence(m)
+        return None if new is None or old is None else (new, old)
 
     def _go(self, pair: Pair, to: Pair, state: _State) -> None:
         """Let one kernel go on alone."""
@@ -259,14 +302,19 @@ class _Lockstep:
     def _come(self, source: Pair, pair: Pair, state: _State) -> None:
         """Let a state come to a pair of words from another pair."""
         ways = self.incoming.setdefault(pair, {})
-        ways[source] = _State(state.pending, dict(state.sums))
+        groups = state.groups.come(*pair)
+        if groups is None:
+            self.sides.fail("late", "a store waits where lanes may meet that had parted before it", *pair)
+            return
+        ways[source] = _State(state.pending, dict(state.sums), groups)
         if any(way.pending != state.pending for way in ways.values()):
             self.sides.fail("late", "a store is pending on one way to a word, and not on another", *pair)
             return
+        groups = joined(way.groups for way in ways.values())
         sums = self._joined(pair, [way.sums for _, way in sorted(ways.items())])
         before = self.states.get(pair)
-        if before is None or before.sums != sums:
-            self.states[pair] = _State(state.pending, sums)
+        if before is None or (before.sums, before.groups) != (sums, groups):
+            self.states[pair] = _State(state.pending, sums, groups)
             if pair not in self.waiting:
                 self.waiting.add(pair)
                 heappush(self.work, pair)
@@ -287,13 +335,13 @@ class _Lockstep:
             if not any(again) and all(other == first for other in held):
                 found[slot] = first
                 continue
-            key = tuple((x[0], old, (x[1] - first[1]) % _WORDS) for x, old in zip(held, again, strict=True))
+            key = tuple((x[0], old, (x[1] - first[1]) % RANGE) for x, old in zip(held, again, strict=True))
             if key not in classes:
                 meeting = self._unknown("meet", pair, slot)
                 self.met[meeting[0][0][0]] = pair
                 classes[key] = meeting, first[1]
             (unknowns, _), there = classes[key]
-            found[slot] = unknowns, (first[1] - there) % _WORDS
+            found[slot] = unknowns, (first[1] - there) % RANGE
         return found
 
 

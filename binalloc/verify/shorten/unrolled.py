@@ -6,7 +6,7 @@
   this size. Whenever threads come to a loop, all leave it in the round that is claimed, and in no other.
 - *Lockstep*. Both kernels are followed word by word, as the instruction map proposes, with the rounds in which the
   original is. The new kernel has the same words. It may lack jumps, and branches that are decided by the round; it may
-  have more jumps.
+  have more jumps. Lanes that part meet again where the original's do, whatever the reconvergence stack (`stacks.py`).
 
 Kernels that the walk cannot follow to the end, such as ones with named barriers, are not proven.
 """
@@ -22,6 +22,8 @@ from binalloc.verify.multiplex.check import walked
 from binalloc.verify.multiplex.course import Course
 from binalloc.verify.report import CheckReport
 from binalloc.verify.shorten.sides import INSERTED, Sides, proven, ways
+from binalloc.verify.stacks import MatchedWay, StacksDiffer, compare_all
+from binalloc.verify.stacks import Pair as Points
 
 Rounds = tuple[tuple[int, int], ...]
 """By head of a loop that is written out, (head's word, round), in order of heads."""
@@ -111,13 +113,13 @@ class _Lockstep:
     def __init__(self, sides: Sides, loops: _Loops) -> None:
         self.sides, self.old, self.new, self.label, self.loops = sides, sides.old, sides.new, sides.label, loops
         self.most = 4 * (len(sides.new) + len(sides.old))
-        self.after: dict[Pair, list[tuple[Pair, set[int], set[int]]]] = {}
-        """By pair of words that both execute, the next ones, and the new and old words passed on the way."""
+        #: by pair of words that both execute the ways to the next ones; of None the way to the first
+        self.after: dict[Pair | None, list[MatchedWay[Pair]]] = {}
 
     def run(self) -> None:
         first = self._come(0, 0, -1, ())
-        work = [] if first is None else [first[0]]
-        branches = []
+        self.after[None] = [] if first is None else [first]
+        work = [way.target for way in self.after[None]]
         while work:
             pair = work.pop()
             if pair in self.after:
@@ -125,13 +127,10 @@ class _Lockstep:
             if len(self.after) > self.most:
                 self.sides.fail("limit", "the proof takes too long", pair[0], pair[1])
                 return
-            self.after[pair] = [step for n, m in self._ways(pair) if (step := self._come(n, m, *pair[1:])) is not None]
-            work += [to for to, _, _ in self.after[pair]]
-            if self.old.views[pair[1]].control == Flow.BRANCH:
-                branches.append(pair)
+            self.after[pair] = [way for n, m in self._ways(pair) if (way := self._come(n, m, *pair[1:])) is not None]
+            work += [way.target for way in self.after[pair]]
         if not self.sides.findings:
-            for pair in branches:
-                self._meet(pair)
+            self._meet()
 
     def _ways(self, pair: Pair) -> list[tuple[int, int]]:
         """Return where the kernels go behind a pair of words."""
@@ -140,24 +139,26 @@ class _Lockstep:
             self.sides.fail("order", "not the original's instruction", n, m)
             return []
         falls, jumps = ways(self.old.views[m])
+        if jumps and (self.new.fn.reconvergence(n) is None) != (self.old.fn.reconvergence(m) is None):
+            self.sides.fail("reconvergence", "only one of the branches may diverge", n, m)
         found = [(n + 1, m + 1)] * falls
         if jumps:
             found.append((self.new.fn.target(n), self.old.fn.target(m)))
         decided = self.loops.decided(m, rounds)
         return found if decided is None else [(to, at) for to, at in found if at == decided]
 
-    def _come(self, n: int, m: int, source: int, rounds: Rounds) -> tuple[Pair, set[int], set[int]] | None:
+    def _come(self, n: int, m: int, source: int, rounds: Rounds) -> MatchedWay[Pair] | None:
         """Follow both kernels to the next words that they have in common."""
-        new, old = set[int](), set[int]()
+        new, old = list[int](), list[int]()
         while 0 <= n < len(self.new) and self.label[n] == INSERTED and self.new.jump(n) and n not in new:
-            new.add(n)
+            new.append(n)
             n = self.new.fn.target(n)
         wanted = self.label[n] if 0 <= n < len(self.new) else INSERTED
         rounds = self.loops.rounds(source, rounds, m)
         seen = set[tuple[int, Rounds]]()
         while 0 <= m < len(self.old) and m != wanted and (m, rounds) not in seen:
             seen.add((m, rounds))
-            old.add(m)
+            old.append(m)
             to = self.old.fn.target(m) if _jump(self.old.views[m]) else self.loops.decided(m, rounds)
             if to is None:
                 break
@@ -166,28 +167,22 @@ class _Lockstep:
         if wanted == INSERTED or m != wanted:
             self.sides.fail("order", "comes to another word than the original", n, m)
             return None
-        return (n, m, rounds), new | {n}, old | {m}
+        return MatchedWay((n, m, rounds), (*new, n), (*old, m))
 
-    def _meet(self, pair: Pair) -> None:
-        """Check that lanes that part at a branch meet again where the original's do."""
+    def _meet(self) -> None:
+        """Check that lanes that part meet again where the original's do."""
+        try:
+            compare_all(self.after, self._pushes)
+        except StacksDiffer as e:
+            self.sides.fail("reconvergence", e.message, *e.at[:2])
+
+    def _pushes(self, pair: Pair) -> Points | None:
+        """Return the points where lanes that part at a pair of words meet again."""
         n, m, rounds = pair
+        if self.old.views[m].control != Flow.BRANCH or self.loops.decided(m, rounds) is not None:
+            return None
         new, old = self.new.fn.reconvergence(n), self.old.fn.reconvergence(m)
-        if (new is None) != (old is None):
-            self.sides.fail("reconvergence", "only one of the branches may diverge", n, m)
-        if new is None or old is None or self.loops.decided(m, rounds) is not None:
-            return
-        work, seen = [pair], set[Pair]()
-        while work:
-            at = work.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            for to, passed, was in self.after.get(at, ()):
-                if (new in passed) != (old in was):
-                    self.sides.fail("reconvergence", "threads do not meet again where the original's do", n, m)
-                    return
-                if new not in passed:
-                    work.append(to)
+        return None if new is None or old is None else (new, old)
 
 
 def _jump(view: View) -> bool:

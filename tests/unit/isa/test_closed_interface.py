@@ -57,7 +57,7 @@ SAME_STRING = {
     ("report/runs/annotate.py", "spill"): "a key of the page",
     ("pipeline/sweeping/tasks.py", "spill"): "a counter's name",
     ("report/runs/program.py", "x"): "between the sides of a grid",
-    ("transform/multiplex/merge.py", "u32"): "a type of launch files",
+    ("launch/merged.py", "u32"): "a type of launch files",
     ("pipeline/block.py", "x"): "between the sides of a block",
     **dict.fromkeys((("pipeline/bound.py", name) for name in ("FFMA", "DFMA", "IMAD", "MUFU")), "units, for readers"),
     ("pipeline/bound.py", "bar"): "a class of units",
@@ -69,7 +69,7 @@ SAME_STRING = {
     ("report/sweep.py", "cache"): "a key of the page",
     ("launch/textures.py", "u32"): "an element type",
     ("launch/sampling.py", "wrap"): "a texture's address mode",
-    ("launch/dtypes.py", "u32"): "an element type",
+    ("launch/numbers/dtypes.py", "u32"): "an element type",
     **dict.fromkeys(
         ((f"launch/contents/{name}.py", "rb") for name in ("archives", "images", "npy")), "a mode of open"
     ),

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from binalloc.launch.decimals import WrittenFloat, rounds_once
-from binalloc.launch.dtypes import DTYPES, rounded, shown
 from binalloc.launch.file import load_launch
+from binalloc.launch.numbers.decimals import WrittenFloat, rounds_once
+from binalloc.launch.numbers.dtypes import DTYPES, rounded, shown
 from binalloc.launch.program.file import load_program
 from binalloc.launch.program.types import SetStep
 from binalloc.launch.program.walk import ProgramWalk

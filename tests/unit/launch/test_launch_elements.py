@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from binalloc.errors import MalformedInput
 from binalloc.isa.instruction import FunctionInfo, Param
 from binalloc.launch.comparison import counted, in_order
-from binalloc.launch.dtypes import DTYPES, NUMBERS, rounded, shown
 from binalloc.launch.elements.layout import MAX_AXES, Struct, element_of, numpy_of
 from binalloc.launch.elements.tables import MAX_MEMBERS, MAX_NESTING
 from binalloc.launch.file import check_against, compare, parse_launch, reference_outputs
+from binalloc.launch.numbers.dtypes import DTYPES, NUMBERS, rounded, shown
 from binalloc.launch.types import Argument, ArgumentKind, Compare, CompareMode, Launch
 from tests.support.kits.launch.launch_files import buffer
 

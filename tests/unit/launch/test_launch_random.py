@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binalloc.errors import MalformedInput
-from binalloc.launch.dtypes import DTYPES, rounded, shown
 from binalloc.launch.file import parse_launch
+from binalloc.launch.numbers.dtypes import DTYPES, rounded, shown
 from tests.support.kits.launch.launch_files import buffer
 
 FLOATS = ("f16", "bf16", "f32", "f64", "c64", "c128")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binalloc.launch.dtypes import DTYPES
 from binalloc.launch.file import compare, parse_launch
+from binalloc.launch.numbers.dtypes import DTYPES
 from tests.support.kits.launch.launch_files import buffer
 
 NAN, INF = math.nan, math.inf

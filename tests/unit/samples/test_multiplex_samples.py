@@ -103,7 +103,8 @@ def test_access_regions_are_those_of_the_source(name: str) -> None:
     assert {b["arrival"] for b in found["barriers"]} == {"all"}
     spans = [(s["first"], s["last"]) for r in found["regions"] for s in r["spans"]]
     inside = sum(any(first <= b["index"] <= last for first, last in spans) for b in found["barriers"])
-    assert [(len(r["begins"]), len(r["ends"])) for r in found["regions"]] == [(1, 1)] * len(found["regions"])
+    ends = 6 if name == "matrixVector" else 1  # behind the loads of a whole tile, and on the ways from a partial one
+    assert [(len(r["begins"]), len(r["ends"])) for r in found["regions"]] == [(1, ends)] * len(found["regions"])
     assert (len(found["regions"]), inside) == REGIONS[name]
     regions = [a["region"] for a in found["accesses"]]
     assert set(regions) - {None} == set(range(len(found["regions"])))

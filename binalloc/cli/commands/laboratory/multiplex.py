@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
-from binalloc.cli.inputs import kernel_of, machine_fields, machine_of, require_launch_fits
+from binalloc.cli.inputs import fitting_launch, kernel_of, machine_fields, machine_of
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import integer, json_option, output_option
 from binalloc.cli.run_options import run_options
@@ -82,9 +82,9 @@ def multiplex(
     module, data = load_or_import(source.file, source.machine, named)
     name = find_kernel(module, named).name
     model = machine_of(module, name, source.machine, runs=True)
-    require_launch_fits(loaded, module, name)
+    launch = fitting_launch(loaded, module, name)
     with progress(as_json) as show:
-        request = Request(name, model, loaded, options=options, progress=show)
+        request = Request(name, model, launch, options=options, progress=show)
         done = multiplex_kernel(module, request, wanted, share)
     best = done.chosen(today) if scheme == AUTO else done.best
     found: MultiplexJson = {
@@ -111,7 +111,7 @@ def _written(request: Request, output: str | None, data: bytes, best: Tried | No
 
     if output is None or best is None or best.version is None:
         return None
-    write_output(output, write_module(recorded(best.version, best.wanted, request, data)))
+    write_output(output, write_module(recorded(best, request, data)))
     return output
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from binalloc.verify.multiplex.merged.virtual import Place, Turnings, VirtualBlock
 
-MOST_AHEAD = 32  # turnings by which one may be ahead of the other; chosen by hand, it bounds the time
+MOST_AHEAD = 30  # turnings by which one may be ahead of the other; chosen by hand, it bounds the time
 MOST_PAIRS = 100_000  # likewise
 
 

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.kits.cli import call, loom, refused
 from tests.support.paths import sample_file
-
-MERGED_LAUNCH = (
-    ("block = 64", "block = [64, 1, 2]"),
-    ("[sizes.test]\ngrid = 3", "[sizes.test]\ngrid = 2"),
-    ('[reference]\nfile = "fourierTransform_ref.py"\nfunction = "reference"',
-     '[[argument]]\nname = "original_grid"\nkind = "scalar"\ndtype = "u32"\nvalue = 3'),
-)  # fmt: skip
-"""What a launch of two merged blocks of fourierTransform has in place of the original's."""
 
 
 def arguments(name: str, machine: str = "gtx285") -> list[str]:
@@ -28,25 +21,44 @@ def test_fourier_transform_gains_where_shared_memory_limits_blocks() -> None:
     assert (found["kernel"], found["machine"], found["output"]) == ("FFT", "gtx285", None)
     assert (found["original"]["blocks_per_sm"], found["original"]["limits"]) == (1, ["shared"])
     schemes = found["schemes"]
-    assert [(s["scheme"], s["merge"]) for s in schemes] == [("vtb", 2), ("vtb", 4), ("hw", None)]
-    assert all(s["same_results"] for s in schemes)
+    kinds = [("vtb", 2), ("vtb", 4), ("hw", None)]
+    named = [(s["scheme"], s["merge"], s["shorter_regions"]) for s in schemes]
+    assert named == [(*kind, shorter) for shorter in (False, True) for kind in kinds]
+    assert all(s["same_results"] and s["proven"] for s in (*schemes, found["shorter"]))
     assert all(s["regions"] == 4 for s in schemes)
-    assert [s["shared_bytes"] for s in schemes] == [8736, 8736, 48]
-    assert [s["proven"] for s in schemes] == [True, True, True]
+    assert [s["shared_bytes"] for s in schemes] == [8736, 8736, 48] * 2
     assert 1 < schemes[0]["speedup"] < schemes[1]["speedup"] < schemes[2]["speedup"]
+
+
+def test_shorter_regions_alone_are_reported_apart() -> None:
+    found = call(*arguments("convolution"), "--scheme", "vtb", "--merge", "4", "--regions", "shorter", "--json").json
+    (scheme,), alone = found["schemes"], found["shorter"]
+    assert (alone["scheme"], alone["merge"], alone["over"]) == ("shorter", None, None)
+    assert alone["proven"]
+    assert alone["same_results"]
+    assert alone["speedup"] < 1.1 < 1.5 < scheme["speedup"]
+    assert "shorter" not in call(*arguments("convolution"), "--scheme", "hw", "--regions", "as-is", "--json").json
 
 
 def test_the_report_begins_with_its_answer() -> None:
     out = call(*arguments("fourierTransform"), "--scheme", "hw", "--over", "1").out
-    assert out.startswith("FFT: hw with 1 more is 1.")
-    assert "The original has 1 block per SM, limited by shared: " in out
+    assert out.startswith("FFT: hw with 1 more")
+    assert "has 1 block per SM, limited by shared: " in out
     assert "vtb" not in out
     assert out.endswith("No file was written (-o FILE).\n")
 
 
-def test_a_proven_version_is_written_and_runs(tmp_path: Path) -> None:
+def test_the_original_has_the_same_chances() -> None:
+    """Speedups are over the fastest of the input, another order of it, and other numbers of registers."""
+    out = call(*arguments("scalarProducts"), "--scheme", "hw", "--regions", "as-is").out
+    assert "The original (the original, in another order) has " in out
+
+
+@pytest.mark.parametrize("regions", ["as-is", "shorter"])
+def test_a_proven_version_is_written_and_runs(tmp_path: Path, regions: str) -> None:
     made = str(tmp_path / "fft.loom")
-    found = call(*arguments("fourierTransform"), "--scheme", "hw", "-o", made, "--json").json
+    options = ("--scheme", "hw", "--regions", regions)
+    found = call(*arguments("fourierTransform"), *options, "-o", made, "--json").json
     assert found["output"] == made
     (scheme,) = found["schemes"]
     launch = str(sample_file("fourierTransform.toml"))
@@ -56,18 +68,71 @@ def test_a_proven_version_is_written_and_runs(tmp_path: Path) -> None:
     assert "BAR.ALLOC" in call("disasm", made).out
 
 
-def test_a_proven_version_of_merged_blocks_is_written_and_runs(tmp_path: Path) -> None:
-    made, launch = str(tmp_path / "fft.loom"), tmp_path / "fft.toml"
-    scheme = ("--scheme", "vtb", "--merge", "2")
-    found = call(*arguments("fourierTransform"), *scheme, "-o", made, "--json").json
+@pytest.fixture(scope="module")
+def merged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
+    """A written binary of merged blocks, and what the command printed."""
+    made = str(tmp_path_factory.mktemp("merged") / "fft.loom")
+    return made, call(*arguments("fourierTransform"), "--scheme", "vtb", "--merge", "2", "-o", made, "--json").json
+
+
+LAUNCH = ("--launch", str(sample_file("fourierTransform.toml")), "--size", "test")
+
+
+def test_the_faster_of_two_proven_versions_is_written_and_runs_with_the_originals_launch(
+    merged: tuple[str, Any],
+) -> None:
+    made, found = merged
     assert found["output"] == made
-    text = sample_file("fourierTransform.toml").read_text()
-    for before, after in MERGED_LAUNCH:
-        assert before in text
-        text = text.replace(before, after)
-    launch.write_text(text)
-    run = call("run", made, "--launch", str(launch), "--size", "test", "--check", "--race", "--json").json
-    assert run["cycles"] == found["schemes"][0]["cycles"]
+    run = call("run", made, *LAUNCH, "--check", "--race", "--reference", "--json").json
+    assert run["cycles"] == min(s["cycles"] for s in found["schemes"])
+    assert run["reference"] == "same"
+
+
+def test_merged_blocks_are_compared_with_the_originals(merged: tuple[str, Any]) -> None:
+    """`verify` runs both; its symbolic checker does not know merged blocks."""
+    answer = call("verify", str(sample_file("fourierTransform.ptx")), merged[0], *LAUNCH, "--machine", "gtx285")
+    assert answer.code == 1
+    assert "symbolic check FAILED" in answer.out
+    assert "shared memory of 'FFT' is multiplexed: `multiplex` proves that, step by step, before" in answer.out
+    assert "emulated results same" in answer.out
+
+
+def test_other_commands_adapt_the_launch(merged: tuple[str, Any]) -> None:
+    assert call("recommend", merged[0], *LAUNCH, "--machine", "gtx285", "--policy", "model").code == 0
+    assert call("rewrite", merged[0], *LAUNCH, "--machine", "gtx285", "--registers", "40").code == 0
+
+
+@pytest.mark.parametrize(("record", "message"), [
+    ({"count": 2}, "the record does not say how blocks were merged; found {'count': 2}"),
+    ({"count": 2, "block": [64, 1, 1], "axis": 3}, "the record does not say how blocks were merged"),
+    ({"count": 200, "block": [64, 1, 1], "axis": 0}, "the record does not say how blocks were merged"),
+    ("two", "the record does not say how blocks were merged; found two"),
+])  # fmt: skip
+def test_a_record_that_contradicts_is_refused(
+    merged: tuple[str, Any], tmp_path: Path, record: object, message: str
+) -> None:
+    from binalloc.isa.sets.files import load, write_module
+
+    module = load(merged[0])
+    module.provenance = [*module.provenance, {"kernel": "FFT", "merged": record}]
+    made = tmp_path / "wrong.loom"
+    made.write_bytes(write_module(module))
+    assert message in refused(3, "run", str(made), *LAUNCH)
+
+
+def test_a_record_without_the_parameter_is_refused(tmp_path: Path) -> None:
+    from binalloc.isa.sets.files import load, write_module
+
+    given = str(tmp_path / "given.loom")
+    call("import-ptx", str(sample_file("fourierTransform.ptx")), "-o", given, "--machine", "gtx285")
+    module = load(given)
+    how = {"count": 2, "block": [64, 1, 1], "axis": 0}
+    module.provenance = [*module.provenance, {"kernel": "FFT", "merged": how}]
+    made = tmp_path / "wrong.loom"
+    made.write_bytes(write_module(module))
+    said = refused(3, "run", str(made), *LAUNCH)
+    assert "the record says that blocks were merged, but the kernel lacks a parameter" in said
+    assert "expected original_grid, 4 bytes, as the last one" in said
 
 
 @pytest.mark.parametrize("scheme", [("hw",), ("vtb", "--merge", "2")])
@@ -76,7 +141,7 @@ def test_without_a_proof_nothing_is_written(
 ) -> None:
     from binalloc.pipeline.multiplex import multiplexing
 
-    monkeypatch.setattr(multiplexing, "_prove", lambda *_: "something")
+    monkeypatch.setattr(multiplexing, "unproven_step", lambda *_: "something")
     made = tmp_path / "fft.loom"
     answer = call(*arguments("fourierTransform"), "--scheme", *scheme, "-o", str(made))
     assert answer.code == 1
@@ -84,6 +149,20 @@ def test_without_a_proof_nothing_is_written(
     assert ": something\n" in answer.out
     assert "without a proof, and the same results, nothing is written" in answer.err
     assert not made.exists()
+
+
+def test_a_kernel_whose_regions_cannot_be_shorter_is_multiplexed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from binalloc.errors import Refused
+    from binalloc.pipeline.multiplex import multiplexing
+
+    def refuse(*_: object) -> None:
+        raise Refused("too many registers", found="many", expected="few")
+
+    monkeypatch.setattr(multiplexing, "shorter_regions", refuse)
+    out = call(*arguments("fourierTransform"), "--scheme", "hw").out
+    assert out.startswith("FFT: hw is ")
+    assert "No shorter regions alone: too many registers; found many; expected few\n" in out
+    assert "No hw, shorter regions: too many registers; found many; expected few\n" in out
 
 
 def test_shared_memory_is_in_use_for_a_part_of_a_blocks_life() -> None:
@@ -102,7 +181,7 @@ def test_what_does_not_fit_is_said() -> None:
 
 def test_marching_cubes_has_a_private_part_of_16_rows(tmp_path: Path) -> None:
     made = str(tmp_path / "mc.loom")
-    options = ("--scheme", "co-hw", "--split", "vertices=16")
+    options = ("--scheme", "co-hw", "--split", "vertices=16", "--regions", "as-is")
     found = call(*arguments("marchingCubes"), *options, "-o", made, "--json").json
     (scheme,) = found["schemes"]
     assert (scheme["scheme"], scheme["merge"], scheme["regions"]) == ("co-hw", None, 1)
@@ -115,7 +194,7 @@ def test_marching_cubes_has_a_private_part_of_16_rows(tmp_path: Path) -> None:
 
 
 def test_merged_blocks_have_private_copies() -> None:
-    options = ("--scheme", "co-vtb", "--split", "counters=31/32")
+    options = ("--scheme", "co-vtb", "--split", "counters=31/32", "--regions", "as-is")
     found = call(*arguments("histogram"), *options, "--json").json
     (scheme,) = found["schemes"]
     assert (scheme["merge"], scheme["private_bytes"], scheme["public_bytes"]) == (2, 7936, 256)
@@ -129,14 +208,15 @@ def test_merged_blocks_have_private_copies() -> None:
 
 
 def test_the_best_cut_is_chosen() -> None:
-    (scheme,) = call(*arguments("histogram"), "--scheme", "co-vtb", "--json").json["schemes"]
+    (scheme,) = call(*arguments("histogram"), "--scheme", "co-vtb", "--regions", "as-is", "--json").json["schemes"]
     assert (scheme["shared_bytes"], scheme["same_results"]) == (16_384, True)
-    (scheme,) = call(*arguments("slidingMD5"), "--scheme", "co-hw", "--json").json["schemes"]
+    (scheme,) = call(*arguments("slidingMD5"), "--scheme", "co-hw", "--regions", "as-is", "--json").json["schemes"]
     assert "no part of shared memory can be private" in scheme["refused"]
 
 
 @pytest.mark.parametrize(("options", "message"), [
     (["--merge", "1"], "--merge"),
+    (["--regions", "long"], "--regions"),
     (["--merge", "9"], "--merge"),
     (["--scheme", "other"], "--scheme"),
     (["--scheme", "vtb", "-o", "x.loom"], "one version alone is written"),

@@ -18,8 +18,8 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.pipeline.request import Request
 from binalloc.pipeline.multiplex.shorter import shorter_regions
+from binalloc.pipeline.request import Request
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.transform.shorten.shorten import Step, shortened
 from binalloc.transform.shorten.unroll import written_out

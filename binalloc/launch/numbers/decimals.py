@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-from binalloc.launch.dtypes import BF16
+from binalloc.launch.numbers.dtypes import BF16
 
 _DIGITS = {"f16": 11, BF16: 8, "f32": 24}  # binary digits of the types that are narrower than Python's floats
 
