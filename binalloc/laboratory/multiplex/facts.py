@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
-from binalloc.laboratory.multiplex.gains import gain, kinds_of
+from binalloc.laboratory.multiplex.gains import gain, gain_as_is, kinds_of
 from binalloc.laboratory.multiplex.orders import judged_orders
 from binalloc.laboratory.multiplex.paper import AVERAGES, LARGEST, PIPE, SHARE
 from binalloc.laboratory.multiplex.run import MultiplexedCase
@@ -64,6 +64,7 @@ def kernel_json(case: MultiplexedCase) -> MultiplexedKernelJson:
         "shared_bytes": found.get("shared_bytes"),
         "stalls": found.get("stalls", {}),
         "region_share": found.get("region_share"),
+        "shorter_region_share": found.get("shorter_region_share"),
         "shorter": None if alone is None else alone["speedup"],
         "free": None if free is None else free["speedup"],
         "free_blocks": None if free is None else free["blocks"],
@@ -73,10 +74,10 @@ def kernel_json(case: MultiplexedCase) -> MultiplexedKernelJson:
 
 
 def _of_machine(name: str, kernels: Sequence[MultiplexedKernelJson]) -> MultiplexedMachineJson:
-    shares = [share for k in kernels if (share := k["region_share"])]
     return {
         "machine": name,
-        "region_share": round(geometric_mean(shares), 4) if shares else None,
+        "region_share": _rounded_mean([share for k in kernels if (share := k["region_share"])]),
+        "shorter_region_share": _rounded_mean([share for k in kernels if (share := k["shorter_region_share"])]),
         "paper_region_share": SHARE,
         "means": [_mean(name, kind, kernels) for kind in kinds_of(name)],
     }
@@ -88,10 +89,16 @@ def _mean(machine: str, kind: str, kernels: Sequence[MultiplexedKernelJson]) -> 
     largest = max(found, default=None)
     return {
         "name": kind,
-        "here": round(geometric_mean([value for value, _ in found]), 4) if found else None,
+        "here": _rounded_mean([value for value, _ in found]),
+        "as_is": _rounded_mean([value for k in kernels if (value := gain_as_is(k, kind)) is not None]),
         "kernels": len(found),
         "paper": AVERAGES.get(machine, {}).get(kind),
         "largest": None if largest is None else largest[0],
         "largest_kernel": None if largest is None else largest[1],
         "paper_largest": LARGEST.get(machine, {}).get(kind),
     }
+
+
+def _rounded_mean(values: Sequence[float]) -> float | None:
+    """Return the geometric mean; None of nothing."""
+    return round(geometric_mean(values), 4) if values else None

@@ -27,9 +27,12 @@ def kinds_of(machine: str) -> tuple[str, ...]:
     return _SIMULATED if machine == SIMULATED else _ON_CARDS
 
 
-def version_of(kernel: MultiplexedKernelJson, kind: str) -> ReproducedVersionJson | None:
-    """Return the fastest version of a kind of schemes; None if there is none."""
+def version_of(kernel: MultiplexedKernelJson, kind: str, as_is: bool = False) -> ReproducedVersionJson | None:
+    """Return the fastest version of a kind of schemes; None if there is none. as_is: with access regions as they
+    are."""
     those = [v for v in kernel["schemes"] if v["speedup"] is not None and v["same_results"]]
+    if as_is:
+        those = [v for v in those if not v["shorter_regions"]]
     if kind in MORE:
         those = [v for v in those if v["scheme"] == HW and v["over"] == MORE[kind]]
     else:
@@ -49,4 +52,10 @@ def gain(kernel: MultiplexedKernelJson, kind: str) -> float | None:
     if kind == ANY:
         return None if auto is None else auto["any"]["speedup"]
     found = version_of(kernel, kind)
+    return None if found is None else found["speedup"]
+
+
+def gain_as_is(kernel: MultiplexedKernelJson, kind: str) -> float | None:
+    """Return the speedup of a kind of schemes with access regions as they are; None if there is no such version."""
+    found = None if kind in (SHORTER, FREE, TODAY, ANY) else version_of(kernel, kind, as_is=True)
     return None if found is None else found["speedup"]

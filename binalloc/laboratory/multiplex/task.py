@@ -21,6 +21,7 @@ from binalloc.pipeline.multiplex.build import AS_THEY_RUN, CO_HW, CO_VTB, HW, VT
 from binalloc.pipeline.multiplex.free import without_limit
 from binalloc.pipeline.multiplex.multiplexing import Multiplexing, Tried, multiplex_kernel
 from binalloc.pipeline.multiplex.share import region_share
+from binalloc.pipeline.multiplex.shorter import shorter_regions
 from binalloc.pipeline.request import Preparations, Request
 from binalloc.pipeline.steps.measure import same_results
 from binalloc.pipeline.steps.version import Version
@@ -91,7 +92,8 @@ def _figures(module: Module, request: Request, found: Multiplexing) -> Outcome:
         "limits": list(original.limiters),
         "shared_bytes": original.shared_bytes,
         "stalls": _stalls(original, request),
-        "region_share": _share(module, replace(request, prepared=Preparations())),
+        "region_share": _share(module, request),
+        "shorter_region_share": _shorter_share(module, request),
         "shorter": None if alone is None else _version(found, alone, request),
         "schemes": [_version(found, tried, request) for tried in found.tried],
         "auto": {name: chosen_json(found, found.chosen(name == "today")) for name in ("today", "any")},
@@ -107,7 +109,15 @@ def _figures(module: Module, request: Request, found: Multiplexing) -> Outcome:
 def _share(module: Module, request: Request) -> float | None:
     """Return the share of a block's life in access regions; None if it cannot be measured."""
     try:
-        return round(region_share(module, request), 4)
+        return round(region_share(module, replace(request, prepared=Preparations())), 4)
+    except Refused:
+        return None
+
+
+def _shorter_share(module: Module, request: Request) -> float | None:
+    """Return the same of a kernel whose access regions were made shorter."""
+    try:
+        return _share(shorter_regions(module, replace(request, prepared=Preparations())).module, request)
     except Refused:
         return None
 

@@ -24,7 +24,9 @@ _LEGEND = """\
 A cell has the emulated speedup over the original, and the blocks that an SM holds at once: of the best version, with
 access regions as they are, or made shorter (s). The original is the kernel in the fastest way that was found to run it,
 at the number of blocks that suits it best.
+in use: part of a block's life in access regions as they are, and made shorter; the paper's is over its ten kernels.
 *: without a proof. any: the fastest version with a proof, or the original; today: without instructions that no GPU has.
+as is: the mean with access regions as they are alone. of N: so many kernels have such a version.
 free: the original's code as if blocks needed no shared memory of the SM. -: no such version.
 Collaborative schemes (co-) are made of MC, STO and HG alone, as in the paper. There is no version of vtb-pipe.
 On gtx285-gpgpusim only versions that get memory as they run are made. K: blocks that static memory allows.
@@ -69,14 +71,16 @@ def _answer(found: MultiplexReproductionJson) -> str:
 def _machine(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson]) -> str:
     """Return the table of a machine, and sentences on it."""
     kinds = [kind for kind in kinds_of(machine["machine"]) if kind != PIPE]
-    head = ["kernel", "blocks", "bytes", "in use", *kinds]
+    head = ["kernel", "blocks", "bytes", "in use", "if shorter", *kinds]
     rows: list[list[object]] = [_row(k, kinds) for k in kernels if k["status"] == "ok"]
     means = {m["name"]: m for m in machine["means"]}
-    rows.append(["mean", None, None, _percent(machine["region_share"]), *(means[kind]["here"] for kind in kinds)])
-    rows.append(["the paper's", None, None, _percent(machine["paper_region_share"]),
-                 *(_two(means[kind]["paper"]) for kind in kinds)])  # fmt: skip
-    rows.append(["largest", None, None, None, *(means[kind]["largest"] for kind in kinds)])
-    rows.append(["the paper's", None, None, None, *(_two(means[kind]["paper_largest"]) for kind in kinds)])
+    share, shorter = _percent(machine["region_share"]), _percent(machine["shorter_region_share"])
+    paper = _percent(machine["paper_region_share"])
+    rows.append(["mean", None, None, share, shorter, *(_mean(means[kind], kernels) for kind in kinds)])
+    rows.append(["as is", None, None, share, None, *(means[kind]["as_is"] for kind in kinds)])
+    rows.append(["the paper's", None, None, paper, None, *(_two(means[kind]["paper"]) for kind in kinds)])
+    rows.append(["largest", None, None, None, None, *(means[kind]["largest"] for kind in kinds)])
+    rows.append(["the paper's", None, None, None, None, *(_two(means[kind]["paper_largest"]) for kind in kinds)])
     out = f"{machine['machine']}\n\n" + table(head, rows)
     for k in kernels:
         if k["status"] != "ok":
@@ -87,9 +91,16 @@ def _machine(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJso
 
 
 def _row(kernel: MultiplexedKernelJson, kinds: list[str]) -> list[object]:
-    share = _percent(kernel["region_share"])
-    head = [kernel["kernel"], kernel["original_blocks"], kernel["shared_bytes"], share]
+    shares = [_percent(kernel["region_share"]), _percent(kernel["shorter_region_share"])]
+    head = [kernel["kernel"], kernel["original_blocks"], kernel["shared_bytes"], *shares]
     return [*head, *(_cell(kernel, kind) for kind in kinds)]
+
+
+def _mean(mean: MeanGainJson, kernels: list[MultiplexedKernelJson]) -> str | None:
+    """Return a mean, with the number of its kernels if some have no such version."""
+    if mean["here"] is None:
+        return None
+    return f"{mean['here']:.3f}" + ("" if mean["kernels"] == len(kernels) else f" of {mean['kernels']}")
 
 
 def _cell(kernel: MultiplexedKernelJson, kind: str) -> str | None:
@@ -126,15 +137,15 @@ def _worse(kernels: list[MultiplexedKernelJson]) -> str:
 
 
 def _refused(kernels: list[MultiplexedKernelJson]) -> str:
-    """Return a line for each version that could not be made, or left other results."""
-    out = ""
+    """Return a line for versions that could not be made, by the reason, and for each that left other results."""
+    out, reasons = "", dict[tuple[str, str], list[str]]()
     for k in kernels:
         for v in k["schemes"]:
             if v["speedup"] is None:
-                out += f"No {_named(v)} of {k['kernel']}: {v['reason']}\n"
+                reasons.setdefault((k["kernel"], v["reason"]), []).append(_named(v))
             elif v["same_results"] is False:
                 out += f"{_named(v)} of {k['kernel']} left OTHER RESULTS.\n"
-    return out
+    return out + "".join(f"No {', '.join(those)} of {name}: {why}\n" for (name, why), those in reasons.items())
 
 
 def _named(version: ReproducedVersionJson) -> str:

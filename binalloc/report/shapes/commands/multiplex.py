@@ -182,6 +182,9 @@ class MultiplexedKernelJson(TypedDict):
     region_share: Annotated[
         float | None, says("share of a block's life in access regions, averaged over blocks; null if there is none")
     ]
+    shorter_region_share: Annotated[
+        float | None, says("the same with access regions that were made shorter; null if they cannot be made")
+    ]
     shorter: Annotated[
         float | None,
         says(
@@ -213,7 +216,14 @@ class MeanGainJson(TypedDict):
         ),
     ]
     here: Annotated[float | None, says("geometric mean of emulated speedups; null if there is no such version")]
-    kernels: Annotated[int, says("benchmarks over which the mean is: those that have such a version")]
+    as_is: Annotated[
+        float | None,
+        says(
+            "the same with access regions as they are alone; null for `shorter`, `today`, `any` and `free`, and if "
+            "there is no such version"
+        ),
+    ]
+    kernels: Annotated[int, says("benchmarks over which `here` is: those that have such a version")]
     paper: Annotated[float | None, says("mean that the paper states; null where it states none")]
     largest: Annotated[float | None, says("largest emulated speedup; null if there is no such version")]
     largest_kernel: Annotated[str | None, says("benchmark with the largest speedup; null if there is none")]
@@ -226,6 +236,9 @@ class MultiplexedMachineJson(TypedDict):
     machine: Annotated[str, says("name of the machine")]
     region_share: Annotated[
         float | None, says("geometric mean of the shares of a block's life in access regions; null if there is none")
+    ]
+    shorter_region_share: Annotated[
+        float | None, says("geometric mean of the shares with access regions that were made shorter; null if none is")
     ]
     paper_region_share: Annotated[float, says("the mean that the paper states, over ten benchmarks on one card")]
     means: Annotated[list[MeanGainJson], says("mean gains")]

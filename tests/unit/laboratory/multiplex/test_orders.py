@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from binalloc.laboratory.multiplex.facts import multiplex_reproduction_json
-from binalloc.laboratory.multiplex.gains import gain, version_of
+from binalloc.laboratory.multiplex.gains import gain, gain_as_is, version_of
 from binalloc.laboratory.multiplex.orders import judged_orders
 from binalloc.laboratory.multiplex.paper import DIVIDED, KERNELS, MACHINES, SIMULATED, Order
 from binalloc.laboratory.multiplex.run import MultiplexedCase
@@ -32,6 +32,7 @@ def kernel(name: str, machine: str, *schemes: dict[str, Any]) -> dict[str, Any]:
     return {
         "machine": machine, "kernel": name, "sample": name, "status": "ok", "reason": "", "version": "", "limits": [],
         "original_blocks": 1, "original_cycles": 1, "shared_bytes": 1, "stalls": STALLS, "region_share": 0.25,
+        "shorter_region_share": 0.125,
         "shorter": 1.0, "free": 2.0, "free_blocks": 4, "schemes": list(schemes),
         "auto": {"today": chosen, "any": chosen},
     }  # fmt: skip
@@ -102,6 +103,24 @@ def test_other_results_do_not_count_but_missing_proofs_do() -> None:
                         version("co-vtb", 1.3, proven=False))  # fmt: skip
     assert (gain(found, "vtb"), gain(found, "co-vtb"), gain(found, "best"), gain(found, "hw")) == (1.1, 1.3, 1.3, None)
     assert version_of(found, "vtb-pipe") is None
+
+
+def test_versions_with_regions_as_they_are_have_a_mean_of_their_own() -> None:
+    found: Any = kernel("MC", "gtx285", version("vtb", 1.1), version("vtb", 1.5, shorter_regions=True))
+    assert (gain(found, "vtb"), gain_as_is(found, "vtb"), gain_as_is(found, "best")) == (1.5, 1.1, 1.1)
+    assert [gain_as_is(found, kind) for kind in ("shorter", "free", "today", "any", "co-vtb")] == [None] * 5
+
+
+def test_a_reason_is_said_once() -> None:
+    made: Any = kernel("STO", "gtx285", version("vtb", 2.0), version("hw", None, reason="no block fits"),
+                       version("hw", None, reason="no block fits", shorter_regions=True),
+                       version("co-hw", 1.5, same_results=False))  # fmt: skip
+    outcome = made | {"shorter": None, "free": None}
+    text = render_multiplex_reproduction(
+        multiplex_reproduction_json([MultiplexedCase("gtx285", "STO", "STO", outcome)], Tally(), False, "kept")
+    )
+    assert "No hw, hw (s) of STO: no block fits\n" in text
+    assert "co-hw of STO left OTHER RESULTS.\n" in text
 
 
 def test_every_kernel_has_its_versions() -> None:
