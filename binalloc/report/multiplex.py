@@ -10,7 +10,7 @@ from binalloc.printable import count
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.report.shapes.commands.multiplex import MultiplexingJson, MultiplexJson, SchemeJson
+    from binalloc.report.shapes.commands.multiplex import ChosenVersionJson, MultiplexingJson, MultiplexJson, SchemeJson
 
 
 def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJson:
@@ -34,6 +34,21 @@ def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJs
     if found.share is not None:
         out["region_share"] = round(found.share, 4)
     return out
+
+
+def chosen_json(found: Multiplexing, best: Tried | None) -> ChosenVersionJson:
+    """Return a choice (`Multiplexing.chosen`) as JSON. best: None for the original."""
+    if best is None:
+        return {"scheme": "original", "merge": None, "over": None, "shorter_regions": False, "speedup": 1.0}
+    wanted, speedup = best.wanted, found.speedup(best)
+    assert speedup is not None
+    return {
+        "scheme": wanted.scheme,
+        "merge": wanted.merge,
+        "over": wanted.over,
+        "shorter_regions": wanted.shorter,
+        "speedup": round(speedup, 4),
+    }
 
 
 def _scheme(found: Multiplexing, tried: Tried) -> SchemeJson:
@@ -100,6 +115,11 @@ def render_multiplexing(found: MultiplexJson) -> str:
 
 
 def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
+    chosen = found.get("chosen")
+    if chosen is not None and chosen["scheme"] == "original":
+        return f"chosen is the original; no proven version of it is faster on {found['machine']}, emulated"
+    if chosen is not None:
+        return f"chosen is {_named(chosen)}, {chosen['speedup']:.3f} times as fast on {found['machine']}, emulated"
     best = max(ran, key=lambda each: each["speedup"], default=None)
     if best is None:
         return "no version of it uses its shared memory in turns"
@@ -107,7 +127,7 @@ def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
     return f"{gained}{_named(best)} is {best['speedup']:.3f} times as fast on {found['machine']}, emulated"
 
 
-def _named(each: SchemeJson) -> str:
+def _named(each: SchemeJson | ChosenVersionJson) -> str:
     if each["scheme"] == SHORTER:
         return "shorter regions alone"
     name = each["scheme"]

@@ -228,18 +228,18 @@ def _reproduce(m: Making) -> list[str]:
     samples = m.folder / "samples"
     samples.mkdir()
     ptx = m.material.files["ptx"][m.rng.randrange(len(m.material.files["ptx"]))]
-    (samples / "hotspot_16x16.ptx").write_bytes(damaged(m.rng, ptx))
-    (samples / "hotspot_16x16.toml").write_bytes(damaged(m.rng, m.material.files["launch"][0]))
-    paper, kernel = (*["unified"] * 20, *STRINGS[:2]), (*["hotspot"] * 20, *STRINGS[:3])
-    out = ["reproduce", m.rng.choice(paper), m.rng.choice(kernel)]
+    sample, paper, kernel = m.rng.choice((("hotspot_16x16", "unified", "hotspot"), ("histogram", "multiplex", "HG")))
+    (samples / f"{sample}.ptx").write_bytes(damaged(m.rng, ptx))
+    (samples / f"{sample}.toml").write_bytes(damaged(m.rng, m.material.files["launch"][0]))
+    out = ["reproduce", m.rng.choice((*[paper] * 20, *STRINGS[:2])), m.rng.choice((*[kernel] * 20, *STRINGS[:3]))]
     out += ["--samples", m.rng.choice((*["samples"] * 8, ".", "nowhere")), "--size", "test", "--jobs", "1"]
     out += ["--cache", m.rng.choice((*["kept"] * 20, "a/b", "x.loom", ""))]
-    return out + m.maybe(0.8, "--machine", m.rng.choice((*["c2075", "gtx680"] * 8, "a100", *STRINGS[:2])))
+    return out + m.maybe(0.8, "--machine", m.rng.choice((*["c2075", "gtx680", "gtx285"] * 8, "a100", *STRINGS[:2])))
 
 
 def _multiplex(m: Making) -> list[str]:
     out = ["multiplex", m.file("loom", "x.loom"), *m.launch(0.97), *m.machine(0.2), *m.output(0.3)]
-    out += m.maybe(0.6, "--scheme", m.rng.choice((*["vtb", "hw", "co-vtb", "co-hw"] * 3, STRINGS[0])))
+    out += m.maybe(0.6, "--scheme", m.rng.choice((*["vtb", "hw", "co-vtb", "co-hw", "auto"] * 3, STRINGS[0])))
     out += m.maybe(0.2, "--split", m.rng.choice(("tile=1", "tile=1/2", "x=0/0", "=", *STRINGS)))
     return out + m.maybe(0.3, "--merge", m.rng.choice(("2", "3", "8", "1", m.integer())))
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SHORTER = "shorter"
 """Stands for no scheme at all: access regions are shorter."""
+AUTO = "auto"
+"""Stands for all schemes, of which the best version is chosen."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Tried:
     same: bool | None = None  #: whether it left the same results as the original
     built: Built | None = None  #: what was built; None for shorter regions alone
     unproven: str = ""  #: what the checkers could not prove; "" if there is a proof
+
+    @property
+    def may_be_used(self) -> bool:
+        """Return whether it was run, is proven, and left the original's results."""
+        return self.version is not None and not self.unproven and bool(self.same)
 
 
 @dataclass(frozen=True)
@@ -62,24 +69,33 @@ class Multiplexing:
     @property
     def best(self) -> Tried | None:
         """Return the fastest version of a scheme that may be written: proven, and with the same results."""
-        good = [t for t in self.tried if t.version is not None and not t.unproven and t.same]
+        good = [t for t in self.tried if t.may_be_used]
         return max(good, key=lambda t: self.speedup(t) or 0, default=None)
+
+    def chosen(self, today: bool) -> Tried | None:
+        """Return the fastest of all versions that may be used, shorter regions alone among them; None where the
+        original is as fast. today: without instructions that no GPU has."""
+        every = self.tried if self.shorter is None else [self.shorter, *self.tried]
+        good = [t for t in every if t.may_be_used and not (today and t.wanted.scheme in AS_THEY_RUN)]
+        best = max(good, key=lambda t: self.speedup(t) or 0, default=None)
+        return best if best is not None and (self.speedup(best) or 0) > 1 else None
 
 
 def wanted_versions(
-    scheme: str | None, merge: int | None, over: int | None, splits: Sequence[Split] = (), shorter: bool | None = None
+    scheme: str | None, merge: int | None, over: int | None, splits: Sequence[Split] = (), shorter: bool | None = None,
+    today: bool = False,
 ) -> Iterator[Wanted]:
     """Yield the versions that options ask for: VTB of two and four blocks, CO-VTB of two, and no limit, where they do
-    not say. The collaborative ones are built only if the scheme is named. shorter: with shorter access regions, or as
-    they are; None: both."""
+    not say. The collaborative ones are built only if the scheme is named, or is AUTO, which stands for all.
+    shorter: with shorter access regions, or as they are; None: both. today: without what no GPU has."""
     for short in (False, True) if shorter is None else (shorter,):
-        if scheme in (None, VTB):
+        if scheme in (None, VTB, AUTO):
             yield from (Wanted(VTB, merge=n, shorter=short) for n in ((merge,) if merge is not None else (2, 4)))
-        if scheme in (None, HW):
+        if scheme in (None, HW, AUTO) and not today:
             yield Wanted(HW, over=over, shorter=short)
-        if scheme == CO_VTB:
+        if scheme in (CO_VTB, AUTO):
             yield Wanted(CO_VTB, merge=2 if merge is None else merge, splits=tuple(splits), shorter=short)
-        if scheme == CO_HW:
+        if scheme in (CO_HW, AUTO) and not today:
             yield Wanted(CO_HW, over=over, splits=tuple(splits), shorter=short)
 
 

@@ -10,7 +10,7 @@ from binalloc.report.shapes.commands.importing import EntriesJson, ImportJson
 from binalloc.report.shapes.commands.inspect import InspectJson
 from binalloc.report.shapes.commands.laboratory import ReproduceJson, SmemCostJson
 from binalloc.report.shapes.commands.machines import MachineListJson, MachinesJson, OccupancyAnswerJson
-from binalloc.report.shapes.commands.multiplex import MultiplexJson
+from binalloc.report.shapes.commands.multiplex import MultiplexJson, ReproduceMultiplexJson
 from binalloc.report.shapes.commands.recommend import RecommendJson
 from binalloc.report.shapes.commands.rewrite import ProgramRewriteJson, RewriteJson
 from binalloc.report.shapes.commands.run_program import ProgramRunJson
@@ -108,7 +108,13 @@ If the only kernel cannot be rewritten at all, the command fails.
     ),
     Section("multiplex", (MultiplexJson,)),
     Section("sweep", (SweepJson,)),
-    Section("reproduce", (ReproduceJson,)),
+    Section(
+        "reproduce",
+        (ReproduceJson, ReproduceMultiplexJson),
+        """\
+`reproduce unified` and `reproduce multiplex` print different objects.
+""",
+    ),
     Section("smem-cost", (SmemCostJson,)),
     Section("Parts", (), printed=False),
     Section("version", (VersionJson,), level=3, printed=False),

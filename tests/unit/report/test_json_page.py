@@ -11,7 +11,7 @@ import pytest
 
 from binalloc.report.shapes import doc
 from tests.support.kits.cli import ROOT, SAMPLES, call, launch, loom
-from tests.support.kits.report.reproduced import reproduced
+from tests.support.kits.report.reproduced import reproduced, reproduced_multiplex
 from tests.support.kits.report.shapes import documented, fields, pattern, problems, shapes_of
 from tests.support.paths import sample_file
 from tests.support.programs.indirect import INDIRECT
@@ -143,6 +143,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
              str(sample_file("histogram.toml")), "--scheme", "co-hw", "--split", "counters=1/2"],
             ["multiplex", str(sample_file("slidingMD5.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
              str(sample_file("slidingMD5.toml")), "--share"],
+            ["multiplex", str(sample_file("reduction.ptx")), "--machine", "gtx285", "--size", "test", "--launch",
+             str(sample_file("reduction.toml")), "--scheme", "auto", "--regions", "as-is", "--today"],
         ],
         "schedule": [["schedule", sample, "-o", str(t / "b.loom")]],
         "import-ptx": [["import-ptx", str(t / "bounded.ptx"), "-o", str(t / "bounded.loom")],
@@ -211,7 +213,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
                        ["run", str(sample_file("diffusion.ptx")), "--launch", str(sample_file("diffusion.toml")),
                         "--size", "test", "--engine", "python", "--reference", "--save", str(t / "left")]]  # fmt: skip
     found = {name: [call(*args, "--json").json for args in several] for name, several in lines.items()}
-    return found | {"reproduce": [reproduced(tmp_path_factory)[0]]}
+    both = [reproduced(tmp_path_factory)[0], reproduced_multiplex(tmp_path_factory)[0]]
+    return found | {"reproduce": both}
 
 
 def test_page_and_schema_are_made_from_the_shapes() -> None:

@@ -17,11 +17,11 @@ from binalloc.errors import UsageError
 
 if TYPE_CHECKING:
     from binalloc.emulator.runs.options import RunOptions
-    from binalloc.pipeline.multiplex.multiplexing import Multiplexing
+    from binalloc.pipeline.multiplex.multiplexing import Tried
     from binalloc.pipeline.request import Request
     from binalloc.report.shapes.commands.multiplex import MultiplexJson
 
-_SCHEMES = ("vtb", "hw", "co-vtb", "co-hw")
+_SCHEMES = ("vtb", "hw", "co-vtb", "co-hw", "auto")
 _MOST = 8  # virtual blocks of a merged block
 
 
@@ -31,15 +31,16 @@ _MOST = 8  # virtual blocks of a merged block
     "--scheme",
     type=click.Choice(_SCHEMES),
     help="How: `vtb` merges blocks that take turns, `hw` lets them get memory as they run; with `co-` each keeps a "
-    "private part.  [default: vtb and hw]",
+    "private part; `auto` tries all, and chooses the fastest proven version or the original.  [default: vtb and hw]",
 )
+@click.option("--today", is_flag=True, help="Of auto: without the versions whose instructions no GPU has.")
 @click.option(
     "--merge", type=integer(2, _MOST), metavar="N",
-    help="Of vtb and co-vtb: blocks in one.  [default: 2, then 4; of co-vtb 2]",
+    help="Of vtb, co-vtb and auto: blocks in one.  [default: 2, then 4; of co-vtb 2]",
 )
 @click.option(
     "--split", "splits", multiple=True, metavar="NAME=INDEX",
-    help="Of co-vtb and co-hw: rows of a shared variable in front of INDEX are private, the others public. "
+    help="Of co-vtb, co-hw and auto: rows of a shared variable in front of INDEX are private, the others public. "
     "NAME=INDEX/COUNT: of COUNT equal parts. May be repeated.  [default: the best cut that fits]",
 )
 @click.option(
@@ -52,7 +53,7 @@ _MOST = 8  # virtual blocks of a merged block
 @output_option
 @json_option
 def multiplex(
-    source: GivenSource, scheme: str | None, merge: int | None, splits: tuple[str, ...],
+    source: GivenSource, scheme: str | None, today: bool, merge: int | None, splits: tuple[str, ...],
     regions: str | None, share: bool, options: RunOptions, output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
@@ -60,17 +61,17 @@ def multiplex(
     The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Versions and the original are emulated, and their
     results compared. -o writes one version, if it is proven, with regions as they are or shorter, whichever is faster:
     of --scheme hw or co-hw, which have instructions that no GPU has, or of --scheme vtb or co-vtb with --merge. Merged
-    blocks need another launch: a smaller grid, and one more parameter.
+    blocks need another launch: a smaller grid, and one more parameter. Of --scheme auto it writes the version chosen.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
-    from binalloc.pipeline.multiplex.multiplexing import multiplex_kernel, wanted_versions
+    from binalloc.pipeline.multiplex.multiplexing import AUTO, multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
-    from binalloc.report.multiplex import multiplexing_json, render_multiplexing
+    from binalloc.report.multiplex import chosen_json, multiplexing_json, render_multiplexing
     from binalloc.transform.multiplex.split import Split
 
-    _require_consistent(scheme, merge, splits, options, output)
+    _require_consistent(scheme, today, merge, splits, options, output)
     shorter = None if regions is None else regions == "shorter"
-    wanted = list(wanted_versions(scheme, merge, options.over, [Split.parse(text) for text in splits], shorter))
+    wanted = list(wanted_versions(scheme, merge, options.over, [Split.parse(text) for text in splits], shorter, today))
     check_output(output, as_json)
     not_over(output, source.file, source.launch, source.machine)
     loaded = source.required()
@@ -85,26 +86,29 @@ def multiplex(
     with progress(as_json) as show:
         request = Request(name, model, launch, options=options, progress=show)
         done = multiplex_kernel(module, request, wanted, share)
+    best = done.chosen(today) if scheme == AUTO else done.best
     found: MultiplexJson = {
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
         **machine_fields(module, name, source.machine, model),
-        **multiplexing_json(done, _written(done, request, output, data)),
+        **multiplexing_json(done, _written(request, output, data, best)),
     }
+    if scheme == AUTO:
+        found["chosen"] = chosen_json(done, best)
     if as_json:
         print_json(found)
     elif output != "-":
         say(render_multiplexing(found))
     if output is not None and found["output"] is None:
-        fail(f"{name}: without a proof, and the same results, nothing is written", 1)
+        why = "no version is faster than the original:" if scheme == AUTO else "without a proof, and the same results,"
+        fail(f"{name}: {why} nothing is written", 1)
 
 
-def _written(done: Multiplexing, request: Request, output: str | None, data: bytes) -> str | None:
-    """Write the fastest proven version, and return the file; None if nothing was to be written, or may be."""
+def _written(request: Request, output: str | None, data: bytes, best: Tried | None) -> str | None:
+    """Write the best version, and return the file; None if nothing was to be written, or there is none."""
     from binalloc.isa.sets.files import write_module
     from binalloc.pipeline.multiplex.multiplexing import recorded
 
-    best = done.best
     if output is None or best is None or best.version is None:
         return None
     write_output(output, write_module(recorded(best, request, data)))
@@ -112,17 +116,20 @@ def _written(done: Multiplexing, request: Request, output: str | None, data: byt
 
 
 def _require_consistent(
-    scheme: str | None, merge: int | None, splits: tuple[str, ...], options: RunOptions, output: str | None
+    scheme: str | None, today: bool, merge: int | None, splits: tuple[str, ...], options: RunOptions,
+    output: str | None,
 ) -> None:
     """Refuse an option of another scheme."""
     merged, as_they_run = ("vtb", "co-vtb"), ("hw", "co-hw")
     given = f"--scheme {scheme}" if scheme is not None else "no --scheme"
-    if output is not None and scheme not in as_they_run and (scheme is None or merge is None):
+    if output is not None and scheme not in (*as_they_run, "auto") and (scheme is None or merge is None):
         raise UsageError("one version alone is written", found="-o",
-                         expected="--scheme hw or co-hw, or --scheme vtb or co-vtb with --merge")  # fmt: skip
+                         expected="--scheme hw, co-hw or auto, or --scheme vtb or co-vtb with --merge")  # fmt: skip
     if merge is not None and scheme in as_they_run:
-        raise UsageError("--merge belongs to another scheme", found=given, expected="--scheme vtb or co-vtb")
+        raise UsageError("--merge belongs to another scheme", found=given, expected="--scheme vtb, co-vtb or auto")
     if options.over is not None and scheme in merged:
-        raise UsageError("--over belongs to another scheme", found=given, expected="--scheme hw or co-hw")
-    if splits and scheme not in ("co-vtb", "co-hw"):
-        raise UsageError("--split belongs to another scheme", found=given, expected="--scheme co-vtb or co-hw")
+        raise UsageError("--over belongs to another scheme", found=given, expected="--scheme hw, co-hw or auto")
+    if today and scheme != "auto":
+        raise UsageError("--today belongs to another scheme", found=given, expected="--scheme auto")
+    if splits and scheme not in ("co-vtb", "co-hw", "auto"):
+        raise UsageError("--split belongs to another scheme", found=given, expected="--scheme co-vtb, co-hw or auto")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from binalloc.cli.files import check_folder, check_page, read_file, write_output
+from binalloc.cli.commands.laboratory.named import named_machines, opened, require_known
+from binalloc.cli.files import check_folder, check_page, write_output
 from binalloc.cli.group import EXIT_INTERRUPTED
-from binalloc.cli.load import subjects_of
 from binalloc.cli.options import (
     all_of,
     every_size_option,
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paper", type=click.Choice(["unified"]))
+@click.argument("paper", type=click.Choice(["unified", "multiplex"]))
 @click.argument("kernels", nargs=-1)
 @all_of(samples_option, every_size_option)
 @run_options(max_cycles=max_cycles_of("and its row has no figures"))
 @json_option
-@click.option("--machine", metavar="LIST", help="Only these of the paper's machines.  [default: gtx680,c2075]")
+@click.option("--machine", metavar="LIST", help="Only these of the paper's machines.  [default: all]")
 @workers_options
 @page_option
 def reproduce(
@@ -61,11 +61,16 @@ def reproduce(
     dask: str | None,
     page: str | None,
 ) -> None:
-    """Emulate Figures 1, 6 and 7 and Table 1 of the unified paper, and show the results beside what the paper states.
+    """Emulate the experiments of a paper, and show the results beside what the paper states.
 
-    KERNELS are some of its benchmarks; without them all are run. Each is run at every number of blocks per SM by three
-    allocators, and the kernels of Fig. 1 at every number of registers as well. At full size that takes some minutes the
-    first time. Finished runs are kept, as with `sweep`. --html needs binalloc[html].
+    unified: Figures 1, 6 and 7 and Table 1, on gtx680 and c2075. Each benchmark is run at every number of blocks per SM
+    by three allocators, and the kernels of Fig. 1 at every number of registers as well. At full size that takes some
+    minutes the first time. --html needs binalloc[html].
+
+    multiplex: the gains of Figures 11, 14 and 15, and the share of Figure 1, on gtx285, gtx480-16k, gtx480 and
+    gtx285-gpgpusim. At full size that takes about an hour of a core.
+
+    KERNELS are some of the paper's benchmarks; without them all are run. Finished runs are kept, as with `sweep`.
     """
     from binalloc.laboratory.papers.by_registers import RegisterCurve, register_curves
     from binalloc.laboratory.papers.reproduce import reproduce as reproduced
@@ -77,6 +82,13 @@ def reproduce(
     check_folder(cache)
     require_one_kind(jobs, dask)
     check_page(page)
+    if paper == "multiplex":
+        from binalloc.cli.commands.laboratory.reproduce_multiplex import reproduce_multiplex
+
+        if page is not None:
+            raise UsageError("there is no page of this paper", place="--html", found=paper, expected="unified")
+        reproduce_multiplex(kernels, samples, size, options, as_json, machine, cache, jobs, dask)
+        return
     cases, by_registers = _cases(Path(samples), kernels, machine, size)
     kept = Cache(finished_runs(cache))
     points: list[ReproducedCase] = []
@@ -113,32 +125,19 @@ def _cases(
     """
     from binalloc.laboratory.papers.reproduce import Case
     from binalloc.laboratory.papers.unified import BENCHMARKS, FIGURE1, FIGURE1_MACHINE, MACHINES
-    from binalloc.laboratory.samples import beside, find_samples
-    from binalloc.launch.file import load_launch
+    from binalloc.laboratory.samples import find_samples
 
-    named = list(dict.fromkeys(machine.split(","))) if machine else list(MACHINES)
-    _known(named, MACHINES, "no machine of the paper's")
-    _known(kernels, dict.fromkeys([*(b.kernel for b in BENCHMARKS), *FIGURE1]), "no benchmark of the paper's")
+    named = named_machines(machine, MACHINES)
+    require_known(kernels, dict.fromkeys([*(b.kernel for b in BENCHMARKS), *FIGURE1]), "no benchmark of the paper's")
     found = find_samples(samples)
 
-    def opened(sample: str, on: str) -> tuple[Module, Subject]:
-        if sample not in found:
-            raise UsageError("a sample is missing", file=str(samples), found="no " + sample, expected=sample)
-        file = str(beside(found[sample], ".ptx"))
-        module, (subject,) = subjects_of(read_file(file), file, load_launch(beside(found[sample], ".toml"), size), on)
-        return module, subject
+    def case(sample: str, on: str) -> tuple[Module, Subject]:
+        return opened(found, samples, sample, size, on)
 
     def wanted(kernel: str) -> bool:
         return not kernels or kernel in kernels
 
-    cases = [Case(b, *opened(b.on[one].sample, one)) for one in named for b in BENCHMARKS if wanted(b.kernel)]
+    cases = [Case(b, *case(b.on[one].sample, one)) for one in named for b in BENCHMARKS if wanted(b.kernel)]
     if FIGURE1_MACHINE not in named:
         return cases, []
-    return cases, [(s, *opened(s, FIGURE1_MACHINE)) for kernel, s in FIGURE1.items() if wanted(kernel)]
-
-
-def _known(names: Sequence[str], known: Iterable[str], what: str) -> None:
-    """Raise UsageError if a name is unknown. what: the message of the error."""
-    for name in names:
-        if name not in known:
-            raise UsageError(what, found=name, expected=", ".join(known))
+    return cases, [(s, *case(s, FIGURE1_MACHINE)) for kernel, s in FIGURE1.items() if wanted(kernel)]

@@ -236,7 +236,7 @@ class ReproductionJson(TypedDict):
 
 
 class ReproduceJson(Versioned, ReproductionJson):
-    """`reproduce` prints this object."""
+    """`reproduce unified` prints this object."""
 
     paper: Annotated[str, says("name of the paper: `unified`")]
 

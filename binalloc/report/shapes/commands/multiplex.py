@@ -60,6 +60,18 @@ class SchemeJson(TypedDict):
     unproven: NotRequired[Annotated[str | None, says("why it is not proven; null if it is")]]
 
 
+class ChosenVersionJson(TypedDict):
+    """This object is the fastest version that is proven and leaves the original's results."""
+
+    scheme: Annotated[
+        str, says("its scheme; `shorter` for shorter access regions alone; `original` where no version is faster")
+    ]
+    merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
+    over: Annotated[int | None, says("most blocks an SM beyond those of static memory; null for no limit")]
+    shorter_regions: Annotated[bool, says("whether access regions were made shorter")]
+    speedup: Annotated[float, says("its emulated speedup; 1 for the original")]
+
+
 class MultiplexedOriginalJson(TypedDict):
     """This object is the kernel as it is, in the fastest way to run it that was found."""
 
@@ -88,6 +100,7 @@ class MultiplexingJson(TypedDict):
         Annotated[SchemeJson, says("shorter access regions alone, without any scheme; left out if none were asked for")]
     ]
     schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
+    chosen: NotRequired[Annotated[ChosenVersionJson, says("the choice of `--scheme auto`; left out for other schemes")]]
     output: Annotated[str | None, says("file that the version was written to; null if none was written")]
 
 
@@ -95,3 +108,171 @@ class MultiplexJson(Versioned, OnMachine, MultiplexingJson):
     """This object is what `multiplex` prints."""
 
     kernel: Annotated[str, says("name of the kernel")]
+
+
+class ReproducedVersionJson(TypedDict):
+    """This object is one version of a benchmark of the multiplex paper."""
+
+    scheme: Annotated[str, says("`vtb`, `hw`, `co-vtb` or `co-hw`")]
+    merge: Annotated[int | None, says("blocks that are merged into one; null for `hw` and `co-hw`")]
+    barriers: Annotated[
+        str | None, says("barriers that order merged blocks: `block`, of the merged block; null for `hw` and `co-hw`")
+    ]
+    split: Annotated[
+        list[str] | None,
+        says("variables with private bytes, as `--split` takes them, in bytes; null for `vtb` and `hw`"),
+    ]
+    over: Annotated[
+        int | None, says("most blocks an SM beyond those of static memory; null for no limit, and if blocks are merged")
+    ]
+    shorter_regions: Annotated[bool, says("whether access regions were made shorter first")]
+    speedup: Annotated[
+        float | None, says("the original's emulated cycles over this version's; null if there is no such version")
+    ]
+    blocks: Annotated[
+        int | None, says("blocks of the original that an SM holds at once; null if there is no such version")
+    ]
+    cycles: Annotated[int | None, says("emulated cycles; null if there is no such version")]
+    registers: Annotated[int | None, says("registers per thread; null if there is no such version")]
+    shared_bytes: Annotated[
+        int | None,
+        says("bytes that a block, or merged block, has from its start to its end; null if there is no such version"),
+    ]
+    same_results: Annotated[
+        bool | None, says("whether it left the original's results; null if there is no such version")
+    ]
+    proven: Annotated[bool | None, says("whether the checker has proven it; null if there is no such version")]
+    stalls: Annotated[
+        dict[str, float],
+        says("the three reasons for which most issue slots were lost, with their shares of all issue slots"),
+    ]
+    reason: Annotated[str, says("why there is no such version, or no proof of it; empty elsewhere")]
+
+
+class ChosenVersionsJson(TypedDict):
+    """This object has the choices among the versions of a benchmark."""
+
+    today: Annotated[ChosenVersionJson, says("among the versions without instructions that no GPU has")]
+    any: Annotated[ChosenVersionJson, says("among all versions")]
+
+
+class MultiplexedKernelJson(TypedDict):
+    """This object is a benchmark of the multiplex paper on a machine."""
+
+    machine: Annotated[str, says("name of the machine")]
+    kernel: Annotated[str, says("name of the benchmark, and of the kernel")]
+    sample: Annotated[str, says("sample that stands in for the benchmark")]
+    status: Annotated[str, says("`ok`, `refused`, `limit` or `fault`, as in a [row](SWEEP.md#columns) of a sweep")]
+    reason: Annotated[str, says("a sentence that says why `status` is not `ok`; empty where it is")]
+    version: Annotated[
+        str | None,
+        says(
+            "the original over which speedups are: as it came, in another order, or allocated anew, at the number of "
+            "blocks at which it is fastest; null if `status` is not `ok`, as all below"
+        ),
+    ]
+    original_blocks: Annotated[int | None, says("resident blocks per SM of the original")]
+    original_cycles: Annotated[int | None, says("emulated cycles of the original")]
+    limits: Annotated[list[str], says("resources that keep an SM from holding more blocks of the original")]
+    shared_bytes: Annotated[int | None, says("bytes of shared memory of a block of the original")]
+    stalls: Annotated[
+        dict[str, float],
+        says("the three reasons for which most issue slots of the original were lost, with their shares"),
+    ]
+    region_share: Annotated[
+        float | None, says("share of a block's life in access regions, averaged over blocks; null if there is none")
+    ]
+    shorter_region_share: Annotated[
+        float | None, says("the same with access regions that were made shorter; null if they cannot be made")
+    ]
+    shorter: Annotated[
+        float | None,
+        says(
+            "emulated speedup of shorter access regions alone, with no scheme; null if they cannot be made, are not "
+            "proven or leave other results"
+        ),
+    ]
+    free: Annotated[
+        float | None,
+        says(
+            "emulated speedup of the original's code if blocks needed no shared memory of the SM: as many are "
+            "resident as registers, warps and places of blocks allow"
+        ),
+    ]
+    free_blocks: Annotated[int | None, says("resident blocks per SM in that case")]
+    schemes: Annotated[list[ReproducedVersionJson], says("the versions of the schemes")]
+    auto: Annotated[ChosenVersionsJson | None, says("the choices among all versions and the original")]
+
+
+class MeanGainJson(TypedDict):
+    """This object is the mean gain of one kind of version on a machine."""
+
+    name: Annotated[
+        str,
+        says(
+            "a scheme, with the best of its versions for each benchmark; `hw K+1` to `hw K+3` and `hw, no limit` for "
+            "one number of blocks beyond static memory; `best` for the best software version; `shorter`, `today`, "
+            "`any` and `free` as in `kernels`; or `vtb-pipe`, of which there is no version"
+        ),
+    ]
+    here: Annotated[float | None, says("geometric mean of emulated speedups; null if there is no such version")]
+    as_is: Annotated[
+        float | None,
+        says(
+            "the same with access regions as they are alone; null for `shorter`, `today`, `any` and `free`, and if "
+            "there is no such version"
+        ),
+    ]
+    kernels: Annotated[int, says("benchmarks over which `here` is: those that have such a version")]
+    paper: Annotated[float | None, says("mean that the paper states; null where it states none")]
+    largest: Annotated[float | None, says("largest emulated speedup; null if there is no such version")]
+    largest_kernel: Annotated[str | None, says("benchmark with the largest speedup; null if there is none")]
+    paper_largest: Annotated[float | None, says("largest speedup that the paper states; null where it states none")]
+
+
+class MultiplexedMachineJson(TypedDict):
+    """This object has the means of a machine."""
+
+    machine: Annotated[str, says("name of the machine")]
+    region_share: Annotated[
+        float | None, says("geometric mean of the shares of a block's life in access regions; null if there is none")
+    ]
+    shorter_region_share: Annotated[
+        float | None, says("geometric mean of the shares with access regions that were made shorter; null if none is")
+    ]
+    paper_region_share: Annotated[float, says("the mean that the paper states, over ten benchmarks on one card")]
+    means: Annotated[list[MeanGainJson], says("mean gains")]
+
+
+class PaperOrderJson(TypedDict):
+    """This object is a statement of the paper's text that one gain is larger than another."""
+
+    order: Annotated[str, says("the statement")]
+    holds: Annotated[bool | None, says("whether it holds here; null where what decides it was not run or is missing")]
+    counters: Annotated[str, says("figures that it compares")]
+    waits: Annotated[
+        list[str],
+        says(
+            "for each kernel that it compares what issue slots waited for, in the original and in the versions, with "
+            "resident blocks; empty unless it does not hold"
+        ),
+    ]
+
+
+class MultiplexReproductionJson(TypedDict):
+    """These fields have the multiplex paper's figures beside ours."""
+
+    partial: Annotated[bool, says("whether Ctrl-C ended the command; `kernels` then has what was finished")]
+    cache: Annotated[str, says("folder in which finished runs are kept")]
+    done: Annotated[int, says("benchmarks on machines that this command ran itself")]
+    cached: Annotated[int, says("benchmarks on machines that an earlier command had kept")]
+    missing: Annotated[list[str], says("schemes of the paper of which there is no version")]
+    machines: Annotated[list[MultiplexedMachineJson], says("machines with their means")]
+    orders: Annotated[list[PaperOrderJson], says("orders of schemes, machines and numbers of blocks")]
+    kernels: Annotated[list[MultiplexedKernelJson], says("benchmarks on each machine")]
+
+
+class ReproduceMultiplexJson(Versioned, MultiplexReproductionJson):
+    """`reproduce multiplex` prints this object."""
+
+    paper: Annotated[str, says("name of the paper: `multiplex`")]

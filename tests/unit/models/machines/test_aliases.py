@@ -32,6 +32,9 @@ NEAREST = {
     "sm_130": "rtx5090",
 }  # fmt: skip
 
+OTHERS = ("gtx285-gpgpusim", "gtx480-16k", "gem5gpu-batching")
+"""Machines that no target means: another split of a card, and papers' simulators of cards."""
+
 
 @pytest.mark.parametrize(("text", "name"), list((NAMES | TARGETS | NEAREST).items()))
 def test_a_machine_by_another_name(text: str, name: str) -> None:
@@ -52,7 +55,7 @@ def test_every_capability_of_a_machine_stands_for_one_and_the_others_are_told() 
     by_cc: dict[str, list[str]] = {}
     for name in list_machines():
         machine = load_machine(name)
-        if machine.occupancy_rule.rule == "nvidia" and name not in ("gtx480-16k", "gem5gpu-batching"):
+        if machine.occupancy_rule.rule == "nvidia" and name not in OTHERS:
             by_cc.setdefault(machine.cc, []).append(name)
     assert by_cc.keys() == PREFERRED.keys() <= LIMITS.keys()
     assert {cc: tuple(names) for cc, names in by_cc.items() if len(names) > 1} == SHARED

@@ -113,8 +113,8 @@ def test_a_machine_answers_occupancy_like_its_capability() -> None:
 
 PUBLISHED = {
     "a100": 1935, "b200": 7672, "c2075": 144, "gem5gpu-batching": 118, "gpgpusim-sharing": 177, "gtx285": 159,
-    "gtx480": 177, "gtx480-16k": 177, "gtx680": 192, "gtx780ti": 336, "h100": 3352, "h200": 4800, "l40s": 864,
-    "rtx2060": 336, "rtx3070": 448, "rtx4090": 1008, "rtx5090": 1792, "t4": 320, "v100": 870,
+    "gtx285-gpgpusim": 141, "gtx480": 177, "gtx480-16k": 177, "gtx680": 192, "gtx780ti": 336, "h100": 3352,
+    "h200": 4800, "l40s": 864, "rtx2060": 336, "rtx3070": 448, "rtx4090": 1008, "rtx5090": 1792, "t4": 320, "v100": 870,
 }  # fmt: skip
 """Peak bandwidth in GB/s: of data sheets, and of the simulator configurations that a file follows. The batching paper's
 is not known: four channels like GTX480's six."""
@@ -128,11 +128,13 @@ def test_the_peak_bandwidth_is_the_published_one(name: str) -> None:
 
 
 CORES = {
-    "a100": 64, "b200": 128, "c2075": 32, "gem5gpu-batching": 32, "gpgpusim-sharing": 64, "gtx285": 8, "gtx480": 32,
-    "gtx480-16k": 32, "gtx680": 192, "gtx780ti": 192, "h100": 128, "h200": 128, "l40s": 128, "rtx2060": 64,
-    "rtx3070": 128, "rtx4090": 128, "rtx5090": 128, "t4": 64, "v100": 64,
+    "a100": 64, "b200": 128, "c2075": 32, "gem5gpu-batching": 32, "gpgpusim-sharing": 64, "gtx285": 8,
+    "gtx285-gpgpusim": 8, "gtx480": 32, "gtx480-16k": 32, "gtx680": 192, "gtx780ti": 192, "h100": 128, "h200": 128,
+    "l40s": 128, "rtx2060": 64, "rtx3070": 128, "rtx4090": 128, "rtx5090": 128, "t4": 64, "v100": 64,
 }  # fmt: skip
-CORE_CLOCKS = {"c2075": 2, "gtx480": 2, "gtx480-16k": 2, "gem5gpu-batching": 2, "gtx285": 2}
+CORE_CLOCKS = {
+    "c2075": 2, "gtx480": 2, "gtx480-16k": 2, "gem5gpu-batching": 2, "gtx285": 2, "gtx285-gpgpusim": 2,
+}  # fmt: skip
 """Clocks of the cores in a cycle, where they run faster than the schedulers."""
 
 
@@ -291,3 +293,14 @@ def test_files_that_are_no_machine_files_are_malformed(tmp_path: Path, text: byt
 def test_an_unknown_machine_names_the_known_ones(name: str) -> None:
     with pytest.raises(UsageError, match="gtx680"):
         load_machine(name)
+
+
+def test_the_multiplex_papers_simulator_is_gtx285_with_another_memory_clock() -> None:
+    """Section 6. What a configuration at 800 MHz states in command cycles takes as many nanoseconds here."""
+    card, simulated = (load_machine(name) for name in ("gtx285", "gtx285-gpgpusim"))
+    own, other = (dict(m.figures) for m in (card, simulated))
+    different = {key: other[key].value for key in own if other[key].value != own[key].value}
+    at_800 = {"rcd": 12, "rp": 10, "ras": 25, "cl": 10, "wl": 7, "rrd": 8, "wr": 11, "cdlr": 6}
+    timing = {f"dram.{key}": -(-cycles * 1100 // 800) for key, cycles in at_800.items()}
+    assert different == {"dram.command_mhz": 1100, **timing, "dram.rc": timing["dram.ras"] + timing["dram.rp"]}
+    assert own.keys() == other.keys()

@@ -1,0 +1,78 @@
+"""`binalloc reproduce multiplex` makes the multiplex paper's figures on emulated machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from binalloc.cli.commands.laboratory.named import named_machines, opened, require_known
+from binalloc.cli.group import EXIT_INTERRUPTED
+from binalloc.cli.terminal import SCHEMA_VERSION, fail, print_json, progress, say
+from binalloc.cli.workers import executor_of, fail_interrupted, finished_runs
+
+if TYPE_CHECKING:
+    from binalloc.emulator.runs.options import RunOptions
+    from binalloc.laboratory.multiplex.run import MultiplexedCase
+    from binalloc.laboratory.multiplex.task import Multiplexed
+    from binalloc.report.shapes.commands.multiplex import MultiplexReproductionJson, ReproduceMultiplexJson
+
+
+def reproduce_multiplex(
+    kernels: Sequence[str], samples: str, size: str | None, options: RunOptions, as_json: bool, machine: str | None,
+    cache: str | None, jobs: int | None, dask: str | None,
+) -> None:  # fmt: skip
+    """Run the paper's kernels on its machines, print the figures, and judge them by exit codes."""
+    from binalloc.laboratory.multiplex.facts import multiplex_reproduction_json
+    from binalloc.laboratory.multiplex.run import measured
+    from binalloc.laboratory.multiplex.text import render_multiplex_reproduction
+    from binalloc.pipeline.sweeping.cache import Cache
+    from binalloc.pipeline.sweeping.sweep import Tally
+
+    tasks = _tasks(Path(samples), kernels, machine, size, options)
+    kept = Cache(finished_runs(cache))
+    cases: list[MultiplexedCase] = []
+    tally, code = Tally(), 0
+    with executor_of(dask, jobs, options, len(tasks)) as executor, progress(as_json) as show:
+        try:
+            cases.extend(measured(tasks, executor, kept, show, tally))
+        except KeyboardInterrupt as stopped:
+            code = getattr(stopped, "exit_code", EXIT_INTERRUPTED)
+    found = multiplex_reproduction_json(cases, tally, code != 0, str(kept.folder))
+    if as_json:
+        shown: ReproduceMultiplexJson = {"schema_version": SCHEMA_VERSION, "paper": "multiplex", **found}
+        print_json(shown)
+    elif cases:
+        say(("PARTIAL: interrupted.\n\n" if code else "") + render_multiplex_reproduction(found))
+    if code:
+        fail_interrupted(kept.folder, code)
+    _judge(found)
+
+
+def _tasks(
+    samples: Path, kernels: Sequence[str], machine: str | None, size: str | None, options: RunOptions
+) -> list[tuple[str, Multiplexed]]:
+    """Return what to run, machine by machine, with the name of each sample. Raise UsageError for unknown machines and
+    kernels, and for samples that are missing."""
+    from binalloc.laboratory.multiplex.paper import KERNELS, MACHINES
+    from binalloc.laboratory.multiplex.task import Multiplexed
+    from binalloc.laboratory.samples import find_samples
+
+    named = named_machines(machine, MACHINES)
+    require_known(kernels, KERNELS, "no benchmark of the paper's")
+    found = find_samples(samples)
+    wanted = {kernel: sample for kernel, sample in KERNELS.items() if not kernels or kernel in kernels}
+    return [
+        (sample, Multiplexed(opened(found, samples, sample, size, one)[1], options))
+        for one in named for sample in wanted.values()
+    ]  # fmt: skip
+
+
+def _judge(found: MultiplexReproductionJson) -> None:
+    """End the process with code 1 if results differ from the original's, or if nothing could be run."""
+    ran = [v for k in found["kernels"] for v in k["schemes"] if v["speedup"] is not None]
+    different = sum(v["same_results"] is False for v in ran)
+    if different:
+        fail(f"{different} of {len(ran)} versions have other results than the original", 1)
+    if all(k["status"] != "ok" for k in found["kernels"]):
+        fail("nothing could be run", 1)

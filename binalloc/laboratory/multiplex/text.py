@@ -1,0 +1,169 @@
+"""The multiplex paper's experiments are shown as text. Its input is the object that JSON prints (`facts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from binalloc.laboratory.multiplex.gains import FREE, SHORTER, gain, kinds_of, version_of
+from binalloc.laboratory.multiplex.paper import BEST, PIPE, SIMULATED
+from binalloc.pipeline.multiplex.build import HW
+from binalloc.printable import count
+from binalloc.report.table import table
+
+if TYPE_CHECKING:
+    from binalloc.report.shapes.commands.multiplex import (
+        MeanGainJson,
+        MultiplexedKernelJson,
+        MultiplexedMachineJson,
+        MultiplexReproductionJson,
+        ReproducedVersionJson,
+    )
+
+_LEGEND = """\
+A cell has the emulated speedup over the original, and the blocks that an SM holds at once: of the best version, with
+access regions as they are, or made shorter (s). The original is the kernel in the fastest way that was found to run it,
+at the number of blocks that suits it best.
+in use: part of a block's life in access regions as they are, and made shorter; the paper's is over its ten kernels.
+*: without a proof. any: the fastest version with a proof, or the original; today: without instructions that no GPU has.
+as is: the mean with access regions as they are alone. of N: so many kernels have such a version.
+free: the original's code as if blocks needed no shared memory of the SM. -: no such version.
+Collaborative schemes (co-) are made of MC, STO and HG alone, as in the paper. There is no version of vtb-pipe.
+On gtx285-gpgpusim only versions that get memory as they run are made. K: blocks that static memory allows.
+"""
+
+
+def render_multiplex_reproduction(found: MultiplexReproductionJson) -> str:
+    """Return the experiments as text for a terminal. The first line is the answer."""
+    return "\n".join(_blocks(found))
+
+
+def _blocks(found: MultiplexReproductionJson) -> Iterator[str]:
+    yield _answer(found) + "\n"
+    for machine in found["machines"]:
+        kernels = [k for k in found["kernels"] if k["machine"] == machine["machine"]]
+        yield _machine(machine, kernels)
+    yield "The paper's orders, and whether they hold here:\n" + "".join(
+        f"  {one['order']}: {_HOLDS[one['holds']]} ({one['counters']})\n"
+        + "".join(f"    {line}\n" for line in one["waits"])
+        for one in found["orders"]
+    )
+    yield _LEGEND
+
+
+_HOLDS = {True: "holds", False: "does NOT hold", None: "not known"}
+
+
+def _answer(found: MultiplexReproductionJson) -> str:
+    """Return the averages beside the paper's in one line."""
+    said = []
+    for machine in found["machines"]:
+        name = HW if machine["machine"] == SIMULATED else BEST
+        mean = next(m for m in machine["means"] if m["name"] == name)
+        here = "nothing" if mean["here"] is None else f"{mean['here']:.2f}"
+        what = "hw " if name == HW else ""
+        over = count(mean["kernels"], "kernel")
+        said.append(f"{what}{here} on {machine['machine']} over {over} ({mean['paper']:.2f})")
+    means = ", ".join(said)
+    return f"Geometric mean of the gains of best software versions, beside (the paper's), emulated: {means}."
+
+
+def _machine(machine: MultiplexedMachineJson, kernels: list[MultiplexedKernelJson]) -> str:
+    """Return the table of a machine, and sentences on it."""
+    kinds = [kind for kind in kinds_of(machine["machine"]) if kind != PIPE]
+    head = ["kernel", "blocks", "bytes", "in use", "if shorter", *kinds]
+    rows: list[list[object]] = [_row(k, kinds) for k in kernels if k["status"] == "ok"]
+    means = {m["name"]: m for m in machine["means"]}
+    share, shorter = _percent(machine["region_share"]), _percent(machine["shorter_region_share"])
+    paper = _percent(machine["paper_region_share"])
+    rows.append(["mean", None, None, share, shorter, *(_mean(means[kind], kernels) for kind in kinds)])
+    rows.append(["as is", None, None, share, None, *(means[kind]["as_is"] for kind in kinds)])
+    rows.append(["the paper's", None, None, paper, None, *(_two(means[kind]["paper"]) for kind in kinds)])
+    rows.append(["largest", None, None, None, None, *(means[kind]["largest"] for kind in kinds)])
+    rows.append(["the paper's", None, None, None, None, *(_two(means[kind]["paper_largest"]) for kind in kinds)])
+    out = f"{machine['machine']}\n\n" + table(head, rows)
+    for k in kernels:
+        if k["status"] != "ok":
+            out += f"{k['kernel']}: no figures: {k['reason']}\n"
+    if PIPE in means:
+        out += f"{PIPE}: missing here{_stated(means[PIPE])}.\n"
+    return out + _worse(kernels) + _refused(kernels)
+
+
+def _row(kernel: MultiplexedKernelJson, kinds: list[str]) -> list[object]:
+    shares = [_percent(kernel["region_share"]), _percent(kernel["shorter_region_share"])]
+    head = [kernel["kernel"], kernel["original_blocks"], kernel["shared_bytes"], *shares]
+    return [*head, *(_cell(kernel, kind) for kind in kinds)]
+
+
+def _mean(mean: MeanGainJson, kernels: list[MultiplexedKernelJson]) -> str | None:
+    """Return a mean, with the number of its kernels if some have no such version."""
+    if mean["here"] is None:
+        return None
+    return f"{mean['here']:.3f}" + ("" if mean["kernels"] == len(kernels) else f" of {mean['kernels']}")
+
+
+def _cell(kernel: MultiplexedKernelJson, kind: str) -> str | None:
+    """Return a speedup with what is to be known of its version."""
+    value = gain(kernel, kind)
+    if value is None:
+        return None
+    if kind == FREE:
+        return f"{value:.3f} ({kernel['free_blocks']})"
+    auto = kernel["auto"]
+    if kind in ("today", "any") and auto is not None:
+        chosen = auto["today"] if kind == "today" else auto["any"]
+        return f"{value:.3f} {chosen['scheme']}{chosen['merge'] or ''}"
+    if kind == SHORTER:
+        return f"{value:.3f}"
+    version = version_of(kernel, kind)
+    assert version is not None
+    return f"{value:.3f} ({version['blocks']}){_marks(version)}"
+
+
+def _marks(version: ReproducedVersionJson) -> str:
+    return ("s" if version["shorter_regions"] else "") + ("" if version["proven"] else "*")
+
+
+def _worse(kernels: list[MultiplexedKernelJson]) -> str:
+    """Return a sentence on the versions that are slower than the original."""
+    ran = [(k, v) for k in kernels for v in k["schemes"] if v["speedup"] is not None]
+    slow = [(k, v) for k, v in ran if (v["speedup"] or 0) < 1]
+    alone = [f"{k['kernel']} shorter {k['shorter']:.3f}" for k in kernels if k["shorter"] and k["shorter"] < 1]
+    said = [*alone, *(f"{k['kernel']} {_named(v)} {v['speedup']:.3f}" for k, v in slow)]
+    if not said:
+        return "No version is slower than the original.\n"
+    return f"Slower than the original are {len(slow)} of {count(len(ran), 'version')}: {', '.join(said)}.\n"
+
+
+def _refused(kernels: list[MultiplexedKernelJson]) -> str:
+    """Return a line for versions that could not be made, by the reason, and for each that left other results."""
+    out, reasons = "", dict[tuple[str, str], list[str]]()
+    for k in kernels:
+        for v in k["schemes"]:
+            if v["speedup"] is None:
+                reasons.setdefault((k["kernel"], v["reason"]), []).append(_named(v))
+            elif v["same_results"] is False:
+                out += f"{_named(v)} of {k['kernel']} left OTHER RESULTS.\n"
+    return out + "".join(f"No {', '.join(those)} of {name}: {why}\n" for (name, why), those in reasons.items())
+
+
+def _named(version: ReproducedVersionJson) -> str:
+    name = version["scheme"]
+    if version["merge"] is not None:
+        name += f" of {version['merge']}"
+    elif version["over"] is not None:
+        name += f" K+{version['over']}"
+    return name + (" (s)" if version["shorter_regions"] else "")
+
+
+def _stated(mean: MeanGainJson) -> str:
+    return "" if mean["paper"] is None else f"; the paper's mean is {mean['paper']:.2f}"
+
+
+def _two(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1%}"
