@@ -145,3 +145,13 @@ def test_the_page_says_what_the_results_say() -> None:
 
 if __name__ == "__main__":
     print("\n".join([*mean_rows(), "", *order_rows(), "", *share_rows(), "", *claims()]))
+
+
+def test_readme_has_the_means() -> None:
+    best, alone = ([means(m)[kind] for m in ("gtx285", "gtx480-16k", "gtx480")] for kind in ("best", "shorter"))
+    gains = ", ".join(f"{number(b['here'])} ({number(b['paper'])})" for b in best)
+    by_regions = ", ".join(number(a["here"]) for a in alone)
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    (row,) = [line for line in lines if "shared memory in turns, geometric mean" in line]
+    assert f"| {gains}; of this {by_regions} by shorter access regions alone |" in row
+    assert row.endswith("| `binalloc reproduce multiplex` |")
