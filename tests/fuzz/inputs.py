@@ -78,7 +78,8 @@ class Watch:
         assert self.folder is not None
         whole = os.path.realpath(path)
         # what Python keeps of a module of ours that a command imports first is nothing that the command wrote
-        kept = os.path.basename(os.path.dirname(whole)) == "__pycache__" and whole.startswith(f"{ROOT}/binalloc/")
+        folder = whole if event == "os.mkdir" else os.path.dirname(whole)
+        kept = os.path.basename(folder) == "__pycache__" and whole.startswith(f"{ROOT}/binalloc/")
         nothing = path == os.devnull or kept or (event == "os.mkdir" and os.path.isdir(whole))
         if not nothing and not whole.startswith(self.folder + os.sep):
             self.seen.append(f"{event} {whole:.200}")
