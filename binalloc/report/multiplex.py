@@ -10,7 +10,13 @@ from binalloc.printable import count
 from binalloc.report.table import table
 
 if TYPE_CHECKING:
-    from binalloc.report.shapes.commands.multiplex import ChosenVersionJson, MultiplexingJson, MultiplexJson, SchemeJson
+    from binalloc.report.shapes.commands.multiplex import (
+        ChosenVersionJson,
+        MultiplexedVersionJson,
+        MultiplexingJson,
+        MultiplexJson,
+        SchemeJson,
+    )
 
 
 def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJson:
@@ -96,21 +102,20 @@ def render_multiplexing(found: MultiplexJson) -> str:
     if "region_share" in found:
         out = out.rstrip("\n") + f"\nIts shared memory is in use for {found['region_share']:.1%} of a block's life.\n\n"
     if ran:
-        rows = [_row(each) for each in [*([alone] if alone is not None and "speedup" in alone else []), *ran]]
+        shown: list[MultiplexedVersionJson] = [*([alone] if alone is not None and "speedup" in alone else []), *ran]
+        rows = [_row(each) for each in shown]
         head = ["version", "speedup", "cycles", "registers", "slots", "bytes", "blocks", "results", "proof"]
         out += table(head, rows, left=1) + "\n"
     for each in ran:
         if "divided" in each:
             out += f"{_named(each)}: {_division(each)}\n"
-    every = [*([alone] if alone is not None else []), *found["schemes"]]
-    for each in every:
-        if each["refused"] is not None:
-            out += f"No {_named(each)}: {each['refused']}\n"
-    for each in every:
-        if "unproven" not in each:
-            continue
-        if each["unproven"] is not None:
-            out += f"No proof of {_named(each)}: {each['unproven']}\n"
+    every: list[MultiplexedVersionJson] = [*([alone] if alone is not None else []), *found["schemes"]]
+    for one in every:
+        if one["refused"] is not None:
+            out += f"No {_named(one)}: {one['refused']}\n"
+    for one in every:
+        if "unproven" in one and one["unproven"] is not None:
+            out += f"No proof of {_named(one)}: {one['unproven']}\n"
     return out + ("" if found["output"] else "No file was written (-o FILE).\n")
 
 
@@ -127,7 +132,7 @@ def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
     return f"{gained}{_named(best)} is {best['speedup']:.3f} times as fast on {found['machine']}, emulated"
 
 
-def _named(each: SchemeJson | ChosenVersionJson) -> str:
+def _named(each: MultiplexedVersionJson | ChosenVersionJson) -> str:
     if each["scheme"] == SHORTER:
         return "shorter regions alone"
     name = each["scheme"]
@@ -149,7 +154,7 @@ def _division(each: SchemeJson) -> str:
     return f"{private:,} bytes private for {whose}, {public:,} in turns; private: {variables}"
 
 
-def _row(each: SchemeJson) -> tuple[object, ...]:
+def _row(each: MultiplexedVersionJson) -> tuple[object, ...]:
     same = {True: "the same", False: "DIFFERENT", None: "not compared"}[each["same_results"]]
     figures = each["cycles"], each["registers"], each["slots"], each["shared_bytes"], each["blocks_per_sm"]
     return _named(each), f"{each['speedup']:.3f}", *figures, same, "proven" if each["proven"] else "none"

@@ -18,18 +18,17 @@ class DividedVariableJson(TypedDict):
     bytes: Annotated[int, says("bytes of the whole variable")]
 
 
-class SchemeJson(TypedDict):
-    """This object is one version of a kernel whose shared memory is multiplexed."""
+class MultiplexedVersionJson(TypedDict):
+    """This object is one version of a kernel, with access regions that were made shorter, or of a scheme."""
 
     scheme: Annotated[str, says("`vtb`, `hw`, `co-vtb` or `co-hw`; `shorter` for shorter access regions alone")]
-    merge: Annotated[int | None, says("blocks that are merged into one; null for `hw` and `co-hw`")]
+    merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
     over: Annotated[
-        int | None, says("most blocks an SM beyond those of static memory; null for no limit, and if blocks are merged")
+        int | None, says("most blocks an SM beyond those of static memory; null for no limit, and for other schemes")
     ]
     shorter_regions: Annotated[bool, says("whether access regions were made shorter first")]
     refused: Annotated[str | None, says("why there is no such version; null if there is one")]
-    regions: NotRequired[Annotated[int, says("access regions of the kernel; left out if it was refused, as below")]]
-    registers: NotRequired[Annotated[int, says("registers per thread")]]
+    registers: NotRequired[Annotated[int, says("registers per thread; left out if it was refused, as below")]]
     slots: NotRequired[Annotated[int, says("slots per thread")]]
     shared_bytes: NotRequired[
         Annotated[int, says("bytes of shared memory that a block, or merged block, has from its start to its end")]
@@ -40,6 +39,17 @@ class SchemeJson(TypedDict):
             says("resident blocks, or merged blocks, per SM; of `hw` and `co-hw` as far as their private bytes go"),
         ]
     ]
+    cycles: NotRequired[Annotated[int, says("emulated cycles")]]
+    speedup: NotRequired[Annotated[float, says("the original's emulated cycles over these")]]
+    same_results: NotRequired[Annotated[bool | None, says("whether it left the same as the original")]]
+    proven: NotRequired[Annotated[bool, says("whether the checker has proven it, for all launches with such blocks")]]
+    unproven: NotRequired[Annotated[str | None, says("why it is not proven; null if it is")]]
+
+
+class SchemeJson(MultiplexedVersionJson):
+    """This object is one version of a kernel whose shared memory is multiplexed."""
+
+    regions: NotRequired[Annotated[int, says("access regions of the kernel; left out if it was refused, as below")]]
     private_bytes: NotRequired[
         Annotated[
             int,
@@ -53,11 +63,6 @@ class SchemeJson(TypedDict):
     divided: NotRequired[
         Annotated[list[DividedVariableJson], says("variables with private bytes; left out for `vtb` and `hw`")]
     ]
-    cycles: NotRequired[Annotated[int, says("emulated cycles")]]
-    speedup: NotRequired[Annotated[float, says("the original's emulated cycles over these")]]
-    same_results: NotRequired[Annotated[bool | None, says("whether it left the same as the original")]]
-    proven: NotRequired[Annotated[bool, says("whether the checker has proven it, for all launches with such blocks")]]
-    unproven: NotRequired[Annotated[str | None, says("why it is not proven; null if it is")]]
 
 
 class ChosenVersionJson(TypedDict):
@@ -97,7 +102,10 @@ class MultiplexingJson(TypedDict):
         ]
     ]
     shorter: NotRequired[
-        Annotated[SchemeJson, says("shorter access regions alone, without any scheme; left out if none were asked for")]
+        Annotated[
+            MultiplexedVersionJson,
+            says("shorter access regions alone, without any scheme; left out if none were asked for"),
+        ]
     ]
     schemes: Annotated[list[SchemeJson], says("the versions that were asked for")]
     chosen: NotRequired[Annotated[ChosenVersionJson, says("the choice of `--scheme auto`; left out for other schemes")]]
