@@ -63,12 +63,12 @@ def reproduce(
 ) -> None:
     """Emulate the experiments of a paper, and show the results beside what the paper states.
 
-    unified: Figures 1, 6 and 7 and Table 1, on gtx680 and c2075. Each benchmark is run at every number of blocks per SM
-    by three allocators, and the kernels of Fig. 1 at every number of registers as well. At full size that takes some
-    minutes the first time. --html needs binalloc[html].
+    The unified paper: Figures 1, 6 and 7 and Table 1, on gtx680 and c2075. Each benchmark is run at every number of
+    blocks per SM by three allocators, and the kernels of Fig. 1 at every number of registers as well. At full size that
+    takes some minutes the first time. --html needs binalloc[html].
 
-    multiplex: the gains of Figures 11, 14 and 15, and the share of Figure 1, on gtx285, gtx480-16k, gtx480 and
-    gtx285-gpgpusim. At full size that takes about an hour of a core.
+    The multiplex paper: the gains of Figures 11, 14 and 15, and the share of Figure 1, on gtx285, gtx480-16k, gtx480
+    and gtx285-gpgpusim. At full size that takes about an hour of a core.
 
     KERNELS are some of the paper's benchmarks; without them all are run. Finished runs are kept, as with `sweep`.
     """
