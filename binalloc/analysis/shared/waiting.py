@@ -36,7 +36,7 @@ def _counted(memory: SharedMemory, name: str, k: int) -> bool:
 
 
 def _asks_memory(f: FunctionAnalysis, loop: Loop) -> bool:
-    """Return whether what leaves a loop depends on what is loaded in it, or on what a function returns in it."""
+    """Return whether a way out of a loop depends on words that are loaded, or returned by functions, in the loop."""
     inside, cfg = set(loop.blocks), f.cfg
     ways = one_round(cfg, loop.blocks, loop.entries)
     blocks = [

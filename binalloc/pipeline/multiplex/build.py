@@ -77,8 +77,9 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
         made = get_as_they_run(module, kernel, launch.block, private)
         parts = made.parts
         return Built(
-            made.module, launch, len(made.regions), None, parts, None, parts.private, parts.public, variables
-        )
+            made.module, launch, len(made.regions), parts=parts, private=parts.private, public=parts.public,
+            variables=variables,
+        )  # fmt: skip
     assert wanted.merge is not None
     threads, most = math.prod(launch.block) * wanted.merge, request.machine.limits.threads_per_block
     if threads > most:
@@ -93,8 +94,8 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables)
 
 
-def checked(module: Module, new: Module, built: Built, kernel: str) -> CheckReport:
-    """Return what the scheme's checker says of a module."""
+def checked(module: Module, built: Built, kernel: str) -> CheckReport:
+    """Return what the scheme's checkers say of what was built of a module."""
     from binalloc.verify.multiplex.check import check_public
     from binalloc.verify.multiplex.division import Division
     from binalloc.verify.multiplex.merged.check import check_merged
@@ -110,7 +111,7 @@ def checked(module: Module, new: Module, built: Built, kernel: str) -> CheckRepo
             if not report.ok:
                 return report
             module = built.later
-        return check_merged(module, new, kernel, merge.block, merge.count, merge.axis)
+        return check_merged(module, built.module, kernel, merge.block, merge.count, merge.axis)
     assert parts is not None
     division = Division(parts.low, parts.first, parts.high, parts.moved)
-    return check_public(module, new, kernel, built.launch.block, division)
+    return check_public(module, built.module, kernel, built.launch.block, division)

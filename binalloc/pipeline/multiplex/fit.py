@@ -20,7 +20,6 @@ from binalloc.pipeline.steps.build import build_unproven
 from binalloc.pipeline.steps.kernels import kernel_use
 from binalloc.pipeline.steps.measure import measure
 from binalloc.pipeline.steps.version import Version, make_version
-from binalloc.transform.allocators.table import BASELINE
 from binalloc.transform.schedule.schedule import schedule
 
 
@@ -64,12 +63,10 @@ def _in_registers(module: Module, request: Request) -> Version | None:
     """Return the version with as few registers as hold all values; None if no block of it fits on an SM."""
     from binalloc.transform.shorten.arrange import in_fewest_registers
 
+    isa = set_of(module)
     try:
         made = schedule(in_fewest_registers(module, request.kernel), request.machine)
-        version = make_version(made, request, request.prepared.graph(module, request.kernel).functions)
+        made = isa.read(isa.write(made), module.path)  # the very bytes that would be written
+        return make_version(made, request, request.prepared.graph(module, request.kernel).functions)
     except Refused:
         return None
-    isa = set_of(made)
-    again = isa.read(isa.write(made), made.path)
-    functions = [again.function(fn.name) for fn in version.functions]
-    return replace(version, module=again, functions=functions, allocated=BASELINE)

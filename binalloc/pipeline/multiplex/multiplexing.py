@@ -189,5 +189,5 @@ def _tried(
 
 def unproven_step(module: Module, built: Built, kernel: str) -> str:
     """Return what could not be proven of a scheme's step, "" for nothing."""
-    report = checked(module, built.module, built, kernel)
+    report = checked(module, built, kernel)
     return "" if report.ok else str(report.errors[0])

@@ -1,1 +1,1 @@
-"""This package proves that blocks which use shared memory in turns, as they run or merged, do what they did."""
+"""This package proves that blocks do the same when they use shared memory in turns, as they run or merged."""

@@ -2,7 +2,7 @@
 
 Under the model `loom` a load sees the earlier stores of all lanes of its warp (ISA.md, "Memory model"). A store that
 waits changes nothing for them, if the same lanes do it together later, and no other lane of the warp has run meanwhile.
-That is so if lanes that part while it waits have met again, and if none meet that had parted before.
+That is so if two things hold. Lanes that part while it waits have met again. None meet that had parted before.
 
 At a branch lanes may part until they come to its reconvergence point. Points that may be ahead so are *open*. Lanes
 meet at a point only when they have come to all points that were opened above it, as on the reconvergence stack.

@@ -26,7 +26,7 @@ from binalloc.verify.resources import check_accesses
 
 @dataclass(frozen=True)
 class Given:
-    """What a proof is given: both kernels' code, the functions that they call, and the instruction map."""
+    """A proof is given both kernels' code, the functions that they call, and the instruction map."""
 
     old: FunctionCode
     new: FunctionCode

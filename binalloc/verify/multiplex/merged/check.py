@@ -16,19 +16,18 @@ the extent of the original's grid there.
 - *Together* (`outline.py`, `parting.py`). Every barrier is executed by all threads of a virtual block that have not
   ended, in the same order.
 - *Side by side* (`virtual.py`, `beside.py`). Of two virtual blocks, met at their barriers, none writes a byte between
-  two barriers that the other accesses there. They may come to different numbers of barriers, too: that is a matter of
-  what they access then, as threads that have ended are not waited for. What threads access between their last barrier
-  and their end no later barrier orders (ISA.md, "Memory model"), so no other virtual block may access it from then on,
-  if one of the two writes.
+  two barriers that the other accesses there. They may come to different numbers of barriers, too, since threads that
+  have ended are not waited for. Then it matters what they access from there on. What threads access between their last
+  barrier and their end no later barrier orders (ISA.md, "Memory model"), so no other virtual block may access it from
+  then on, if one of the two writes.
 - *Contents* (`course.py`). No thread reads a byte that its virtual block has written if another one may have written it
   since.
 - *Common bytes* (`course.py`, `scope.py`). What one virtual block stores for all is the same in all, and is stored,
   ordered by a barrier, before one of them reads it.
 - *No new deadlock* (`waits.py`). No loop of the original waits for what another thread writes.
 
-**What is not.** What the checker of blocks that get memory as they run leaves out, too, in `binalloc.verify.multiplex`.
-Dynamic shared memory, and cooperative launches: they are not to be merged. Kernels that read clocks, or the number of
-their SM, are refused.
+**What is not.** All that `check_public` leaves out. Dynamic shared memory, and cooperative launches: they are not to be
+merged. Kernels that read clocks, or the number of their SM, are refused.
 
 `check_merged` raises nothing.
 """

@@ -1,4 +1,4 @@
-"""What the virtual blocks of a merged block do to shared memory, and at barriers, is proven here.
+"""This module proves what the virtual blocks of a merged block do to shared memory, and at barriers.
 
 Needs a pairing without findings; leaves findings in it. The outline is walked twice: first for addresses, for branches,
 and for whether threads are together; then with the bytes that other virtual blocks may write between two barriers.
@@ -171,7 +171,7 @@ class MergedCourse:
 
     def _stored_before(self, first: VirtualBlock, moments_of: list[tuple[VirtualBlock, Moment]], common: Mask,
                        walk: Walk) -> None:  # fmt: skip
-        """Check that the first virtual block has stored what another one reads, and that a barrier lies between."""
+        """Check that the first virtual block has stored what another one reads, with a barrier in between."""
         for other, moment in moments_of:
             if moment.ended[1]:
                 continue

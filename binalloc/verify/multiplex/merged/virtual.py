@@ -63,7 +63,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a walk of the outline has seen."""
+    """A walk of the outline has seen these nodes, bytes and ends."""
 
     feasible: dict[int, set[int]]  #: by node, the nodes that may come next
     accessed: dict[int, Mask]  #: by node, the bytes that a shared access may touch

@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterator
 from binalloc.isa.instruction import Function, make
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.sets.table import set_of, view
-from tests.support.pairs.multiplex.public_mutants import Items, accesses, changed, inserted, moved, relinked, without
+from tests.support.pairs.multiplex.public_mutants import (
+    Items,
+    accesses,
+    before_the_last_access,
+    behind_the_next_access,
+    changed,
+    inserted,
+    moved,
+    relinked,
+    without,
+)
 
 
 def _inserted(words: Items) -> list[int]:
@@ -30,19 +40,11 @@ def one_barrier_more(words: Items, original: Function) -> Iterator[Items]:
 
 
 def barrier_later(words: Items, original: Function) -> Iterator[Items]:
-    """A barrier behind the next access."""
-    for n in _barriers(words):
-        behind = [k for k in accesses(words) if k > n]
-        if behind:
-            yield moved(words, n, behind[0] + 1)
+    return behind_the_next_access(words, _barriers(words))
 
 
 def barrier_earlier(words: Items, original: Function) -> Iterator[Items]:
-    """A barrier in front of the access before it."""
-    for n in _barriers(words):
-        ahead = [k for k in accesses(words) if k < n]
-        if ahead:
-            yield moved(words, n, ahead[-1])
+    return before_the_last_access(words, _barriers(words))
 
 
 def named_barrier(words: Items, original: Function) -> Iterator[Items]:

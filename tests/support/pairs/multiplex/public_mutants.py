@@ -118,20 +118,28 @@ def removed_free(words: Items, original: Function) -> Iterator[Items]:
     return (without(words, n) for n in _held(words, Flow.FREE))
 
 
-def later(words: Items, original: Function) -> Iterator[Items]:
-    """A barrier behind the next access."""
-    for n in _held(words):
+def behind_the_next_access(words: Items, barriers: list[int]) -> Iterator[Items]:
+    """One of the barriers is behind the next access."""
+    for n in barriers:
         behind = [k for k in accesses(words) if k > n]
         if behind:
             yield moved(words, n, behind[0] + 1)
 
 
-def earlier(words: Items, original: Function) -> Iterator[Items]:
-    """A barrier in front of the access before it."""
-    for n in _held(words):
+def before_the_last_access(words: Items, barriers: list[int]) -> Iterator[Items]:
+    """One of the barriers is in front of the access before it."""
+    for n in barriers:
         ahead = [k for k in accesses(words) if k < n]
         if ahead:
             yield moved(words, n, ahead[-1])
+
+
+def later(words: Items, original: Function) -> Iterator[Items]:
+    return behind_the_next_access(words, _held(words))
+
+
+def earlier(words: Items, original: Function) -> Iterator[Items]:
+    return before_the_last_access(words, _held(words))
 
 
 def guarded(words: Items, original: Function) -> Iterator[Items]:

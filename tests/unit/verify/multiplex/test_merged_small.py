@@ -6,6 +6,7 @@ import pytest
 
 from binalloc.verify.multiplex.merged.check import check_merged
 from binalloc.verify.report import CheckReport
+from tests.support.pairs.multiplex.lines import both_kernels, kinds
 from tests.support.programs.builder import program
 
 BLOCK = (64, 1, 1)
@@ -54,23 +55,8 @@ def turns(body: str, name: str = "", last: bool = True) -> str:
 
 
 def judge(new: str, block: tuple[int, int, int] = BLOCK, count: int = 2, start: str = START) -> CheckReport:
-    """Judge the kernel `new`, behind `start`. Its lines begin with `-|` where they were inserted, with `o|` where they
-    are only in the original, and `o| x => y` is the original's x and the merged kernel's y."""
-    old_lines: list[str] = []
-    new_lines: list[str] = []
-    number = 0
-    for line in filter(None, map(str.strip, (start + new).split("\n"))):
-        old, arrow, other = line.removeprefix("o| ").partition(" => ")
-        if line.endswith(":"):
-            old_lines.append(line)
-            new_lines.append(line)
-        elif line.startswith("-| "):
-            new_lines.append(line)
-        else:
-            old_lines.append(old)
-            if arrow or not line.startswith("o| "):
-                new_lines.append(f"{number}| {other or old}")
-            number += 1
+    """Judge the kernel `new`, behind `start`; both are lines of `both_kernels`."""
+    old_lines, new_lines = both_kernels(start + new)
     texts = [
         "\n".join([".kernel k", ".param p, 16", *more, ".shared_bytes 512", *lines, ""])
         for more, lines in (([], old_lines), ([".param original_grid, 4"], new_lines))
@@ -78,11 +64,6 @@ def judge(new: str, block: tuple[int, int, int] = BLOCK, count: int = 2, start: 
     original, made = program(texts[0]), program(texts[1])
     made.functions[0].info.registers = original.functions[0].info.registers = 32
     return check_merged(original, made, "k", block, count, 0)
-
-
-def kinds(report: CheckReport) -> set[str]:
-    assert "internal" not in {error.kind for error in report.errors}, str(report)
-    return {error.kind for error in report.errors}
 
 
 BODY = """

@@ -9,6 +9,7 @@ import pytest
 from binalloc.verify.multiplex.check import check_public
 from binalloc.verify.multiplex.division import Division
 from binalloc.verify.report import CheckReport
+from tests.support.pairs.multiplex.lines import both_kernels, kinds
 from tests.support.programs.builder import program
 
 BLOCK = (64, 1, 1)
@@ -27,22 +28,8 @@ ALLOC, FREE, AT = "-| BAR.ALLOC R20, 0x200", "-| BAR.FREE R20", "-| IADD3 R21, R
 
 
 def judge(new: str, division: Division = ALL, block: tuple[int, int, int] = BLOCK, **size: int) -> CheckReport:
-    """Judge the kernel `new`, behind `OWN`. Its lines begin with `-|` where they were inserted, with `o|` where they
-    are only in the original, and `o| x => y` is the original's x and the new kernel's y."""
-    old_lines, new_lines = OWN.strip().split("\n"), [f"{n}| {x.strip()}" for n, x in enumerate(OWN.strip().split("\n"))]
-    count = len(old_lines)
-    for line in filter(None, map(str.strip, new.strip().split("\n"))):
-        old, arrow, other = line.removeprefix("o| ").partition(" => ")
-        if line.endswith(":"):
-            old_lines.append(line)
-            new_lines.append(line)
-        elif line.startswith("-| "):
-            new_lines.append(line)
-        else:
-            old_lines.append(old)
-            if arrow or not line.startswith("o| "):
-                new_lines.append(f"{count}| {other or old}")
-            count += 1
+    """Judge the kernel `new`, behind `OWN`; both are lines of `both_kernels`."""
+    old_lines, new_lines = both_kernels(OWN + new)
     shared = size.get("shared", 512)
     private = size.get("private", shared - division.moved)
     texts = [
@@ -52,11 +39,6 @@ def judge(new: str, division: Division = ALL, block: tuple[int, int, int] = BLOC
     original, made = program(texts[0]), program(texts[1])
     made.functions[0].info.registers = original.functions[0].info.registers = 32
     return check_public(original, made, "k", block, division, size.get("dynamic"))
-
-
-def kinds(report: CheckReport) -> set[str]:
-    assert "internal" not in {error.kind for error in report.errors}, str(report)
-    return {error.kind for error in report.errors}
 
 
 EXCHANGE = f"""
