@@ -31,6 +31,9 @@ def require_mergeable(program: ProgramAnalysis, merge: Merge) -> None:
     if program.kernel.cfg.preds[0]:
         raise Refused("a branch leads to the kernel's first word", place=kernel, found="a loop that begins there",
                       expected="code in front of all loops")  # fmt: skip
+    if any(p.name == GRID for p in program.kernel.fn.info.params):
+        raise Refused("a parameter has the name of one that merging adds", place=kernel, found=GRID,
+                      expected="another name; a kernel is merged once")  # fmt: skip
     if merge.threads % LANES:
         raise Refused("blocks are merged only if they are of whole warps", place=kernel,
                       found=f"{merge.threads} threads a block", expected=f"a multiple of {LANES}")  # fmt: skip

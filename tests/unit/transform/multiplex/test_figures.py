@@ -154,6 +154,15 @@ def test_merging_is_refused(body: str, block: tuple[int, int, int], message: str
     assert (error.value.message, error.value.place) == (message, place)
 
 
+def test_a_kernel_is_merged_once() -> None:
+    module = program(KERNEL.format(USE, "").replace(".shared_bytes", ".param original_grid, 4\n.shared_bytes"))
+    with pytest.raises(Refused, match="a parameter has the name of one that merging adds"):
+        take_turns(module, "k", (64, 1, 1), 2)
+    merged = take_turns(program(KERNEL.format(USE, "")), "k", (64, 1, 1), 2)
+    with pytest.raises(Refused, match="a parameter has the name of one that merging adds"):
+        take_turns(merged.module, "k", merged.merge.merged_block, 2)
+
+
 WAIT = "wait:\nLDG.32.CV R8, [R6-0x4]\nISETP.EQ.AND P1, PT, R8, 0x0, PT\n@P1 BRA wait, on\non:"
 """Each block waits for what the one before it stores."""
 COUNTED = WAIT.replace(
