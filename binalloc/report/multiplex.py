@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from binalloc.errors import Refused
 from binalloc.pipeline.multiplex.build import Built
 from binalloc.pipeline.multiplex.multiplexing import SHORTER, Multiplexing, Tried
 from binalloc.printable import count
@@ -37,8 +38,10 @@ def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJs
     }
     if found.shorter is not None:
         out["shorter"] = _scheme(found, found.shorter)
-    if found.share is not None:
-        out["region_share"] = round(found.share, 4)
+    if isinstance(found.share, Refused):
+        out["region_share"], out["region_share_refused"] = None, str(found.share)
+    elif found.share is not None:
+        out["region_share"], out["region_share_refused"] = round(found.share, 4), None
     return out
 
 
@@ -100,7 +103,7 @@ def render_multiplexing(found: MultiplexJson) -> str:
     out += f"The original{how} has {count(original['blocks_per_sm'], 'block')} per SM, limited by {limits}: "
     out += f"{original['cycles']:,} cycles.\n\n"
     if "region_share" in found:
-        out = out.rstrip("\n") + f"\nIts shared memory is in use for {found['region_share']:.1%} of a block's life.\n\n"
+        out = f"{out.rstrip()}\n{_share(found['region_share'], found.get('region_share_refused'))}\n\n"
     if ran:
         shown: list[MultiplexedVersionJson] = [*([alone] if alone is not None and "speedup" in alone else []), *ran]
         rows = [_row(each) for each in shown]
@@ -119,6 +122,13 @@ def render_multiplexing(found: MultiplexJson) -> str:
     return out + ("" if found["output"] else "No file was written (-o FILE).\n")
 
 
+def _share(share: float | None, refused: str | None) -> str:
+    """Return for which part of a block's life its shared memory is in use."""
+    if share is None:
+        return f"For which part of a block's life its shared memory is in use cannot be measured: {refused}"
+    return f"Its shared memory is in use for {share:.1%} of a block's life."
+
+
 def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
     chosen = found.get("chosen")
     if chosen is not None and chosen["scheme"] == "original":
@@ -127,7 +137,7 @@ def _answer(found: MultiplexJson, ran: list[SchemeJson]) -> str:
         return f"chosen is {_named(chosen)}, {chosen['speedup']:.3f} times as fast on {found['machine']}, emulated"
     best = max(ran, key=lambda each: each["speedup"], default=None)
     if best is None:
-        return "no version of it uses its shared memory in turns"
+        return "no version that uses its shared memory in turns could be built and run"
     gained = "" if best["speedup"] > 1 else "nothing gained; best "
     return f"{gained}{_named(best)} is {best['speedup']:.3f} times as fast on {found['machine']}, emulated"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from binalloc.errors import Refused
+from binalloc.errors import BinallocError, KernelFault, LimitHit, Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.merged import MERGED
 from binalloc.pipeline.multiplex.build import AS_THEY_RUN, CO_HW, CO_VTB, HW, VTB, Built, Wanted, build, checked
@@ -36,11 +36,11 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Tried:
-    """A tried version was built and run, or refused."""
+    """A tried version was built and run; or it was refused, or its run did not end well."""
 
     wanted: Wanted
     version: Version | None = None
-    refused: Refused | None = None
+    refused: BinallocError | None = None  #: why there is none
     same: bool | None = None  #: whether it left the same results as the original
     built: Built | None = None  #: what was built; None for shorter regions alone
     unproven: str = ""  #: what the checkers could not prove; "" if there is a proof
@@ -58,7 +58,8 @@ class Multiplexing:
     original: Version  #: the fastest way to run the kernel that was found, as it came or with other registers
     tried: list[Tried]
     shorter: Tried | None = None  #: shorter access regions alone, if they were asked for
-    share: float | None = None  #: share of a block's life in access regions (`share`), if it was asked for
+    #: share of a block's life in access regions (`share`), or why there is none; None if it was not asked for
+    share: float | Refused | None = None
 
     def speedup(self, tried: Tried) -> float | None:
         """Return the original's cycles over a version's; None where there is no run."""
@@ -104,8 +105,8 @@ def multiplex_kernel(
 ) -> Multiplexing:
     """Return a kernel with the wanted versions, all measured. share: measure the share of access regions, too.
 
-    Raises KernelFault and LimitHit of the original's run, and of a version's. What cannot be built, or does not fit on
-    an SM, is noted with its reason.
+    Raises KernelFault and LimitHit of the original's run. What cannot be built, does not fit on an SM, faults, or comes
+    to a limit is noted with its reason.
     """
     assert request.launch is not None
     original = _original(module, request)
@@ -117,7 +118,7 @@ def multiplex_kernel(
             shorter = error
     alone = None if shorter is None else _noted(original, request, Wanted(SHORTER, shorter=True), module, shorter)
     tried = [_noted(original, request, wanted, module, shorter) for wanted in versions]
-    return Multiplexing(original, tried, alone, region_share(module, request) if share else None)
+    return Multiplexing(original, tried, alone, _share(module, request) if share else None)
 
 
 def recorded(tried: Tried, request: Request, source: bytes) -> Module:
@@ -147,7 +148,7 @@ def _original(module: Module, request: Request) -> Version:
         if (other.cycles or 0) < (original.cycles or 0) and same_results(request, original, other) is not False:
             require_proof(module, other.module, request)
             return other
-    except Refused:
+    except (Refused, LimitHit):
         pass
     return original
 
@@ -158,8 +159,16 @@ def _noted(
     """Return one version with its run, or why there is none."""
     try:
         return _tried(original, request, wanted, module, shorter if wanted.shorter else None)
-    except Refused as error:
+    except (Refused, KernelFault, LimitHit) as error:
         return Tried(wanted, refused=error)
+
+
+def _share(module: Module, request: Request) -> float | Refused:
+    """Return the share of access regions, or why it cannot be measured."""
+    try:
+        return region_share(module, request)
+    except Refused as error:
+        return error
 
 
 def _tried(

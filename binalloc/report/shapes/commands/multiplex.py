@@ -27,7 +27,9 @@ class MultiplexedVersionJson(TypedDict):
         int | None, says("most blocks an SM beyond those of static memory; null for no limit, and for other schemes")
     ]
     shorter_regions: Annotated[bool, says("whether access regions were made shorter first")]
-    refused: Annotated[str | None, says("why there is no such version; null if there is one")]
+    refused: Annotated[
+        str | None, says("why there is no such version, or how its run ended, if not well; null for others")
+    ]
     registers: NotRequired[Annotated[int, says("registers per thread; left out if it was refused, as below")]]
     slots: NotRequired[Annotated[int, says("slots per thread")]]
     shared_bytes: NotRequired[
@@ -94,12 +96,15 @@ class MultiplexingJson(TypedDict):
     original: Annotated[MultiplexedOriginalJson, says("the kernel as it is")]
     region_share: NotRequired[
         Annotated[
-            float,
+            float | None,
             says(
                 "share of a block's life in access regions, averaged over blocks, with barriers at their bounds; left "
-                "out without `--share`"
+                "out without `--share`, null if it cannot be measured"
             ),
         ]
+    ]
+    region_share_refused: NotRequired[
+        Annotated[str | None, says("why that cannot be measured; null if it can, and left out without `--share`")]
     ]
     shorter: NotRequired[
         Annotated[

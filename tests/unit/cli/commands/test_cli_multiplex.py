@@ -178,7 +178,7 @@ def test_shared_memory_is_in_use_for_a_part_of_a_blocks_life() -> None:
 
 def test_what_does_not_fit_is_said() -> None:
     out = call(*arguments("slidingMD5"), "--scheme", "hw").out
-    assert out.startswith("STO: no version of it uses its shared memory in turns\n")
+    assert out.startswith("STO: no version that uses its shared memory in turns could be built and run\n")
     assert "No hw: no block fits on an SM of gtx285" in out
 
 
@@ -293,3 +293,23 @@ def test_blocks_that_would_be_too_large_are_not_merged(tmp_path: Path) -> None:
     refused = {(s["scheme"], s["merge"]): s["refused"] for s in found["schemes"]}
     assert "more threads than a block of the machine can have" in refused["vtb", 4]
     assert (refused["vtb", 2], refused["hw", None]) == (None, None)
+
+
+def test_a_version_that_does_not_end_is_noted() -> None:
+    """The original ends within the limit, and merged blocks do not."""
+    options = ("--scheme", "vtb", "--regions", "as-is", "--max-cycles", "3500")
+    found = call(*arguments("reduction"), *options, "--json").json
+    assert found["original"]["cycles"] < 3500
+    assert [scheme["merge"] for scheme in found["schemes"]] == [2, 4]
+    assert all("did not end within the cycle limit (vtb)" in scheme["refused"] for scheme in found["schemes"])
+    assert all("speedup" not in scheme for scheme in found["schemes"])
+
+
+def test_the_share_of_a_kernel_without_regions() -> None:
+    """Its versions are reported all the same, and the share is said not to be measurable."""
+    launch = str(sample_file("nbody.toml"))
+    options = ("multiplex", loom("nbody"), "--launch", launch, "--size", "test", "--scheme", "hw", "--share")
+    found = call(*options, "--json").json
+    assert found["region_share"] is None
+    assert "shared memory is not used" in found["region_share_refused"]
+    assert "cannot be measured: " in call(*options).out
