@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from binalloc.errors import Refused
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     )
 
 
-def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJson:
-    """Return a comparison as JSON. output: the file that a version was written to."""
+def multiplexing_json(found: Multiplexing, output: str | None, names: Mapping[str, str]) -> MultiplexingJson:
+    """Return a comparison as JSON. output: the file that a version was written to. names: how parameters are spelled in
+    reasons (`Hint.spelled`)."""
     original = found.original
     assert original.cycles is not None
     out: MultiplexingJson = {
@@ -33,13 +35,13 @@ def multiplexing_json(found: Multiplexing, output: str | None) -> MultiplexingJs
             "limits": list(original.limiters),
             "cycles": original.cycles,
         },
-        "schemes": [_scheme(found, each) for each in found.tried],
+        "schemes": [_scheme(found, each, names) for each in found.tried],
         "output": output,
     }
     if found.shorter is not None:
-        out["shorter"] = _scheme(found, found.shorter)
+        out["shorter"] = _scheme(found, found.shorter, names)
     if isinstance(found.share, Refused):
-        out["region_share"], out["region_share_refused"] = None, str(found.share)
+        out["region_share"], out["region_share_refused"] = None, found.share.text(names)
     elif found.share is not None:
         out["region_share"], out["region_share_refused"] = round(found.share, 4), None
     return out
@@ -60,14 +62,14 @@ def chosen_json(found: Multiplexing, best: Tried | None) -> ChosenVersionJson:
     }
 
 
-def _scheme(found: Multiplexing, tried: Tried) -> SchemeJson:
+def _scheme(found: Multiplexing, tried: Tried, names: Mapping[str, str]) -> SchemeJson:
     wanted, version, speedup = tried.wanted, tried.version, found.speedup(tried)
     out: SchemeJson = {
         "scheme": wanted.scheme,
         "merge": wanted.merge,
         "over": wanted.over,
         "shorter_regions": wanted.shorter,
-        "refused": None if tried.refused is None else str(tried.refused),
+        "refused": None if tried.refused is None else tried.refused.text(names),
     }
     if version is not None and version.cycles is not None and speedup is not None:
         out["registers"] = version.registers

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from binalloc.cli.files import check_output, not_over, write_output
+from binalloc.cli.group import SPELLINGS
 from binalloc.cli.inputs import fitting_launch, kernel_of, machine_fields, machine_of
 from binalloc.cli.load import load_or_import
 from binalloc.cli.options import integer, json_option, output_option
@@ -91,7 +92,7 @@ def multiplex(
         "schema_version": SCHEMA_VERSION,
         "kernel": name,
         **machine_fields(module, name, source.machine, model),
-        **multiplexing_json(done, _written(request, output, data, best)),
+        **multiplexing_json(done, _written(request, output, data, best), SPELLINGS),
     }
     if scheme == AUTO:
         found["chosen"] = chosen_json(done, best)

@@ -302,6 +302,7 @@ def test_a_version_that_does_not_end_is_noted() -> None:
     assert found["original"]["cycles"] < 3500
     assert [scheme["merge"] for scheme in found["schemes"]] == [2, 4]
     assert all("did not end within the cycle limit (vtb)" in scheme["refused"] for scheme in found["schemes"])
+    assert all("Raise the limit (--max-cycles N" in scheme["refused"] for scheme in found["schemes"])
     assert all("speedup" not in scheme for scheme in found["schemes"])
 
 
