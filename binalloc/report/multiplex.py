@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from binalloc.errors import Refused
+from binalloc.errors import BinallocError
 from binalloc.pipeline.multiplex.build import Built
 from binalloc.pipeline.multiplex.multiplexing import SHORTER, Multiplexing, Tried
 from binalloc.printable import count
@@ -40,7 +40,7 @@ def multiplexing_json(found: Multiplexing, output: str | None, names: Mapping[st
     }
     if found.shorter is not None:
         out["shorter"] = _scheme(found, found.shorter, names)
-    if isinstance(found.share, Refused):
+    if isinstance(found.share, BinallocError):
         out["region_share"], out["region_share_refused"] = None, found.share.text(names)
     elif found.share is not None:
         out["region_share"], out["region_share_refused"] = round(found.share, 4), None

@@ -2,7 +2,7 @@
 
 Needs a laid-out module, and a request with a launch. The first version has as few registers as the code's order takes;
 further ones are ordered for latency, and let more and more blocks be resident, which may take spill code. A number of
-blocks that is not faster than the one before ends the search.
+blocks that is not faster than the one before, or comes to a limit such as that of cycles, ends the search.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from binalloc.errors import Refused
+from binalloc.errors import LimitHit, Refused
 from binalloc.isa.instruction import Module
 from binalloc.isa.sets.table import set_of
 from binalloc.models.machines.budget import levels
@@ -25,16 +25,34 @@ from binalloc.transform.schedule.schedule import schedule
 
 def fastest(module: Module, request: Request, name: str, *, slots: bool) -> Version:
     """Return the fastest version that was run; it is not proven yet. name: of the versions, for messages. slots: values
-    may get slots in shared memory. Raises Refused if not even one block fits."""
+    may get slots in shared memory. Raises Refused if not even one block fits, LimitHit if the first
+    number of blocks comes to a limit."""
     best: Version | None = None
     for level in _levels(module, request, slots):
-        ran = [measure(replace(version, name=name), request) for version in level]
-        fast = min(ran, key=lambda version: version.cycles or 0)
+        try:
+            fast = _fastest_of([replace(version, name=name) for version in level], request)
+        except LimitHit:
+            if best is None:
+                raise
+            break
         if best is not None and (fast.cycles or 0) >= (best.cycles or 0):
             break
         best = fast
     assert best is not None
     return best
+
+
+def _fastest_of(level: list[Version], request: Request) -> Version:
+    """Return the fastest of some versions that were run; one that comes to a limit is slower than one that does not.
+    Raises LimitHit if all do."""
+    ran: list[Version] = []
+    for k, version in enumerate(level, 1):
+        try:
+            ran.append(measure(version, request))
+        except LimitHit:
+            if k == len(level) and not ran:
+                raise
+    return min(ran, key=lambda version: version.cycles or 0)
 
 
 def _levels(module: Module, request: Request, slots: bool) -> Iterator[list[Version]]:

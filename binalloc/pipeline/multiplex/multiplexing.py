@@ -32,6 +32,8 @@ SHORTER = "shorter"
 """Stands for no scheme at all: access regions are shorter."""
 AUTO = "auto"
 """Stands for all schemes, of which the best version is chosen."""
+_NOTED = (Refused, KernelFault, LimitHit)
+"""Reasons for which there is no figure of a version; others are measured all the same."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Multiplexing:
     tried: list[Tried]
     shorter: Tried | None = None  #: shorter access regions alone, if they were asked for
     #: share of a block's life in access regions (`share`), or why there is none; None if it was not asked for
-    share: float | Refused | None = None
+    share: float | BinallocError | None = None
 
     def speedup(self, tried: Tried) -> float | None:
         """Return the original's cycles over a version's; None where there is no run."""
@@ -159,15 +161,15 @@ def _noted(
     """Return one version with its run, or why there is none."""
     try:
         return _tried(original, request, wanted, module, shorter if wanted.shorter else None)
-    except (Refused, KernelFault, LimitHit) as error:
+    except _NOTED as error:
         return Tried(wanted, refused=error)
 
 
-def _share(module: Module, request: Request) -> float | Refused:
+def _share(module: Module, request: Request) -> float | BinallocError:
     """Return the share of access regions, or why it cannot be measured."""
     try:
         return region_share(module, request)
-    except Refused as error:
+    except _NOTED as error:
         return error
 
 

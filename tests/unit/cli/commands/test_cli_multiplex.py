@@ -314,3 +314,20 @@ def test_the_share_of_a_kernel_without_regions() -> None:
     assert found["region_share"] is None
     assert "shared memory is not used" in found["region_share_refused"]
     assert "cannot be measured: " in call(*options).out
+
+
+def test_a_limit_leaves_the_figures_that_were_measured() -> None:
+    """Merged blocks of two take 3,983 and 3,786 cycles with 3 resident, and 3,793 with 4. Of each number of blocks the
+    one that ends counts, and a number at which none ends is slower."""
+    for limit in ("3788", "3800"):
+        options = ("--scheme", "vtb", "--merge", "2", "--regions", "as-is", "--max-cycles", limit)
+        (scheme,) = call(*arguments("reduction"), *options, "--json").json["schemes"]
+        assert (scheme["refused"], scheme["cycles"], scheme["blocks_per_sm"]) == (None, 3786, 3)
+
+
+def test_a_share_that_comes_to_the_limit_is_noted() -> None:
+    """With barriers at the bounds of its regions the kernel takes longer than the original."""
+    options = ("--scheme", "vtb", "--regions", "as-is", "--share", "--max-cycles", "3170")
+    found = call(*arguments("reduction"), *options, "--json").json
+    assert (found["original"]["cycles"], found["region_share"]) == (3133, None)
+    assert "did not end within the cycle limit" in found["region_share_refused"]
