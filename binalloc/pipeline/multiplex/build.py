@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from binalloc.transform.multiplex.split import Split
     from binalloc.verify.report import CheckReport
 
-VTB, HW, CO_VTB, CO_HW = "vtb", "hw", "co-vtb", "co-hw"
-"""How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC. In the
-collaborative ones each block, or virtual block, keeps a private part."""
+VTB, PIPE, HW, CO_VTB, CO_HW = "vtb", "vtb-pipe", "hw", "co-vtb", "co-hw"
+"""How blocks share memory in turns: merged, by barriers of the merged block; or as they run, by BAR.ALLOC. In a pipe
+one virtual block computes while the other uses shared memory. In the collaborative schemes each block, or virtual
+block, keeps a private part."""
+MERGED = (VTB, PIPE, CO_VTB)
+"""The schemes that merge blocks."""
 AS_THEY_RUN = (HW, CO_HW)
 """The schemes whose instructions no GPU has."""
 
@@ -33,7 +36,7 @@ class Wanted:
     """A wanted version names a scheme and its number."""
 
     scheme: str
-    merge: int | None = None  #: of VTB and CO-VTB: blocks that are merged into one
+    merge: int | None = None  #: of `MERGED`: blocks that are merged into one
     over: int | None = None  #: of HW and CO-HW: most blocks beyond those of static memory; None: no limit
     #: of CO-VTB and CO-HW: what is private; empty: the cut that the model chooses
     splits: tuple[Split, ...] = ()
@@ -47,19 +50,19 @@ class Built:
     module: Module
     launch: Launch
     regions: int  #: access regions of the kernel
-    later: Module | None = None  #: of VTB and CO-VTB: what was merged, with threads that end behind access regions
+    later: Module | None = None  #: of `MERGED`: what was merged, with threads that end behind access regions
     parts: Parts | None = None  #: of HW and CO-HW: the parts of shared memory
-    merge: Merge | None = None  #: of VTB and CO-VTB: how blocks were merged
-    private: int | None = None  #: bytes that each block, or virtual block, has to itself; None for VTB
-    public: int | None = None  #: bytes that they use in turns; None for VTB
+    merge: Merge | None = None  #: of `MERGED`: how blocks were merged
+    private: int | None = None  #: bytes that each block, or virtual block, has to itself; None for VTB and PIPE
+    public: int | None = None  #: bytes that they use in turns; None for VTB and PIPE
     variables: tuple[DividedVariable, ...] = ()  #: of CO-VTB and CO-HW: those with private bytes
 
 
 def build(module: Module, request: Request, wanted: Wanted) -> Built:
     """Return a version, not yet scheduled or allocated."""
     from binalloc.transform.multiplex.late_exits import with_late_exits
+    from binalloc.transform.multiplex.merged import PIPED, TURNS, merge_blocks
     from binalloc.transform.multiplex.public import get_as_they_run
-    from binalloc.transform.multiplex.turns import take_turns
 
     assert request.launch is not None
     launch, kernel = request.launch, request.kernel
@@ -87,9 +90,10 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
                       found=f"{threads:,} threads", expected=f"at most {most:,}")  # fmt: skip
     axis = max(range(3), key=lambda k: launch.grid[k])
     later = with_late_exits(module, kernel, launch.block)
-    merged = take_turns(later, kernel, launch.block, wanted.merge, axis, private)
+    order = PIPED if wanted.scheme == PIPE else TURNS
+    merged = merge_blocks(later, kernel, launch.block, wanted.merge, axis, private, order)
     built = Built(merged.module, merged.merge.launch(launch), len(merged.regions), later, merge=merged.merge)
-    if wanted.scheme == VTB:
+    if wanted.scheme != CO_VTB:
         return built
     return replace(built, private=merged.copies.private, public=merged.copies.public, variables=variables)
 

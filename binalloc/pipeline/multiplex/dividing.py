@@ -54,8 +54,8 @@ def private_of(
     """
     from binalloc.analysis.program import analyse
     from binalloc.analysis.shared.memory import shared_memory
+    from binalloc.transform.multiplex.merged import with_one_copy
     from binalloc.transform.multiplex.split import private_bytes
-    from binalloc.transform.multiplex.turns import with_one_copy
 
     assert request.launch is not None
     memory = shared_memory(analyse(module, request.kernel), request.launch.block)

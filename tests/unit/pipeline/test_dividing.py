@@ -14,7 +14,7 @@ from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.pipeline.multiplex.dividing import divided_variables, private_of
 from binalloc.pipeline.request import Request
-from binalloc.transform.multiplex.turns import take_turns
+from binalloc.transform.multiplex.merged import merge_blocks
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
 
@@ -47,7 +47,7 @@ def test_sto_has_80_bytes_to_give() -> None:
     module, request = sample("slidingMD5")
     assert request.launch is not None
     for kept, size in ((80, 16_384), (96, 16_400)):
-        made = take_turns(module, "STO", request.launch.block, 2, private=(1 << 16 + kept) - (1 << 16))
+        made = merge_blocks(module, "STO", request.launch.block, 2, private=(1 << 16 + kept) - (1 << 16))
         assert made.copies.size == size
     with pytest.raises(Refused) as error:
         chosen("slidingMD5")  # a second block has not even room for one unit

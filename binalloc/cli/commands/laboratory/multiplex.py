@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from binalloc.pipeline.request import Request
     from binalloc.report.shapes.commands.multiplex import MultiplexJson
 
-_SCHEMES = ("vtb", "hw", "co-vtb", "co-hw", "auto")
+_SCHEMES = ("vtb", "vtb-pipe", "co-vtb", "hw", "co-hw", "auto")
 _MOST = 8  # virtual blocks of a merged block
 
 
@@ -31,13 +31,14 @@ _MOST = 8  # virtual blocks of a merged block
 @click.option(
     "--scheme",
     type=click.Choice(_SCHEMES),
-    help="How: `vtb` merges blocks that take turns, `hw` lets them get memory as they run; with `co-` each keeps a "
-    "private part; `auto` tries all, and chooses the fastest proven version or the original.  [default: vtb and hw]",
+    help="How: `vtb` merges blocks that take turns; in `vtb-pipe` one of two computes while the other uses shared "
+    "memory; `hw` lets blocks get memory as they run; with `co-` each keeps a private part; `auto` tries all, and "
+    "chooses the fastest proven version or the original.  [default: vtb and hw]",
 )
 @click.option("--today", is_flag=True, help="Of auto: without the versions whose instructions no GPU has.")
 @click.option(
     "--merge", type=integer(2, _MOST), metavar="N",
-    help="Of vtb, co-vtb and auto: blocks in one.  [default: 2, then 4; of co-vtb 2]",
+    help="Of vtb, co-vtb and auto: blocks in one.  [default: 2, then 4; of co-vtb 2; of vtb-pipe always 2]",
 )
 @click.option(
     "--split", "splits", multiple=True, metavar="NAME=INDEX",
@@ -61,8 +62,9 @@ def multiplex(
 
     The schemes are those of "Shared Memory Multiplexing" (PACT 2012). Versions and the original are emulated, and their
     results compared. -o writes one version, if it is proven, with regions as they are or shorter, whichever is faster:
-    of --scheme hw or co-hw, which have instructions that no GPU has, or of --scheme vtb or co-vtb with --merge. Merged
-    blocks need another launch: a smaller grid, and one more parameter. Of --scheme auto it writes the version chosen.
+    of --scheme hw or co-hw, which have instructions that no GPU has, of --scheme vtb-pipe, or of --scheme vtb or co-vtb
+    with --merge. Merged blocks need another launch: a smaller grid, and one more parameter. Of --scheme auto it writes
+    the version chosen.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
     from binalloc.pipeline.multiplex.multiplexing import AUTO, multiplex_kernel, wanted_versions
@@ -121,11 +123,14 @@ def _require_consistent(
     output: str | None,
 ) -> None:
     """Refuse an option of another scheme."""
-    merged, as_they_run = ("vtb", "co-vtb"), ("hw", "co-hw")
+    merged, as_they_run = ("vtb", "vtb-pipe", "co-vtb"), ("hw", "co-hw")
     given = f"--scheme {scheme}" if scheme is not None else "no --scheme"
-    if output is not None and scheme not in (*as_they_run, "auto") and (scheme is None or merge is None):
+    alone = (*as_they_run, "vtb-pipe", "auto")
+    if output is not None and scheme not in alone and (scheme is None or merge is None):
         raise UsageError("one version alone is written", found="-o",
-                         expected="--scheme hw, co-hw or auto, or --scheme vtb or co-vtb with --merge")  # fmt: skip
+                         expected="--scheme vtb-pipe, hw, co-hw or auto, or vtb or co-vtb with --merge")  # fmt: skip
+    if scheme == "vtb-pipe" and merge not in (None, 2):
+        raise UsageError("a pipe is of two virtual blocks", found=f"--merge {merge}", expected="--merge 2, or none")
     if merge is not None and scheme in as_they_run:
         raise UsageError("--merge belongs to another scheme", found=given, expected="--scheme vtb, co-vtb or auto")
     if options.over is not None and scheme in merged:

@@ -21,7 +21,7 @@ class DividedVariableJson(TypedDict):
 class MultiplexedVersionJson(TypedDict):
     """This object is one version of a kernel, with access regions that were made shorter, or of a scheme."""
 
-    scheme: Annotated[str, says("`vtb`, `hw`, `co-vtb` or `co-hw`; `shorter` for shorter access regions alone")]
+    scheme: Annotated[str, says("`vtb`, `vtb-pipe`, `co-vtb`, `hw` or `co-hw`; `shorter` for shorter access regions alone")]
     merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
     over: Annotated[
         int | None, says("most blocks an SM beyond those of static memory; null for no limit, and for other schemes")
@@ -57,13 +57,13 @@ class SchemeJson(MultiplexedVersionJson):
             int,
             says(
                 "bytes that each block has to itself, with those common to all blocks; of `co-vtb` bytes of which each "
-                "virtual block has a copy; left out for `vtb`"
+                "virtual block has a copy; left out for `vtb` and `vtb-pipe`"
             ),
         ]
     ]
-    public_bytes: NotRequired[Annotated[int, says("bytes that blocks use in turns; left out for `vtb`")]]
+    public_bytes: NotRequired[Annotated[int, says("bytes that blocks use in turns; left out for `vtb` and `vtb-pipe`")]]
     divided: NotRequired[
-        Annotated[list[DividedVariableJson], says("variables with private bytes; left out for `vtb` and `hw`")]
+        Annotated[list[DividedVariableJson], says("variables with private bytes; `co-vtb` and `co-hw` alone have them")]
     ]
 
 
@@ -126,14 +126,14 @@ class MultiplexJson(Versioned, OnMachine, MultiplexingJson):
 class ReproducedVersionJson(TypedDict):
     """This object is one version of a benchmark of the multiplex paper."""
 
-    scheme: Annotated[str, says("`vtb`, `hw`, `co-vtb` or `co-hw`")]
+    scheme: Annotated[str, says("`vtb`, `vtb-pipe`, `co-vtb`, `hw` or `co-hw`")]
     merge: Annotated[int | None, says("blocks that are merged into one; null for `hw` and `co-hw`")]
     barriers: Annotated[
         str | None, says("barriers that order merged blocks: `block`, of the merged block; null for `hw` and `co-hw`")
     ]
     split: Annotated[
         list[str] | None,
-        says("variables with private bytes, as `--split` takes them, in bytes; null for `vtb` and `hw`"),
+        says("variables with private bytes, as `--split` takes them, in bytes; null but for `co-vtb` and `co-hw`"),
     ]
     over: Annotated[
         int | None, says("most blocks an SM beyond those of static memory; null for no limit, and if blocks are merged")

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from binalloc.errors import Refused
+from binalloc.transform.multiplex.merged import merge_blocks
 from binalloc.transform.multiplex.public import get_as_they_run
-from binalloc.transform.multiplex.turns import take_turns
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.multiplex.check import check_public
 from binalloc.verify.multiplex.division import Division
@@ -58,7 +58,7 @@ def test_virtual_blocks_with_private_copies_leave_the_same(seed: int) -> None:
     expected = left(schedule(module, MACHINE), launch)
     for count in (2, 3):
         try:
-            made = take_turns(module, "k", launch.block, count, private=private)
+            made = merge_blocks(module, "k", launch.block, count, private=private)
         except Refused as error:
             assert error.message in BUT | MIXED  # noqa: PT017
             return

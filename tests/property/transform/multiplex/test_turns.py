@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binalloc.errors import Refused
-from binalloc.transform.multiplex.turns import take_turns
+from binalloc.transform.multiplex.merged import merge_blocks
 from binalloc.transform.schedule.schedule import schedule
 from tests.property.transform.multiplex.test_public import MACHINE, left, same
 from tests.support.generator.transform.exchanges import exchanging
@@ -28,7 +28,7 @@ def test_blocks_that_take_turns_leave_the_same(seed: int, aligned: bool) -> None
     expected = left(schedule(module, MACHINE), launch)
     for count in (2, 3):
         try:
-            made = take_turns(module, "k", launch.block, count)
+            made = merge_blocks(module, "k", launch.block, count)
         except Refused as error:
             assert error.message in BUT  # noqa: PT017
             return

@@ -11,8 +11,8 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.transform.multiplex.late_exits import with_late_exits
+from binalloc.transform.multiplex.merged import merge_blocks
 from binalloc.transform.multiplex.public import get_as_they_run
-from binalloc.transform.multiplex.turns import take_turns
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.transform.shorten.shorten import shortened
 from binalloc.verify.checker import check
@@ -62,7 +62,7 @@ def test_merged_blocks_leave_the_same() -> None:
         later = with_late_exits(module, "k", launch.block)
         assert later is module or check_late_exits(module, later, "k").ok
         try:
-            made = take_turns(later, "k", launch.block, 2)
+            made = merge_blocks(later, "k", launch.block, 2)
         except Refused:
             continue
         report = check_merged(later, made.module, "k", launch.block, 2, 0)

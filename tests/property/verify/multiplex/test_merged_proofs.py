@@ -12,7 +12,7 @@ import pytest
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
-from binalloc.transform.multiplex.turns import Merged, take_turns
+from binalloc.transform.multiplex.merged import Merged, merge_blocks
 from binalloc.verify.multiplex.merged.check import check_merged
 from tests.property.verify.multiplex.test_public_proofs import PREFIX, left, same
 from tests.support.generator.transform.exchanges import exchanging
@@ -31,7 +31,7 @@ def kernel(seed: int, count: int) -> tuple[Module, Launch, Merged] | None:
     text, launch = exchanging(seed // 2, aligned=seed % 2 == 1)
     module = program(text)
     try:
-        return module, launch, take_turns(module, "k", launch.block, count)
+        return module, launch, merge_blocks(module, "k", launch.block, count)
     except Refused:
         return None
 

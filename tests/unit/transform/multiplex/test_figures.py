@@ -15,8 +15,8 @@ from binalloc.isa.instruction import Instr, Module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.transform.multiplex.merged import merge_blocks
 from binalloc.transform.multiplex.public import get_as_they_run
-from binalloc.transform.multiplex.turns import take_turns
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import sample_file
 from tests.support.programs.builder import program
@@ -76,7 +76,7 @@ class Steps:
 @pytest.mark.parametrize("count", [2, 3])
 def test_figure_3_has_one_virtual_block_after_the_other(region: int, count: int) -> None:
     module, launch = sample("fourierTransform")
-    made = take_turns(module, launch.kernel, launch.block, count)
+    made = merge_blocks(module, launch.kernel, launch.block, count)
     merged = made.merge.launch(launch)
     code = schedule(made.module, MACHINE)
     (span,) = made.regions[region].spans
@@ -92,7 +92,7 @@ def test_figure_3_has_one_virtual_block_after_the_other(region: int, count: int)
 
 def test_a_merged_launch_has_all_blocks_and_knows_their_number() -> None:
     module, launch = sample("fourierTransform")
-    made = take_turns(module, launch.kernel, launch.block, 3)
+    made = merge_blocks(module, launch.kernel, launch.block, 3)
     merged = made.merge.launch(launch)
     assert merged.block == (64, 1, 3)
     assert merged.grid == (-(-launch.grid[0] // 3), 1, 1)
@@ -134,7 +134,7 @@ def test_dynamic_memory_is_refused(body: str, callee: str, message: str, place: 
 def test_a_barrier_in_a_function_is_refused() -> None:
     callee = ".func f\n" + 40 * "    NOP\n" + "    BAR.SYNC 0\n    RET\n.end\n"
     with pytest.raises(Refused) as error:
-        take_turns(program(KERNEL.format(f"{USE}\nCALL f", callee)), "k", (64, 1, 1), 2)
+        merge_blocks(program(KERNEL.format(f"{USE}\nCALL f", callee)), "k", (64, 1, 1), 2)
     assert (error.value.message, error.value.place) == ("a function has a barrier", "f+40")
 
 
@@ -150,17 +150,17 @@ def test_a_barrier_in_a_function_is_refused() -> None:
 ])  # fmt: skip
 def test_merging_is_refused(body: str, block: tuple[int, int, int], message: str, place: str) -> None:
     with pytest.raises(Refused) as error:
-        take_turns(program(KERNEL.format(body, "")), "k", block, 2)
+        merge_blocks(program(KERNEL.format(body, "")), "k", block, 2)
     assert (error.value.message, error.value.place) == (message, place)
 
 
 def test_a_kernel_is_merged_once() -> None:
     module = program(KERNEL.format(USE, "").replace(".shared_bytes", ".param original_grid, 4\n.shared_bytes"))
     with pytest.raises(Refused, match="a parameter has the name of one that merging adds"):
-        take_turns(module, "k", (64, 1, 1), 2)
-    merged = take_turns(program(KERNEL.format(USE, "")), "k", (64, 1, 1), 2)
+        merge_blocks(module, "k", (64, 1, 1), 2)
+    merged = merge_blocks(program(KERNEL.format(USE, "")), "k", (64, 1, 1), 2)
     with pytest.raises(Refused, match="a parameter has the name of one that merging adds"):
-        take_turns(merged.module, "k", merged.merge.merged_block, 2)
+        merge_blocks(merged.module, "k", merged.merge.merged_block, 2)
 
 
 WAIT = "wait:\nLDG.32.CV R8, [R6-0x4]\nISETP.EQ.AND P1, PT, R8, 0x0, PT\n@P1 BRA wait, on\non:"
@@ -203,10 +203,10 @@ def test_a_loop_that_waits_for_another_block_is_refused(body: str, place: str | 
     """Virtual blocks of a merged block wait for each other at barriers: none may wait for what another stores."""
     module = program(KERNEL.format(f"{body}\n{USE}", ".func f\n    LDG.32 R8, [R6]\n    RET\n.end\n"))
     if place is None:
-        take_turns(module, "k", (64, 1, 1), 2)
+        merge_blocks(module, "k", (64, 1, 1), 2)
         return
     with pytest.raises(Refused) as error:
-        take_turns(module, "k", (64, 1, 1), 2)
+        merge_blocks(module, "k", (64, 1, 1), 2)
     assert (error.value.message, error.value.place) == ("a loop may wait for what another block writes", place)
 
 
@@ -240,7 +240,7 @@ def test_blocks_are_merged_along_any_axis() -> None:
     run = RunOptions(machine=MACHINE)
     expected = run_launch(schedule(module, MACHINE), "k", launch, run).buffers["out"]
     for axis in (0, 1):
-        made = take_turns(module, "k", (32, 1, 2), 2, axis)
+        made = merge_blocks(module, "k", (32, 1, 2), 2, axis)
         found = run_launch(schedule(made.module, MACHINE), "k", made.merge.launch(launch), run).buffers["out"]
         assert np.array_equal(found, expected)
     assert len(np.unique(expected)) == 3 * 2

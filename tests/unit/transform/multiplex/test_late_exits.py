@@ -13,7 +13,7 @@ from binalloc.isa.instruction import Module, Origin
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
 from binalloc.transform.multiplex.late_exits import with_late_exits
-from binalloc.transform.multiplex.turns import take_turns
+from binalloc.transform.multiplex.merged import merge_blocks
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.multiplex.merged.check import check_merged
 from binalloc.verify.shorten.exits import check_late_exits
@@ -81,9 +81,9 @@ def test_threads_end_together() -> None:
 def test_merged_blocks_are_proven_then() -> None:
     """A barrier orders no accesses of warps that have ended; here all lanes of a warp may end."""
     module = program(KERNEL.format(LOADED))
-    assert not check_merged(module, take_turns(module, "k", BLOCK, 2).module, "k", BLOCK, 2, 0).ok
+    assert not check_merged(module, merge_blocks(module, "k", BLOCK, 2).module, "k", BLOCK, 2, 0).ok
     later = with_late_exits(module, "k", BLOCK)
-    made = take_turns(later, "k", BLOCK, 2)
+    made = merge_blocks(later, "k", BLOCK, 2)
     assert check_late_exits(module, later, "k").ok
     assert check_merged(later, made.module, "k", BLOCK, 2, 0).ok
 

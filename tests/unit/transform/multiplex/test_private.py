@@ -19,9 +19,9 @@ from binalloc.isa.instruction import Module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
+from binalloc.transform.multiplex.merged import merge_blocks
 from binalloc.transform.multiplex.public import get_as_they_run
 from binalloc.transform.multiplex.split import Split, private_bytes
-from binalloc.transform.multiplex.turns import take_turns
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.multiplex.check import check_public
 from binalloc.verify.multiplex.division import Division
@@ -53,7 +53,7 @@ def private(name: str, *splits: str) -> int:
 def test_figure_6_has_two_private_parts_and_a_public_one(split: str) -> None:
     """2 * 6,144 + 3,072 = 15,360 bytes; the sample's 108 bytes of parameters are common, and there once."""
     module, launch, _ = sample("marchingCubes")
-    made = take_turns(module, launch.kernel, launch.block, 2, private=private("marchingCubes", split))
+    made = merge_blocks(module, launch.kernel, launch.block, 2, private=private("marchingCubes", split))
     assert (made.copies.private, made.copies.public) == (6144, 3072)
     assert made.module.function("MC").info.shared_bytes == 2 * 6144 + 3072 + 108
     assert made.copies.ranges == [(40, 40 + 6144)]
@@ -61,11 +61,11 @@ def test_figure_6_has_two_private_parts_and_a_public_one(split: str) -> None:
 
 def test_what_is_private_needs_no_region() -> None:
     module, launch, _ = sample("marchingCubes")
-    whole = take_turns(module, launch.kernel, launch.block, 2)
-    cut = take_turns(module, launch.kernel, launch.block, 2, private=private("marchingCubes", "vertices=16"))
+    whole = merge_blocks(module, launch.kernel, launch.block, 2)
+    cut = merge_blocks(module, launch.kernel, launch.block, 2, private=private("marchingCubes", "vertices=16"))
     ((begin, end),), ((later, same_end),) = whole.regions[0].spans, cut.regions[0].spans
     assert begin < later < end == same_end
-    alone = take_turns(module, launch.kernel, launch.block, 2, private=private("marchingCubes", "vertices=24"))
+    alone = merge_blocks(module, launch.kernel, launch.block, 2, private=private("marchingCubes", "vertices=24"))
     assert (alone.regions, alone.copies.size) == ([], 2 * 9216 + 108)
 
 
@@ -73,7 +73,7 @@ def test_what_is_private_needs_no_region() -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_samples_with_private_copies_leave_the_same(name: str, count: int) -> None:
     module, launch, _ = sample(name)
-    made = take_turns(module, launch.kernel, launch.block, count, private=private(name, SAMPLES[name]))
+    made = merge_blocks(module, launch.kernel, launch.block, count, private=private(name, SAMPLES[name]))
     assert same(name, made.module, made.merge.launch(launch))
 
 
@@ -143,7 +143,7 @@ def test_figure_10_has_private_parts_in_front_and_public_ones_behind(
 def test_nine_kilobytes_merge_as_seven_and_two() -> None:
     module = rows(9, 7)
     memory = shared_memory(analyse(module, "k"), (64, 1, 1))
-    made = take_turns(module, "k", (64, 1, 1), 2, private=private_bytes(memory, [Split.parse("words=28")]))
+    made = merge_blocks(module, "k", (64, 1, 1), 2, private=private_bytes(memory, [Split.parse("words=28")]))
     assert (made.copies.private, made.copies.public, made.copies.size) == (7 * KB, 2 * KB, 16 * KB)
 
 
@@ -212,7 +212,7 @@ def test_cuts_are_refused(body: str, kept: tuple[int, int], message: str, place:
     module, bytes_ = program(TWO.format(body)), (1 << kept[1]) - (1 << kept[0])
     for make in (
         lambda: get_as_they_run(module, "k", (64, 1, 1), bytes_),
-        lambda: take_turns(module, "k", (64, 1, 1), 2, private=bytes_),
+        lambda: merge_blocks(module, "k", (64, 1, 1), 2, private=bytes_),
     ):
         if not message:
             make()
@@ -226,7 +226,7 @@ def test_cuts_are_refused(body: str, kept: tuple[int, int], message: str, place:
 def test_bytes_between_private_ones_in_front_and_behind_are_public() -> None:
     module = program(TWO.format("LDS.32 R5, [R3+0x100]"))
     outer = (1 << 256) - 1 | (1 << 768) - (1 << 512)
-    made = take_turns(module, "k", (64, 1, 1), 3, private=outer)
+    made = merge_blocks(module, "k", (64, 1, 1), 3, private=outer)
     assert (made.copies.ranges, made.copies.size) == ([(0, 256), (512, 768)], 3 * 512 + 256)
     assert [(v.name, v.offset) for v in made.module.function("k").shared] == [
         ("one", 0), ("two", 3 * 256), ("three", 4 * 256),
@@ -236,7 +236,7 @@ def test_bytes_between_private_ones_in_front_and_behind_are_public() -> None:
 
 
 def test_copies_keep_the_alignment_of_the_widest_access() -> None:
-    made = take_turns(program(TWO.format("LDS.32 R5, [R3+0x100]")), "k", (64, 1, 1), 3, private=(1 << 132) - 1)
+    made = merge_blocks(program(TWO.format("LDS.32 R5, [R3+0x100]")), "k", (64, 1, 1), 3, private=(1 << 132) - 1)
     assert (made.copies.ranges, made.copies.size) == ([(0, 132)], 768 + 2 * 144)
 
 
@@ -283,6 +283,6 @@ def test_common_bytes_among_private_ones_have_copies_too(store: str, outer: list
     ))  # fmt: skip
     given = RunOptions(machine=T4, check=True, race=True, sms=1)
     expected = run_launch(schedule(module, T4), "k", launch, given).buffers["out"]
-    made = take_turns(module, "k", launch.block, 2, private=kept)
+    made = merge_blocks(module, "k", launch.block, 2, private=kept)
     found = run_launch(schedule(made.module, T4), "k", made.merge.launch(launch), given).buffers["out"]
     assert np.array_equal(expected, found)

@@ -15,7 +15,7 @@ from binalloc.errors import BinallocError
 from binalloc.isa.instruction import Module, Origin
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Launch
-from binalloc.transform.multiplex.turns import Merged, take_turns
+from binalloc.transform.multiplex.merged import Merged, merge_blocks
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.verify.multiplex.merged.check import check_merged
 from binalloc.verify.report import CheckReport
@@ -29,7 +29,7 @@ from tests.unit.verify.multiplex.test_public_samples import MACHINE, NAMES, samp
 def merged(name: str, count: int) -> tuple[Module, Launch, Merged]:
     module, launch, _ = sample(name)
     axis = max(range(3), key=lambda k: launch.grid[k])
-    return module, launch, take_turns(module, launch.kernel, launch.block, count, axis)
+    return module, launch, merge_blocks(module, launch.kernel, launch.block, count, axis)
 
 
 def judged(name: str, count: int, made: Module | None = None) -> CheckReport:

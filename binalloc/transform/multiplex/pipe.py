@@ -1,0 +1,110 @@
+"""Two virtual blocks of a merged block are a pipe: one computes while the other is in an access region (multiplex
+paper, section 4.2, Figure 5: VTB_pipe).
+
+Needs a laid-out module; leaves another, in front of allocation. Each virtual block executes its own code once. The
+second one is behind by a *slot*: as many barriers as it takes to go through a region and to meet behind it. In front of
+its first region it waits for so many. In front of any other, both wait for so many besides the one behind the last
+region. So the second is between two regions whenever the first is in one, and the other way round.
+
+A virtual block waits in front of a region in two places. It comes to the last barrier of a slot directly at the region,
+and to all others where its *stage* begins: behind the loads from memory and barriers of the original that lead to the
+region. So it computes while the other one reads what it has stored, as in Figure 5.
+
+The paper's authors annotate stages by hand; here they are found. What is between two regions of the original, or in
+front of the first, and waits for nothing, is a stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from binalloc.analysis.shared.regions import Region
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Instr
+from binalloc.isa.interface.view import ALWAYS
+from binalloc.isa.kinds import Flow
+from binalloc.transform.multiplex.bounds import way_of
+from binalloc.transform.multiplex.edit import Line
+from binalloc.transform.multiplex.stages import Stages
+from binalloc.transform.multiplex.virtual_blocks import VirtualBlocks
+
+_TWO = 2  # virtual blocks of a pipe
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """A wait is a number of barriers in front of a word: on all ways, or on the one from a branch alone."""
+
+    word: int
+    way: int | None
+    label: str
+    count: int
+    first: bool  #: threads may come there before they come to a region
+    later: bool  #: threads may come there from a region
+
+
+class Pipe(VirtualBlocks):
+    """This pass puts barriers of the merged block around the regions of one kernel."""
+
+    @property
+    def waits(self) -> int:
+        """Return the register that is 0 in threads of the first virtual block until they come to a region, if it is
+        needed."""
+        return self.free
+
+    def keep_apart(self) -> None:
+        if self.merge.count != _TWO:
+            raise Refused("a pipe is of two virtual blocks", place=self.function.name,
+                          found=f"{self.merge.count} virtual blocks", expected="2")  # fmt: skip
+        build = self.isa.build
+        stages = Stages(self.memory, self.regions, {site.place.word for site in self.sites})
+        most = max((self.barriers_in(region) for region in self.regions), default=0)
+        for k, region in enumerate(self.regions):
+            if not stages.is_followed(region):
+                for e, end in enumerate(region.ends):
+                    self._insert(_Wait(end.word, way_of(self.memory, end), f"end{k}.{e}", 1, False, True))
+        waits = [wait for k, region in enumerate(self.regions) for wait in self._waits(k, region, most, stages)]
+        asked = any(wait.first and wait.later for wait in waits)
+        for wait in waits:
+            self._insert(wait)
+            if asked and wait.first and wait.label.startswith("begin"):
+                self.edit.insert(wait.word, wait.way, [build.number(self.waits, 1)])
+        if asked:
+            self.edit.insert(0, None, [build.plus(self.waits, self.merging.number, 0)])
+
+    @cached_property
+    def _meetings(self) -> set[int]:
+        """Return the words in front of which threads that have parted meet."""
+        fn = self.function.fn
+        branches = (word for word, instr in enumerate(fn.instrs) if instr.control == Flow.BRANCH)
+        return {point for word in branches if (point := fn.reconvergence(word)) is not None}
+
+    def _waits(self, k: int, region: Region, most: int, stages: Stages) -> Iterator[_Wait]:
+        """Yield the waits in front of a region: at its stage, and directly in front of it. most: barriers in one of the
+        regions."""
+        (begin,) = region.begins
+        way = way_of(self.memory, begin)
+        places = [begin.word] if way is not None else stages.begins_of(begin.word)
+        # the original's own barriers serve as well; one of them, or an inserted one, is behind the last region
+        served = max(stages.barriers_before(begin.word) - 1, 0)
+        for s, place in enumerate(places):
+            first, later = stages.is_first(place), stages.is_later(place)
+            count = most if first else max(most - served, 0)
+            yield _Wait(place, way if place == begin.word else None, f"stage{k}.{s}", count, first, later)
+        yield _Wait(begin.word, way, f"begin{k}", 1, stages.is_first(begin.word), stages.is_later(begin.word))
+
+    def _insert(self, wait: _Wait) -> None:
+        """Insert a wait. The first virtual block leaves it out as long as it was in no region."""
+        build, guard, lines = self.isa.build, ALWAYS, list[Instr]()
+        if wait.first:
+            predicate = self.free_predicate([wait.word])
+            guard = (predicate, True)
+            register = self.waits if wait.later else self.merging.number
+            lines = [build.same(predicate, register, self.isa.limits.zero)]
+        elif wait.word in self._meetings:
+            lines = [build.nothing()]  # threads come together in front of the barrier
+        lines += [build.barrier(guard) for _ in range(wait.count)]
+        if wait.count:
+            self.edit.insert(wait.word, wait.way, [Line(lines[0], label=wait.label), *lines[1:]])

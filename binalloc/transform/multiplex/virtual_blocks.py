@@ -1,0 +1,197 @@
+"""This pass merges the blocks of one kernel; its subclasses keep the virtual blocks apart in access regions.
+
+Needs what is known of a kernel's shared memory, and its regions; leaves the kernel.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from binalloc.analysis.flow.loops import one_round
+from binalloc.analysis.program import FunctionAnalysis
+from binalloc.analysis.shared.barriers import Arrival, BarrierSite
+from binalloc.analysis.shared.division import reached
+from binalloc.analysis.shared.memory import SharedMemory
+from binalloc.analysis.shared.regions import Region
+from binalloc.analysis.shared.uniformity import Scope
+from binalloc.analysis.shared.waiting import waiting_loops
+from binalloc.errors import Refused
+from binalloc.isa.instruction import Function
+from binalloc.launch.merged import Merge
+from binalloc.transform.multiplex.copies import Copies
+from binalloc.transform.multiplex.edit import Edit
+from binalloc.transform.multiplex.free import free_predicates, unused_register
+from binalloc.transform.multiplex.merge import Merging
+
+
+class VirtualBlocks(ABC):
+    """This pass edits one kernel."""
+
+    own = 1  #: registers of the order itself, the first of all that are added
+
+    def __init__(self, memory: SharedMemory, regions: list[Region], merge: Merge, copies: Copies) -> None:
+        self.memory, self.regions, self.merge, self.copies = memory, regions, merge, copies
+        self.function: FunctionAnalysis = memory.program.kernel
+        self.isa = memory.program.isa
+        self.edit = Edit(self.function.fn)
+        #: the kernel's own barriers
+        self.sites = [site for site in memory.barriers if site.place.function == self.function.name]
+        #: basic blocks with a barrier, or where a region begins
+        self.busy = {self.function.cfg.block_of[site.place.word] for site in self.sites}
+        self.busy |= {self.function.cfg.block_of[bound.word] for region in regions for bound in region.begins}
+        self.free = free = unused_register(memory.program)
+        self.merging = Merging(memory.program, merge, self.edit, free + self.own)
+        self.next = self.merging.next + self.more  #: first register that nothing uses
+        if self.next > self.isa.limits.zero:
+            raise Refused(
+                "the kernel has too many registers", place=self.function.name, found=f"{free} registers",
+                expected=f"at most {self.isa.limits.zero - 4}", remedy="Rewrite it for fewer registers first.",
+            )  # fmt: skip
+
+    def run(self) -> tuple[Function, list[int]]:
+        self._require_barriers()
+        self._require_alignment()
+        self._require_no_waiting()
+        self._require_one_begin()
+        self.merging.run()
+        for access in self.memory.reach.accesses:
+            if access.place in self.memory.common.stores and access.may & self.memory.common.bytes:
+                self._store_once(access.place.word)
+        self.keep_apart()
+        if self.copies.ranges:
+            self.next = self.copies.address(self.edit, self.merging.number, self.next)
+        return self.edit.done()
+
+    @property
+    def more(self) -> int:
+        """Return how many registers the order needs behind those of the merge."""
+        return 0
+
+    @abstractmethod
+    def keep_apart(self) -> None:
+        """Insert what lets one virtual block alone be in an access region."""
+
+    def is_busy(self, block: int) -> bool:
+        """Return whether a way from a basic block comes to a barrier or a region."""
+        return bool(reached(self.function.cfg.succs, [block]) & self.busy)
+
+    # -- what has to hold
+
+    def _require_barriers(self) -> None:
+        """Refuse barriers that cannot be of the merged block."""
+        for site in self.memory.barriers:
+            where = f"{site.place.function}+{site.place.word}"
+            if site.arrival is Arrival.SOME:
+                raise Refused("not all threads of a block come to a barrier", place=where, found="perhaps not all",
+                              expected="all that run")  # fmt: skip
+            if not site.barrier.plain:
+                raise Refused("a barrier is not a plain one of the whole block", place=where,
+                              found=f"barrier {site.barrier.number}", expected="BAR.SYNC 0")  # fmt: skip
+            if site.place.function != self.function.name:
+                raise Refused("a function has a barrier", place=where, found="a barrier",
+                              expected="barriers in the kernel alone", remedy="Inline the function.")  # fmt: skip
+            if self.function.cfg.views[site.place.word].guard is not None:
+                raise Refused("a barrier has a guard", place=where, found="a guard", expected="none")
+
+    def _require_alignment(self) -> None:
+        """Refuse branches at which virtual blocks part, if more than one way comes to barriers or regions."""
+        cfg, scopes = self.function.cfg, self.memory.scopes
+        together = self.function.post_dominators()
+        for block in cfg.rpo:
+            last = cfg.blocks[block].end - 1
+            if scopes.guard(self.function.name, last) >= Scope.GRID or len(cfg.succs[block]) < 2:
+                continue
+            ways = [reached(cfg.succs, [s]) & self.busy for s in cfg.succs[block]]
+            meet = together.idom[block]
+            until = [reached(cfg.succs, [s], meet) & self.busy for s in cfg.succs[block]]
+            if sum(bool(way) for way in ways) > 1 and any(until):
+                raise Refused(
+                    "blocks of the grid may come to different barriers", place=f"{self.function.name}+{last}",
+                    found="a branch that differs between blocks", expected="one that is the same in the grid",
+                )  # fmt: skip
+
+    def _require_no_waiting(self) -> None:
+        """Refuse loops that wait for other threads: for those of a virtual block that waits for this one at a barrier,
+        perhaps."""
+        for name, word in waiting_loops(self.memory):
+            raise Refused(
+                "a loop may wait for what another block writes", place=f"{name}+{word}",
+                found="nothing but loaded words that ends it", expected="independent blocks",
+            )  # fmt: skip
+
+    def _store_once(self, word: int) -> None:
+        """Let the first virtual block alone store common bytes."""
+        predicate = self.free_predicate([word])
+        self.edit.insert(word, None, [self.isa.build.same(predicate, self.merging.number, self.isa.limits.zero)])
+        self.edit.replaced[word] = self.function.fn.instrs[word].replace(guard=(predicate, False))
+
+    def followed_by_barrier(self, region: Region) -> bool:
+        """Return whether a barrier lies on every way from a region's end to where a region begins, and to where some
+        threads may end before others come there."""
+        cfg, scopes = self.function.cfg, self.memory.scopes
+        begins = {bound.word for each in self.regions for bound in each.begins}
+        barriers = {site.place.word for site in self.sites}
+        work, seen = [bound.word for bound in region.ends], set[int]()
+        while work:
+            word = work.pop()
+            if word in seen or word in barriers:
+                continue
+            if word in begins:
+                return False
+            seen.add(word)
+            block = cfg.block_of[word]
+            last = word + 1 == cfg.blocks[block].end
+            if last and scopes.guard(self.function.name, word) < Scope.GRID and any(map(self.is_busy, cfg.succs[block])):
+                return False
+            work += [cfg.blocks[s].start for s in cfg.succs[block]] if last else [word + 1]
+        return True
+
+    def _require_one_begin(self) -> None:
+        """Refuse regions that begin in several places."""
+        for region in self.regions:
+            if len(region.begins) != 1 or not region.ends:
+                raise Refused(
+                    "an access region begins in several places", place=f"{self.function.name}+{region.spans[0][0]}",
+                    found=f"{len(region.begins)} begins, {len(region.ends)} ends", expected="one begin",
+                )  # fmt: skip
+
+    # -- regions
+
+    def barriers_in(self, region: Region) -> int:
+        """Return how many barriers a block comes to in a region, on every way through it."""
+        tree, ends = self.function.dominators(), self.function.post_dominators()
+        inside = [site for site in self.sites if _within(region, site)]
+        (begin,) = region.begins
+        for site in inside:
+            block = self.function.cfg.block_of[site.place.word]
+            last = [self.function.cfg.block_of[end.word] for end in region.ends]
+            first = self.function.cfg.block_of[begin.word]
+            through = all(tree.dominates(block, end) for end in last) and ends.dominates(block, first)
+            once = through and self._once(block, region)
+            if not once:
+                where = f"{self.function.name}+{site.place.word}"
+                raise Refused(
+                    "a barrier in an access region is not met just once", place=where,
+                    found="a branch or a loop around it", expected="a barrier on the way through the region",
+                )  # fmt: skip
+        return len(inside)
+
+    def _once(self, block: int, region: Region) -> bool:
+        """Return whether a block of the code is passed once in a region: no loop in the region contains it."""
+        cfg = self.function.cfg
+        inside = {cfg.block_of[w] for start, end in region.spans for w in range(start, end)}
+        ways = one_round(cfg, sorted(inside), [cfg.block_of[bound.word] for bound in region.begins])
+        return block not in reached(ways, ways[block])
+
+    def free_predicate(self, words: list[int]) -> int:
+        """Return a predicate that holds nothing in front of some words."""
+        free = free_predicates(self.function.live.before[word] for word in words)
+        if not free:
+            where = f"{self.function.name}+{words[0]}"
+            raise Refused("no predicate is free for virtual blocks to take turns", place=where, found="all in use",
+                          expected="one that is free")  # fmt: skip
+        return free[0]
+
+
+def _within(region: Region, site: BarrierSite) -> bool:
+    return any(start <= site.place.word < end for start, end in region.spans)
