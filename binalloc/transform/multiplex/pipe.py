@@ -6,12 +6,10 @@ second one is behind by a *slot*: as many barriers as it takes to go through a r
 its first region it waits for so many. In front of any other, both wait for so many besides the one behind the last
 region. So the second is between two regions whenever the first is in one, and the other way round.
 
-A virtual block waits in front of a region in two places. It comes to the last barrier of a slot directly at the region,
-and to all others where its *stage* begins: behind the loads from memory and barriers of the original that lead to the
-region. So it computes while the other one reads what it has stored, as in Figure 5.
-
-The paper's authors annotate stages by hand; here they are found. What is between two regions of the original, or in
-front of the first, and waits for nothing, is a stage.
+A virtual block comes to the last barrier of a slot directly in front of its region, and to the others in its *stage*:
+the code that leads to the region, behind loads from memory and barriers of the original (`stages.py`). So it computes
+while the other one stores, and while it reads what it has stored. In Figure 5 a stage is one piece, annotated by hand,
+and runs while the other one reads; here it is cut, in proportion to the lengths of what it runs beside.
 """
 
 from __future__ import annotations
@@ -27,6 +25,7 @@ from binalloc.isa.interface.view import ALWAYS
 from binalloc.isa.kinds import Flow
 from binalloc.transform.multiplex.bounds import way_of
 from binalloc.transform.multiplex.edit import Line
+from binalloc.transform.multiplex.free import free_predicates
 from binalloc.transform.multiplex.stages import Stages
 from binalloc.transform.multiplex.virtual_blocks import VirtualBlocks
 
@@ -35,12 +34,11 @@ _TWO = 2  # virtual blocks of a pipe
 
 @dataclass(frozen=True)
 class _Wait:
-    """A wait is a number of barriers in front of a word: on all ways, or on the one from a branch alone."""
+    """A wait is a barrier in front of a word: on all ways, or on the one from a branch alone."""
 
     word: int
     way: int | None
     label: str
-    count: int
     first: bool  #: threads may come there before they come to a region
     later: bool  #: threads may come there from a region
 
@@ -64,11 +62,11 @@ class Pipe(VirtualBlocks):
         for k, region in enumerate(self.regions):
             if not stages.is_followed(region):
                 for e, end in enumerate(region.ends):
-                    self._insert(_Wait(end.word, way_of(self.memory, end), f"end{k}.{e}", 1, False, True))
+                    self._insert(_Wait(end.word, way_of(self.memory, end), f"end{k}.{e}", False, True))
         waits = [wait for k, region in enumerate(self.regions) for wait in self._waits(k, region, most, stages)]
         asked = any(wait.first and wait.later for wait in waits)
-        for wait in waits:
-            self._insert(wait)
+        for w, wait in enumerate(waits):
+            self._insert(wait, asks=w == 0 or waits[w - 1].word != wait.word)
             if asked and wait.first and wait.label.startswith("begin"):
                 self.edit.insert(wait.word, wait.way, [build.number(self.waits, 1)])
         if asked:
@@ -86,25 +84,30 @@ class Pipe(VirtualBlocks):
         regions."""
         (begin,) = region.begins
         way = way_of(self.memory, begin)
-        places = [begin.word] if way is not None else stages.begins_of(begin.word)
+        cuts = [[begin.word]] * most if way is not None else stages.cuts(region, most, self._usable)
         # the original's own barriers serve as well; one of them, or an inserted one, is behind the last region
         served = max(stages.barriers_before(begin.word) - 1, 0)
-        for s, place in enumerate(places):
-            first, later = stages.is_first(place), stages.is_later(place)
-            count = most if first else max(most - served, 0)
-            yield _Wait(place, way if place == begin.word else None, f"stage{k}.{s}", count, first, later)
-        yield _Wait(begin.word, way, f"begin{k}", 1, stages.is_first(begin.word), stages.is_later(begin.word))
+        for c, places in enumerate([*cuts, [begin.word]]):
+            for place in places:
+                first, later = stages.is_first(place), stages.is_later(place)
+                if first or c >= served:
+                    label = f"cut{k}.{c} {place}" if c < most else f"begin{k}"
+                    yield _Wait(place, way if place == begin.word else None, label, first, later)
 
-    def _insert(self, wait: _Wait) -> None:
-        """Insert a wait. The first virtual block leaves it out as long as it was in no region."""
+    def _usable(self, word: int) -> bool:
+        """Return whether a predicate is free for a wait in front of a word."""
+        return bool(free_predicates([self.function.live.before[word]]))
+
+    def _insert(self, wait: _Wait, asks: bool = True) -> None:
+        """Insert a wait. The first virtual block leaves it out as long as it was in no region. asks: the code in front
+        of it does not show this yet."""
         build, guard, lines = self.isa.build, ALWAYS, list[Instr]()
         if wait.first:
             predicate = self.free_predicate([wait.word])
             guard = (predicate, True)
             register = self.waits if wait.later else self.merging.number
-            lines = [build.same(predicate, register, self.isa.limits.zero)]
-        elif wait.word in self._meetings:
+            lines = [build.same(predicate, register, self.isa.limits.zero)] if asks else []
+        elif asks and wait.word in self._meetings:
             lines = [build.nothing()]  # threads come together in front of the barrier
-        lines += [build.barrier(guard) for _ in range(wait.count)]
-        if wait.count:
-            self.edit.insert(wait.word, wait.way, [Line(lines[0], label=wait.label), *lines[1:]])
+        lines.append(build.barrier(guard))
+        self.edit.insert(wait.word, wait.way, [Line(lines[0], label=wait.label), *lines[1:]])

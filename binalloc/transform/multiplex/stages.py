@@ -1,14 +1,18 @@
-"""This module finds where the stage in front of an access region begins: code that computes what the region stores.
+"""This module finds the stage in front of an access region, code that computes what the region stores, and cuts it.
 
 Needs a kernel with its regions; leaves it untouched. A stage waits for nothing: it is behind the loads, calls and
 barriers that lead to the region, and behind the regions before. Threads come to one of its begins, and once, on each
 way to the region, and from there to no other region (multiplex paper, section 4.2, where stages are named by hand).
+
+The barriers of a region cut it into *steps*. A stage that runs beside them is cut into as many pieces, which are in
+proportion to the steps' lengths. Lengths are estimated in words, with ten rounds for each loop.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import accumulate
 
 from binalloc.analysis.flow.cfg import BlockNumber
 from binalloc.analysis.shared.division import reached
@@ -25,12 +29,66 @@ class Stages:
 
     def __init__(self, memory: SharedMemory, regions: list[Region], barriers: Collection[int]) -> None:
         """barriers: words of the kernel."""
-        self.kernel = memory.program.kernel
-        self.cfg = self.kernel.cfg
+        kernel = memory.program.kernel
+        self.cfg, self.tree, self.weight = kernel.cfg, kernel.dominators(), kernel.loops.weight
         self.barriers = set(barriers)
         self.begins = {bound.word for region in regions for bound in region.begins}
         self.ends = {bound.word for region in regions for bound in region.ends}
         self._inside = {word for region in regions for first, end in region.spans for word in range(first, end)}
+
+    def cuts(self, region: Region, count: int, usable: Callable[[int], bool]) -> list[list[int]]:
+        """Return the places of some barriers at which a virtual block waits in the stage of a region: for each of them
+        words in front of which it is, of which every way to the region passes one. The region begins on all ways to a
+        word. usable: whether a barrier can be in front of a word."""
+        (begin,) = region.begins
+        found = [self.begins_of(begin.word)]
+        if len(found[0]) > 1:
+            return found * count
+        steps = self._steps(region)
+        passed = [length / sum(steps) for length in accumulate(steps)]
+        words = self._chain(found[0][0], begin.word)
+        whole = self._length(words[0], begin.word)
+        return [
+            [self._cut(words, whole * (1 - passed[k]), usable)] if k + 1 < len(passed) else [begin.word]
+            for k in range(count)
+        ]
+
+    def _cut(self, words: list[int], left: float, usable: Callable[[int], bool]) -> int:
+        """Return the first place with at most the length `left` to the last one. words: all places, in order."""
+        first, last = 0, len(words) - 1
+        while first < last:
+            middle = (first + last) // 2
+            if self._length(words[middle], words[-1]) <= left:
+                last = middle
+            else:
+                first = middle + 1
+        return next((w for w in words[first:-1] if usable(w) and self._good([w], words[-1])), words[-1])
+
+    def _chain(self, first: int, word: int) -> list[int]:
+        """Return the words from one place to another of which all ways between them pass each."""
+        found = list[int]()
+        block, last = self.cfg.block_of[word], word
+        while block != self.cfg.block_of[first]:
+            found += range(last, self.cfg.blocks[block].start - 1, -1)
+            block = BlockNumber(self.tree.idom[block])
+            last = self.cfg.blocks[block].end - 1
+        return [*found, *range(last, first - 1, -1)][::-1]
+
+    def _steps(self, region: Region) -> list[float]:
+        """Return the estimated lengths of a region's steps."""
+        (begin,) = region.begins
+        inside = {w for first, end in region.spans for w in range(first, end)}
+        barriers = sorted(self.barriers & inside, key=lambda w: (self.tree.depth[self.cfg.block_of[w]], w))
+        stops = self.barriers | {bound.word for bound in region.ends}
+        starts = [begin.word, *(after for barrier in barriers for after in self._succs(barrier)[:1])]
+        return [self._weight(self._after([start], stops)) for start in starts]
+
+    def _length(self, first: int, word: int) -> float:
+        """Return the estimated length of the code from one place to another."""
+        return self._weight(self._after([first], [word]) - {word})
+
+    def _weight(self, words: Iterable[int]) -> float:
+        return sum(self.weight[self.cfg.block_of[word]] for word in words)
 
     def begins_of(self, word: int) -> list[int]:
         """Return the words in front of which the stage of a region begins; `word` alone where there is none.
@@ -85,7 +143,6 @@ class Stages:
 
     def _places(self, block: BlockNumber, word: int) -> Iterator[int]:
         """Yield places from which code leads to a word of a basic block and waits for nothing: latest ones first."""
-        tree = self.kernel.dominators()
         while True:
             start = self.cfg.blocks[block].start
             for at in range(word - 1, start - 1, -1):
@@ -98,8 +155,8 @@ class Stages:
             yield start
             if start in self.ends:
                 return
-            above = BlockNumber(tree.idom[block])
-            if block == tree.root or above == block:
+            above = BlockNumber(self.tree.idom[block])
+            if block == self.tree.root or above == block:
                 return
             between = reached(self.cfg.succs, self.cfg.succs[above], block) - {block}
             if any(map(self._waits, self._words(between))) or self.ends & set(self._words(between)):

@@ -140,10 +140,12 @@ class VirtualBlocks(ABC):
                 return False
             seen.add(word)
             block = cfg.block_of[word]
-            last = word + 1 == cfg.blocks[block].end
-            if last and scopes.guard(self.function.name, word) < Scope.GRID and any(map(self.is_busy, cfg.succs[block])):
+            if word + 1 < cfg.blocks[block].end:
+                work.append(word + 1)
+                continue
+            if scopes.guard(self.function.name, word) < Scope.GRID and any(map(self.is_busy, cfg.succs[block])):
                 return False
-            work += [cfg.blocks[s].start for s in cfg.succs[block]] if last else [word + 1]
+            work += [cfg.blocks[s].start for s in cfg.succs[block]]
         return True
 
     def _require_one_begin(self) -> None:

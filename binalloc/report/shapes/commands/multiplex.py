@@ -21,7 +21,9 @@ class DividedVariableJson(TypedDict):
 class MultiplexedVersionJson(TypedDict):
     """This object is one version of a kernel, with access regions that were made shorter, or of a scheme."""
 
-    scheme: Annotated[str, says("`vtb`, `vtb-pipe`, `co-vtb`, `hw` or `co-hw`; `shorter` for shorter access regions alone")]
+    scheme: Annotated[
+        str, says("`vtb`, `vtb-pipe`, `co-vtb`, `hw` or `co-hw`; `shorter` for shorter access regions alone")
+    ]
     merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
     over: Annotated[
         int | None, says("most blocks an SM beyond those of static memory; null for no limit, and for other schemes")

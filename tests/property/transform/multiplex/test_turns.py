@@ -1,11 +1,12 @@
-"""Random kernels whose blocks are merged and take turns leave the same as block by block, without races."""
+"""Random kernels whose blocks are merged, and take turns or are a pipe, leave the same as block by block, without
+races."""
 
 from __future__ import annotations
 
 import pytest
 
 from binalloc.errors import Refused
-from binalloc.transform.multiplex.merged import merge_blocks
+from binalloc.transform.multiplex.merged import PIPED, TURNS, merge_blocks
 from binalloc.transform.schedule.schedule import schedule
 from tests.property.transform.multiplex.test_public import MACHINE, left, same
 from tests.support.generator.transform.exchanges import exchanging
@@ -26,9 +27,9 @@ def test_blocks_that_take_turns_leave_the_same(seed: int, aligned: bool) -> None
     text, launch = exchanging(seed, aligned=aligned)
     module = program(text)
     expected = left(schedule(module, MACHINE), launch)
-    for count in (2, 3):
+    for count, order in ((2, TURNS), (3, TURNS), (2, PIPED)):
         try:
-            made = merge_blocks(module, "k", launch.block, count)
+            made = merge_blocks(module, "k", launch.block, count, order=order)
         except Refused as error:
             assert error.message in BUT  # noqa: PT017
             return

@@ -11,7 +11,7 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.transform.multiplex.late_exits import with_late_exits
-from binalloc.transform.multiplex.merged import merge_blocks
+from binalloc.transform.multiplex.merged import PIPED, TURNS, merge_blocks
 from binalloc.transform.multiplex.public import get_as_they_run
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.transform.shorten.shorten import shortened
@@ -54,7 +54,8 @@ def test_shorter_regions_leave_the_same(seed: int) -> None:
         given = step.module
 
 
-def test_merged_blocks_leave_the_same() -> None:
+@pytest.mark.parametrize("order", [TURNS, PIPED])
+def test_merged_blocks_leave_the_same(order: str) -> None:
     found: Counter[str] = Counter()
     for seed in range(2 * len(SEEDS)):
         text, launch = widely_exchanging(seed)
@@ -62,7 +63,7 @@ def test_merged_blocks_leave_the_same() -> None:
         later = with_late_exits(module, "k", launch.block)
         assert later is module or check_late_exits(module, later, "k").ok
         try:
-            made = merge_blocks(later, "k", launch.block, 2)
+            made = merge_blocks(later, "k", launch.block, 2, order=order)
         except Refused:
             continue
         report = check_merged(later, made.module, "k", launch.block, 2, 0)

@@ -12,7 +12,7 @@ import pytest
 from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
-from binalloc.transform.multiplex.merged import Merged, merge_blocks
+from binalloc.transform.multiplex.merged import PIPED, TURNS, Merged, merge_blocks
 from binalloc.verify.multiplex.merged.check import check_merged
 from tests.property.verify.multiplex.test_public_proofs import PREFIX, left, same
 from tests.support.generator.transform.exchanges import exchanging
@@ -26,12 +26,12 @@ SOME = 2  # mutants of a kind, of one kernel
 
 
 @cache
-def kernel(seed: int, count: int) -> tuple[Module, Launch, Merged] | None:
+def kernel(seed: int, count: int, order: str = TURNS) -> tuple[Module, Launch, Merged] | None:
     """Return a kernel, its launch, and `count` blocks of it merged; None where that is refused."""
     text, launch = exchanging(seed // 2, aligned=seed % 2 == 1)
     module = program(text)
     try:
-        return module, launch, merge_blocks(module, "k", launch.block, count)
+        return module, launch, merge_blocks(module, "k", launch.block, count, order=order)
     except Refused:
         return None
 
@@ -46,18 +46,19 @@ def proven(original: Module, made: Module, given: tuple[Module, Launch, Merged])
 def test_random_merged_kernels_are_proven() -> None:
     tried = 0
     for seed in range(2 * SEEDS):
-        for count in (2, 3):
-            given = kernel(seed, count)
+        for count, order in ((2, TURNS), (3, TURNS), (2, PIPED)):
+            given = kernel(seed, count, order)
             if given is not None:
                 tried += 1
-                assert proven(given[0], given[2].module, given), (seed, count)
+                assert proven(given[0], given[2].module, given), (seed, count, order)
     assert tried > SEEDS // 3
 
 
-def test_mutants_of_merged_kernels_are_rejected_or_run_alike() -> None:
+@pytest.mark.parametrize("order", [TURNS, PIPED])
+def test_mutants_of_merged_kernels_are_rejected_or_run_alike(order: str) -> None:
     rejected: Counter[str] = Counter()
     for seed in MUTATED:
-        given = kernel(seed, 2 + seed % 2)
+        given = kernel(seed, 2 + (order == TURNS and seed % 2), order)
         assert given is not None
         module, launch, made = given
         words, rng = items(made.module.function("k")), random.Random(seed)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,7 +18,7 @@ from binalloc.isa.instruction import Instr, Module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.transform.multiplex.merged import merge_blocks
+from binalloc.transform.multiplex.merged import PIPED, merge_blocks
 from binalloc.transform.multiplex.public import get_as_they_run
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import sample_file
@@ -24,6 +27,7 @@ from tests.support.programs.builder import program
 MACHINE = load_machine("t4")
 PARTS = {"STS": "save", "LDS": "load", "BAR": "sync", "BAR.ALLOC": "allocate", "BAR.FREE": "free"}
 """What the paper's figures call FFT's accesses and barriers."""
+ACCESSES = ("STS", "LDS")
 
 
 def sample(name: str) -> tuple[Module, Launch]:
@@ -49,15 +53,16 @@ def test_figure_8_has_three_barriers_in_a_region() -> None:
 
 
 class Steps:
-    """What each virtual block of the first merged block does in one region between the openings of barriers."""
+    """What each virtual block of the first merged block does between the openings of barriers."""
 
-    def __init__(self, module: Module, words: range, threads: int) -> None:
+    def __init__(self, module: Module, part: Callable[[int, str], str | None], threads: int) -> None:
+        """part: the name of the part that a word of the original and its mnemonic belong to, None for other words."""
         fn = module.function("FFT")
         assert fn.origin is not None
         self.part = {
-            fn.address + k: PARTS[instr.name]
+            fn.address + k: name
             for k, (instr, old) in enumerate(zip(fn.instrs, fn.origin.index, strict=True))
-            if old in words and instr.name in ("STS", "LDS")
+            if old >= 0 and (name := part(old, instr.name)) is not None
         }
         self.warps = threads // 32
         self.found: list[list[tuple[int, str]]] = [[]]
@@ -79,8 +84,8 @@ def test_figure_3_has_one_virtual_block_after_the_other(region: int, count: int)
     made = merge_blocks(module, launch.kernel, launch.block, count)
     merged = made.merge.launch(launch)
     code = schedule(made.module, MACHINE)
-    (span,) = made.regions[region].spans
-    steps = Steps(code, range(*span), 64)
+    ((first, end),) = made.regions[region].spans
+    steps = Steps(code, lambda w, name: PARTS[name] if first <= w < end and name in ACCESSES else None, 64)
     options = RunOptions(machine=MACHINE, blocks_per_sm=1, log=IssueLog([Listener(steps.receive)]))
     run_launch(code, launch.kernel, merged, options)
     blocks = np.prod(launch.grid)
@@ -88,6 +93,44 @@ def test_figure_3_has_one_virtual_block_after_the_other(region: int, count: int)
     turns = [[(v, "save")] if k == 0 else [(v, "load")] for v in range(count) for k in range(2)]
     assert busy[: 2 * count] == turns
     assert len(busy) == 2 * blocks
+
+
+def test_figure_5_has_one_virtual_block_compute_while_the_other_loads() -> None:
+    """A stage is annotated by hand there, and runs beside the loads. Here it is cut, and the first piece of it runs
+    beside the saving."""
+    module, launch = sample("fourierTransform")
+    made = merge_blocks(module, launch.kernel, launch.block, 2, order=PIPED)
+    spans = [region.spans[0] for region in made.regions]
+    ends = [0, *(end for _, end in spans)]
+
+    def part(word: int, name: str) -> str | None:
+        within = next((k for k, (first, end) in enumerate(spans) if first <= word < end), None)
+        if within is not None:
+            return f"{PARTS[name]} {within}" if name in ACCESSES else None
+        stage = next((k for k, (first, _) in enumerate(spans) if ends[k] <= word < first), None)
+        return f"compute {stage}" if stage is not None and name in ("FADD", "FMUL", "FFMA") else None
+
+    code = schedule(made.module, MACHINE)
+    steps = Steps(code, part, 64)
+    options = RunOptions(machine=MACHINE, sms=1, blocks_per_sm=1, log=IssueLog([Listener(steps.receive)]))
+    run_launch(code, launch.kernel, replace(made.merge.launch(launch), grid=(1, 1, 1)), options)
+    accesses = [[seen for seen in step if not seen[1].startswith("compute")] for step in steps.found]
+    slots = [(v, f"{what} {k}") for k in range(4) for v in range(2) for what in ("save", "load")]
+    assert [step for step in accesses if step] == [[slot] for slot in slots]
+    beside = {accesses[s][0]: {seen for seen in step if seen[1].startswith("compute")}
+              for s, step in enumerate(steps.found) if accesses[s]}  # fmt: skip
+    for k in range(4):
+        assert beside[0, f"load {k}"] == {(1, f"compute {k}")}
+        assert beside[1, f"load {k}"] == ({(0, f"compute {k + 1}")} if k < 3 else set())
+        own = {seen for slot in [(v, f"{what} {k}") for v in range(2) for what in ("save", "load")]
+               for seen in beside[slot] if seen[0] == slot[0]}  # fmt: skip
+        assert own == ({(0, "compute 0")} if k == 0 else set())  # in front of the first region of all
+
+
+def test_a_pipe_is_of_two_virtual_blocks() -> None:
+    module, launch = sample("fourierTransform")
+    with pytest.raises(Refused, match="a pipe is of two virtual blocks"):
+        merge_blocks(module, launch.kernel, launch.block, 3, order=PIPED)
 
 
 def test_a_merged_launch_has_all_blocks_and_knows_their_number() -> None:
