@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from binalloc.errors import BinallocError
-from binalloc.pipeline.multiplex.build import Built
+from binalloc.pipeline.multiplex.build import MERGED, NAMED, Built
 from binalloc.pipeline.multiplex.multiplexing import SHORTER, Multiplexing, Tried
 from binalloc.printable import count
 from binalloc.report.table import table
@@ -50,12 +50,20 @@ def multiplexing_json(found: Multiplexing, output: str | None, names: Mapping[st
 def chosen_json(found: Multiplexing, best: Tried | None) -> ChosenVersionJson:
     """Return a choice (`Multiplexing.chosen`) as JSON. best: None for the original."""
     if best is None:
-        return {"scheme": "original", "merge": None, "over": None, "shorter_regions": False, "speedup": 1.0}
+        return {
+            "scheme": "original",
+            "merge": None,
+            "barriers": None,
+            "over": None,
+            "shorter_regions": False,
+            "speedup": 1.0,
+        }
     wanted, speedup = best.wanted, found.speedup(best)
     assert speedup is not None
     return {
         "scheme": wanted.scheme,
         "merge": wanted.merge,
+        "barriers": wanted.barriers if wanted.scheme in MERGED else None,
         "over": wanted.over,
         "shorter_regions": wanted.shorter,
         "speedup": round(speedup, 4),
@@ -67,6 +75,7 @@ def _scheme(found: Multiplexing, tried: Tried, names: Mapping[str, str]) -> Sche
     out: SchemeJson = {
         "scheme": wanted.scheme,
         "merge": wanted.merge,
+        "barriers": wanted.barriers if wanted.scheme in MERGED else None,
         "over": wanted.over,
         "shorter_regions": wanted.shorter,
         "refused": None if tried.refused is None else tried.refused.text(names),
@@ -149,7 +158,7 @@ def _named(each: MultiplexedVersionJson | ChosenVersionJson) -> str:
         return "shorter regions alone"
     name = each["scheme"]
     if each["merge"] is not None:
-        name += f" of {each['merge']}"
+        name += f" of {each['merge']}" + (", named barriers" if each["barriers"] == NAMED else "")
     elif each["over"] is not None:
         name += f" with {each['over']} more"
     return name + (", shorter regions" if each["shorter_regions"] else "")

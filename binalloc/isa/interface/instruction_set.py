@@ -120,8 +120,17 @@ class Builder(Protocol):
     def below(self, predicate: int, source: int, number: int) -> Instr:
         """Return an instruction: the predicate is whether `source` is less than `number`, both unsigned."""
 
+    def equal(self, predicate: int, source: int, number: int) -> Instr:
+        """Return an instruction: the predicate is whether `source` is equal to `number`."""
+
     def barrier(self, guard: Guard = ALWAYS) -> Instr:
         """Return a barrier of the whole block."""
+
+    def counted_barrier(self, number: int, threads: int, guard: Guard = ALWAYS) -> Instr:
+        """Return a wait at one of the block's barriers until so many threads have arrived."""
+
+    def arrival(self, number: int, threads: int, guard: Guard = ALWAYS) -> Instr:
+        """Return an arrival at one of the block's barriers, for so many threads, that does not wait."""
 
     def hold_shared(self, register: int, size: int) -> Instr:
         """Return a barrier of the whole block at which it gets `size` bytes of shared memory: register = address of the

@@ -6,13 +6,15 @@ from binalloc.isa.instruction import Instr, make
 from binalloc.isa.interface.places import SLOT_ROW
 from binalloc.isa.interface.view import ALWAYS, Guard
 from binalloc.isa.table.fields import RZ
-from binalloc.isa.table.opcodes import FORM_CONST, FORM_IMM, ICMPS, MODIFIERS, SPECIAL_REGISTERS, WIDTHS
+from binalloc.isa.table.opcodes import BAR_MODES, FORM_CONST, FORM_IMM, ICMPS, MODIFIERS, SPECIAL_REGISTERS, WIDTHS
 
 _WORD = WIDTHS.index("32")  # value of the field `width`: 32 bits
 _XOR = 0xF0 ^ 0xCC  # table of LOP3 for the exclusive or of its first two operands
 _WHOLE = 0xFFFFFFFF  # mask of an immediate
 _RIGHT = MODIFIERS["dir"].values.index("R")
 _LESS = ICMPS.index("LT")
+_EQUAL = ICMPS.index("EQ")
+_ARRIVAL = BAR_MODES.index("ARV")
 _SLOT_BASE = SPECIAL_REGISTERS.index("SR_SLOTBASE")
 
 
@@ -114,7 +116,7 @@ def less(predicate: int, one: int, other: int) -> Instr:
 
 def same(predicate: int, one: int, other: int) -> Instr:
     """Return an instruction: the predicate is whether two registers are equal."""
-    return make("ISETP", pd0=predicate, ra=one, rb=other, icmp=ICMPS.index("EQ"))
+    return make("ISETP", pd0=predicate, ra=one, rb=other, icmp=_EQUAL)
 
 
 def plus(target: int, source: int, number: int) -> Instr:
@@ -127,9 +129,24 @@ def below(predicate: int, source: int, number: int) -> Instr:
     return make("ISETP", form=FORM_IMM, pd0=predicate, ra=source, imm=number, icmp=_LESS, u32cmp=1)
 
 
+def equal(predicate: int, source: int, number: int) -> Instr:
+    """Return an instruction: the predicate is whether `source` is equal to `number`."""
+    return make("ISETP", form=FORM_IMM, pd0=predicate, ra=source, imm=number, icmp=_EQUAL)
+
+
 def barrier(guard: Guard = ALWAYS) -> Instr:
     """Return a barrier of the whole block."""
     return make("BAR", barid=0, rb=RZ, guard=guard)
+
+
+def counted_barrier(number: int, threads: int, guard: Guard = ALWAYS) -> Instr:
+    """Return a wait at one of the block's barriers until so many threads have arrived."""
+    return make("BAR", form=FORM_IMM, barid=number, imm=threads, guard=guard)
+
+
+def arrival(number: int, threads: int, guard: Guard = ALWAYS) -> Instr:
+    """Return an arrival at one of the block's barriers, for so many threads, that does not wait."""
+    return make("BAR", form=FORM_IMM, barid=number, imm=threads, bar=_ARRIVAL, guard=guard)
 
 
 def hold_shared(register: int, size: int) -> Instr:

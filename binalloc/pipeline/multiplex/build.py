@@ -27,6 +27,10 @@ one virtual block computes while the other uses shared memory. In the collaborat
 block, keeps a private part."""
 MERGED = (VTB, PIPE, CO_VTB)
 """The schemes that merge blocks."""
+BLOCK, NAMED = "block", "named"
+"""Barriers at which virtual blocks of VTB and CO-VTB take turns: of the whole merged block, or named ones, at which one
+hands its turn to the next. Compute capability 1.x has no named ones."""
+_NAMED_SINCE = 2  # major number of the compute capability
 AS_THEY_RUN = (HW, CO_HW)
 """The schemes whose instructions no GPU has."""
 
@@ -37,6 +41,7 @@ class Wanted:
 
     scheme: str
     merge: int | None = None  #: of `MERGED`: blocks that are merged into one
+    barriers: str = BLOCK  #: of VTB and CO-VTB: at which virtual blocks take turns
     over: int | None = None  #: of HW and CO-HW: most blocks beyond those of static memory; None: no limit
     #: of CO-VTB and CO-HW: what is private; empty: the cut that the model chooses
     splits: tuple[Split, ...] = ()
@@ -61,7 +66,7 @@ class Built:
 def build(module: Module, request: Request, wanted: Wanted) -> Built:
     """Return a version, not yet scheduled or allocated."""
     from binalloc.transform.multiplex.late_exits import with_late_exits
-    from binalloc.transform.multiplex.merged import PIPED, TURNS, merge_blocks
+    from binalloc.transform.multiplex.merged import HANDED, PIPED, TURNS, merge_blocks
     from binalloc.transform.multiplex.public import get_as_they_run
 
     assert request.launch is not None
@@ -88,9 +93,13 @@ def build(module: Module, request: Request, wanted: Wanted) -> Built:
     if threads > most:
         raise Refused("a merged block has more threads than a block of the machine can have", place=kernel,
                       found=f"{threads:,} threads", expected=f"at most {most:,}")  # fmt: skip
+    if wanted.barriers == NAMED and request.machine.limits.major < _NAMED_SINCE:
+        raise Refused("the machine has no named barriers", place=kernel, found=f"{request.machine.name}, compute "
+                      f"capability {request.machine.limits.cc}", expected="capability 2.0 or higher",
+                      remedy="Use --barriers block.")  # fmt: skip
     axis = max(range(3), key=lambda k: launch.grid[k])
     later = with_late_exits(module, kernel, launch.block)
-    order = PIPED if wanted.scheme == PIPE else TURNS
+    order = PIPED if wanted.scheme == PIPE else HANDED if wanted.barriers == NAMED else TURNS
     merged = merge_blocks(later, kernel, launch.block, wanted.merge, axis, private, order)
     built = Built(merged.module, merged.merge.launch(launch), len(merged.regions), later, merge=merged.merge)
     if wanted.scheme != CO_VTB:

@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING
 from binalloc.errors import BinallocError, KernelFault, LimitHit, Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.merged import MERGED
-from binalloc.pipeline.multiplex.build import AS_THEY_RUN, CO_HW, CO_VTB, HW, PIPE, VTB, Built, Wanted, build, checked
+from binalloc.pipeline.multiplex.build import (
+    AS_THEY_RUN,
+    BLOCK,
+    CO_HW,
+    CO_VTB,
+    HW,
+    PIPE,
+    VTB,
+    Built,
+    Wanted,
+    build,
+    checked,
+)
 from binalloc.pipeline.multiplex.fit import fastest
 from binalloc.pipeline.multiplex.share import region_share
 from binalloc.pipeline.multiplex.shorter import Shorter, shorter_regions
@@ -86,20 +98,23 @@ class Multiplexing:
 
 def wanted_versions(
     scheme: str | None, merge: int | None, over: int | None, splits: Sequence[Split] = (), shorter: bool | None = None,
-    today: bool = False,
+    today: bool = False, barriers: str = BLOCK,
 ) -> Iterator[Wanted]:
     """Yield the versions that options ask for: VTB of two and four blocks, CO-VTB of two, and no limit, where they do
     not say. A pipe and the collaborative ones are built only if the scheme is named, or is AUTO, which stands for all.
-    shorter: with shorter access regions, or as they are; None: both. today: without what no GPU has."""
+    shorter: with shorter access regions, or as they are; None: both. today: without what no GPU has. barriers: of VTB
+    and CO-VTB."""
     for short in (False, True) if shorter is None else (shorter,):
         if scheme in (None, VTB, AUTO):
-            yield from (Wanted(VTB, merge=n, shorter=short) for n in ((merge,) if merge is not None else (2, 4)))
+            numbers = (2, 4) if merge is None else (merge,)
+            yield from (Wanted(VTB, merge=n, barriers=barriers, shorter=short) for n in numbers)
         if scheme in (PIPE, AUTO) and merge in (None, 2):
             yield Wanted(PIPE, merge=2, shorter=short)
         if scheme in (None, HW, AUTO) and not today:
             yield Wanted(HW, over=over, shorter=short)
         if scheme in (CO_VTB, AUTO):
-            yield Wanted(CO_VTB, merge=2 if merge is None else merge, splits=tuple(splits), shorter=short)
+            number = 2 if merge is None else merge
+            yield Wanted(CO_VTB, merge=number, barriers=barriers, splits=tuple(splits), shorter=short)
         if scheme in (CO_HW, AUTO) and not today:
             yield Wanted(CO_HW, over=over, splits=tuple(splits), shorter=short)
 

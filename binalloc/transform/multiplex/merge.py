@@ -57,12 +57,13 @@ def _changes(program: ProgramAnalysis, register: str, merge: Merge) -> bool:
 
 class Merging:
     """This pass makes a kernel's threads those of virtual blocks. number: register with a virtual block's number in its
-    merged block."""
+    merged block. scratch, extent_register: those with its number in the grid, and with the extent of the original's
+    grid, at the kernel's start."""
 
     def __init__(self, program: ProgramAnalysis, merge: Merge, edit: Edit, free: int) -> None:
         self.program, self.merge, self.edit = program, merge, edit
         self.isa = program.isa
-        self.number, self._scratch, self._extent = free, free + 1, free + 2
+        self.number, self.scratch, self.extent_register = free, free + 1, free + 2
         self.next = free + 3
         info = program.kernel.fn.info
         at = max((p.offset + p.size for p in info.params), default=0)
@@ -71,7 +72,7 @@ class Merging:
     def run(self) -> None:
         """Insert the code."""
         build, merge, limits = self.isa.build, self.merge, self.isa.limits
-        number, scratch, extent = self.number, self._scratch, self._extent
+        number, scratch, extent = self.number, self.scratch, self.extent_register
         begin = [build.special(number, _named(limits.places, _Z)), *self._divided(number, merge.block[_Z])]
         begin += [
             build.special(scratch, _named(limits.places, merge.axis + _GRID)),

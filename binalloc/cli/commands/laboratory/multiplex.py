@@ -41,6 +41,12 @@ _MOST = 8  # virtual blocks of a merged block
     help="Of vtb, co-vtb and auto: blocks in one.  [default: 2, then 4; of co-vtb 2; of vtb-pipe always 2]",
 )
 @click.option(
+    "--barriers",
+    type=click.Choice(["block", "named"]),
+    help="Of vtb and co-vtb: virtual blocks take turns at barriers of the merged block, or hand them on at named ones, "
+    "which GPUs since compute capability 2.0 have.  [default: block]",
+)
+@click.option(
     "--split", "splits", multiple=True, metavar="NAME=INDEX",
     help="Of co-vtb, co-hw and auto: rows of a shared variable in front of INDEX are private, the others public. "
     "NAME=INDEX/COUNT: of COUNT equal parts. May be repeated.  [default: the best cut that fits]",
@@ -55,8 +61,8 @@ _MOST = 8  # virtual blocks of a merged block
 @output_option
 @json_option
 def multiplex(
-    source: GivenSource, scheme: str | None, today: bool, merge: int | None, splits: tuple[str, ...],
-    regions: str | None, share: bool, options: RunOptions, output: str | None, as_json: bool,
+    source: GivenSource, scheme: str | None, today: bool, merge: int | None, barriers: str | None,
+    splits: tuple[str, ...], regions: str | None, share: bool, options: RunOptions, output: str | None, as_json: bool,
 ) -> None:
     """Let thread blocks use one part of an SM's shared memory in turns, so that more blocks run, and measure the gain.
 
@@ -67,14 +73,16 @@ def multiplex(
     the version chosen.
     """  # fmt: skip
     from binalloc.launch.program.types import Program
+    from binalloc.pipeline.multiplex.build import BLOCK
     from binalloc.pipeline.multiplex.multiplexing import AUTO, multiplex_kernel, wanted_versions
     from binalloc.pipeline.pipeline import Request, find_kernel
     from binalloc.report.multiplex import chosen_json, multiplexing_json, render_multiplexing
     from binalloc.transform.multiplex.split import Split
 
-    _require_consistent(scheme, today, merge, splits, options, output)
+    _require_consistent(scheme, today, merge, barriers, splits, options, output)
     shorter = None if regions is None else regions == "shorter"
-    wanted = list(wanted_versions(scheme, merge, options.over, [Split.parse(text) for text in splits], shorter, today))
+    cuts = [Split.parse(text) for text in splits]
+    wanted = list(wanted_versions(scheme, merge, options.over, cuts, shorter, today, barriers or BLOCK))
     check_output(output, as_json)
     not_over(output, source.file, source.launch, source.machine)
     loaded = source.required()
@@ -119,8 +127,8 @@ def _written(request: Request, output: str | None, data: bytes, best: Tried | No
 
 
 def _require_consistent(
-    scheme: str | None, today: bool, merge: int | None, splits: tuple[str, ...], options: RunOptions,
-    output: str | None,
+    scheme: str | None, today: bool, merge: int | None, barriers: str | None, splits: tuple[str, ...],
+    options: RunOptions, output: str | None,
 ) -> None:
     """Refuse an option of another scheme."""
     merged, as_they_run = ("vtb", "vtb-pipe", "co-vtb"), ("hw", "co-hw")
@@ -135,6 +143,8 @@ def _require_consistent(
         raise UsageError("--merge belongs to another scheme", found=given, expected="--scheme vtb, co-vtb or auto")
     if options.over is not None and scheme in merged:
         raise UsageError("--over belongs to another scheme", found=given, expected="--scheme hw, co-hw or auto")
+    if barriers is not None and scheme not in ("vtb", "co-vtb"):
+        raise UsageError("--barriers belongs to another scheme", found=given, expected="--scheme vtb or co-vtb")
     if today and scheme != "auto":
         raise UsageError("--today belongs to another scheme", found=given, expected="--scheme auto")
     if splits and scheme not in ("co-vtb", "co-hw", "auto"):

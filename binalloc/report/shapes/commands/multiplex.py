@@ -25,6 +25,10 @@ class MultiplexedVersionJson(TypedDict):
         str, says("`vtb`, `vtb-pipe`, `co-vtb`, `hw` or `co-hw`; `shorter` for shorter access regions alone")
     ]
     merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
+    barriers: Annotated[
+        str | None,
+        says("barriers that order merged blocks: `block`, of the merged block, or `named`; null for other schemes"),
+    ]
     over: Annotated[
         int | None, says("most blocks an SM beyond those of static memory; null for no limit, and for other schemes")
     ]
@@ -76,6 +80,7 @@ class ChosenVersionJson(TypedDict):
         str, says("its scheme; `shorter` for shorter access regions alone; `original` where no version is faster")
     ]
     merge: Annotated[int | None, says("blocks that are merged into one; null for other schemes")]
+    barriers: Annotated[str | None, says("barriers that order merged blocks, as above; null for other schemes")]
     over: Annotated[int | None, says("most blocks an SM beyond those of static memory; null for no limit")]
     shorter_regions: Annotated[bool, says("whether access regions were made shorter")]
     speedup: Annotated[float, says("its emulated speedup; 1 for the original")]
@@ -131,7 +136,8 @@ class ReproducedVersionJson(TypedDict):
     scheme: Annotated[str, says("`vtb`, `vtb-pipe`, `co-vtb`, `hw` or `co-hw`")]
     merge: Annotated[int | None, says("blocks that are merged into one; null for `hw` and `co-hw`")]
     barriers: Annotated[
-        str | None, says("barriers that order merged blocks: `block`, of the merged block; null for `hw` and `co-hw`")
+        str | None,
+        says("barriers that order merged blocks: `block`, of the merged block, or `named`; null for `hw` and `co-hw`"),
     ]
     split: Annotated[
         list[str] | None,

@@ -11,7 +11,7 @@ from binalloc.errors import Refused
 from binalloc.isa.instruction import Module
 from binalloc.launch.types import Launch
 from binalloc.transform.multiplex.late_exits import with_late_exits
-from binalloc.transform.multiplex.merged import PIPED, TURNS, merge_blocks
+from binalloc.transform.multiplex.merged import HANDED, PIPED, TURNS, merge_blocks
 from binalloc.transform.multiplex.public import get_as_they_run
 from binalloc.transform.schedule.schedule import schedule
 from binalloc.transform.shorten.shorten import shortened
@@ -71,6 +71,19 @@ def test_merged_blocks_leave_the_same(order: str) -> None:
         found["several ends" if several else "one end"] += report.ok
         assert not report.ok or is_right(module, made.module, launch, made.merge.launch(launch)), seed
     assert min(found["several ends"], found["one end"]) > 2, found
+
+
+def test_blocks_that_hand_on_their_turn_leave_the_same() -> None:
+    right = 0
+    for seed in SEEDS:
+        text, launch = widely_exchanging(seed)
+        module = program(text)
+        try:
+            made = merge_blocks(with_late_exits(module, "k", launch.block), "k", launch.block, 2, order=HANDED)
+        except Refused:
+            continue
+        right += is_right(module, made.module, launch, made.merge.launch(launch))
+    assert right > 2
 
 
 @pytest.mark.parametrize("seed", SEEDS)

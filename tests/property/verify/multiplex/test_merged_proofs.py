@@ -22,6 +22,8 @@ from tests.support.programs.builder import program
 
 SEEDS = 60
 MUTATED = (5, 8, 9, 13, 33, 68)
+LINKED = {"other_link", "shorter_region"}
+"""Kinds of changes to a branch back to another turn: a pipe has none."""
 SOME = 2  # mutants of a kind, of one kernel
 
 
@@ -72,7 +74,7 @@ def test_mutants_of_merged_kernels_are_rejected_or_run_alike(order: str) -> None
                     continue
                 assert same(expected, left(wrong, merged)), (seed, kind)
                 assert same(expected, left(wrong, merged, scheduler="lrr", sms=3)), (seed, kind)
-    assert set(rejected) == set(KINDS)
+    assert set(rejected) == set(KINDS) - (LINKED if order == PIPED else set())
 
 
 @pytest.mark.parametrize("seed", MUTATED)

@@ -18,7 +18,7 @@ from binalloc.isa.instruction import Instr, Module
 from binalloc.launch.file import load_launch
 from binalloc.launch.types import Argument, Launch
 from binalloc.models.machines.reader import load_machine
-from binalloc.transform.multiplex.merged import PIPED, merge_blocks
+from binalloc.transform.multiplex.merged import HANDED, PIPED, merge_blocks
 from binalloc.transform.multiplex.public import get_as_they_run
 from binalloc.transform.schedule.schedule import schedule
 from tests.support.paths import sample_file
@@ -28,6 +28,20 @@ MACHINE = load_machine("t4")
 PARTS = {"STS": "save", "LDS": "load", "BAR": "sync", "BAR.ALLOC": "allocate", "BAR.FREE": "free"}
 """What the paper's figures call FFT's accesses and barriers."""
 ACCESSES = ("STS", "LDS")
+
+
+KERNEL = """.kernel k
+.shared_bytes 512
+    S2R R0, SR_TID.X
+    SHF.L.U32 R1, R0, 0x2, RZ
+    S2R R2, SR_CTAID.X
+    ISETP.LT.AND P0, PT, R0, 0x5, PT
+    ISETP.LT.AND P1, PT, R2, 0x5, PT
+{}
+    EXIT
+.end
+{}"""
+USE = "STS.32 [R1], R0\nBAR.SYNC 0\nLDS.32 R5, [R1]\nBAR.SYNC 0"
 
 
 def sample(name: str) -> tuple[Module, Launch]:
@@ -133,6 +147,30 @@ def test_a_pipe_is_of_two_virtual_blocks() -> None:
         merge_blocks(module, launch.kernel, launch.block, 3, order=PIPED)
 
 
+@pytest.mark.parametrize(("body", "count", "message", "place"), [
+    (USE, 8, "a block has too few barriers", "k"),
+    (f"@P0 EXIT\n{USE}", 2, "threads may end in front of the end of an access region", "k+6"),
+    ("STS.32 [R1], R0\n@P0 EXIT\nBAR.SYNC 0\nLDS.32 R5, [R1]", 2,
+     "threads may end in front of the end of an access region", "k+5"),
+    (f"{USE}\n@P0 EXIT\nBAR.SYNC 0", 2, "threads may have ended in front of a barrier", "k+10"),
+    (f"@P1 BRA off, off\n{USE}\noff:", 2, "some blocks of the grid may come to a region or barrier, and others not",
+     "k+5"),
+    (f"@P1 EXIT\n{USE}", 2, "some blocks of the grid may come to a region or barrier, and others not", "k+5"),
+])  # fmt: skip
+def test_a_turn_that_cannot_be_handed_on_is_refused(body: str, count: int, message: str, place: str) -> None:
+    module = program(KERNEL.format(body, ""))
+    with pytest.raises(Refused) as error:
+        merge_blocks(module, "k", (64, 1, 1), count, order=HANDED)
+    assert (error.value.message, error.value.place) == (message, place)
+
+
+def test_a_turn_is_handed_on_at_fourteen_barriers() -> None:
+    """Seven virtual blocks have one each, and one each at which they get the turn."""
+    made = merge_blocks(program(KERNEL.format(USE, "")), "k", (64, 1, 1), 7, order=HANDED)
+    found = {i.f["barid"] for i in made.module.function("k").instrs if i.name == "BAR"}
+    assert found == set(range(1, 15))
+
+
 def test_a_merged_launch_has_all_blocks_and_knows_their_number() -> None:
     module, launch = sample("fourierTransform")
     made = merge_blocks(module, launch.kernel, launch.block, 3)
@@ -144,20 +182,6 @@ def test_a_merged_launch_has_all_blocks_and_knows_their_number() -> None:
     assert info.max_threads == 192
     assert info.params[-1].size == 4
     assert info.shared_bytes == 8736
-
-
-KERNEL = """.kernel k
-.shared_bytes 512
-    S2R R0, SR_TID.X
-    SHF.L.U32 R1, R0, 0x2, RZ
-    S2R R2, SR_CTAID.X
-    ISETP.LT.AND P0, PT, R0, 0x5, PT
-    ISETP.LT.AND P1, PT, R2, 0x5, PT
-{}
-    EXIT
-.end
-{}"""
-USE = "STS.32 [R1], R0\nBAR.SYNC 0\nLDS.32 R5, [R1]\nBAR.SYNC 0"
 
 
 @pytest.mark.parametrize(("body", "callee", "message", "place"), [
