@@ -112,12 +112,9 @@ def checked(module: Module, built: Built, kernel: str) -> CheckReport:
     from binalloc.verify.multiplex.check import check_public
     from binalloc.verify.multiplex.division import Division
     from binalloc.verify.multiplex.merged.check import check_merged
-    from binalloc.verify.report import CheckReport, Finding
     from binalloc.verify.shorten.exits import check_late_exits
 
     parts, merge = built.parts, built.merge
-    if merge is not None and built.private is not None:
-        return CheckReport(False, [Finding("not proven", "there is no checker of private copies yet", kernel)], [], {})
     if merge is not None:
         if built.later is not None and built.later is not module:
             report = check_late_exits(module, built.later, kernel)

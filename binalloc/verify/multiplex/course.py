@@ -13,7 +13,7 @@ from binalloc.isa.instruction import Function
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of
-from binalloc.verify.multiplex.addresses import Addresses
+from binalloc.verify.multiplex.addressing.addresses import Addresses
 from binalloc.verify.multiplex.cases import Cases, CaseSetting, candidates, choose
 from binalloc.verify.multiplex.division import Division
 from binalloc.verify.multiplex.graph import Graph

@@ -3,7 +3,8 @@
     report = check_merged(original, merged, "kernel", (128, 1, 1), 2, 0)
 
 A merged block has the threads of several blocks of the original that are neighbours along one axis of the grid: its
-*virtual blocks*, stacked along z. They use the shared memory of one block, in turns.
+*virtual blocks*, stacked along z. They use the shared memory of one block, in turns. Of some bytes, the *private* ones,
+each may have a copy of its own.
 
 **What is proven**, for every launch with blocks of that size: where the original's run ends well, the merged kernel's
 does, with the same results, if its grid is smaller by the factor along the axis, rounded up, and its last parameter is
@@ -15,6 +16,9 @@ the extent of the original's grid there.
   barriers. Virtual blocks beyond the grid end at once.
 - *Together* (`outline.py`, `parting.py`). Every barrier is executed by all threads of a virtual block that have not
   ended, in the same order.
+- *Addresses* (`placing.py`, `addressing/expressions.py`). Each virtual block has each byte of the original's shared
+  memory at one place, whichever access touches it. All places are in the merged block's, and each has the same byte in
+  all virtual blocks that use it.
 - *Side by side* (`virtual.py`, `beside.py`). Of two virtual blocks, met at their barriers, none writes a byte between
   two barriers that the other accesses there. They may come to different numbers of barriers, too, since threads that
   have ended are not waited for. Then it matters what they access from there on. What threads access between their last
@@ -27,7 +31,8 @@ the extent of the original's grid there.
 - *No new deadlock* (`waits.py`). No loop of the original waits for what another thread writes.
 
 **What is not.** All that `check_public` leaves out. Dynamic shared memory, and cooperative launches: they are not to be
-merged. Kernels that read clocks, or the number of their SM, are refused.
+merged. So accesses behind static shared memory stop the original with a fault. Kernels that read clocks, or the number
+of their SM, are refused.
 
 `check_merged` raises nothing.
 """
@@ -58,7 +63,7 @@ def check_merged(
 
 
 class _Proof(Proof):
-    may_differ = ("registers", "machine", "params", "block", "max_threads")
+    may_differ = ("registers", "machine", "params", "block", "max_threads", "shared_bytes")
 
     def __init__(self, original: Module, merged: Module, kernel: str, block: Three, count: int, axis: int) -> None:
         super().__init__(original, merged, kernel)
@@ -74,14 +79,14 @@ class _Proof(Proof):
         threads = x * y * z
         if threads % LANES or threads * self.count > MOST_THREADS:
             self.fail("merge", f"{self.count} blocks of {threads} threads are not a merged block")
-        if old.info.shared_bytes > MOST_SHARED:
+        if max(old.info.shared_bytes, new.info.shared_bytes) > MOST_SHARED:
             self.fail("merge", "too much shared memory")
+        if new.info.shared_bytes == old.info.shared_bytes and old.shared != new.shared:
+            self.fail("resources", "the shared variables changed")
         if new.info.block not in ((0, 0, 0), merged):
             self.fail("resources", "the merged kernel requires other blocks", str(merged), str(new.info.block))
         if new.info.max_threads and new.info.max_threads < threads * self.count:
             self.fail("resources", "the launch bound is too low", str(threads * self.count), str(new.info.max_threads))
-        if old.shared != new.shared:
-            self.fail("resources", "the shared variables changed")
         before, after = old.info.params, new.info.params
         end = max((p.offset + p.size for p in before), default=0)
         if len(after) != len(before) + 1 or after[:-1] != before or after[-1].size != WORD:

@@ -6,6 +6,7 @@ and for whether threads are together; then with the bytes that other virtual blo
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +16,7 @@ from binalloc.verify.multiplex.graph import Meetings
 from binalloc.verify.multiplex.merged.beside import Moment, moments
 from binalloc.verify.multiplex.merged.outline import Outline
 from binalloc.verify.multiplex.merged.pairing import MergedPairing
+from binalloc.verify.multiplex.merged.placing import AddressMap, Placing
 from binalloc.verify.multiplex.merged.scope import Scope
 from binalloc.verify.multiplex.merged.virtual import Seen, VirtualBlock
 from binalloc.verify.multiplex.merged.walked import Nodes, Original, Walked
@@ -50,8 +52,14 @@ class MergedCourse:
         check_parting(self.pairing, graph, walked.points, walk, meetings)
         for n in waiting(graph, walked.words, assumed.fixed, self.original.clobbered):
             self._fail("waits", "a loop may wait for another thread", n)
-        seen = self._seen(walk, meetings)
-        virtuals = [VirtualBlock(course, self.outline, walked.words, seen) for course in self.pairing.courses]
+        placing = Placing(self.pairing, walk.reach, self.span)
+        maps = placing.maps()
+        if any(error.kind == "address" for error in self.pairing.findings):
+            return
+        self._variables(maps[0])
+        seen = self._seen(walk, meetings, placing.accessed)
+        virtuals = [VirtualBlock(course, self.outline, walked.words, seen, addresses)
+                    for course, addresses in zip(self.pairing.courses, maps, strict=True)]  # fmt: skip
         for virtual in virtuals:
             for place in virtual.missed():
                 self._fail("barrier", "nothing takes the place of a barrier of the original", place.node)
@@ -62,6 +70,8 @@ class MergedCourse:
                  and not (seen.accessed[n] & ~common).any()}  # fmt: skip
         scope = Scope(graph, walked.words, walk, meetings, loads, self.block_number, self.original.clobbered)
         self._common(stores, common, seen, scope)
+        if any((each.at[common] != maps[0].at[common])[each.at[common] >= 0].any() for each in maps):
+            self._fail("common", "virtual blocks have what one stores for all at different places", min(stores))
         differing = {graph.words[b][-1] for b in scope.branches} | {n for n in seen.ends if scope.differs(n)}
         self._beside(virtuals, differing, common, assumed)
         self.stats = {"words": len(self.pairing.label), "steps": assumed.steps, "threads": walked.setting.threads}
@@ -71,13 +81,18 @@ class MergedCourse:
         word = min(n, len(self.pairing.label) - 1)
         self.pairing.fail(kind, message, word, self.outline.label[n], found=found)
 
-    def _seen(self, walk: Walk, meetings: Meetings) -> Seen:
-        accessed = {}
-        for n, ranges in walk.reach.items():
-            word = self.walked.words[n]
-            assert word is not None
-            assert word.view.memory is not None
-            accessed[n] = walk.memory.bytes(ranges, word.view.memory.size)
+    def _variables(self, first: AddressMap) -> None:
+        """Check that the kernel's record has shared variables where the first virtual block has them."""
+        before = {variable.name: variable for variable in self.pairing.old.fn.shared}
+        for variable in self.pairing.new.fn.shared:
+            old = before.get(variable.name)
+            moved = None if old is None else replace(old, offset=variable.offset)
+            places = first.at[old.offset : old.offset + old.size] if old is not None else first.at[:0]
+            elsewhere = (places != variable.offset + np.arange(len(places))) & (places >= 0)
+            if variable != moved or elsewhere.any():
+                self._fail("resources", "the record has a shared variable elsewhere than the code", 0, variable.name)
+
+    def _seen(self, walk: Walk, meetings: Meetings, accessed: dict[int, Mask]) -> Seen:
         turnings = {
             self.walked.graph.words[b][-1]
             for b, out in enumerate(walk.edges)
@@ -85,7 +100,7 @@ class MergedCourse:
         }
         ends = {n for n, word in enumerate(self.walked.words) if word is not None and word.view.control == Flow.EXIT
                 and word.view.guard is not None and n not in walk.ends}  # fmt: skip
-        return Seen(self.walked.feasible(walk), accessed, turnings, ends, self.span)
+        return Seen(self.walked.feasible(walk), accessed, turnings, ends)
 
     # -- bytes that virtual blocks have in common
 
@@ -154,10 +169,10 @@ class MergedCourse:
             if any(moment.ended):
                 kind, message = "ended", "no barrier orders accesses behind this, by threads that end, and another's"
             self._fail(kind, message, max((b if moment.ended[1] else a).first.node, 0), at)
-        for segment, theirs in ((a, writes2), (b, writes)):
+        for virtual, segment, theirs in ((one, a, writes2), (other, b, writes)):
             node = segment.first.node
             if node >= 0 and theirs.any() and not any(moment.ended):
-                others[node] = others.get(node, False) | theirs
+                others[node] = others.get(node, False) | virtual.map.back(theirs)
 
     def _contents(self, others: dict[int, Mask], common: Mask, assumed: Assumed) -> Walk:
         """Return a walk of the outline that knows what others write."""
@@ -176,9 +191,9 @@ class MergedCourse:
             if moment.ended[1]:
                 continue
             segment = other.segments[moment.second]
-            needed = segment.reads & common
+            needed = segment.reads & other.map.moved(common)
             ready = walk.fresh.get(moment.first.node)
-            missing = needed if ready is None else needed & ~ready
+            missing = needed if ready is None else needed & ~first.map.moved(ready)
             if missing.any():
                 at = f"byte {int(np.flatnonzero(missing)[0]):#x}, virtual block {other.number}"
                 self._fail("common", "reads what the first virtual block may not have stored yet, behind this",

@@ -1,12 +1,13 @@
 """Numbers that inserted words of a merged kernel compute: what they are in each thread of one virtual block.
 
 Needs the block's size and the number of the virtual block. A number may depend on two things that a launch decides: the
-merged block's number along the axis of the merge, and the extent of the original's grid. Everything else is exact.
+merged block's number along the axis of the merge, and the extent of the original's grid. Everything else is exact, but
+for addresses: they are expressions over the original's registers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,16 @@ from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.places import LANES, PRED_BASE, TRUE
 from binalloc.isa.interface.sums import Sum
 from binalloc.isa.interface.view import Guard
+from binalloc.verify.multiplex.addressing.expressions import (
+    Choice,
+    Expression,
+    Fact,
+    Place,
+    guarded,
+    registers,
+    results,
+)
+from binalloc.verify.multiplex.addressing.expressions import number as constant
 from binalloc.verify.multiplex.spread import LAST, Mask, Numbers, Spread, known, logic, opposite
 from binalloc.verify.multiplex.words import Setting, Word
 
@@ -54,6 +65,10 @@ class Number:
     def exact(self) -> bool:
         return not self.block and not self.extent
 
+    @property
+    def uniform(self) -> bool:
+        return bool((self.array == self.array[0]).all())
+
 
 @dataclass(frozen=True)
 class Decided:
@@ -74,8 +89,37 @@ class Decided:
         return not self.array.any()
 
 
-Known = dict[int, "Number | Decided"]
+Value = Number | Decided | Fact
+Known = dict[int, Value]
 """What is known of places."""
+
+
+def forget(values: Known, changed: Collection[int]) -> None:
+    """Forget expressions over places that have other values now."""
+    for at, value in list(values.items()):
+        if not isinstance(value, Number | Decided) and not registers(value).isdisjoint(changed):
+            del values[at]
+
+
+def forget_registers(values: Known) -> None:
+    """Forget what depends on registers or predicates of the original."""
+    for at, value in list(values.items()):
+        if at >= PRED_BASE or (not isinstance(value, Number | Decided) and registers(value) != {None}):
+            del values[at]
+
+
+def expression(values: Known, at: int, original: Callable[[int], bool]) -> Expression | None:
+    """Return what a register holds, as an expression. original: whether a place has the original's value."""
+    value = values.get(at)
+    if value is None:
+        return Place(False, at, 0) if original(at) else None
+    if isinstance(value, Number):
+        return constant(int(value.array[0])) if value.exact and value.uniform else None
+    return value if isinstance(value, Place | Choice) else None
+
+
+def nothing(at: int) -> bool:
+    return False
 
 
 def number(values: Numbers, block: int = 0, extent: int = 0) -> Number:
@@ -117,18 +161,29 @@ class Machine:
             return None
         return Decided((~value.array).tobytes()) if guard[1] else value
 
-    def execute(self, word: Word, values: Known) -> None:
-        """Execute an inserted word that is pure: change what is known of places."""
-        truth = self.truth(word.view.guard, values)
+    def execute(self, word: Word, values: Known, original: Callable[[int], bool] = nothing) -> None:
+        """Execute an inserted word that is pure: change what is known of places. original: whether a place has the
+        original's value."""
+
+        def read(at: int) -> Expression | None:
+            return expression(values, at, original)
+
+        guard = word.view.guard
+        truth, test = self.truth(guard, values), None if guard is None else values.get(PRED_BASE + guard[0])
         found = dict(self._results(word, values)) if truth is not None else {}
-        for place in word.defs:
-            new, old = found.get(place), values.get(place)
-            if truth is not None and not truth.all:
+        made = results(word.instr, word.uses, read)
+        for k, place in enumerate(word.defs):
+            old = values.get(place)
+            new: Value | None = found.get(place, made.get(k))
+            if truth is None:
+                new = guarded(guard, made.get(k), test, read(place))
+            elif not truth.all:
                 new = old if truth.none else _chosen(truth.array, new, old)
             if new is None:
                 values.pop(place, None)
             else:
                 values[place] = new
+        forget(values, word.defs)
 
     def _results(self, word: Word, values: Known) -> Iterator[tuple[int, Number | Decided]]:
         def read(at: int) -> Spread:
@@ -196,7 +251,7 @@ class Machine:
         return logic([compared, opposite(value) if truth.negated else value], f.table, same=False)
 
 
-def _chosen(truth: Mask, yes: Number | Decided | None, no: Number | Decided | None) -> Number | Decided | None:
+def _chosen(truth: Mask, yes: Value | None, no: Value | None) -> Value | None:
     if isinstance(yes, Number) and isinstance(no, Number) and (yes.block, yes.extent) == (no.block, no.extent):
         return number(np.where(truth, yes.array, no.array), yes.block, yes.extent)
     if isinstance(yes, Decided) and isinstance(no, Decided):

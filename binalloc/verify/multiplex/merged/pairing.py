@@ -3,7 +3,7 @@
 Needs both kernels, and the ways that the original's threads may take; leaves a `MergedPairing`, with findings for
 whatever differs. The words of the merged kernel are followed with what inserted words compute in the threads of the
 virtual block, so that inserted branches and guards are decided. From each pair, every way must lead to the pair that
-the original comes to next.
+the original comes to next. Accesses to shared memory may have other addresses than the original's, which are noted.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED_BASE, REG
 from binalloc.isa.interface.view import ALWAYS, successors
 from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.isa.sets.table import set_of
+from binalloc.verify.multiplex.addressing.expressions import Place, under
 from binalloc.verify.multiplex.kernels.pairing import INSERTED, Pairs
 from binalloc.verify.multiplex.living import living
-from binalloc.verify.multiplex.merged.numbers import Decided, Known, Machine, Number
+from binalloc.verify.multiplex.merged.numbers import Known, Machine, Value, expression, forget, forget_registers
 from binalloc.verify.multiplex.words import Word
 from binalloc.verify.reading.code import FunctionCode
 
 MOST_STEPS = 60_000
 """Most words that are followed for one virtual block; chosen by hand, it bounds the time on hostile code."""
 ENTRY = -1  # the pair in front of the first way
-Key = tuple[int, tuple[tuple[int, Number | Decided], ...]]
+Key = tuple[int, tuple[tuple[int, Value], ...]]
 """A pair of one virtual block: its new word, and what is known in front of it."""
 
 
@@ -48,6 +50,7 @@ class Course:
     virtual: int
     out: dict[Key | None, list[tuple[Way, Key]]] = field(default_factory=dict)
     idle: set[Key] = field(default_factory=set)  #: stores that its threads leave out
+    addresses: dict[Key, object] = field(default_factory=dict)  #: of accesses to shared memory, but for their offsets
 
 
 class Lost(Exception):
@@ -201,7 +204,7 @@ class MergedPairing(Pairs):
                 elif self.live_old[m] >> (PRED_BASE + ref.index) & 1:
                     self.fail("inserted", "an inserted word writes a predicate that the original needs", n, m)
                     raise Lost
-            machine.execute(word, values)
+            machine.execute(word, values, lambda at: at < PRED_BASE and at not in self.untouched and at not in dirty)
         return n + 1
 
     # -- pairs
@@ -212,10 +215,14 @@ class MergedPairing(Pairs):
         m = self.label[n]
         view, instr, special = self.new.views[n], self.new.instrs[n], self.old.special[m]
         if special in machine.expected:
+            forget(values, self.words[n].defs)
             self._special(machine, n, m, values, dirty)
             return
+        if view.memory is not None and view.memory.space == Space.SHARED:
+            course.addresses[key] = self._address(n, values)
+            instr = self._readdressed(n, m)
         if not self.same(instr, m):
-            truth = machine.truth(view.guard, values) if self._store(n, m) else None
+            truth = machine.truth(view.guard, values) if self._store(instr, m) else None
             if truth is None or not (truth.all or truth.none):
                 self.fail("instruction", "not the original's instruction", n, m, self._old_text(m), self._new_text(n))
                 raise Lost
@@ -223,16 +230,33 @@ class MergedPairing(Pairs):
                 course.idle.add(key)
         for at in self.words[n].defs:
             values.pop(at, None)
+        forget(values, self.words[n].defs)
         if view.control in CALLS:
-            for at in [at for at in values if at >= PRED_BASE]:
-                del values[at]
+            forget_registers(values)
 
-    def _store(self, n: int, m: int) -> bool:
+    def _address(self, n: int, values: Known) -> object:
+        """Return what is known of the address of an access, without its offset."""
+        view = self.new.views[n]
+        assert view.memory is not None
+        if view.memory.base is None:
+            return Place(False, None, 0)
+        at = view.memory.base.index
+        return expression(values, at, lambda at: at not in self.untouched) or under(values.get(at), view.guard)
+
+    def _readdressed(self, n: int, m: int) -> Instr:
+        """Return a word with the address of the original's access."""
+        instr, memory, was = self.new.instrs[n], self.new.views[n].memory, self.old.views[m].memory
+        isa = set_of(self.old.instrs[m])
+        if set_of(instr) is not isa or memory is None or was is None or was.space != memory.space:
+            return instr
+        return isa.readdress(instr, None if was.base is None else was.base.index, was.offset)
+
+    def _store(self, instr: Instr, m: int) -> bool:
         """Return whether a word is an unguarded store of the original to shared memory under a guard of its own."""
         was, memory = self.old.views[m], self.old.views[m].memory
         if memory is None or memory.space != Space.SHARED or memory.access != Access.STORE or was.guard is not None:
             return False
-        return self.same(self.new.instrs[n].replace(guard=ALWAYS), m)
+        return self.same(instr.replace(guard=ALWAYS), m)
 
     def _special(self, machine: Machine, n: int, m: int, values: Known, dirty: dict[int, str]) -> None:
         """Let a word stand for one that reads a special register of another value: what it writes may differ until the

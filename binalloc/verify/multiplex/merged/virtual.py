@@ -15,6 +15,7 @@ import numpy as np
 from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.verify.multiplex.merged.outline import Outline
 from binalloc.verify.multiplex.merged.pairing import Course, Key
+from binalloc.verify.multiplex.merged.placing import AddressMap
 from binalloc.verify.multiplex.spread import Mask
 from binalloc.verify.multiplex.words import Word
 
@@ -24,16 +25,6 @@ Turning = tuple[int, int]
 """A node with a branch or an end, and the node to which it leads, or `END`."""
 Turnings = tuple[Turning, ...] | None
 """Turnings one after the other; None where they are not known."""
-
-
-class AddressMap:
-    """The address map says where a virtual block has the bytes that the original has at some addresses: at the same
-    ones, whichever virtual block it is. Copies of private bytes would be a map of another kind."""
-
-    def moved(self, virtual: int, touched: Mask) -> Mask:
-        """Return the bytes of the merged block that stand for bytes of the original's."""
-        assert virtual >= 0
-        return touched
 
 
 @dataclass(eq=False)
@@ -66,17 +57,18 @@ class Seen:
     """A walk of the outline has seen these nodes, bytes and ends."""
 
     feasible: dict[int, set[int]]  #: by node, the nodes that may come next
-    accessed: dict[int, Mask]  #: by node, the bytes that a shared access may touch
+    accessed: dict[int, Mask]  #: by node, the bytes of the original that a shared access may touch
     turnings: set[int]  #: nodes
     ends: set[int]  #: nodes at which all threads of a block end, or none: they are turnings, too
-    span: int
 
 
 class VirtualBlock:
-    """A virtual block has segments, by the places at which they begin."""
+    """A virtual block has segments, by the places at which they begin. Their bytes are those of the merged block."""
 
-    def __init__(self, course: Course, outline: Outline, words: list[Word | None], seen: Seen) -> None:
-        self.number, self.words, self.seen, self.map = course.virtual, words, seen, AddressMap()
+    def __init__(
+        self, course: Course, outline: Outline, words: list[Word | None], seen: Seen, addresses: AddressMap
+    ) -> None:
+        self.number, self.words, self.seen, self.map = course.virtual, words, seen, addresses
         self.entry = Place(-1, barrier=True)
         self.places: dict[Key, Place] = {}
         self._build(course, outline)
@@ -110,7 +102,7 @@ class VirtualBlock:
                 _linked(at, self.places[to])
 
     def _segment(self, first: Place) -> Segment:
-        none: Mask = np.zeros(self.seen.span, np.bool_)
+        none: Mask = np.zeros(self.map.room, np.bool_)
         segment = Segment(first, none, none, none, none)
         work: list[tuple[Place, Turnings]] = [(to, ()) for to in first.out]
         done: set[tuple[Place, Turnings]] = set()
@@ -148,13 +140,13 @@ class VirtualBlock:
         return (*turnings, (place.node, to)) if len(turnings) < MOST_TURNINGS else None
 
     def accesses(self, place: Place) -> tuple[Mask, Mask]:
-        """Return the bytes that threads may read and write at a place."""
-        none: Mask = np.zeros(self.seen.span, np.bool_)
+        """Return the bytes of the merged block that threads may read and write at a place."""
+        none: Mask = np.zeros(self.map.room, np.bool_)
         word = None if place.missing or place.barrier else self.words[place.node]
         touched = self.seen.accessed.get(place.node)
         if word is None or word.view.memory is None or touched is None:
             return none, none
-        touched, access = self.map.moved(self.number, touched), word.view.memory.access
+        touched, access = self.map.moved(touched), word.view.memory.access
         writes = access != Access.LOAD and not place.idle
         return (none if access == Access.STORE else touched), (touched if writes else none)
 
@@ -179,7 +171,7 @@ class VirtualBlock:
 
     def _all(self, places: list[Place]) -> tuple[Mask, Mask, bool, bool]:
         """Return the bytes of shared memory that are read and written, and whether other memory is."""
-        reads: Mask = np.zeros(self.seen.span, np.bool_)
+        reads: Mask = np.zeros(self.map.room, np.bool_)
         writes = reads
         loads = stores = False
         for place in places:

@@ -101,7 +101,7 @@ def test_an_exchange_of_words_in_turns_is_proven() -> None:
         ("-| NOP", "-| BAR.SYNC 1", "inserted"),
         ("-| NOP", "-| MOV R2, R20", "inserted"),
         ("-| NOP", "-| EXIT", "inserted"),
-        ("LDS.32 R6, [R3]", "o| LDS.32 R6, [R3] => LDS.32 R6, [R3+0x4]", "instruction"),
+        ("LDS.32 R6, [R3]", "o| LDS.32 R6, [R3] => LDS.32 R6, [R3+0x4]", "address"),
         ("STS.32 [R1], R2", "o| STS.32 [R1], R2 => @P1 STS.32 [R1], R2", "instruction"),
     ],
 )

@@ -1,9 +1,8 @@
 """Addresses of the new kernel are followed here as expressions over the original's registers.
 
 Needs a pairing and the addresses that each access may have; leaves findings. Only registers and predicates of inserted
-words are followed. An expression is the base that the block's BAR.ALLOC gave, or 0, plus at most one register of the
-original, plus a number; or a choice between such expressions by a comparison. It is forgotten when the original writes
-the register, and when the block gives its memory back.
+words are followed. An expression is forgotten when the original writes a register in it, and when the block gives its
+memory back.
 """
 
 from __future__ import annotations
@@ -13,57 +12,30 @@ from dataclasses import dataclass
 
 from binalloc.bitset import bits
 from binalloc.isa.instruction import Instr
-from binalloc.isa.interface.formulas import Act, Order
-from binalloc.isa.interface.places import PRED_BASE, TRUE
-from binalloc.isa.interface.sums import Sum
+from binalloc.isa.interface.places import PRED_BASE
 from binalloc.isa.kinds import CALLS, Flow, Space
-from binalloc.isa.sets.table import set_of
+from binalloc.verify.multiplex.addressing.expressions import (
+    Below,
+    Choice,
+    Expression,
+    Fact,
+    Place,
+    Under,
+    based,
+    cases,
+    guarded,
+    plus,
+    registers,
+    results,
+    under,
+)
 from binalloc.verify.multiplex.division import WORDS, Division
 from binalloc.verify.multiplex.kernels.pairing import INSERTED, Pairing
 from binalloc.verify.multiplex.memory import Range
 from binalloc.verify.reading.code import ref_bits
 from binalloc.verify.report import Finding
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place is an address: the block's base, if `based`, plus a register of the original, plus a number."""
-
-    based: bool
-    register: int | None
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Below:
-    """A test holds where an address is less than a number, both unsigned."""
-
-    address: Place
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A choice is one expression where a test holds, else another one."""
-
-    test: Below
-    yes: Expression
-    no: Expression
-
-
-Expression = Place | Choice
-
-
-@dataclass(frozen=True, slots=True)
-class Under:
-    """An expression that a guarded word wrote holds in the threads in which the guard, of the original, held."""
-
-    predicate: int  #: its place
-    negated: bool
-    value: Place
-
-
-Known = dict[int, "Expression | Below | Under"]
+Known = dict[int, Fact]
 """What is known of the places that inserted words write."""
 
 
@@ -120,10 +92,10 @@ class Addresses:
         places = [at for ref in view.defs for at in ref_bits(ref)]
         if self.pairing.label[n] != INSERTED:
             for at in self.clobbered if view.control in CALLS else places:
-                known = {k: x for k, x in known.items() if k != at and at not in _registers(x)}
+                known = {k: x for k, x in known.items() if k != at and at not in registers(x)}
             return Held(state.holds, known)
         if view.control in (Flow.ALLOC, Flow.FREE):
-            known = {k: x for k, x in known.items() if not _based(x) and k not in places}
+            known = {k: x for k, x in known.items() if not based(x) and k not in places}
             if view.control == Flow.ALLOC:
                 known.update({at: Place(True, None, 0) for at in places})
             return Held(view.control == Flow.ALLOC, known)
@@ -141,53 +113,21 @@ class Addresses:
 
     def _values(self, instr: Instr, n: int, known: Known) -> dict[int, Expression | Below]:
         """Return what an inserted word writes, by position, as far as it is such an expression."""
-        isa = set_of(instr)
-        found: dict[int, Expression | Below] = {}
-        uses = [at for ref in self.pairing.new.views[n].uses for at in ref_bits(ref)]
-        for s in isa.sums(instr):
-            value = self._sum(s, uses, known)
-            if value is not None:
-                found[s.result] = value
-        for f in isa.formulas(instr):
-            if f.act != Act.COMPARE or f.order != Order.LESS or f.signed or f.truths[0].use is not None:
-                continue
-            less, limit = (self._sum(s, uses, known) for s in f.words)
-            holds = 0 if f.truths[0].negated else 1
-            as_is = (f.table >> holds & 1, f.table >> (2 + holds) & 1) == (0, 1)
-            fixed = isinstance(limit, Place) and not limit.based and limit.register is None
-            if as_is and fixed and isinstance(limit, Place) and isinstance(less, Place) and not less.based:
-                found[f.result] = Below(less, limit.number)
-        return found
 
-    def _sum(self, s: Sum, uses: list[int], known: Known) -> Expression | None:
-        if s.reads or s.special:
-            return None
-        value: Expression | None = Place(False, None, s.constant % WORDS)
-        for at, factor in s.uses:
-            place = uses[at]
+        def read(place: int) -> Expression | None:
             term = known.get(place)
             if term is None and place not in self.pairing.untouched and place < PRED_BASE:
-                term = Place(False, place, 0)
-            if not isinstance(term, Place | Choice) or value is None or factor != 1:
-                return None
-            value = _plus(value, term)
-        return value
+                return Place(False, place, 0)
+            return term if isinstance(term, Place | Choice) else None
 
-    def _guarded(
-        self, n: int, value: Expression | Below | None, known: Known, place: int
-    ) -> Expression | Below | Under | None:
+        uses = [at for ref in self.pairing.new.views[n].uses for at in ref_bits(ref)]
+        return results(instr, uses, read)
+
+    def _guarded(self, n: int, value: Expression | Below | None, known: Known, place: int) -> Fact | None:
         """Return what a place holds behind a word that writes `value`, if its guard holds."""
-        guard = self.pairing.new.views[n].guard
-        if guard is None or value is None:
-            return value
-        if guard[0] == TRUE or isinstance(value, Below):
-            return None
-        test, old = known.get(PRED_BASE + guard[0]), known.get(place)
-        if not isinstance(test, Below):
-            return Under(PRED_BASE + guard[0], guard[1], value) if isinstance(value, Place) else None
-        if not isinstance(old, Place | Choice):
-            return None
-        return Choice(test, old, value) if guard[1] else Choice(test, value, old)
+        guard, old = self.pairing.new.views[n].guard, known.get(place)
+        test = None if guard is None else known.get(PRED_BASE + guard[0])
+        return guarded(guard, value, test, old if isinstance(old, Place | Choice) else None)
 
     # -- checks
 
@@ -208,20 +148,18 @@ class Addresses:
         memory, was = self.pairing.new.views[n].memory, self.pairing.old.views[m].memory
         assert memory is not None
         assert was is not None
-        value: Expression | Below | Under | None = Place(False, None, 0)
+        value: object = Place(False, None, 0)
         if memory.base is not None:
             place = memory.base.index
             value = state.known.get(place) if place in self.pairing.untouched else Place(False, place, 0)
-        guard = self.pairing.new.views[n].guard
-        if isinstance(value, Under) and guard == (value.predicate - PRED_BASE, value.negated):
-            value = value.value
+        value = under(value, self.pairing.new.views[n].guard)
         if not isinstance(value, Place | Choice):
             self.fail("address", "the address is not known", n, m)
             return
-        found = _plus(value, Place(False, None, memory.offset % WORDS))
+        found = plus(value, Place(False, None, memory.offset % WORDS))
         register = None if was.base is None else was.base.index
         assert found is not None
-        for test, leaf, ranges in _cases(found, self.reach[n], register, was.offset):
+        for test, leaf, ranges in cases(found, self.reach[n], register, was.offset):
             if test:
                 self.fail("address", f"chosen by another register: {test}", n, m)
             for low, high in ranges:
@@ -259,76 +197,6 @@ def _signed(number: int) -> int:
     return (number + WORDS // 2) % WORDS - WORDS // 2
 
 
-def _plus(a: Expression, b: Expression) -> Expression | None:
-    """Return the sum of two expressions, None where it has another form."""
-    if isinstance(a, Choice):
-        yes, no = _plus(a.yes, b), _plus(a.no, b)
-        return None if yes is None or no is None else Choice(a.test, yes, no)
-    if isinstance(b, Choice):
-        return _plus(b, a)
-    if (a.based and b.based) or (a.register is not None and b.register is not None):
-        return None
-    register = a.register if b.register is None else b.register
-    return Place(a.based or b.based, register, (a.number + b.number) % WORDS)
-
-
-def _registers(x: Expression | Below | Under) -> set[int | None]:
-    """Return the places that an expression depends on."""
-    if isinstance(x, Under):
-        return {x.predicate, x.value.register}
-    if isinstance(x, Place):
-        return {x.register}
-    if isinstance(x, Below):
-        return {x.address.register}
-    return _registers(x.test) | _registers(x.yes) | _registers(x.no)
-
-
-def _based(x: Expression | Below | Under) -> bool:
-    if isinstance(x, Under):
-        return x.value.based
-    if isinstance(x, Place):
-        return x.based
-    if isinstance(x, Below):
-        return x.address.based
-    return _based(x.yes) or _based(x.no)
-
-
 def _met(a: Held, b: Held) -> Held:
     known = {k: x for k, x in a.known.items() if b.known.get(k) == x}
     return Held(a.holds if a.holds == b.holds else None, known)
-
-
-Case = tuple[str, Place, list[Range]]
-"""What is wrong with a test, if anything, an address, and the original addresses with which it is chosen."""
-
-
-def _cases(x: Expression, ranges: list[Range], register: int | None, offset: int) -> list[Case]:
-    """Return the cases of an expression. register, offset: of the original's address."""
-    if isinstance(x, Place):
-        return [("", x, ranges)]
-    test = x.test.address
-    if test.register != register or test.based:
-        return [(str(x.test), Place(False, None, 0), [])]
-    first = (offset - test.number) % WORDS
-    last = first + x.test.limit - 1
-    inside = [(first, min(last, WORDS - 1))] * (x.test.limit > 0) + [(0, last - WORDS)] * (last >= WORDS)
-    outside = _without(inside)
-    return [
-        *_cases(x.yes, _common(ranges, inside), register, offset),
-        *_cases(x.no, _common(ranges, outside), register, offset),
-    ]
-
-
-def _common(one: list[Range], other: list[Range]) -> list[Range]:
-    pairs = ((max(a, c), min(b, d)) for a, b in one for c, d in other)
-    return [(low, high) for low, high in pairs if low <= high]
-
-
-def _without(ranges: list[Range]) -> list[Range]:
-    """Return all addresses that are not in `ranges`."""
-    found, at = [], 0
-    for low, high in sorted(ranges):
-        if at < low:
-            found.append((at, low - 1))
-        at = high + 1
-    return [*found, (at, WORDS - 1)] if at < WORDS else found

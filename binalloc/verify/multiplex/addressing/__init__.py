@@ -1,0 +1,1 @@
+"""Addresses that inserted words compute, as expressions over the original's registers."""
