@@ -2,21 +2,23 @@
 
 Needs a laid-out module; leaves another. A barrier orders no accesses of warps that have ended (ISA.md, "Memory model").
 So before another virtual block uses the same words, all threads have to come to a barrier behind theirs. A guarded EXIT
-in a region that lasts to the end of the kernel becomes a branch to the EXIT there, where its lanes wait for the others.
+in a region becomes a branch to the EXIT at the end of the kernel, where its lanes wait for the others, and the region
+lasts to there. In a region that ends earlier this is only worthwhile if there are accesses between the last barrier and
+the EXIT.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from binalloc.analysis.flow.cfg import BlockNumber
+from binalloc.analysis.flow.cfg import BlockNumber, Cfg
 from binalloc.analysis.program import analyse
 from binalloc.analysis.shared.division import reached
 from binalloc.analysis.shared.memory import SharedMemory, Three, shared_memory
 from binalloc.analysis.shared.pieces import apart
 from binalloc.analysis.shared.regions import Region, access_regions
 from binalloc.isa.instruction import Module, Origin
-from binalloc.isa.kinds import Flow
+from binalloc.isa.kinds import Flow, Space
 from binalloc.isa.sets.table import set_of
 
 _ALONE = (Flow.NONE, Flow.BRANCH, Flow.EXIT)
@@ -57,25 +59,40 @@ def _later(module: Module, kernel: str, block: Three) -> Module | None:
 
 
 def _exits(memory: SharedMemory, region: Region) -> list[tuple[int, int]]:
-    """Return the words of a region at which threads may end, each with the end of the kernel behind the region."""
+    """Return the words of a region at which threads may end, each with the end of the kernel to which all others go."""
     kernel = memory.program.kernel
     cfg, ends, parted = kernel.cfg, kernel.post_dominators(), apart(memory)
+    lasts = {cfg.block_of[n]: n for n in cfg.exits if cfg.views[n].guard is None}
+    whole = any(bound.source is None and bound.word in lasts.values() for bound in region.ends)
     found = []
-    for bound in region.ends:
-        last = cfg.views[bound.word]
-        if bound.source is not None or last.control != Flow.EXIT or last.guard is not None:
-            continue
-        target = cfg.block_of[bound.word]
-        for start, end in region.spans:
-            for word in range(start, end):
-                seen, at = cfg.views[word], cfg.block_of[word]
-                if seen.control != Flow.EXIT or seen.guard is None or at in parted or not cfg.reachable(word):
-                    continue
-                if ends.dominates(target, cfg.fall[at]):
+    for start, end in region.spans:
+        for word in range(start, end):
+            seen, at = cfg.views[word], cfg.block_of[word]
+            if seen.control != Flow.EXIT or seen.guard is None or at in parted or not cfg.reachable(word):
+                continue
+            for target, last in lasts.items():
+                if ends.dominates(target, cfg.fall[at]) and (whole or _accessed(cfg, word)):
                     between = [*reached(cfg.succs, [cfg.fall[at]], target), target]
                     if not any(_waits(memory, BlockNumber(b)) for b in between):
-                        found.append((word, bound.word))
+                        found.append((word, last))
     return found
+
+
+def _accessed(cfg: Cfg, word: int) -> bool:
+    """Return whether shared memory may be accessed in front of a word, with no barrier in between."""
+    work, seen = [(cfg.block_of[word], word)], set[BlockNumber]()
+    while work:
+        block, end = work.pop()
+        for view in reversed(cfg.views[cfg.blocks[block].start : end]):
+            if view.memory is not None and view.memory.space in (Space.SHARED, Space.GENERIC):
+                return True
+            if view.control == Flow.BARRIER:
+                break
+        else:
+            before = [b for b in cfg.preds[block] if b not in seen]
+            seen.update(before)
+            work += [(b, cfg.blocks[b].end) for b in before]
+    return False
 
 
 def _waits(memory: SharedMemory, block: BlockNumber) -> bool:

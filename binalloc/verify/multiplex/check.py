@@ -97,13 +97,13 @@ class _Proof(Proof):
             self.fail("division", "the public part is not in static memory")
 
     def prove(self, given: Given) -> None:
-        pairing = Pairing(given.old, given.new, given.index, given.untouched)
+        pairing = Pairing(given.old, given.new, given.index, given.untouched, given.called)
         self.pairing = pairing
         pairing.run()
         self._sizes(pairing)
         if not self.findings and not pairing.findings:
             end = WORDS if self.dynamic is None else given.old.fn.info.shared_bytes + self.dynamic
-            self.course = Course(pairing, given.callees, self.block, self.division, end)
+            self.course = Course(pairing, self.block, self.division, end)
             self.course.run(self.addresses)
             self.stats = self.course.stats
 

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from binalloc.isa.instruction import Function
 from binalloc.isa.interface.places import WORD
 from binalloc.isa.kinds import Flow
 from binalloc.isa.sets.table import set_of
@@ -18,7 +17,7 @@ from binalloc.verify.multiplex.cases import Cases, CaseSetting, candidates, choo
 from binalloc.verify.multiplex.division import Division
 from binalloc.verify.multiplex.graph import Graph
 from binalloc.verify.multiplex.kernels.pairing import INSERTED, Pairing
-from binalloc.verify.multiplex.living import live_at, living, written_by
+from binalloc.verify.multiplex.living import live_at, living
 from binalloc.verify.multiplex.memory import Memory, Range
 from binalloc.verify.multiplex.parting import check_parting
 from binalloc.verify.multiplex.spread import Spread
@@ -34,7 +33,7 @@ class Course:
     """A course is what the walks of one kernel need: its blocks and words, and the block of threads."""
 
     def __init__(
-        self, pairing: Pairing, callees: list[Function], block: tuple[int, int, int], division: Division, end: int
+        self, pairing: Pairing, block: tuple[int, int, int], division: Division, end: int
     ) -> None:
         """end: the original's accesses to addresses from this one on fault."""
         self.end = end
@@ -49,10 +48,10 @@ class Course:
         points = {at for n in branches if (at := new.fn.reconvergence(n)) is not None}
         self.graph = Graph(pairing.after, stops | points, 0)
         self.barriers = sum(1 << self.graph.number[n] for n in stops if n in self.graph.number)
-        self.live = live_at(self.graph, pairing.label, living(old))
+        self.live = live_at(self.graph, pairing.label, living(old, pairing.called))
         self.setting = Setting(block, set_of(old.instrs[0]).limits)
         self.span = max(old.fn.info.shared_bytes, division.high) + BEYOND
-        self.clobbered = written_by(callees)
+        self.clobbered = pairing.called.writes
         self.stats: dict[str, int] = {}
         self.walk: Walk | None = None  # the one whose assumptions hold
         self.fixed: set[int] = set()  # heads of loops that it did not follow round by round

@@ -15,7 +15,7 @@ from binalloc.isa.interface.places import PRED_BASE, REG
 from binalloc.isa.interface.view import View, successors
 from binalloc.isa.kinds import Access, Flow, Space
 from binalloc.isa.sets.table import set_of
-from binalloc.verify.multiplex.living import living
+from binalloc.verify.multiplex.living import Called, living
 from binalloc.verify.reading.code import FunctionCode, text
 from binalloc.verify.report import Finding
 
@@ -27,10 +27,12 @@ class Pairs:
     """Pairs relate words of two kernels. after: successors of each new word within the kernel, jumps last; only words
     that the kernel may come to have any. label: the original word that each new word stands for, or `INSERTED`."""
 
-    def __init__(self, old: FunctionCode, new: FunctionCode, index: list[int], untouched: set[int]) -> None:
-        """untouched: registers that the original's call graph never uses."""
+    def __init__(
+        self, old: FunctionCode, new: FunctionCode, index: list[int], untouched: set[int], called: Called
+    ) -> None:
+        """untouched: registers that the original's call graph never uses. called: what the functions in it do."""
         self.old, self.new, self.label = old, new, index
-        self.untouched = untouched
+        self.untouched, self.called = untouched, called
         self.findings: dict[Finding, None] = {}
         self.after: list[tuple[int, ...]] = [()] * len(new)
         self.removed: set[int] = set(range(len(old))) - set(index)
@@ -97,8 +99,10 @@ class Pairs:
 class Pairing(Pairs):
     """A pairing relates two kernels that take the same ways."""
 
-    def __init__(self, old: FunctionCode, new: FunctionCode, index: list[int], untouched: set[int]) -> None:
-        super().__init__(old, new, index, untouched)
+    def __init__(
+        self, old: FunctionCode, new: FunctionCode, index: list[int], untouched: set[int], called: Called
+    ) -> None:
+        super().__init__(old, new, index, untouched, called)
         self._ways: list[tuple[list[int], list[int], int]] = []
         self._inserted: dict[int, int] = {}  # inserted words with the original word in front of which they are
 
@@ -168,7 +172,7 @@ class Pairing(Pairs):
             self.fail("instruction", "not the original's instruction", n, m, text(self.old.fn, m), text(self.new.fn, n))
 
     def _check_inserted(self) -> None:
-        live = living(self.old)
+        live = living(self.old, self.called)
         for n, m in self._inserted.items():
             view = self.new.views[n]
             if view.control in HELD:

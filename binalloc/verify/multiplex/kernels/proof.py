@@ -18,6 +18,7 @@ from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.graph import TooTangled
 from binalloc.verify.multiplex.kernels.pairing import Pairs, used_registers
 from binalloc.verify.multiplex.kernels.records import check_callees, check_known, check_records, fits, kernel_of
+from binalloc.verify.multiplex.living import Called, called
 from binalloc.verify.multiplex.walk import TooLong
 from binalloc.verify.reading.code import FunctionCode, Malformed
 from binalloc.verify.report import CheckReport, Finding
@@ -33,6 +34,7 @@ class Given:
     callees: list[Function]
     index: list[int]  #: the original word of each new word, or -1
     untouched: set[int]  #: registers that the original's call graph never uses
+    called: Called  #: what those functions do
 
 
 class Proof(ABC):
@@ -98,7 +100,7 @@ class Proof(ABC):
         self._note(check_callees(self.original, self.made, old, new, callees))
         self._note(check_accesses([codes[1]], new.info))
         untouched = set(range(set_of(self.original).limits.registers)) - used_registers([old, *callees])
-        return Given(codes[0], codes[1], callees, index, untouched)
+        return Given(codes[0], codes[1], callees, index, untouched, called(callees))
 
     def _note(self, findings: list[Finding]) -> None:
         self.findings.update(dict.fromkeys(findings))

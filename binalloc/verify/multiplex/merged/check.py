@@ -45,7 +45,6 @@ from binalloc.isa.interface.places import LANES, WORD
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.kernels.proof import Given, Proof
 from binalloc.verify.multiplex.kernels.records import MOST_SHARED, MOST_THREADS, block_fault
-from binalloc.verify.multiplex.living import written_by
 from binalloc.verify.multiplex.merged.beside import TooMany
 from binalloc.verify.multiplex.merged.course import MergedCourse
 from binalloc.verify.multiplex.merged.numbers import Machine, Merge, Three
@@ -100,11 +99,11 @@ class _Proof(Proof):
         self._known(given, limits)
         if self.findings:
             return
-        original = Original(given.old, self.block, limits, written_by(given.callees))
+        original = Original(given.old, self.block, limits, given.called)
         graph = Walked(original, original_nodes(original))
         walk, _, assumed = graph.settled()
         feasible = graph.feasible(walk)
-        pairing = MergedPairing(given.old, given.new, given.index, given.untouched, feasible)
+        pairing = MergedPairing(given.old, given.new, given.index, given.untouched, given.called, feasible)
         self.pairing = pairing
         machines = [Machine(merge, limits, v) for v in range(self.count)]
         for machine in machines:

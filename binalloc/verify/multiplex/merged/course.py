@@ -50,7 +50,7 @@ class MergedCourse:
         walked, graph = self.walked, self.walked.graph
         walk, meetings, assumed = walked.settled(fixed)
         check_parting(self.pairing, graph, walked.points, walk, meetings)
-        for n in waiting(graph, walked.words, assumed.fixed, self.original.clobbered):
+        for n in waiting(graph, walked.words, assumed.fixed, self.original.called.writes):
             self._fail("waits", "a loop may wait for another thread", n)
         placing = Placing(self.pairing, walk.reach, self.span)
         maps = placing.maps()
@@ -68,7 +68,7 @@ class MergedCourse:
         loads = {n for n, word in enumerate(walked.words) if n in seen.accessed and word is not None
                  and word.view.memory is not None and word.view.memory.access == Access.LOAD
                  and not (seen.accessed[n] & ~common).any()}  # fmt: skip
-        scope = Scope(graph, walked.words, walk, meetings, loads, self.block_number, self.original.clobbered)
+        scope = Scope(graph, walked.words, walk, meetings, loads, self.block_number, self.original.called.writes)
         self._common(stores, common, seen, scope)
         if any((each.at[common] != maps[0].at[common])[each.at[common] >= 0].any() for each in maps):
             self._fail("common", "virtual blocks have what one stores for all at different places", min(stores))

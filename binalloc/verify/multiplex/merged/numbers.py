@@ -101,13 +101,6 @@ def forget(values: Known, changed: Collection[int]) -> None:
             del values[at]
 
 
-def forget_registers(values: Known) -> None:
-    """Forget what depends on registers or predicates of the original."""
-    for at, value in list(values.items()):
-        if at >= PRED_BASE or (not isinstance(value, Number | Decided) and registers(value) != {None}):
-            del values[at]
-
-
 def expression(values: Known, at: int, original: Callable[[int], bool]) -> Expression | None:
     """Return what a register holds, as an expression. original: whether a place has the original's value."""
     value = values.get(at)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from binalloc.bitset import bits
 from binalloc.isa.instruction import Instr
 from binalloc.isa.interface.places import PRED_BASE, REG
 from binalloc.isa.interface.view import ALWAYS, successors
@@ -18,8 +19,8 @@ from binalloc.isa.kinds import CALLS, Access, Flow, Space
 from binalloc.isa.sets.table import set_of
 from binalloc.verify.multiplex.addressing.expressions import Place, under
 from binalloc.verify.multiplex.kernels.pairing import INSERTED, Pairs
-from binalloc.verify.multiplex.living import living
-from binalloc.verify.multiplex.merged.numbers import Known, Machine, Value, expression, forget, forget_registers
+from binalloc.verify.multiplex.living import Called, living
+from binalloc.verify.multiplex.merged.numbers import Known, Machine, Value, expression, forget
 from binalloc.verify.multiplex.words import Word
 from binalloc.verify.reading.code import FunctionCode
 
@@ -61,14 +62,14 @@ class MergedPairing(Pairs):
     """A merged pairing has a course for each virtual block. feasible: by original word, those that may come next."""
 
     def __init__(
-        self, old: FunctionCode, new: FunctionCode, index: list[int], untouched: set[int],
+        self, old: FunctionCode, new: FunctionCode, index: list[int], untouched: set[int], called: Called,
         feasible: Mapping[int, set[int]],
     ) -> None:  # fmt: skip
-        super().__init__(old, new, index, untouched)
+        super().__init__(old, new, index, untouched, called)
         self.feasible = feasible
         self.old_words = [Word(instr) for instr in old.instrs]
         self.words = [Word(instr) for instr in new.instrs]
-        self.live_old, self.live_new = living(old), living(new)
+        self.live_old, self.live_new = living(old, called), living(new, called)
         self.courses: list[Course] = []
         self._steps = 0
 
@@ -228,11 +229,10 @@ class MergedPairing(Pairs):
                 raise Lost
             if truth.none:
                 course.idle.add(key)
-        for at in self.words[n].defs:
+        written = bits(self.called.writes) if view.control in CALLS else self.words[n].defs
+        for at in written:
             values.pop(at, None)
-        forget(values, self.words[n].defs)
-        if view.control in CALLS:
-            forget_registers(values)
+        forget(values, written)
 
     def _address(self, n: int, values: Known) -> object:
         """Return what is known of the address of an access, without its offset."""

@@ -13,7 +13,7 @@ from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import Flow
 from binalloc.verify.multiplex.graph import Graph, Meetings
-from binalloc.verify.multiplex.living import live_at, living
+from binalloc.verify.multiplex.living import Called, live_at, living
 from binalloc.verify.multiplex.memory import Memory
 from binalloc.verify.multiplex.merged.numbers import Three
 from binalloc.verify.multiplex.together import settle
@@ -31,7 +31,7 @@ class Original:
     code: FunctionCode
     block: Three
     limits: SetLimits
-    clobbered: int  #: places that calls write, as a mask
+    called: Called  #: what the functions do that it calls
 
     @property
     def span(self) -> int:
@@ -83,7 +83,7 @@ class Walked:
         self.barriers = sum(1 << number[n] for n in stops if n in number)
         points = {b: nodes.points[chain[-1]] for b, chain in enumerate(self.graph.words) if chain[-1] in nodes.points}
         self.points = {b: number[at] for b, at in points.items() if at in number}
-        self.live = live_at(self.graph, nodes.label, living(original.code))
+        self.live = live_at(self.graph, nodes.label, living(original.code, original.called))
         self.setting = Setting(original.block, original.limits)
 
     def settled(self, fixed: Collection[int] = ()) -> tuple[Walk, Meetings, Assumed]:
@@ -103,7 +103,7 @@ class Walked:
     def walk(self, assumed: Assumed, *, follows: bool) -> Walk:
         memory = Memory(self.original.span, follows)
         return Walk(self.graph, self.words, self.kinds, self.live, self.setting, memory, assumed,
-                    self.original.clobbered)  # fmt: skip
+                    self.original.called.writes)  # fmt: skip
 
     def feasible(self, walk: Walk) -> dict[int, set[int]]:
         """Return, by node, the nodes that may come next."""
