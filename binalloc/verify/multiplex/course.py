@@ -17,7 +17,7 @@ from binalloc.verify.multiplex.cases import Cases, CaseSetting, candidates, choo
 from binalloc.verify.multiplex.division import Division
 from binalloc.verify.multiplex.graph import Graph
 from binalloc.verify.multiplex.kernels.pairing import INSERTED, Pairing
-from binalloc.verify.multiplex.living import live_at, living
+from binalloc.verify.multiplex.living import live_at, needed
 from binalloc.verify.multiplex.memory import Memory, Range
 from binalloc.verify.multiplex.parting import check_parting
 from binalloc.verify.multiplex.spread import Spread
@@ -39,7 +39,8 @@ class Course:
         self.end = end
         new, old = pairing.new, pairing.old
         self.pairing, self.division = pairing, division
-        self.words = [None if m == INSERTED else Word(old.instrs[m]) for m in pairing.label]
+        follow = needed(old)
+        self.words = [None if m == INSERTED else Word(old.instrs[m], follow.written[m]) for m in pairing.label]
         self.kinds = [view.control for view in new.views]
         barriers = [set_of(view.instr).barrier(view.instr) for view in new.views]
         stops = {n for n, barrier in enumerate(barriers) if barrier is not None and barrier.plain}
@@ -48,7 +49,7 @@ class Course:
         points = {at for n in branches if (at := new.fn.reconvergence(n)) is not None}
         self.graph = Graph(pairing.after, stops | points, 0)
         self.barriers = sum(1 << self.graph.number[n] for n in stops if n in self.graph.number)
-        self.live = live_at(self.graph, pairing.label, living(old, pairing.called))
+        self.live = live_at(self.graph, pairing.label, follow.before)
         self.setting = Setting(block, set_of(old.instrs[0]).limits)
         self.span = max(old.fn.info.shared_bytes, division.high) + BEYOND
         self.clobbered = pairing.called.writes

@@ -137,6 +137,8 @@ def right(a: Spread, count: int, arithmetic: bool, same: bool) -> Spread:
 def _bits(a: Spread) -> tuple[Numbers, Numbers]:
     """Return the bits that may be 1, and those that may be 0."""
     apart = a.low ^ a.high
+    if not apart.any():
+        return a.low, a.low ^ LAST
     for shift in (1, 2, 4, 8, 16):
         apart = apart | (apart >> shift)
     return a.low | apart, (a.low ^ LAST) | apart

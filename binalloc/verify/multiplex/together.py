@@ -8,7 +8,7 @@ they all pass the next barrier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -22,12 +22,11 @@ WALKS = 60
 
 
 def settle(
-    make: Callable[[Assumed], Walk], graph: Graph, barriers: int, points: dict[int, int], fixed: Iterable[int] = ()
+    make: Callable[[Assumed], Walk], graph: Graph, barriers: int, points: dict[int, int], assumed: Assumed | None = None
 ) -> tuple[Walk, Meetings, Assumed]:
     """Return the first walk whose assumptions hold. barriers: mask of the blocks that begin with one. points: by the
-    block of a branch, the block at which its lanes meet again. fixed: heads of loops that are not to be followed round
-    by round."""
-    assumed = Assumed(fixed=set(fixed))
+    block of a branch, the block at which its lanes meet again. assumed: assumptions to begin with."""
+    assumed = assumed or Assumed()
     for _ in range(WALKS):
         walk = make(assumed)
         try:
@@ -35,9 +34,11 @@ def settle(
         except Again:
             continue
         meetings = Meetings(walk.edges, barriers)
-        wrong = [check(walk, meetings, assumed) for check in (_apart, _lost, _strewn, _unequal)]
-        if not any([*wrong, _uncounted(walk, meetings, assumed, points)]):
-            return walk, meetings, assumed
+        wrong = [check(walk, meetings, assumed) for check in (_apart, _unequal)]
+        wrong.append(_uncounted(walk, meetings, assumed, points))
+        missing = [check(walk, meetings, assumed) for check in (_lost, _strewn)]
+        if not any([*wrong, *missing] if walk.memory.follows else wrong):
+            return walk, meetings, assumed  # what is missing or strewn concerns bytes that are followed, nothing else
     raise TooLong
 
 

@@ -68,8 +68,8 @@ class Walk:
     def __init__(self, graph: Graph, words: list[Word | None], kinds: list[Flow], live: list[int], setting: Setting,
                  memory: Memory, assumed: Assumed, clobbered: int, cases: Cases | None = None) -> None:  # fmt: skip
         """words: by new word, the original's, None where it was inserted. kinds: by new word, what it does to
-        control flow. live: places that are read from there on. clobbered: places that calls write. cases: what threads
-        are known to get at one word."""
+        control flow. live: places that are needed from there on. clobbered: places that calls write. cases: what
+        threads are known to get at one word."""
         self.graph, self.words, self.kinds, self.live = graph, words, kinds, live
         self.setting, self.memory, self.assumed, self.clobbered = setting, memory, assumed, clobbered
         self.cases = cases
@@ -229,7 +229,11 @@ class Walk:
         if word.barrier is not None:
             self._barrier(n, state)
             common = word.barrier.combines
-        if not word.defs:
+        if not word.needed:
+            for place in word.defs:
+                state.places.pop(place, None)
+                state.forget(place)
+        if not word.needed or not word.defs:
             return
         values = word.results(self.setting, read)
         limits = word.limits(self.setting, read, lambda at: state.limits.get(at, NO_LIMITS))
@@ -271,7 +275,7 @@ class Walk:
             self.stored[n] = self.stored.get(n, False) | touched
             self.memory.store(state, address, memory.size, state.may & (truth.low == 1), touched)
             return False
-        if not self.together or word.view.guard is not None or n in self.assumed.unequal:
+        if not self.together or word.view.guard is not None or n in self.assumed.unequal or not word.needed:
             return False
         if not address.uniform(state.may):
             return False
@@ -340,6 +344,9 @@ class Walk:
         if not self._changed(head) >> x.register & 1:
             return False
         value = self._read(state, x.register)
+        later = self.rounds[self.graph.chains[self.block].index(head)] > 0
+        if later and not value.low.any() and bool((value.high == LAST).all()):
+            return False  # the round before has not bounded it
         if x.order in (Order.EQUAL, Order.UNEQUAL):
             return bool((value.high - value.low).max() < NEAR)
         bound, _ = limited(self.setting.different, x.other, x.order, x.by_sign)

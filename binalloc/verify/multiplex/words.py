@@ -104,9 +104,10 @@ class Setting:
 class Word:
     """A word of the original is its view with the places that it reads and writes, in the order of its operands."""
 
-    def __init__(self, instr: Instr) -> None:
+    def __init__(self, instr: Instr, needed: bool = True) -> None:
+        """needed: whether somebody needs what it writes."""
         isa = set_of(instr)
-        self.instr = instr
+        self.instr, self.needed = instr, needed
         self.view: View = view(instr)
         self.uses = [at for ref in self.view.uses for at in ref_bits(ref)]
         self.defs = [at for ref in self.view.defs for at in ref_bits(ref)]

@@ -113,7 +113,7 @@ class _Proof(Proof):
         if not pairing.findings:
             course = MergedCourse(pairing, original, machines[0].block_number)
             try:
-                course.run(graph.loops(assumed))
+                course.run(graph, assumed)
             except TooMany:
                 self.fail("limit", "virtual blocks meet in too many ways")
             self.stats = course.stats

@@ -43,12 +43,12 @@ class MergedCourse:
         self.span = original.span
         self.stats: dict[str, int] = {}
 
-    def run(self, fixed: set[int]) -> None:
-        """fixed: the original's words at which loops begin that are not to be followed round by round."""
+    def run(self, before: Walked, assumed: Assumed) -> None:
+        """before: the original's own graph. assumed: the assumptions that hold on it."""
         if self.pairing.findings:
             return
         walked, graph = self.walked, self.walked.graph
-        walk, meetings, assumed = walked.settled(fixed)
+        walk, meetings, assumed = walked.settled(walked.assume(before, assumed))
         check_parting(self.pairing, graph, walked.points, walk, meetings)
         for n in waiting(graph, walked.words, assumed.fixed, self.original.called.writes):
             self._fail("waits", "a loop may wait for another thread", n)

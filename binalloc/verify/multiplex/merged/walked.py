@@ -5,15 +5,15 @@ Needs the graph's nodes and edges; leaves walks of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
+from binalloc.bitset import bits
 from binalloc.isa.interface.instruction_set import SetLimits
 from binalloc.isa.interface.view import successors
 from binalloc.isa.kinds import Flow
 from binalloc.verify.multiplex.graph import Graph, Meetings
-from binalloc.verify.multiplex.living import Called, live_at, living
+from binalloc.verify.multiplex.living import Called, live_at, needed
 from binalloc.verify.multiplex.memory import Memory
 from binalloc.verify.multiplex.merged.numbers import Three
 from binalloc.verify.multiplex.together import settle
@@ -69,7 +69,8 @@ class Walked:
 
     def __init__(self, original: Original, nodes: Nodes) -> None:
         self.original, self.label = original, nodes.label
-        words = [Word(instr) for instr in original.code.instrs]
+        follow = needed(original.code)
+        words = [Word(*each) for each in zip(original.code.instrs, follow.written, strict=True)]
         self.words = [words[m] if m >= 0 else None for m in nodes.label]
         self.kinds = [Flow.NONE if w is None else w.view.control for w in self.words]
         for n in nodes.barriers:
@@ -83,18 +84,31 @@ class Walked:
         self.barriers = sum(1 << number[n] for n in stops if n in number)
         points = {b: nodes.points[chain[-1]] for b, chain in enumerate(self.graph.words) if chain[-1] in nodes.points}
         self.points = {b: number[at] for b, at in points.items() if at in number}
-        self.live = live_at(self.graph, nodes.label, living(original.code, original.called))
+        self.live = live_at(self.graph, nodes.label, follow.before)
         self.setting = Setting(original.block, original.limits)
 
-    def settled(self, fixed: Collection[int] = ()) -> tuple[Walk, Meetings, Assumed]:
-        """Return a walk whose assumptions hold, without a look at the contents of shared memory. fixed: the original's
-        words at which loops begin that are not to be followed round by round."""
-        heads = [head for head in self.graph.loops if self._begins(head) in fixed]
-        return settle(lambda assumed: self.walk(assumed, follows=False), self.graph, self.barriers, self.points, heads)
+    def settled(self, assumed: Assumed | None = None) -> tuple[Walk, Meetings, Assumed]:
+        """Return a walk whose assumptions hold, and which does not follow the contents of shared memory. assumed:
+        assumptions to begin with."""
+        return settle(lambda x: self.walk(x, follows=False), self.graph, self.barriers, self.points, assumed)
 
-    def loops(self, assumed: Assumed) -> set[int]:
-        """Return the original's words at which loops begin that were not followed round by round."""
-        return {self._begins(head) for head in assumed.fixed}
+    def assume(self, other: Walked, assumed: Assumed) -> Assumed:
+        """Return the assumptions on another graph of the same kernel, for this one: they save walks."""
+        mine: dict[int, set[int]] = {}  # blocks of this graph, by block of the other
+        homes = {other.label[n]: b for b, chain in enumerate(other.graph.words) for n in chain}
+        for b, chain in enumerate(self.graph.words):
+            for n in chain:
+                if self.label[n] in homes and self.label[n] >= 0:
+                    mine.setdefault(homes[self.label[n]], set()).add(b)
+        alone = {b for b, chain in enumerate(self.graph.words) if all(self.label[n] < 0 for n in chain)}
+        loops, unequal = ({other._begins(b) for b in assumed.fixed}, {other.label[n] for n in assumed.unequal})
+        return Assumed(
+            apart=sum(1 << b for b in {b for at in bits(assumed.apart) for b in mine.get(at, ())} | alone),
+            fixed={head for head in self.graph.loops if self._begins(head) in loops},
+            unequal={n for n, m in enumerate(self.label) if m in unequal and self.words[n] is not None},
+            lost={b: mask for at, mask in assumed.lost.items() for b in mine.get(at, ())},
+            strewn={b: mask for at, mask in assumed.strewn.items() for b in mine.get(at, ())},
+        )
 
     def _begins(self, block: int) -> int:
         """Return the first word of the original in a block, a negative number where there is none."""

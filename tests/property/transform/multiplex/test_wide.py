@@ -3,6 +3,7 @@ memory as they run leaves the same, without races, and what is proven is right."
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
@@ -23,6 +24,7 @@ from binalloc.verify.report import CheckReport
 from binalloc.verify.shorten.exits import check_late_exits
 from binalloc.verify.shorten.late import check_late_stores
 from binalloc.verify.shorten.unrolled import check_unrolled
+from tests.property.transform.multiplex.test_cuts import cut
 from tests.property.transform.multiplex.test_public import MACHINE, left, same
 from tests.support.generator.transform.wide_exchanges import widely_exchanging
 from tests.support.programs.builder import program
@@ -62,15 +64,21 @@ def test_merged_blocks_leave_the_same(order: str) -> None:
         module = program(text)
         later = with_late_exits(module, "k", launch.block)
         assert later is module or check_late_exits(module, later, "k").ok
-        try:
-            made = merge_blocks(later, "k", launch.block, 2, order=order)
-        except Refused:
-            continue
-        report = check_merged(later, made.module, "k", launch.block, 2, 0)
-        several = any(len(region.ends) > 1 for region in made.regions)
-        found["several ends" if several else "one end"] += report.ok
-        assert not report.ok or is_right(module, made.module, launch, made.merge.launch(launch)), seed
+        for private in (0, cut(random.Random(f"cut {seed} merged"), module.function("k").info.shared_bytes)):
+            count = 2 + (order == TURNS and private != 0 and seed % 2)
+            try:
+                made = merge_blocks(later, "k", launch.block, count, private=private, order=order)
+            except Refused:
+                continue
+            merge = made.merge
+            report = check_merged(later, made.module, "k", launch.block, merge.count, merge.axis)
+            assert "internal" not in {error.kind for error in report.errors}, report
+            several = any(len(region.ends) > 1 for region in made.regions)
+            kind = "copies" if made.copies.private else "several ends" if several else "one end"
+            found[kind] += report.ok
+            assert not report.ok or is_right(module, made.module, launch, merge.launch(launch)), seed
     assert min(found["several ends"], found["one end"]) > 2, found
+    assert found["copies"] > 20, found
 
 
 def test_blocks_that_hand_on_their_turn_leave_the_same() -> None:

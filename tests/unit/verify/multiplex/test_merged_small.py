@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from binalloc.isa.instruction import Module
 from binalloc.verify.multiplex.merged.check import check_merged
 from binalloc.verify.report import CheckReport
 from tests.support.pairs.multiplex.lines import both_kernels, kinds
@@ -54,16 +55,25 @@ def turns(body: str, name: str = "", last: bool = True) -> str:
     """
 
 
-def judge(new: str, block: tuple[int, int, int] = BLOCK, count: int = 2, start: str = START) -> CheckReport:
-    """Judge the kernel `new`, behind `start`; both are lines of `both_kernels`."""
+def both(new: str, start: str = START, room: int = 512, called: str = "") -> tuple[Module, Module]:
+    """Return the original and the merged kernel `new`, behind `start`; both are lines of `both_kernels`. room: bytes of
+    shared memory of the merged one. called: a function of both."""
     old_lines, new_lines = both_kernels(start + new)
     texts = [
-        "\n".join([".kernel k", ".param p, 16", *more, ".shared_bytes 512", *lines, ""])
-        for more, lines in (([], old_lines), ([".param original_grid, 4"], new_lines))
-    ]
+        "\n".join([".kernel k", ".param p, 16", *more, *lines, *([".end", called] if called else []), ""])
+        for more, lines in (
+            ([".shared_bytes 512"], old_lines), ([".param original_grid, 4", f".shared_bytes {room}"], new_lines),
+        )
+    ]  # fmt: skip
     original, made = program(texts[0]), program(texts[1])
     made.functions[0].info.registers = original.functions[0].info.registers = 32
-    return check_merged(original, made, "k", block, count, 0)
+    return original, made
+
+
+def judge(
+    new: str, block: tuple[int, int, int] = BLOCK, count: int = 2, start: str = START, room: int = 512, called: str = ""
+) -> CheckReport:
+    return check_merged(*both(new, start, room, called), "k", block, count, 0)
 
 
 BODY = """
